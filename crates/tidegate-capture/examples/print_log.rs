@@ -28,7 +28,7 @@ async fn main() -> Result<(), Box<dyn Error>> {
         relation: relation.get(0),
         changes: true,
         old_rows: false,
-        patience: Duration::from_secs(10),
+        timeout: Duration::from_secs(10),
     };
     log.capture(&database, &demand).await?;
     sql.batch_execute("INSERT INTO public.notes VALUES (1, 'hello')")

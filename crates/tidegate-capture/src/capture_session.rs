@@ -21,7 +21,7 @@ pub(crate) struct Logins {
     /// The credentials of the databases' owners, who own most tables.
     pub(crate) owners: Option<Arc<dyn Credentials>>,
     /// The longest wait for a lock on a table.
-    pub(crate) lock_patience: Duration,
+    pub(crate) lock_timeout: Duration,
 }
 
 /// Takes the lock that serialises changes of a database's captures among the nodes. It is an
@@ -38,7 +38,7 @@ const UNLOCK: &str = "SELECT pg_catalog.pg_advisory_unlock_all()";
 /// credential is known, otherwise as the administrator.
 pub(crate) struct CaptureSession {
     pub(crate) client: Client,
-    lock_patience: Duration,
+    lock_timeout: Duration,
     database: DatabaseName,
     /// The administrator's login, for the session that holds the lock.
     admin: Config,
@@ -91,7 +91,7 @@ impl CaptureSession {
     fn new(logins: &Logins, database: &DatabaseName, client: Client) -> Self {
         Self {
             client,
-            lock_patience: logins.lock_patience,
+            lock_timeout: logins.lock_timeout,
             database: database.clone(),
             admin: logins.admin.clone(),
             lock_session: OnceCell::new(),
@@ -103,10 +103,10 @@ impl CaptureSession {
         self.take_lock().await?;
         // The commit must be durable at once: a stream that waits for its position would not reach
         // it otherwise.
-        let patience = self.lock_patience.as_millis();
+        let timeout = self.lock_timeout.as_millis();
         let begun = self
             .run(&format!(
-                "BEGIN; SET LOCAL lock_timeout = {patience}; \
+                "BEGIN; SET LOCAL lock_timeout = {timeout}; \
                  SELECT pg_catalog.set_config('synchronous_commit', 'local', true) \
                  WHERE pg_catalog.current_setting('synchronous_commit') = 'off'"
             ))
@@ -131,14 +131,14 @@ impl CaptureSession {
             let opened = tidegate_service::open(&self.admin, &self.admin.control_database).await;
             let client =
                 opened.map_err(|error| error::of_connection(error, &self.admin.admin_role))?;
-            let patience = format!("SET lock_timeout = {}", self.lock_patience.as_millis());
-            let set = client.batch_execute(&patience).await;
-            set.map_err(|error| error::of_statement(&error, self.lock_patience))?;
+            let timeout = format!("SET lock_timeout = {}", self.lock_timeout.as_millis());
+            let set = client.batch_execute(&timeout).await;
+            set.map_err(|error| error::of_statement(&error, self.lock_timeout))?;
             Ok(client)
         };
         let lock_session = self.lock_session.get_or_try_init(open).await?;
         let taken = lock_session.execute(LOCK, &[&self.database.as_str()]).await;
-        taken.map_err(|error| error::of_statement(&error, self.lock_patience))?;
+        taken.map_err(|error| error::of_statement(&error, self.lock_timeout))?;
         Ok(())
     }
 
@@ -155,7 +155,7 @@ impl CaptureSession {
     /// Runs commands without a result.
     pub(crate) async fn run(&self, commands: &str) -> LogResult<()> {
         let done = self.client.batch_execute(commands).await;
-        done.map_err(|error| error::of_statement(&error, self.lock_patience))
+        done.map_err(|error| error::of_statement(&error, self.lock_timeout))
     }
 
     /// Runs a query.
@@ -165,6 +165,6 @@ impl CaptureSession {
         values: &[&(dyn tokio_postgres::types::ToSql + Sync)],
     ) -> LogResult<Vec<tokio_postgres::Row>> {
         let rows = self.client.query(query, values).await;
-        rows.map_err(|error| error::of_statement(&error, self.lock_patience))
+        rows.map_err(|error| error::of_statement(&error, self.lock_timeout))
     }
 }

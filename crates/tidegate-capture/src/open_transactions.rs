@@ -9,14 +9,14 @@ use tokio_postgres::Client;
 use crate::error;
 
 /// The shortest and the longest pause between two checks.
-const LOOK: (Duration, Duration) = (Duration::from_millis(2), Duration::from_millis(100));
+const CHECK_DELAY: (Duration, Duration) = (Duration::from_millis(2), Duration::from_millis(100));
 
 /// Waits until every transaction of this database that has an id now has ended.
 ///
 /// A transaction that first writes later sees everything that was committed before. A transaction
 /// that wrote earlier may be decoded without it.
-pub(crate) async fn wait_for_their_end(client: &Client, patience: Duration) -> LogResult<()> {
-    let failed = |error: tokio_postgres::Error| error::of_statement(&error, patience);
+pub(crate) async fn wait_until_ended(client: &Client, timeout: Duration) -> LogResult<()> {
+    let failed = |error: tokio_postgres::Error| error::of_statement(&error, timeout);
     let rows = client
         .query(
             "SELECT x::text FROM pg_catalog.pg_snapshot_xip(pg_catalog.pg_current_snapshot()) x",
@@ -25,8 +25,8 @@ pub(crate) async fn wait_for_their_end(client: &Client, patience: Duration) -> L
         .await
         .map_err(failed)?;
     let mut open: Vec<String> = rows.iter().map(|row| row.get(0)).collect();
-    let deadline = Instant::now() + patience;
-    let mut pause = LOOK.0;
+    let deadline = Instant::now() + timeout;
+    let mut pause = CHECK_DELAY.0;
     while !open.is_empty() {
         let rows = client.query(STILL_OPEN, &[&open]).await.map_err(failed)?;
         open = rows.iter().map(|row| row.get(0)).collect();
@@ -36,11 +36,11 @@ pub(crate) async fn wait_for_their_end(client: &Client, patience: Duration) -> L
         if Instant::now() + pause > deadline {
             return Err(LogError::TimedOut {
                 what: format!("the end of transaction {}, which was open before,", open[0]),
-                limit: patience,
+                limit: timeout,
             });
         }
         sleep(pause).await;
-        pause = (pause * 2).min(LOOK.1);
+        pause = (pause * 2).min(CHECK_DELAY.1);
     }
     Ok(())
 }

@@ -103,7 +103,7 @@ pub struct Demand {
     /// Whether events need the whole old row.
     pub old_rows: bool,
     /// The longest wait for open transactions to end.
-    pub patience: Duration,
+    pub timeout: Duration,
 }
 
 /// A captured table.

@@ -176,7 +176,7 @@ async fn drop_feed(log: &Replication, database: &DatabaseName, end_streams: bool
     match removed.map_err(|error| failure(database, error))? {
         Removal::Done { removed, slots } => print(dropped(&removed, &slots)),
         Removal::Streaming(servers) => Err(Failure::Refused(still_streaming(database, &servers))),
-        Removal::CameBack => Err(Failure::Refused(format!(
+        Removal::Recreated => Err(Failure::Refused(format!(
             "a server that runs reads the changes of {database} again, and has created again what was \
              dropped; stop it first"
         ))),

@@ -16,11 +16,11 @@ pub(super) async fn capture(
     database: &DatabaseName,
     demand: &Demand,
 ) -> LogResult<Captured> {
-    let deadline = Instant::now() + demand.patience;
+    let deadline = Instant::now() + demand.timeout;
     let admin = schema::ensure(shared, database).await?;
     let table = Table::inspect(&admin, demand, deadline).await?;
     if let (true, Some(since)) = (table.has_triggers, table.since) {
-        return Ok(settled(since));
+        return Ok(captured_since(since));
     }
     if !table.has_triggers {
         if table.since.is_some() {
@@ -32,26 +32,26 @@ pub(super) async fn capture(
         attached.map_err(|error| match error {
             LogError::TimedOut { .. } => LogError::TimedOut {
                 what: format!("the end of the transactions that write to {}", table.name),
-                limit: demand.patience,
+                limit: demand.timeout,
             },
             error => error,
         })?;
     }
     // Transactions that found the lease expired, or no trigger, have not written to the outbox.
     // Wait until they have ended.
-    if !admin.rows(HAD_STOPPED, &[]).await?.is_empty() {
+    if !admin.rows(OPEN_BEFORE_RENEWAL, &[]).await?.is_empty() {
         let rest = deadline.saturating_duration_since(Instant::now());
-        open_transactions::wait_for_their_end(&admin.client, rest).await?;
+        open_transactions::wait_until_ended(&admin.client, rest).await?;
     }
     let seen = admin.partitions(demand.relation).await?;
     let partitions = seen.map(|seen| seen.partitions.to_text());
     let work = LockedWork::Rows(MARK, &[&demand.relation, &partitions]);
-    let rows = admin.insist(deadline, work).await?;
+    let rows = admin.retry_until_locked(deadline, work).await?;
     let row = rows.first().ok_or_else(|| unreadable("a position"))?;
-    Ok(settled(position(row.get(0))))
+    Ok(captured_since(position(row.get(0))))
 }
 
-fn settled(since: LogPosition) -> Captured {
+fn captured_since(since: LogPosition) -> Captured {
     Captured {
         since,
         barrier: since,
@@ -78,7 +78,7 @@ impl Table {
         deadline: Instant,
     ) -> LogResult<Self> {
         let work = LockedWork::Rows(TABLE, &[&demand.relation, &demand.changes]);
-        let rows = admin.insist(deadline, work).await?;
+        let rows = admin.retry_until_locked(deadline, work).await?;
         let row = rows.first().ok_or(LogError::NoTable)?;
         check_kind(row.get(0), row.get(1), row.get(2))?;
         Ok(Self {
@@ -103,7 +103,10 @@ async fn attach(
 ) -> LogResult<()> {
     let commands = table.triggers(demand);
     if let Some(owner) = owner(shared, database, admin, table, deadline).await? {
-        match owner.insist(deadline, LockedWork::Run(&commands)).await {
+        match owner
+            .retry_until_locked(deadline, LockedWork::Run(&commands))
+            .await
+        {
             // The owner may lack a privilege, for example if a partition has another owner.
             Err(LogError::NotAllowed { .. }) => {}
             outcome => return outcome.map(drop),
@@ -117,7 +120,9 @@ async fn attach(
             remedy: format!("run GRANT \"{owner}\" TO \"{role}\""),
         });
     }
-    admin.insist(deadline, LockedWork::Run(&commands)).await?;
+    admin
+        .retry_until_locked(deadline, LockedWork::Run(&commands))
+        .await?;
     Ok(())
 }
 
@@ -144,7 +149,9 @@ async fn owner(
              GRANT EXECUTE ON FUNCTION tidegate_outbox.note(), \
              tidegate_outbox.note_truncate() TO {role}"
         );
-        admin.insist(deadline, LockedWork::Run(&grant)).await?;
+        admin
+            .retry_until_locked(deadline, LockedWork::Run(&grant))
+            .await?;
     }
     Ok(Some(owner))
 }
@@ -184,7 +191,7 @@ impl Table {
 
 const INSPECT: &str = "SELECT tidegate_outbox.inspect()";
 
-const HAD_STOPPED: &str = "\
+const OPEN_BEFORE_RENEWAL: &str = "\
     SELECT FROM tidegate_outbox.state \
     WHERE pg_catalog.pg_snapshot_xmin(pg_catalog.pg_current_snapshot()) < renewed";
 

@@ -31,7 +31,7 @@ impl CaptureSession {
     /// # Errors
     ///
     /// [`LogError::TimedOut`] if a lock was not granted.
-    pub(super) async fn insist(
+    pub(super) async fn retry_until_locked(
         &self,
         deadline: Instant,
         work: LockedWork<'_>,
@@ -45,8 +45,8 @@ impl CaptureSession {
                 }
                 Err(error) => self.end(Err(error)).await,
             };
-            let in_vain = matches!(outcome, Err(LogError::TimedOut { .. }));
-            if !in_vain || Instant::now() + pause > deadline {
+            let timed_out = matches!(outcome, Err(LogError::TimedOut { .. }));
+            if !timed_out || Instant::now() + pause > deadline {
                 return outcome;
             }
             sleep(pause).await;
@@ -58,9 +58,9 @@ impl CaptureSession {
         match work {
             LockedWork::Rows(query, values) => return self.rows(query, values).await,
             LockedWork::Run(commands) => self.run(commands).await?,
-            LockedWork::RunUnlessRead(most, commands) => {
+            LockedWork::RunUnlessRead(max, commands) => {
                 let rows = self.rows(readers::COUNT, &[]).await?;
-                if rows.first().is_some_and(|row| row.get::<_, i64>(0) <= most) {
+                if rows.first().is_some_and(|row| row.get::<_, i64>(0) <= max) {
                     self.run(commands).await?;
                 }
             }

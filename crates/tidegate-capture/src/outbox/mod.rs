@@ -53,7 +53,7 @@ pub struct OutboxSettings {
     /// was read for long.
     pub pace: (Duration, Duration),
     /// The longest wait for a lock on a table. The table's writers wait meanwhile.
-    pub lock_patience: Duration,
+    pub lock_timeout: Duration,
 }
 
 impl Default for OutboxSettings {
@@ -62,7 +62,7 @@ impl Default for OutboxSettings {
             retention: 256 << 20,
             lease: Duration::from_mins(10),
             pace: (Duration::from_millis(5), Duration::from_millis(80)),
-            lock_patience: Duration::from_millis(250),
+            lock_timeout: Duration::from_millis(250),
         }
     }
 }
@@ -113,7 +113,7 @@ impl Outbox {
                 logins: Logins {
                     admin,
                     owners,
-                    lock_patience: settings.lock_patience,
+                    lock_timeout: settings.lock_timeout,
                 },
                 settings,
                 streams: Mutex::default(),

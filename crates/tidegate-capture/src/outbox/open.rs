@@ -6,7 +6,7 @@ use tidegate_sql::DatabaseName;
 
 use super::reader::OutboxTailer;
 use super::session::ReaderSession;
-use super::stream::{Pace, Stream};
+use super::stream::{PollIntervals, Stream};
 use super::{Shared, position, readers, schema, unreadable};
 
 /// Opens a stream.
@@ -16,7 +16,7 @@ pub(super) async fn open(
     start: LogStart,
 ) -> LogResult<Stream> {
     let admin = schema::ensure(shared, database).await?;
-    schema::settle(&admin).await?;
+    schema::configure_session(&admin).await?;
     let reader = ReaderSession {
         client: admin.client,
     };
@@ -41,7 +41,7 @@ pub(super) async fn open(
         tailer,
         identity(log),
         confirmed,
-        Pace(busy, idle),
+        PollIntervals(busy, idle),
     ))
 }
 

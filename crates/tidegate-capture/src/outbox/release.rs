@@ -12,7 +12,7 @@ use super::{Shared, schema};
 use crate::capture_session::CaptureSession;
 
 /// How long to retry until the locks are granted.
-const PATIENCE: Duration = Duration::from_secs(10);
+const LOCK_TIMEOUT: Duration = Duration::from_secs(10);
 
 /// Ends captures; see [`tidegate_changelog::ChangeLog::release`]. Does nothing while another stream
 /// is open, because its subscribers may need other tables.
@@ -26,9 +26,9 @@ pub(super) async fn release(
         return Ok(());
     }
     // From this statement on, no node treats these tables as captured.
-    let deadline = Instant::now() + PATIENCE;
+    let deadline = Instant::now() + LOCK_TIMEOUT;
     admin
-        .insist(deadline, LockedWork::Rows(FORGET, &[&kept]))
+        .retry_until_locked(deadline, LockedWork::Rows(FORGET, &[&kept]))
         .await?;
     if let Some(owner) = CaptureSession::owner(&shared.logins, database).await? {
         detach(&owner, kept).await?;
@@ -38,11 +38,11 @@ pub(super) async fn release(
 
 /// Drops the triggers that this session may drop.
 async fn detach(session: &CaptureSession, kept: &[u32]) -> LogResult<()> {
-    let deadline = Instant::now() + PATIENCE;
+    let deadline = Instant::now() + LOCK_TIMEOUT;
     for row in session.rows(TRIGGERS, &[&kept]).await? {
         let command: &str = row.get(0);
         session
-            .insist(deadline, LockedWork::RunUnlessRead(1, command))
+            .retry_until_locked(deadline, LockedWork::RunUnlessRead(1, command))
             .await?;
     }
     Ok(())
@@ -54,9 +54,9 @@ pub(super) async fn abandon(shared: &Shared, database: &DatabaseName) -> LogResu
     if !schema::exists(&admin).await? {
         return Ok(());
     }
-    let deadline = Instant::now() + PATIENCE;
+    let deadline = Instant::now() + LOCK_TIMEOUT;
     admin
-        .insist(deadline, LockedWork::RunUnlessRead(0, EMPTY))
+        .retry_until_locked(deadline, LockedWork::RunUnlessRead(0, EMPTY))
         .await?;
     Ok(())
 }

@@ -12,7 +12,7 @@ use super::status::{OutboxReader, OutboxStatus};
 use crate::capture_session::CaptureSession;
 
 /// The time limit for terminated processes and for locks.
-const PATIENCE: Duration = Duration::from_secs(10);
+const TIMEOUT: Duration = Duration::from_secs(10);
 
 /// The result of a removal.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -22,7 +22,7 @@ pub enum OutboxRemoval {
     /// Nodes read the outbox; nothing was changed.
     Streaming(Vec<OutboxReader>),
     /// A node started to read during the removal and has created the outbox again.
-    CameBack,
+    Recreated,
 }
 
 impl Outbox {
@@ -47,11 +47,13 @@ impl Outbox {
             }
             self.end(database, &admin, &status.readers).await?;
         }
-        let deadline = Instant::now() + PATIENCE;
+        let deadline = Instant::now() + TIMEOUT;
         // Dropping the functions drops the triggers too, even on tables of other owners.
-        admin.insist(deadline, LockedWork::Run(DROP)).await?;
+        admin
+            .retry_until_locked(deadline, LockedWork::Run(DROP))
+            .await?;
         if self.status(database).await?.is_some() {
-            return Ok(OutboxRemoval::CameBack);
+            return Ok(OutboxRemoval::Recreated);
         }
         Ok(OutboxRemoval::Done(Some(status)))
     }
@@ -65,7 +67,7 @@ impl Outbox {
     ) -> LogResult<()> {
         let processes: Vec<i32> = readers.iter().map(|reader| reader.process).collect();
         admin.rows(TERMINATE, &[&processes]).await?;
-        let deadline = Instant::now() + PATIENCE;
+        let deadline = Instant::now() + TIMEOUT;
         loop {
             let status = self.status(database).await?.unwrap_or_default();
             let mut left = status.readers.iter().map(|reader| reader.process);
@@ -76,7 +78,7 @@ impl Outbox {
                 let what = format!("the end of the process {old}");
                 return Err(LogError::TimedOut {
                     what,
-                    limit: PATIENCE,
+                    limit: TIMEOUT,
                 });
             }
             sleep(Duration::from_millis(50)).await;

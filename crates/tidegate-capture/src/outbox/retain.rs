@@ -19,7 +19,7 @@ pub(super) async fn retain(
     if !schema::exists(&admin).await? {
         return Ok(LogPosition::default());
     }
-    schema::settle(&admin).await?;
+    schema::configure_session(&admin).await?;
     schema::renew(shared, &admin).await?;
     if admin.rows(INSPECT, &[]).await?.iter().any(|row| row.get(0)) {
         warn!(%database, "outbox triggers were dropped or disabled; reporting a gap");
@@ -27,9 +27,9 @@ pub(super) async fn retain(
     let rows = admin.rows(NOW, &[]).await?;
     let row = rows.first().ok_or_else(|| unreadable("a position"))?;
     let now = position(row.get(0));
-    let most = LogPosition(now.0.saturating_sub(shared.settings.retention));
+    let max = LogPosition(now.0.saturating_sub(shared.settings.retention));
     let read = shared.confirmed(database).unwrap_or(now);
-    purge(&admin, keep.max(most).min(read).min(now)).await?;
+    purge(&admin, keep.max(max).min(read).min(now)).await?;
     Ok(now)
 }
 
@@ -38,10 +38,10 @@ async fn purge(admin: &CaptureSession, keep: LogPosition) -> LogResult<()> {
     let keep = number(keep);
     // The new start is recorded first. So a stream that would start earlier is refused before
     // anything is deleted.
-    if admin.rows(BEGIN_LATER, &[&keep]).await?.is_empty() {
+    if admin.rows(MOVE_START, &[&keep]).await?.is_empty() {
         return Ok(());
     }
-    while !admin.rows(THROW_AWAY, &[&keep]).await?.is_empty() {}
+    while !admin.rows(DELETE_CHANGES, &[&keep]).await?.is_empty() {}
     Ok(())
 }
 
@@ -49,11 +49,11 @@ const INSPECT: &str = "SELECT tidegate_outbox.inspect()";
 
 const NOW: &str = "SELECT tidegate_outbox.advance()";
 
-const BEGIN_LATER: &str = "\
+const MOVE_START: &str = "\
     UPDATE tidegate_outbox.state SET earliest = $1 WHERE earliest < $1 RETURNING earliest";
 
 /// Deletes the changes of a limited number of transactions.
-const THROW_AWAY: &str = "\
+const DELETE_CHANGES: &str = "\
     WITH old AS (DELETE FROM tidegate_outbox.commit WHERE position IN (\
             SELECT position FROM tidegate_outbox.commit WHERE position < $1 \
             ORDER BY position LIMIT 500) RETURNING xid), \

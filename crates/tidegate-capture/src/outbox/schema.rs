@@ -20,7 +20,7 @@ pub(super) async fn ensure(shared: &Shared, database: &DatabaseName) -> LogResul
     let admin = CaptureSession::admin(&shared.logins, database).await?;
     if !is_current(&admin).await? {
         admin.begin().await?;
-        let made = make(shared, database, &admin).await;
+        let made = create(shared, database, &admin).await;
         admin.end(made).await?;
     }
     renew(shared, &admin).await?;
@@ -34,22 +34,22 @@ pub(super) async fn renew(shared: &Shared, admin: &CaptureSession) -> LogResult<
         .rows("SELECT tidegate_outbox.renew($1)", &[&seconds])
         .await?;
     let row = rows.first().ok_or_else(|| unreadable("a lease"))?;
-    let had_stopped = row.get(0);
-    if had_stopped {
+    let may_have_stopped = row.get(0);
+    if may_have_stopped {
         info!("outbox triggers are writing again");
     }
-    Ok(had_stopped)
+    Ok(may_have_stopped)
 }
 
 /// Prepares a session that reads transactions or gives them positions. Its statements may take
 /// long. When it gives positions, everything that it has read must become durable, even if writers
 /// do not wait for that (`synchronous_commit = off`). Otherwise a subscriber could get a change
 /// that a crash undoes.
-pub(super) async fn settle(admin: &CaptureSession) -> LogResult<()> {
-    let patience = STATEMENT.as_millis();
+pub(super) async fn configure_session(admin: &CaptureSession) -> LogResult<()> {
+    let timeout = STATEMENT.as_millis();
     admin
         .run(&format!(
-            "SET statement_timeout = {patience}; \
+            "SET statement_timeout = {timeout}; \
              SELECT pg_catalog.set_config('synchronous_commit', 'local', false) \
              WHERE pg_catalog.current_setting('synchronous_commit') = 'off'"
         ))
@@ -58,24 +58,24 @@ pub(super) async fn settle(admin: &CaptureSession) -> LogResult<()> {
 
 /// Whether the outbox belongs to this database, and is complete. Call it only if an outbox exists.
 async fn is_current(admin: &CaptureSession) -> LogResult<bool> {
-    Ok(exists(admin).await? && is_whole(admin).await? && is_here(admin).await?)
+    Ok(exists(admin).await? && is_complete(admin).await? && belongs_to_database(admin).await?)
 }
 
-async fn is_here(admin: &CaptureSession) -> LogResult<bool> {
-    let rows = admin.rows(HERE, &[]).await?;
+async fn belongs_to_database(admin: &CaptureSession) -> LogResult<bool> {
+    let rows = admin.rows(BELONGS_TO_DATABASE, &[]).await?;
     Ok(rows.first().is_some_and(|row| row.get(0)))
 }
 
 /// Whether the outbox has everything that this release creates.
-async fn is_whole(admin: &CaptureSession) -> LogResult<bool> {
-    Ok(!admin.rows(WHOLE, &[]).await?.is_empty())
+async fn is_complete(admin: &CaptureSession) -> LogResult<bool> {
+    Ok(!admin.rows(COMPLETE_QUERY, &[]).await?.is_empty())
 }
 
 /// Creates the outbox or resets it, unless another node has done so.
-async fn make(shared: &Shared, database: &DatabaseName, admin: &CaptureSession) -> LogResult<()> {
+async fn create(shared: &Shared, database: &DatabaseName, admin: &CaptureSession) -> LogResult<()> {
     if exists(admin).await? {
         admin.run(COMPLETE).await?;
-        if !is_here(admin).await? {
+        if !belongs_to_database(admin).await? {
             info!(%database, "outbox restarted: the database is a copy or was restored");
             admin.run("SELECT tidegate_outbox.restart()").await?;
         }
@@ -118,9 +118,10 @@ const EXISTS: &str = "\
     SELECT pg_catalog.pg_has_role(nspowner, 'USAGE'), pg_catalog.pg_get_userbyid(nspowner)::text \
     FROM pg_catalog.pg_namespace WHERE nspname = 'tidegate_outbox'";
 
-const HERE: &str = "SELECT origin = tidegate_outbox.origin() FROM tidegate_outbox.state";
+const BELONGS_TO_DATABASE: &str =
+    "SELECT origin = tidegate_outbox.origin() FROM tidegate_outbox.state";
 
-const WHOLE: &str = "\
+const COMPLETE_QUERY: &str = "\
     SELECT FROM pg_catalog.pg_attribute \
     WHERE attrelid = 'tidegate_outbox.captured'::pg_catalog.regclass AND attname = 'partitions'";
 

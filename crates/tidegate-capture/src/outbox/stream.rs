@@ -29,7 +29,7 @@ pub(super) struct Stream {
 /// The shortest poll interval, used after a change was read, and the longest, used when nothing was
 /// read for long.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Pace(pub(super) Duration, pub(super) Duration);
+pub(super) struct PollIntervals(pub(super) Duration, pub(super) Duration);
 
 impl Stream {
     /// Starts to read. `confirmed` holds the position that the stream has confirmed.
@@ -37,12 +37,12 @@ impl Stream {
         tailer: OutboxTailer,
         identity: LogIdentity,
         confirmed: Arc<AtomicU64>,
-        pace: Pace,
+        intervals: PollIntervals,
     ) -> Self {
         let start = LogPosition(confirmed.load(Ordering::Acquire));
         let (sender, pages) = mpsc::channel(PAGES);
         let requested = Arc::new(Notify::new());
-        let task = tokio::spawn(run(tailer, sender, requested.clone(), pace));
+        let task = tokio::spawn(run(tailer, sender, requested.clone(), intervals));
         Self {
             identity,
             start,
@@ -58,9 +58,9 @@ async fn run(
     mut tailer: OutboxTailer,
     pages: mpsc::Sender<LogResult<Vec<LogMessage>>>,
     requested: Arc<Notify>,
-    pace: Pace,
+    intervals: PollIntervals,
 ) {
-    let (mut pause, mut is_requested) = (pace.0, false);
+    let (mut pause, mut is_requested) = (intervals.0, false);
     loop {
         let begun = Instant::now();
         match tailer.read(is_requested).await {
@@ -68,7 +68,7 @@ async fn run(
                 // The pause is at least nine times the duration of a poll, so polling takes at most
                 // a tenth of the time.
                 let rest = pause.max(begun.elapsed() * 9);
-                pause = (pause * 2).min(pace.1);
+                pause = (pause * 2).min(intervals.1);
                 is_requested = timeout(rest, requested.notified()).await.is_ok();
             }
             Ok(batch) => {
@@ -78,7 +78,7 @@ async fn run(
                 }
                 is_requested = false;
                 if found {
-                    pause = pace.0;
+                    pause = intervals.0;
                 }
             }
             Err(error) => {

@@ -33,10 +33,10 @@ async fn capture_or_fail(
     database: &DatabaseName,
     demand: &Demand,
 ) -> LogResult<Captured> {
-    let deadline = Instant::now() + demand.patience;
+    let deadline = Instant::now() + demand.timeout;
     if let Some(owner) = CaptureSession::owner(&shared.logins, database).await? {
         let added = owner
-            .insist_on(shared, (database, demand), deadline)
+            .add_until_locked(shared, (database, demand), deadline)
             .await?;
         if !matches!(added, Added::NotAllowed(_)) {
             return owner.finish(added, demand, deadline).await;
@@ -44,7 +44,7 @@ async fn capture_or_fail(
     }
     let admin = CaptureSession::admin(&shared.logins, database).await?;
     let added = admin
-        .insist_on(shared, (database, demand), deadline)
+        .add_until_locked(shared, (database, demand), deadline)
         .await?;
     admin.finish(added, demand, deadline).await
 }
@@ -65,41 +65,41 @@ enum Added {
 impl CaptureSession {
     /// Retries until the locks are granted or the deadline passes. Tries only once if the
     /// publication makes PostgreSQL refuse writes meanwhile.
-    async fn insist_on(
+    async fn add_until_locked(
         &self,
         shared: &Shared,
         (database, demand): (&DatabaseName, &Demand),
         deadline: Instant,
     ) -> LogResult<Added> {
         let (lock_backoff, table) = (&shared.lock_backoff, demand.relation);
-        let in_vain = || LogError::TimedOut {
+        let timed_out = || LogError::TimedOut {
             what: "locking the table, which others read or write,".to_owned(),
-            limit: demand.patience,
+            limit: demand.timeout,
         };
-        let mut patience = lock_backoff::ATTEMPT.0;
+        let mut timeout = lock_backoff::ATTEMPT.0;
         while lock_backoff.wait_until(database, table, deadline).await {
             let begin = Instant::now();
-            match self.add(demand, patience).await {
+            match self.add(demand, timeout).await {
                 Err(LogError::TimedOut { .. }) => {
                     lock_backoff.record_failure(database, table, begin.elapsed());
                 }
                 added => return added,
             }
-            patience = (patience * 2).min(lock_backoff::ATTEMPT.1);
+            timeout = (timeout * 2).min(lock_backoff::ATTEMPT.1);
             if self.refuses_writers(table).await? {
                 break;
             }
         }
-        Err(in_vain())
+        Err(timed_out())
     }
 
-    async fn add(&self, demand: &Demand, patience: Duration) -> LogResult<Added> {
+    async fn add(&self, demand: &Demand, timeout: Duration) -> LogResult<Added> {
         self.begin().await?;
-        let added = self.add_within(demand, patience).await;
+        let added = self.add_within(demand, timeout).await;
         self.end(added).await
     }
 
-    async fn add_within(&self, demand: &Demand, patience: Duration) -> LogResult<Added> {
+    async fn add_within(&self, demand: &Demand, timeout: Duration) -> LogResult<Added> {
         let mut table = TableInfo::of(self, demand.relation).await?;
         let raised: Vec<_> = table.to_raise(demand)?;
         let published = table.is_published(demand);
@@ -107,7 +107,7 @@ impl CaptureSession {
         let since = since
             .and_then(TableMetadata::complete)
             .filter(|_| published);
-        if let (true, true, Some(since)) = (raised.is_empty(), table.tells_generated, since) {
+        if let (true, true, Some(since)) = (raised.is_empty(), table.publishes_generated, since) {
             return Ok(Added::Captured(since));
         }
         if !table.may_change {
@@ -117,7 +117,7 @@ impl CaptureSession {
         if !published {
             commands.push_str(&publish(&table, demand));
         }
-        let (raise, identities) = raise(&raised, patience);
+        let (raise, identities) = raise(&raised, timeout);
         for (oid, before) in identities {
             table.metadata.0.entry(oid).or_default().before = before;
         }
@@ -153,11 +153,11 @@ impl CaptureSession {
             Added::Raised(since) => Some(since),
         };
         let rest = deadline.saturating_duration_since(Instant::now());
-        let ended = open_transactions::wait_for_their_end(&self.client, rest).await;
+        let ended = open_transactions::wait_until_ended(&self.client, rest).await;
         ended.map_err(|error| match error {
             LogError::TimedOut { what, .. } => LogError::TimedOut {
                 what,
-                limit: demand.patience,
+                limit: demand.timeout,
             },
             error => error,
         })?;
@@ -200,13 +200,13 @@ impl CaptureSession {
     }
 }
 
-/// The commands that raise the replica identities of tables, each with `patience` as its lock
+/// The commands that raise the replica identities of tables, each with `timeout` as its lock
 /// timeout, and the previous identities.
-fn raise(leaves: &[&Leaf], patience: Duration) -> (String, Vec<(u32, Option<ReplicaIdentity>)>) {
+fn raise(leaves: &[&Leaf], timeout: Duration) -> (String, Vec<(u32, Option<ReplicaIdentity>)>) {
     let mut commands = String::new();
     if !leaves.is_empty() {
-        let patience = patience.as_millis();
-        write!(commands, "; SET LOCAL lock_timeout = {patience}")
+        let timeout = timeout.as_millis();
+        write!(commands, "; SET LOCAL lock_timeout = {timeout}")
             .expect("a String takes everything");
     }
     for leaf in leaves {
@@ -230,7 +230,7 @@ fn publications(table: &TableInfo) -> String {
             )
             .expect("a String takes everything");
         }
-        if !table.tells_generated {
+        if !table.publishes_generated {
             write!(
                 commands,
                 "ALTER PUBLICATION \"{publication}\" SET (publish_generated_columns = stored); "

@@ -52,17 +52,17 @@ pub struct ReplicationSettings {
     pub retention: Option<u64>,
     /// The time limit of creating a slot, for which PostgreSQL waits for open transactions of the
     /// whole cluster.
-    pub slot_patience: Duration,
+    pub slot_timeout: Duration,
     /// The longest wait for a lock that does not block readers and writers of a table.
-    pub lock_patience: Duration,
+    pub lock_timeout: Duration,
 }
 
 impl Default for ReplicationSettings {
     fn default() -> Self {
         Self {
             retention: Some(256 << 20),
-            slot_patience: Duration::from_secs(20),
-            lock_patience: Duration::from_secs(2),
+            slot_timeout: Duration::from_secs(20),
+            lock_timeout: Duration::from_secs(2),
         }
     }
 }
@@ -97,7 +97,7 @@ impl Replication {
                 logins: Logins {
                     admin,
                     owners,
-                    lock_patience: settings.lock_patience,
+                    lock_timeout: settings.lock_timeout,
                 },
                 settings,
                 lock_backoff: lock_backoff::LockBackoff::default(),

@@ -52,8 +52,8 @@ impl CaptureSession {
         let comment: Option<&str> = first.get(4);
         let mut metadata = CaptureMetadata::parse(comment.unwrap_or_default());
         let mut commands = String::new();
-        let patience = lock_backoff::ATTEMPT.0.as_millis();
-        let mut identities = format!("; SET LOCAL lock_timeout = {patience}; ");
+        let timeout = lock_backoff::ATTEMPT.0.as_millis();
+        let mut identities = format!("; SET LOCAL lock_timeout = {timeout}; ");
         for row in &rows {
             let (oid, name): (u32, &str) = (row.get(0), row.get(1));
             for (column, publication) in [(2, EVERYTHING), (3, INSERTS)] {

@@ -27,7 +27,7 @@ pub enum Removal {
     /// Nodes read the log; nothing was changed.
     Streaming(Vec<StreamingServer>),
     /// A node started to read during the removal and has created some of the objects again.
-    CameBack,
+    Recreated,
     /// Neither the administrator nor the database's owner may change some of the objects, although
     /// no node reads the log. A superuser has to remove these.
     Left(DatabaseCapture),
@@ -67,12 +67,12 @@ impl Replication {
         // The comment of the publication holds the previous identities, so the publication goes
         // last.
         if !left.raised.is_empty() {
-            return self.why_left(database).await;
+            return self.explain_left(database).await;
         }
         match drop_publications(&self.shared, database).await? {
             Dropped::All => {}
-            Dropped::MadeAnew => return Ok(Removal::CameBack),
-            Dropped::NotOurs => return self.why_left(database).await,
+            Dropped::Recreated => return Ok(Removal::Recreated),
+            Dropped::NotOurs => return self.explain_left(database).await,
         }
         slot::abandon(&self.shared, database).await?;
         if end_streams {
@@ -88,9 +88,9 @@ impl Replication {
 
     /// Why objects are left. If a node reads the log, the node may have created or kept them.
     /// Otherwise a privilege is missing.
-    async fn why_left(&self, database: &DatabaseName) -> LogResult<Removal> {
+    async fn explain_left(&self, database: &DatabaseName) -> LogResult<Removal> {
         if !self.streaming(database).await?.is_empty() {
-            return Ok(Removal::CameBack);
+            return Ok(Removal::Recreated);
         }
         Ok(Removal::Left(captured(&self.shared, database).await?))
     }
@@ -106,7 +106,7 @@ impl Replication {
         let cluster = self.cluster().await?;
         let slot_left = cluster.slots.iter().any(|slot| slot.database == *database);
         if slot_left || !left.publications.is_empty() {
-            return Ok(Removal::CameBack);
+            return Ok(Removal::Recreated);
         }
         Ok(Removal::Done { removed, slots })
     }
@@ -153,7 +153,7 @@ impl Replication {
 enum Dropped {
     All,
     /// A publication exists again after it was dropped, because a node created it.
-    MadeAnew,
+    Recreated,
     /// Neither the administrator nor the owner may drop one of the publications.
     NotOurs,
 }
@@ -170,7 +170,7 @@ async fn drop_publications(shared: &Shared, database: &DatabaseName) -> LogResul
     for session in &actors {
         for row in session.rows(PUBLICATIONS, &[]).await? {
             if row.get(1) {
-                return Ok(Dropped::MadeAnew);
+                return Ok(Dropped::Recreated);
             }
             dropped = Dropped::NotOurs;
         }

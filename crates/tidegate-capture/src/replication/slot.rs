@@ -22,12 +22,12 @@ const ADVANCE: Duration = Duration::from_mins(2);
 /// The state of a database's log and of its retention slot.
 struct LogState {
     identity: LogIdentity,
-    anchor_name: String,
-    anchor: Option<Anchor>,
+    retention_slot_name: String,
+    retention_slot: Option<RetentionSlot>,
     now: LogPosition,
 }
 
-struct Anchor {
+struct RetentionSlot {
     confirmed: LogPosition,
     lost: bool,
 }
@@ -38,30 +38,31 @@ pub(super) async fn open(
     database: &DatabaseName,
     start: LogStart,
 ) -> LogResult<Stream> {
-    let fresh = tables::prepare(shared, database).await?;
+    let recreate = tables::prepare(shared, database).await?;
     let mut session = ReplicationSession::open(&shared.reader, database).await?;
     let mut place = table(&mut session).await?;
-    let Some(anchored) = anchor(shared, &mut session, &mut place, fresh).await? else {
-        return open_unanchored(shared, session, &place, start).await;
+    let Some(earliest) = retention_slot(shared, &mut session, &mut place, recreate).await? else {
+        return open_without_retention_slot(shared, session, &place, start).await;
     };
     let start = match start {
-        LogStart::At(position) if position < anchored || position > place.now => {
+        LogStart::At(position) if position < earliest || position > place.now => {
             return Err(LogError::Gone);
         }
         LogStart::At(position) => position,
-        LogStart::Earliest => anchored,
-        LogStart::Now => place.now.max(anchored),
+        LogStart::Earliest => earliest,
+        LogStart::Now => place.now.max(earliest),
     };
-    let (anchor, slot) = (&place.anchor_name, slot_name(&place, &session));
-    let copy =
-        format!("SELECT pg_catalog.pg_copy_logical_replication_slot('{anchor}', '{slot}', true)");
+    let (retention_slot, slot) = (&place.retention_slot_name, slot_name(&place, &session));
+    let copy = format!(
+        "SELECT pg_catalog.pg_copy_logical_replication_slot('{retention_slot}', '{slot}', true)"
+    );
     session.run(&copy, QUICK).await?;
     stream(session, &slot, place.identity, start).await
 }
 
 /// Opens a stream without a retention window. The stream starts where its slot is created, and
 /// cannot be resumed.
-async fn open_unanchored(
+async fn open_without_retention_slot(
     shared: &Shared,
     mut session: ReplicationSession,
     place: &LogState,
@@ -92,7 +93,7 @@ async fn stream(
 }
 
 fn slot_name(place: &LogState, session: &ReplicationSession) -> String {
-    format!("{}_{}", place.anchor_name, session.process())
+    format!("{}_{}", place.retention_slot_name, session.process())
 }
 
 async fn table(session: &mut ReplicationSession) -> LogResult<LogState> {
@@ -117,14 +118,14 @@ async fn table(session: &mut ReplicationSession) -> LogResult<LogState> {
     if limit.as_deref() == Some("-1") {
         warn_of_unlimited_log();
     }
-    let anchor = confirmed.as_deref().map(|confirmed| Anchor {
+    let retention_slot = confirmed.as_deref().map(|confirmed| RetentionSlot {
         confirmed: confirmed.parse().unwrap_or_default(),
         lost: status.as_deref() == Some("lost"),
     });
     Ok(LogState {
         identity: identity(system, oid),
-        anchor_name: format!("tidegate_{oid}"),
-        anchor,
+        retention_slot_name: format!("tidegate_{oid}"),
+        retention_slot,
         now: now.parse().map_err(|()| wrong())?,
     })
 }
@@ -156,27 +157,27 @@ fn identity(system: &[Option<String>], database: &str) -> LogIdentity {
 
 /// The position from which the retention slot keeps the log; `None` if the settings want no slot.
 /// Creates the slot if it is missing.
-async fn anchor(
+async fn retention_slot(
     shared: &Shared,
     session: &mut ReplicationSession,
     place: &mut LogState,
-    fresh: bool,
+    recreate: bool,
 ) -> LogResult<Option<LogPosition>> {
     if shared.settings.retention.is_none() {
         return Ok(None);
     }
-    if let Some(anchor) = &place.anchor {
+    if let Some(retention_slot) = &place.retention_slot {
         // A slot that is older than the publications can never decode them.
-        if !anchor.lost && !fresh {
-            return Ok(Some(anchor.confirmed));
+        if !retention_slot.lost && !recreate {
+            return Ok(Some(retention_slot.confirmed));
         }
         info!(
-            slot = place.anchor_name,
+            slot = place.retention_slot_name,
             "retention slot was lost; creating a new one"
         );
-        drop_slot(session, &place.anchor_name).await?;
+        drop_slot(session, &place.retention_slot_name).await?;
     }
-    let made = create(shared, session, &place.anchor_name, false).await?;
+    let made = create(shared, session, &place.retention_slot_name, false).await?;
     place.now = place.now.max(made);
     Ok(Some(made))
 }
@@ -187,7 +188,7 @@ async fn create(
     name: &str,
     temporary: bool,
 ) -> LogResult<LogPosition> {
-    let limit = shared.settings.slot_patience;
+    let limit = shared.settings.slot_timeout;
     let lock_timeout = format!("SET lock_timeout = {}", limit.as_millis());
     session.run(&lock_timeout, QUICK).await?;
     let create = format!(
@@ -231,9 +232,9 @@ pub(super) async fn retain(
     let opened = tidegate_service::open(&shared.reader, database).await;
     let client = opened.map_err(|e| error::of_connection(e, &shared.reader.admin_role))?;
     let failed = |error: tokio_postgres::Error| error::of_statement(&error, ADVANCE);
-    let patience = ADVANCE.as_millis().to_string();
+    let timeout = ADVANCE.as_millis().to_string();
     let row = client
-        .query_one(ANCHOR, &[&patience])
+        .query_one(RETENTION_SLOT, &[&timeout])
         .await
         .map_err(failed)?;
     let now: LogPosition = position(row.get(0))?;
@@ -244,7 +245,7 @@ pub(super) async fn retain(
     let keep = keep.max(LogPosition(now.0.saturating_sub(most))).min(now);
     if keep > position(confirmed)? {
         let advanced = client
-            .execute(ADVANCE_ANCHOR, &[&slot, &keep.to_string()])
+            .execute(ADVANCE_RETENTION_SLOT, &[&slot, &keep.to_string()])
             .await;
         match advanced {
             // Another node is advancing the slot, or has advanced it further.
@@ -265,12 +266,12 @@ fn is_raced(code: &SqlState) -> bool {
     .contains(code)
 }
 
-const ADVANCE_ANCHOR: &str =
+const ADVANCE_RETENTION_SLOT: &str =
     "SELECT pg_catalog.pg_replication_slot_advance($1::text::name, $2::text::pg_lsn)";
 
 /// Selects the end of the log, and the retention slot if it exists and is not in use. The parameter
 /// is the timeout for the next statement.
-const ANCHOR: &str = "\
+const RETENTION_SLOT: &str = "\
     SELECT pg_catalog.pg_current_wal_flush_lsn()::text, s.slot_name::text, \
            s.confirmed_flush_lsn::text, \
            pg_catalog.set_config('statement_timeout', $1::text, false) \

@@ -29,7 +29,7 @@ pub(super) struct TableInfo {
     pub(super) unchanged: bool,
     /// Whether both publications include stored generated columns, or the server does not support
     /// that.
-    pub(super) tells_generated: bool,
+    pub(super) publishes_generated: bool,
     /// Whether this session may change the publications.
     pub(super) may_publish: bool,
     pub(super) metadata: CaptureMetadata,
@@ -82,7 +82,7 @@ impl TableInfo {
             everything: row.get(7),
             inserts: row.get(8),
             unchanged: row.get(14),
-            tells_generated: row.get(11),
+            publishes_generated: row.get(11),
             may_publish: row.get(15),
             metadata: CaptureMetadata::parse(comment.unwrap_or_default()),
             leaves: Vec::new(),

@@ -63,7 +63,7 @@ impl Fixture {
             relation,
             changes: true,
             old_rows: false,
-            patience: Duration::from_secs(10),
+            timeout: Duration::from_secs(10),
         };
         self.outbox.capture(&self.database, &demand).await
     }

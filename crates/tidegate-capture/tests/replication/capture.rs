@@ -22,7 +22,7 @@ async fn an_open_writer_is_waited_for() {
         relation: fixture.oid("t").await,
         changes: true,
         old_rows: false,
-        patience: Duration::from_millis(300),
+        timeout: Duration::from_millis(300),
     };
     let refused = fixture.log.capture(&fixture.database, &demand).await;
     assert!(
@@ -160,7 +160,7 @@ async fn what_gives_no_changes_is_refused() {
         relation: 1,
         changes: true,
         old_rows: false,
-        patience: Duration::from_secs(1),
+        timeout: Duration::from_secs(1),
     };
     let nobody = fixture.log.capture(&fixture.database, &demand).await;
     assert!(matches!(nobody, Err(LogError::NoTable)), "{nobody:?}");
@@ -184,7 +184,7 @@ async fn a_missing_right_is_named() {
         relation: fixture.oid("t").await,
         changes: true,
         old_rows: false,
-        patience: Duration::from_secs(5),
+        timeout: Duration::from_secs(5),
     };
     match log.capture(&fixture.database, &demand).await {
         Err(LogError::NotAllowed { remedy, .. }) => {

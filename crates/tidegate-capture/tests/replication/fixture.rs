@@ -84,7 +84,7 @@ impl Fixture {
             relation: self.oid(table).await,
             changes,
             old_rows,
-            patience: Duration::from_secs(20),
+            timeout: Duration::from_secs(20),
         }
     }
 

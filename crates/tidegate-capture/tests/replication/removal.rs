@@ -122,15 +122,15 @@ async fn servers_that_come_back_meanwhile_are_no_lack_of_rights() {
         }
     };
     let removals = async {
-        let mut came_back = 0;
-        while came_back < 3 {
+        let mut recreated = 0;
+        while recreated < 3 {
             fixture.run("CREATE TABLE t (a text)").await;
             // Captures fail until a node opens a stream, which creates the publications.
             while let Err(error) = fixture.capture("t", true, false).await {
                 assert!(matches!(error, LogError::Gone), "{error:?}");
             }
             match fixture.log.remove(&fixture.database, true).await.unwrap() {
-                Removal::CameBack => came_back += 1,
+                Removal::Recreated => recreated += 1,
                 Removal::Done { .. } => {}
                 other => panic!("{other:?}"),
             }
@@ -196,14 +196,17 @@ async fn slots_are_shown_with_what_they_keep() {
         .iter()
         .filter(|slot| slot.database == fixture.database)
         .collect();
-    let [anchor, stream] = mine[..] else {
+    let [retention_slot, stream] = mine[..] else {
         panic!("{mine:?}");
     };
-    assert_eq!(anchor.name, format!("tidegate_{oid}"));
-    assert_eq!(anchor.active, None);
-    assert!(anchor.retained >= Some(500_000), "{anchor:?}");
-    assert!(anchor.restart <= anchor.confirmed && anchor.restart.is_some());
-    assert!(anchor.wal_status.is_some());
+    assert_eq!(retention_slot.name, format!("tidegate_{oid}"));
+    assert_eq!(retention_slot.active, None);
+    assert!(
+        retention_slot.retained >= Some(500_000),
+        "{retention_slot:?}"
+    );
+    assert!(retention_slot.restart <= retention_slot.confirmed && retention_slot.restart.is_some());
+    assert!(retention_slot.wal_status.is_some());
     let process = stream.active.unwrap();
     assert_eq!(stream.name, format!("tidegate_{oid}_{process}"));
     assert!(cluster.slots_used >= 2 && cluster.senders_used >= 1);

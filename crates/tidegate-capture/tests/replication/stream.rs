@@ -155,7 +155,7 @@ async fn without_a_window_nothing_is_kept_and_nothing_resumes() {
 #[tokio::test]
 async fn a_slot_is_not_waited_for_without_end() {
     let settings = ReplicationSettings {
-        slot_patience: Duration::from_millis(700),
+        slot_timeout: Duration::from_millis(700),
         ..ReplicationSettings::default()
     };
     let fixture = Fixture::on(own_cluster(), "log_slot", settings).await;

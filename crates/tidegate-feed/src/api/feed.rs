@@ -103,13 +103,13 @@ impl Feed {
             .await?;
         // The request is checked first, so that a refused request does not start the database's
         // feed.
-        let patience = shared.settings.subscribe_timeout;
+        let timeout = shared.settings.subscribe_timeout;
         let start = match request.after {
             Some(_) => LogStart::Earliest,
             None => LogStart::Now,
         };
         let name = request.login.database.clone();
-        let checked = CheckedRequest::new(request, privileges, patience, deadline)?;
+        let checked = CheckedRequest::new(request, privileges, timeout, deadline)?;
         let guard = self.database(name, start);
         let definition_count = guard.0.hub.definition_count();
         subscribe::subscribe(

@@ -43,7 +43,7 @@ impl CheckedRequest {
     pub(crate) fn new(
         request: SubscribeRequest,
         privileges: Arc<Privileges>,
-        patience: Duration,
+        timeout: Duration,
         deadline: Instant,
     ) -> Result<Self> {
         let predicate = request.predicate.iter();
@@ -57,7 +57,7 @@ impl CheckedRequest {
             relation: request.relation,
             changes: operations.need_changes(),
             old_rows: old_rows::needs_old_rows(operations, &columns, &privileges)?,
-            patience,
+            timeout,
         };
         Ok(Self {
             request,

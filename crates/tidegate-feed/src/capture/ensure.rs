@@ -52,7 +52,7 @@ async fn capture_exclusively(
 ) -> Result<Captured> {
     let timeout = |what: &str| Error::Timeout {
         what: what.to_owned(),
-        limit: demand.patience,
+        limit: demand.timeout,
     };
     let table_lock = database.captures.table_lock(demand.relation);
     let _table_lock = timeout_at(deadline, table_lock.lock())
@@ -122,17 +122,17 @@ mod tests {
     #[tokio::test(start_paused = true)]
     async fn a_subscription_waits_for_a_new_stream_until_the_deadline_only() {
         let database = database_feed();
-        let patience = database.settings.subscribe_timeout;
+        let limit = database.settings.subscribe_timeout;
         let demand = Demand {
             relation: 1,
             changes: true,
             old_rows: false,
-            patience,
+            timeout: limit,
         };
         // A new stream holds the lock exclusively while it captures tables that have open writers.
         let _exclusive = database.captures.lock.write().await;
-        let refused = ensure_captured(&database, demand, Instant::now() + patience);
-        let refused = timeout(patience + Duration::from_secs(1), refused).await;
+        let refused = ensure_captured(&database, demand, Instant::now() + limit);
+        let refused = timeout(limit + Duration::from_secs(1), refused).await;
         let refused = refused.expect("the subscription waits forever");
         assert!(matches!(refused, Err(Error::Timeout { .. })), "{refused:?}");
     }

@@ -242,7 +242,7 @@ async fn repair_replica_identity(
         relation: table,
         changes: true,
         old_rows: false,
-        patience: Duration::ZERO,
+        timeout: Duration::ZERO,
     };
     match database.log.capture(&database.name, &demand).await {
         Err(LogError::Gone) => Err(LogError::Gone),

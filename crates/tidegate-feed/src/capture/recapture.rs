@@ -101,7 +101,7 @@ mod tests {
                 relation: 1,
                 changes: true,
                 old_rows: false,
-                patience: database.settings.subscribe_timeout,
+                timeout: database.settings.subscribe_timeout,
             },
             captured: gap(50),
             first_captured: LogPosition(50),

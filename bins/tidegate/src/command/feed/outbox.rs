@@ -92,7 +92,7 @@ async fn drop_outbox(outbox: &Outbox, database: &DatabaseName, end_streams: bool
     match removed.map_err(|error| failure(database, error))? {
         OutboxRemoval::Done(None) => print("-- there was nothing\n"),
         OutboxRemoval::Done(Some(_)) => print("DROP SCHEMA tidegate_outbox CASCADE;\n"),
-        OutboxRemoval::CameBack => Err(Failure::Refused(format!(
+        OutboxRemoval::Recreated => Err(Failure::Refused(format!(
             "a server that runs reads the outbox of {database} again, and has created it again; stop \
              it first"
         ))),
