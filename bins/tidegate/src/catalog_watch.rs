@@ -70,7 +70,7 @@ struct DatabaseState {
     /// The task that listens. Dropping the set ends it.
     listener: JoinSet<()>,
     /// Whether the database notifies of definitions.
-    telling: DdlVisibility,
+    visibility: DdlVisibility,
     /// Whether listening failed only because no service connection is free.
     no_connection: bool,
     /// Whether a check is running.
@@ -162,8 +162,8 @@ impl CatalogWatch {
             });
             state.ticks_since_check += 1;
             // The schemas of the database may be in use only since this tick.
-            self.catalogs.rely(&database, state.telling);
-            let is_polled = state.telling != DdlVisibility::Always
+            self.catalogs.set_visibility(&database, state.visibility);
+            let is_polled = state.visibility != DdlVisibility::Always
                 && (!state.no_connection || no_connection.contains(&database));
             let is_due = is_polled
                 || roles_changed
@@ -214,7 +214,7 @@ impl CatalogWatch {
     async fn have_roles_changed(&mut self) -> bool {
         self.ticks = self.ticks.wrapping_add(1);
         let mut states = self.states.values();
-        let is_notified = states.any(|state| state.telling == DdlVisibility::Always);
+        let is_notified = states.any(|state| state.visibility == DdlVisibility::Always);
         if !self.ticks.is_multiple_of(TICKS_PER_ROLE_CHECK)
             || !(is_notified || self.users.is_used())
         {
@@ -244,7 +244,7 @@ impl CatalogWatch {
         let Some(state) = self.states.get_mut(&database) else {
             return;
         };
-        state.telling = match event {
+        state.visibility = match event {
             ListenerEvent::Notified => DdlVisibility::Always,
             ListenerEvent::Silent | ListenerEvent::NoConnection => DdlVisibility::Never,
         };
@@ -252,8 +252,8 @@ impl CatalogWatch {
             &mut state.no_connection,
             matches!(event, ListenerEvent::NoConnection),
         );
-        self.catalogs.rely(&database, state.telling);
-        let reports = state.telling == DdlVisibility::Always;
+        self.catalogs.set_visibility(&database, state.visibility);
+        let reports = state.visibility == DdlVisibility::Always;
         if reports {
             self.users.redefined(&database);
             if let Some(feed) = &self.feed {
@@ -273,7 +273,7 @@ impl CatalogWatch {
         };
         state.ticks_since_check = 0;
         if state.busy {
-            if state.telling == DdlVisibility::Always {
+            if state.visibility == DdlVisibility::Always {
                 state.again = state.again.max(Some(reason));
             }
             return;

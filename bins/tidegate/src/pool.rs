@@ -107,14 +107,14 @@ impl UserPool {
 }
 
 impl DdlCounter for UserPool {
-    fn count(&self, database: &DatabaseName, telling: DdlVisibility) -> u64 {
+    fn count(&self, database: &DatabaseName, visibility: DdlVisibility) -> u64 {
         let users = self.postgres.user_executor();
-        let untold = match telling {
+        let uncounted = match visibility {
             DdlVisibility::Always => 0,
             DdlVisibility::Never => users.calls(database),
             DdlVisibility::Unknown => users.statements(database),
         };
-        users.definitions(database).wrapping_add(untold)
+        users.definitions(database).wrapping_add(uncounted)
     }
 }
 

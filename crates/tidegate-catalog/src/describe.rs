@@ -118,7 +118,7 @@ fn constraint(text: &mut String, schema: &Schema, described: &Described<'_>) {
     list(text, &described.columns, |text, name| string(text, name));
     text.push(']');
     if let Some(referenced) = described.referenced {
-        let (table, columns) = far_side(schema, referenced);
+        let (table, columns) = referenced_columns(schema, referenced);
         text.push_str(",\"referenced_table\":");
         string(text, &table);
         text.push_str(",\"referenced_columns\":[");
@@ -130,14 +130,17 @@ fn constraint(text: &mut String, schema: &Schema, described: &Described<'_>) {
 
 /// The name of the referenced table, with its schema if that is another one, and the referenced
 /// columns.
-fn far_side<'a>(schema: &'a Schema, referenced: &'a Referenced) -> (Cow<'a, str>, Vec<&'a str>) {
+fn referenced_columns<'a>(
+    schema: &'a Schema,
+    referenced: &'a Referenced,
+) -> (Cow<'a, str>, Vec<&'a str>) {
     match referenced {
-        Referenced::Here(id, columns) => {
+        Referenced::SameSchema(id, columns) => {
             let relation = schema.relation(*id);
             let names = columns.iter().map(|id| &*relation.column(*id).name);
             (Cow::Borrowed(&*relation.name), names.collect())
         }
-        Referenced::Elsewhere {
+        Referenced::OtherSchema {
             schema: other,
             relation,
             columns,

@@ -24,7 +24,7 @@ pub enum Error {
     OwnsTable,
     /// None of the roles that the service can run as may grant the privilege.
     #[error("no user of the tenant may grant {what}; {owner} owns it")]
-    NobodyMayGrant {
+    NoGrantor {
         /// The privilege that is to be granted.
         what: String,
         /// A role that may grant the privilege.
@@ -32,7 +32,7 @@ pub enum Error {
     },
     /// The role would keep a privilege that is to be revoked.
     #[error("the role has {privilege} {from}")]
-    GrantedElsewhere {
+    NotRevocable {
         /// The privilege that would be kept.
         privilege: String,
         /// The source of the privilege: `through` a group or PUBLIC, or `from` another grantor.

@@ -16,7 +16,7 @@ use crate::error::{Error, Result};
 use answer::Document;
 use plan::RoleStatements;
 
-static FACTS: LazyLock<Arc<Statement>> = LazyLock::new(|| {
+static TABLE_PRIVILEGES: LazyLock<Arc<Statement>> = LazyLock::new(|| {
     let text = include_str!("privileges.sql");
     Arc::new(Statement::parse(text).expect("the statement beside this file can be parsed"))
 });
@@ -98,7 +98,7 @@ pub struct ColumnPrivilege {
 
 /// What the catalog contains about a table, its privileges and the roles.
 #[derive(Debug, Deserialize)]
-struct Facts {
+struct TablePrivileges {
     relation: String,
     schema: String,
     owner: String,
@@ -146,7 +146,7 @@ pub async fn table_access(
     roles: &[&str],
     options: &QueryOptions,
 ) -> Result<Vec<RoleAccess>> {
-    let facts = facts(executor, table, roles, options).await?;
+    let facts = read_privileges(executor, table, roles, options).await?;
     Ok(facts.roles.into_iter().map(role_access).collect())
 }
 
@@ -158,22 +158,22 @@ pub async fn table_access(
 ///
 /// # Errors
 ///
-/// [`Error::NoTable`], [`Error::OwnsTable`], [`Error::NobodyMayGrant`] and
-/// [`Error::GrantedElsewhere`] before anything is changed; [`Error::Sql`] if a statement fails.
+/// [`Error::NoTable`], [`Error::OwnsTable`], [`Error::NoGrantor`] and
+/// [`Error::NotRevocable`] before anything is changed; [`Error::Sql`] if a statement fails.
 pub async fn set_table_access(
     executor: &dyn Executor,
     table: TableName<'_>,
-    asked: (&str, Access),
+    grant: (&str, Access),
     logins: &[Login],
     options: &QueryOptions,
 ) -> Result<()> {
     for _ in 1..MAX_TRIES {
-        match grant_and_revoke(executor, table, asked, logins, options).await {
-            Err(Error::Sql(error)) if error.sqlstate() == Some(MET_ANOTHER) => {}
+        match grant_and_revoke(executor, table, grant, logins, options).await {
+            Err(Error::Sql(error)) if error.sqlstate() == Some(SERIALIZATION_FAILURE) => {}
             done => return done,
         }
     }
-    grant_and_revoke(executor, table, asked, logins, options).await
+    grant_and_revoke(executor, table, grant, logins, options).await
 }
 
 /// How often a change of privileges is tried again after a conflict with a concurrent one.
@@ -182,7 +182,7 @@ const MAX_TRIES: u32 = 20;
 /// The SQLSTATE `serialization_failure`: another session changed the privileges of the same object
 /// at the same time. PostgreSQL reports "tuple concurrently updated", which the executor maps to
 /// this code.
-const MET_ANOTHER: &str = "40001";
+const SERIALIZATION_FAILURE: &str = "40001";
 
 async fn grant_and_revoke(
     executor: &dyn Executor,
@@ -192,7 +192,7 @@ async fn grant_and_revoke(
     options: &QueryOptions,
 ) -> Result<()> {
     let roles: Vec<_> = logins.iter().map(|login| login.role.as_str()).collect();
-    let facts = facts(executor, table, &roles, options).await?;
+    let facts = read_privileges(executor, table, &roles, options).await?;
     for RoleStatements { role, statements } in plan::steps(&facts, grantee, access)? {
         let login = logins.iter().find(|login| login.role.as_str() == role);
         let login = login.ok_or(Error::Document)?;
@@ -210,22 +210,22 @@ async fn grant_and_revoke(
     Ok(())
 }
 
-async fn facts(
+async fn read_privileges(
     executor: &dyn Executor,
     table: TableName<'_>,
     roles: &[&str],
     options: &QueryOptions,
-) -> Result<Facts> {
+) -> Result<TablePrivileges> {
     let roles = serde_json::to_string(roles).map_err(|_| Error::Document)?;
     let value = |name: &String| match name.as_str() {
         "schema" => Parameter::Text(table.schema.into()),
         "table" => Parameter::Text(table.table.into()),
         _ => Parameter::Text(roles.as_str().into()),
     };
-    let values = FACTS.placeholders().iter().map(value).collect();
+    let values = TABLE_PRIVILEGES.placeholders().iter().map(value).collect();
     let mut document = Document::default();
     let who = Principal::Catalog(table.database.clone());
-    let statement = bind(Arc::clone(&FACTS), values);
+    let statement = bind(Arc::clone(&TABLE_PRIVILEGES), values);
     executor
         .query(&who, &statement, options, &mut document)
         .await?;

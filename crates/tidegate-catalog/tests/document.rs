@@ -99,7 +99,7 @@ fn relationships_lead_both_ways() {
     assert!(forward.certain && !reverse.certain);
     assert_eq!(reverse.cardinality, Cardinality::Many);
     assert!(
-        matches!(&albums.foreign_keys[0].referenced, Referenced::Here(id, _)
+        matches!(&albums.foreign_keys[0].referenced, Referenced::SameSchema(id, _)
         if *id == demo.find("artists").unwrap())
     );
 }

@@ -29,8 +29,8 @@ impl Said {
 }
 
 impl DdlCounter for Said {
-    fn count(&self, _: &DatabaseName, telling: DdlVisibility) -> u64 {
-        let statements = match telling {
+    fn count(&self, _: &DatabaseName, visibility: DdlVisibility) -> u64 {
+        let statements = match visibility {
             DdlVisibility::Always => 0,
             DdlVisibility::Never | DdlVisibility::Unknown => {
                 self.statements.load(Ordering::Relaxed)

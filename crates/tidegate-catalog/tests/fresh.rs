@@ -170,7 +170,7 @@ async fn what_is_counted_depends_on_whether_the_database_tells() {
     assert!(fixture.public().await.find("b").is_some());
     fixture
         .catalogs
-        .rely(&fixture.database, DdlVisibility::Always);
+        .set_visibility(&fixture.database, DdlVisibility::Always);
     fixture.public().await;
     fixture.run("create table c (id int)").await;
     fixture.definitions.run();

@@ -12,13 +12,13 @@ use super::group::RoleGroup;
 use super::loaded::Loaded;
 use super::slot::{Found, SchemaSlot, Validity};
 use super::tenant::DatabaseState;
-use super::{CatalogCache, Comparison, Schemas, WARM, tell_failure, tell_renamed};
+use super::{CatalogCache, Comparison, RELOAD_TICKS, Schemas, log_failure, log_renamed};
 use crate::error::Result;
 use crate::load;
 
 /// The largest number of roles in one key query. PostgreSQL needs about 20 µs for each role, and 1
 /// ms for the query itself.
-const ASKED: usize = 200;
+const MAX_ROLES_PER_QUERY: usize = 200;
 /// How often a request loads a schema if the privileges of its role change during the load.
 const ATTEMPTS: usize = 3;
 
@@ -40,13 +40,13 @@ impl CatalogCache {
                 .compare((database, &tenant), Comparison::IfCounted, options)
                 .await
         {
-            if tenant.kept(&login.role, name).is_none() {
+            if tenant.last_loaded(&login.role, name).is_none() {
                 return Err(error);
             }
-            tell_failure(database, &tenant, &error);
-            tenant.put_off(count, now);
+            log_failure(database, &tenant, &error);
+            tenant.skip_comparison(count, now);
         }
-        let mut seen = Vec::new().into();
+        let mut last = Vec::new().into();
         for _ in 0..ATTEMPTS {
             let Some(group) = self.group(&tenant, login, options).await? else {
                 return Ok(Vec::new().into());
@@ -68,21 +68,21 @@ impl CatalogCache {
                     return Ok(schemas);
                 }
                 Ok((schemas, Validity::Role)) => {
-                    tenant.doubt(&login.role);
-                    seen = schemas;
+                    tenant.invalidate_key(&login.role);
+                    last = schemas;
                 }
                 Err(error) => {
-                    let Some(old) = tenant.kept(&login.role, name) else {
+                    let Some(old) = tenant.last_loaded(&login.role, name) else {
                         group.remove(name, &slot);
                         return Err(error);
                     };
-                    tell_failure(database, &tenant, &error);
-                    tenant.excuse();
+                    log_failure(database, &tenant, &error);
+                    tenant.allow_stale();
                     return Ok(old);
                 }
             }
         }
-        Ok(seen)
+        Ok(last)
     }
 
     /// The group to which a role belongs; `None` if the role does not exist.
@@ -96,11 +96,11 @@ impl CatalogCache {
         if let Some(group) = tenant.group(role, self.now()) {
             return Ok(Some(group));
         }
-        match self.ask_keys(database, tenant, Some(role), options).await {
+        match self.query_keys(database, tenant, Some(role), options).await {
             Ok(()) => Ok(tenant.last_group(role)),
             Err(error) => {
                 let group = tenant.last_group(role).ok_or(error)?;
-                tenant.excuse_keys();
+                tenant.allow_stale_keys();
                 Ok(Some(group))
             }
         }
@@ -108,7 +108,7 @@ impl CatalogCache {
 
     /// Queries the groups of `first` and of other roles whose group is unknown or stale, so that a
     /// change costs one query instead of one for each role.
-    pub(super) async fn ask_keys(
+    pub(super) async fn query_keys(
         &self,
         database: &DatabaseName,
         tenant: &DatabaseState,
@@ -118,20 +118,20 @@ impl CatalogCache {
         if let Some(role) = first {
             tenant.wait(role);
         }
-        let _turn = tenant.keying.lock().await;
+        let _guard = tenant.key_query_lock.lock().await;
         let now = self.now();
         if first.is_some_and(|role| tenant.group(role, now).is_some()) {
             return Ok(());
         }
-        let asked = tenant.due(first, (now, WARM), ASKED);
-        if asked.roles.is_empty() {
+        let query = tenant.next_key_query(first, (now, RELOAD_TICKS), MAX_ROLES_PER_QUERY);
+        if query.roles.is_empty() {
             return Ok(());
         }
-        let keys = load::keys(&*self.executor, database, &asked.roles, options).await;
+        let keys = load::keys(&*self.executor, database, &query.roles, options).await;
         if let Err(error) = &keys {
-            tell_failure(database, tenant, error);
+            log_failure(database, tenant, error);
         }
-        tenant.keyed(&asked, keys?, now);
+        tenant.store_keys(&query, keys?, now);
         Ok(())
     }
 
@@ -145,18 +145,18 @@ impl CatalogCache {
         options: &QueryOptions,
     ) -> Result<Found> {
         let refresh = async |before: Option<Loaded>| {
-            let before = before.or_else(|| tenant.former(role, name));
+            let before = before.or_else(|| tenant.previous(role, name));
             let before = before.unwrap_or_default();
             let loaded = self
                 .refresh(before, (database, role), name, options)
                 .await?;
             let roles = std::slice::from_ref(role);
             let keys = load::keys(&*self.executor, database, roles, options).await?;
-            let sight = match keys.first() {
+            let validity = match keys.first() {
                 Some(found) if found.key == group.key() => Validity::Group,
                 _ => Validity::Role,
             };
-            Ok((loaded, sight))
+            Ok((loaded, validity))
         };
         slot.load(|| tenant.epoch(), refresh).await
     }
@@ -171,7 +171,7 @@ impl CatalogCache {
         let by = (&*self.executor, &self.intern);
         let (loaded, new) = before.refresh(by, who, name, options).await?;
         for schema in &new {
-            tell_renamed(who.0, schema);
+            log_renamed(who.0, schema);
         }
         Ok(loaded)
     }

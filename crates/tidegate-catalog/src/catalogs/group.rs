@@ -15,15 +15,15 @@ use super::slot::SchemaSlot;
 pub(super) struct RoleGroup {
     key: Arc<str>,
     /// A role of the group. Schemas are loaded as this role ahead of requests.
-    example: Mutex<RoleName>,
+    representative: Mutex<RoleName>,
     slots: Mutex<HashMap<Box<str>, Arc<SchemaSlot>>>,
 }
 
 impl RoleGroup {
-    pub(super) fn new(key: Arc<str>, example: RoleName) -> Self {
+    pub(super) fn new(key: Arc<str>, representative: RoleName) -> Self {
         Self {
             key,
-            example: Mutex::new(example),
+            representative: Mutex::new(representative),
             slots: Mutex::default(),
         }
     }
@@ -32,13 +32,13 @@ impl RoleGroup {
         &self.key
     }
 
-    pub(super) fn example(&self) -> RoleName {
-        self.example.lock().clone()
+    pub(super) fn representative(&self) -> RoleName {
+        self.representative.lock().clone()
     }
 
-    /// Sets the example to a role that was just found to belong to the group.
-    pub(super) fn set_example(&self, role: &RoleName) {
-        self.example.lock().clone_from(role);
+    /// Sets the representative to a role that was just found to belong to the group.
+    pub(super) fn set_representative(&self, role: &RoleName) {
+        self.representative.lock().clone_from(role);
     }
 
     pub(super) fn slot(&self, name: &str) -> Arc<SchemaSlot> {
@@ -50,8 +50,8 @@ impl RoleGroup {
     }
 
     /// The last loaded version of the schema `name`, even if it is stale.
-    pub(super) fn kept(&self, name: &str) -> Option<Schemas> {
-        self.slots.lock().get(name)?.kept()
+    pub(super) fn last_loaded(&self, name: &str) -> Option<Schemas> {
+        self.slots.lock().get(name)?.last_loaded()
     }
 
     pub(super) fn loaded(&self, name: &str) -> Option<Loaded> {
@@ -60,7 +60,7 @@ impl RoleGroup {
 
     /// Creates slots for the schemas that were used in `other`, the previous group of a role, so
     /// that they are loaded ahead in this group too.
-    pub(super) fn succeed(&self, other: &Self) {
+    pub(super) fn inherit_slots(&self, other: &Self) {
         let used: Vec<_> = {
             let others = other.slots.lock();
             let others = others.iter();
@@ -85,22 +85,22 @@ impl RoleGroup {
     }
 
     /// The slots that were loaded before `epoch`. Slots among them that were not used in the last
-    /// `warm` ticks are removed instead.
+    /// `max_age` ticks are removed instead.
     pub(super) fn stale(
         &self,
         epoch: u64,
-        (now, warm): (u64, u64),
+        (now, max_age): (u64, u64),
     ) -> Vec<(Box<str>, Arc<SchemaSlot>)> {
         let mut slots = self.slots.lock();
-        slots.retain(|_, slot| !slot.is_older_than(epoch) || slot.age(now) < warm);
+        slots.retain(|_, slot| !slot.is_older_than(epoch) || slot.age(now) < max_age);
         let stale = slots.iter().filter(|(_, slot)| slot.is_older_than(epoch));
         stale
             .map(|(name, slot)| (name.clone(), Arc::clone(slot)))
             .collect()
     }
 
-    /// Removes the slots that were not used in the last `kept` ticks.
-    pub(super) fn forget_old(&self, now: u64, kept: u64) {
-        self.slots.lock().retain(|_, slot| slot.age(now) < kept);
+    /// Removes the slots that were not used in the last `max_idle` ticks.
+    pub(super) fn remove_unused(&self, now: u64, max_idle: u64) {
+        self.slots.lock().retain(|_, slot| slot.age(now) < max_idle);
     }
 }

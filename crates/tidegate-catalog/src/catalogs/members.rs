@@ -28,7 +28,7 @@ struct RoleEntry {
     group: Arc<RoleGroup>,
     /// The previous group of the role. Its schemas are the base for loading those of the current
     /// group.
-    former: Option<Arc<RoleGroup>>,
+    previous: Option<Arc<RoleGroup>>,
     /// The OID of the role in `pg_roles`.
     number: u32,
     /// The epoch in which the key was queried; `None` if the key must be queried again.
@@ -61,7 +61,7 @@ impl RoleGroups {
         role: &RoleName,
     ) -> Option<(&Arc<RoleGroup>, Option<&Arc<RoleGroup>>)> {
         let member = self.roles.get(role)?;
-        Some((&member.group, member.former.as_ref()))
+        Some((&member.group, member.previous.as_ref()))
     }
 
     /// Adds a role to the next key query.
@@ -69,18 +69,18 @@ impl RoleGroups {
         self.waiting.insert(role.clone());
     }
 
-    /// The roles of the next key query, at most `most`: `first`, then those that wait, then those
-    /// with a stale key that were used in the last `warm` ticks.
-    pub(super) fn due(
+    /// The roles of the next key query, at most `max`: `first`, then those that wait, then those
+    /// with a stale key that were used in the last `max_age` ticks.
+    pub(super) fn next_key_query(
         &mut self,
         first: Option<&RoleName>,
-        (now, warm): (u64, u64),
-        most: usize,
+        (now, max_age): (u64, u64),
+        max: usize,
     ) -> KeyQuery {
         let waiting = std::mem::take(&mut self.waiting);
         let stale = self.roles.iter().filter(|(_, member)| {
             member.keyed.is_none_or(|keyed| keyed < self.epoch)
-                && now.saturating_sub(member.used) < warm
+                && now.saturating_sub(member.used) < max_age
         });
         let stale = stale.map(|(role, _)| role);
         let others = waiting
@@ -88,24 +88,19 @@ impl RoleGroups {
             .chain(stale.filter(|role| !waiting.contains(*role)))
             .filter(|role| Some(*role) != first);
         KeyQuery {
-            roles: first
-                .into_iter()
-                .chain(others)
-                .take(most)
-                .cloned()
-                .collect(),
+            roles: first.into_iter().chain(others).take(max).cloned().collect(),
             epoch: self.epoch,
             additions: self.additions,
         }
     }
 
     /// Stores the keys that a query returned. A role of the query without a key does not exist.
-    pub(super) fn keyed(&mut self, asked: &KeyQuery, keys: Vec<RoleKey>, now: u64) {
+    pub(super) fn store_keys(&mut self, query: &KeyQuery, keys: Vec<RoleKey>, now: u64) {
         // If roles were added while the keys were read, memberships may have changed too. The keys
         // then get no epoch, so that the next request of each role queries its key again.
-        let keyed = (asked.additions == self.additions).then_some(asked.epoch);
-        let mut before = Vec::with_capacity(asked.roles.len());
-        for role in &asked.roles {
+        let keyed = (query.additions == self.additions).then_some(query.epoch);
+        let mut before = Vec::with_capacity(query.roles.len());
+        for role in &query.roles {
             before.extend(self.roles.remove_entry(role));
         }
         let mut before: HashMap<_, _> = before.into_iter().collect();
@@ -113,16 +108,16 @@ impl RoleGroups {
             let group = self.group_of(key, &role);
             let known = before.remove(&role);
             let used = known.as_ref().map_or(now, |known| known.used);
-            let former = known.and_then(|known| {
+            let previous = known.and_then(|known| {
                 if Arc::ptr_eq(&known.group, &group) {
-                    return known.former;
+                    return known.previous;
                 }
-                group.succeed(&known.group);
+                group.inherit_slots(&known.group);
                 Some(known.group)
             });
             let member = RoleEntry {
                 group,
-                former,
+                previous,
                 number,
                 keyed,
                 used,
@@ -134,7 +129,7 @@ impl RoleGroups {
     fn group_of(&mut self, key: String, role: &RoleName) -> Arc<RoleGroup> {
         let known = self.groups.get(key.as_str()).and_then(Weak::upgrade);
         if let Some(group) = known {
-            group.set_example(role);
+            group.set_representative(role);
             return group;
         }
         let key: Arc<str> = key.into();
@@ -144,7 +139,7 @@ impl RoleGroups {
     }
 
     /// Marks the key of a role as stale, so that it is queried again.
-    pub(super) fn doubt(&mut self, role: &RoleName) {
+    pub(super) fn invalidate_key(&mut self, role: &RoleName) {
         if let Some(member) = self.roles.get_mut(role) {
             member.keyed = None;
         }
@@ -169,7 +164,7 @@ impl RoleGroups {
     }
 
     /// Makes all known keys valid, because they cannot be queried at the moment.
-    pub(super) fn excuse(&mut self) {
+    pub(super) fn allow_stale(&mut self) {
         self.required = 0;
     }
 
@@ -184,16 +179,17 @@ impl RoleGroups {
             .collect()
     }
 
-    /// Removes the roles that were not used in the last `kept` ticks; returns whether any are left.
-    pub(super) fn forget_old(&mut self, now: u64, kept: u64) -> bool {
+    /// Removes the roles that were not used in the last `max_idle` ticks; returns whether any are
+    /// left.
+    pub(super) fn remove_unused(&mut self, now: u64, max_idle: u64) -> bool {
         self.roles.retain(|_, member| {
-            member.former = None;
-            now.saturating_sub(member.used) < kept
+            member.previous = None;
+            now.saturating_sub(member.used) < max_idle
         });
         self.groups.retain(|_, group| {
             let group = group.upgrade();
             group.is_some_and(|group| {
-                group.forget_old(now, kept);
+                group.remove_unused(now, max_idle);
                 true
             })
         });

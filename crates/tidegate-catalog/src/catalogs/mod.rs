@@ -31,21 +31,21 @@ use tenant::{DatabaseState, DdlCount};
 
 /// The number of ticks without use after which a database is no longer watched. Its next request
 /// first compares the fingerprint.
-const WATCHED: u64 = 60;
+const WATCH_TICKS: u64 = 60;
 /// The number of ticks without use after which a schema is no longer reloaded in the background.
-const WARM: u64 = 150;
+const RELOAD_TICKS: u64 = 150;
 /// The largest number of schemas that are reloaded at the same time in the background.
-const AHEAD: usize = 8;
+const MAX_CONCURRENT_RELOADS: usize = 8;
 /// The number of ticks without use after which a schema is dropped.
-const KEPT: u64 = 1200;
+const RETENTION_TICKS: u64 = 1200;
 
 /// Counts the definitions that were made through this node, so that the next request sees their
 /// effect.
 pub trait DdlCounter: Send + Sync {
     /// A number that grows after each statement of this node that may have changed a definition of
     /// the database. DDL statements and those whose definitions the database reported count.
-    /// `telling` tells whether statements that may have called a function with DDL count too.
-    fn count(&self, database: &DatabaseName, telling: DdlVisibility) -> u64;
+    /// `visibility` tells whether statements that may have called a function with DDL count too.
+    fn count(&self, database: &DatabaseName, visibility: DdlVisibility) -> u64;
 }
 
 /// Whether a database reports the definitions that functions and triggers in it make.
@@ -144,9 +144,9 @@ impl CatalogCache {
     /// Advances the clock by one tick, and drops what was not used for a long time.
     pub fn tick(&self) {
         let now = self.now.fetch_add(1, Ordering::Relaxed) + 1;
-        if now.is_multiple_of(WATCHED) {
+        if now.is_multiple_of(WATCH_TICKS) {
             let mut tenants = self.tenants.write();
-            tenants.retain(|_, tenant| tenant.forget_old(now, KEPT));
+            tenants.retain(|_, tenant| tenant.remove_unused(now, RETENTION_TICKS));
             self.intern.forget_dropped();
         }
     }
@@ -157,7 +157,7 @@ impl CatalogCache {
         let tenants = self.tenants.read();
         let in_use = tenants
             .iter()
-            .filter(|(_, tenant)| tenant.age(now) < WATCHED);
+            .filter(|(_, tenant)| tenant.age(now) < WATCH_TICKS);
         in_use.map(|(database, _)| database.clone()).collect()
     }
 
@@ -202,9 +202,9 @@ impl CatalogCache {
             .await;
         match &outcome {
             Err(Error::Sql(tidegate_sql::Error::NoDatabase)) => self.forget(database),
-            Err(error) => tell_failure(database, &tenant, error),
+            Err(error) => log_failure(database, &tenant, error),
             Ok(_) => {
-                if tenant.succeed() {
+                if tenant.record_success() {
                     info!(%database, "catalog reloaded after a failure");
                 }
             }
@@ -213,9 +213,9 @@ impl CatalogCache {
     }
 
     /// Sets whether a database in use reports the definitions that functions and triggers make.
-    pub fn rely(&self, database: &DatabaseName, telling: DdlVisibility) {
+    pub fn set_visibility(&self, database: &DatabaseName, visibility: DdlVisibility) {
         if let Some(tenant) = self.tenants.read().get(database) {
-            tenant.rely(telling);
+            tenant.set_visibility(visibility);
         }
     }
 
@@ -248,21 +248,21 @@ impl CatalogCache {
         let changed = self
             .compare((database, tenant), comparison, options)
             .await?;
-        self.ask_keys(database, tenant, None, options).await?;
-        let stale = tenant.stale(self.now(), WARM);
-        if stale.len() > AHEAD {
+        self.query_keys(database, tenant, None, options).await?;
+        let stale = tenant.stale(self.now(), RELOAD_TICKS);
+        if stale.len() > MAX_CONCURRENT_RELOADS {
             // The remaining schemas are loaded when requests need them.
-            tenant.require();
+            tenant.require_current();
         }
         let mut loaded = Ok(());
-        for (name, slot, group) in stale.into_iter().take(AHEAD) {
-            let role = group.example();
+        for (name, slot, group) in stale.into_iter().take(MAX_CONCURRENT_RELOADS) {
+            let role = group.representative();
             let place = (&*name, &*group, &*slot);
             match self.load(tenant, (database, &role), place, options).await {
                 Ok((_, Validity::Group)) => {}
                 Ok((_, Validity::Role)) => {
-                    tenant.doubt(&role);
-                    tenant.require();
+                    tenant.invalidate_key(&role);
+                    tenant.require_current();
                 }
                 Err(error) => loaded = loaded.and(Err(error)),
             }
@@ -285,7 +285,7 @@ impl CatalogCache {
         options: &QueryOptions,
     ) -> Result<bool> {
         let before = tenant.comparisons();
-        let _turn = tenant.comparing.lock().await;
+        let _guard = tenant.comparison_lock.lock().await;
         // Two comparisons ended while this task waited, so the second one began after this call.
         if tenant.comparisons() > before + 1 {
             return Ok(false);
@@ -303,10 +303,10 @@ impl CatalogCache {
     }
 
     fn counted(&self, database: &DatabaseName, tenant: &DatabaseState) -> DdlCount {
-        let telling = tenant.telling();
+        let visibility = tenant.visibility();
         DdlCount {
-            telling,
-            count: self.definitions.count(database, telling),
+            visibility,
+            count: self.definitions.count(database, visibility),
         }
     }
 
@@ -323,15 +323,15 @@ impl CatalogCache {
     }
 }
 
-fn tell_failure(database: &DatabaseName, tenant: &DatabaseState, error: &Error) {
+fn log_failure(database: &DatabaseName, tenant: &DatabaseState, error: &Error) {
     let cause = std::error::Error::source(error).map(ToString::to_string);
-    if tenant.fail() {
+    if tenant.record_failure() {
         warn!(%database, %error, cause, "cannot load the catalog; keeping the previous one");
     }
 }
 
 /// Logs the relations whose type name was taken, which is unusual but no error.
-fn tell_renamed(database: &DatabaseName, schema: &Schema) {
+fn log_renamed(database: &DatabaseName, schema: &Schema) {
     for renamed in schema.renamed() {
         warn!(
             %database,

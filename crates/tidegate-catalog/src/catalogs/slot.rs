@@ -57,7 +57,7 @@ impl SchemaSlot {
     }
 
     /// The last loaded version of the schemas, even if it is stale.
-    pub(super) fn kept(&self) -> Option<Schemas> {
+    pub(super) fn last_loaded(&self) -> Option<Schemas> {
         self.loaded().map(|loaded| loaded.schemas)
     }
 
@@ -86,15 +86,15 @@ impl SchemaSlot {
         // Changes during the load belong to the next epoch.
         let epoch = epoch();
         if !self.is_older_than(epoch)
-            && let Some(schemas) = self.kept()
+            && let Some(schemas) = self.last_loaded()
         {
             return Ok((schemas, Validity::Group));
         }
-        let (loaded, sight) = refresh(self.loaded()).await?;
+        let (loaded, validity) = refresh(self.loaded()).await?;
         let schemas = Arc::clone(&loaded.schemas);
-        if sight == Validity::Group {
+        if validity == Validity::Group {
             *self.loaded.write() = Some((loaded, epoch));
         }
-        Ok((schemas, sight))
+        Ok((schemas, validity))
     }
 }

@@ -11,7 +11,7 @@ use super::group::RoleGroup;
 use super::loaded::Loaded;
 use super::members::{KeyQuery, RoleGroups};
 use super::slot::SchemaSlot;
-use super::{DdlVisibility, Schemas, WATCHED};
+use super::{DdlVisibility, Schemas, WATCH_TICKS};
 use crate::load::{Fingerprint, RoleKey, Roles, RolesChange};
 
 /// The state of the cache for one database.
@@ -19,9 +19,9 @@ use crate::load::{Fingerprint, RoleKey, Roles, RolesChange};
 pub(super) struct DatabaseState {
     state: Mutex<State>,
     /// The lock of the task that compares the fingerprint.
-    pub(super) comparing: AsyncMutex<()>,
+    pub(super) comparison_lock: AsyncMutex<()>,
     /// The lock of the task that queries the keys of roles.
-    pub(super) keying: AsyncMutex<()>,
+    pub(super) key_query_lock: AsyncMutex<()>,
     used: AtomicU64,
     failing: AtomicBool,
 }
@@ -30,7 +30,7 @@ pub(super) struct DatabaseState {
 /// comparable.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct DdlCount {
-    pub(super) telling: DdlVisibility,
+    pub(super) visibility: DdlVisibility,
     pub(super) count: u64,
 }
 
@@ -44,7 +44,7 @@ struct State {
     /// made through this node.
     required: u64,
     /// Whether the database reports the definitions of functions and triggers.
-    telling: DdlVisibility,
+    visibility: DdlVisibility,
     /// The count of definitions at the last comparison of the fingerprint.
     definitions: Option<DdlCount>,
     /// The tick of the last comparison of the fingerprint.
@@ -75,13 +75,13 @@ impl DatabaseState {
         self.state.lock().comparisons
     }
 
-    pub(super) fn telling(&self) -> DdlVisibility {
-        self.state.lock().telling
+    pub(super) fn visibility(&self) -> DdlVisibility {
+        self.state.lock().visibility
     }
 
     /// Sets how definitions are counted from now on: by whether the database reports them.
-    pub(super) fn rely(&self, telling: DdlVisibility) {
-        self.state.lock().telling = telling;
+    pub(super) fn set_visibility(&self, visibility: DdlVisibility) {
+        self.state.lock().visibility = visibility;
     }
 
     /// Whether the state is current: no definition was made through this node since the last
@@ -90,7 +90,7 @@ impl DatabaseState {
         let state = self.state.lock();
         state.fingerprint.is_some()
             && state.definitions == Some(definitions)
-            && now.saturating_sub(state.compared) < WATCHED
+            && now.saturating_sub(state.compared) < WATCH_TICKS
     }
 
     /// The state of the roles at the last comparison.
@@ -117,8 +117,8 @@ impl DatabaseState {
             found.change
         };
         state.members.change(change);
-        let unattended = now.saturating_sub(state.compared) >= WATCHED;
-        if state.definitions != Some(definitions) || unattended {
+        let was_unwatched = now.saturating_sub(state.compared) >= WATCH_TICKS;
+        if state.definitions != Some(definitions) || was_unwatched {
             state.required = state.epoch;
         }
         state.definitions = Some(definitions);
@@ -135,7 +135,7 @@ impl DatabaseState {
 
     /// Treats the state as current until the next tick or definition, because the fingerprint
     /// cannot be compared.
-    pub(super) fn put_off(&self, definitions: DdlCount, now: u64) {
+    pub(super) fn skip_comparison(&self, definitions: DdlCount, now: u64) {
         let mut state = self.state.lock();
         state.definitions = Some(definitions);
         state.compared = now;
@@ -147,29 +147,29 @@ impl DatabaseState {
     }
 
     /// Records a failure; returns whether it is the first one after a success.
-    pub(super) fn fail(&self) -> bool {
+    pub(super) fn record_failure(&self) -> bool {
         !self.failing.swap(true, Ordering::Relaxed)
     }
 
     /// Records a success; returns whether it is the first one after a failure.
-    pub(super) fn succeed(&self) -> bool {
+    pub(super) fn record_success(&self) -> bool {
         self.failing.swap(false, Ordering::Relaxed)
     }
 
     /// Lets only schemas be served that were loaded after the last change.
-    pub(super) fn require(&self) {
+    pub(super) fn require_current(&self) {
         let mut state = self.state.lock();
         state.required = state.epoch;
     }
 
     /// Lets older schemas be served, because newer ones cannot be loaded.
-    pub(super) fn excuse(&self) {
+    pub(super) fn allow_stale(&self) {
         self.state.lock().required = 0;
     }
 
     /// Makes all known keys valid, because they cannot be queried at the moment.
-    pub(super) fn excuse_keys(&self) {
-        self.state.lock().members.excuse();
+    pub(super) fn allow_stale_keys(&self) {
+        self.state.lock().members.allow_stale();
     }
 
     /// The group of a role; `None` if its key is not valid or not known.
@@ -189,47 +189,50 @@ impl DatabaseState {
         self.state.lock().members.wait(role);
     }
 
-    /// The roles of the next key query, as [`RoleGroups::due`].
-    pub(super) fn due(
+    /// The roles of the next key query, as [`RoleGroups::next_key_query`].
+    pub(super) fn next_key_query(
         &self,
         first: Option<&RoleName>,
-        (now, warm): (u64, u64),
-        most: usize,
+        (now, max_age): (u64, u64),
+        max: usize,
     ) -> KeyQuery {
-        self.state.lock().members.due(first, (now, warm), most)
+        self.state
+            .lock()
+            .members
+            .next_key_query(first, (now, max_age), max)
     }
 
     /// Stores the keys that a query returned. A role of the query without a key does not exist.
-    pub(super) fn keyed(&self, asked: &KeyQuery, keys: Vec<RoleKey>, now: u64) {
-        self.state.lock().members.keyed(asked, keys, now);
+    pub(super) fn store_keys(&self, query: &KeyQuery, keys: Vec<RoleKey>, now: u64) {
+        self.state.lock().members.store_keys(query, keys, now);
     }
 
     /// Marks the key of a role as stale, so that it is queried again.
-    pub(super) fn doubt(&self, role: &RoleName) {
-        self.state.lock().members.doubt(role);
+    pub(super) fn invalidate_key(&self, role: &RoleName) {
+        self.state.lock().members.invalidate_key(role);
     }
 
     /// The last schemas loaded for a role, even if they are stale.
-    pub(super) fn kept(&self, role: &RoleName, name: &str) -> Option<Schemas> {
+    pub(super) fn last_loaded(&self, role: &RoleName, name: &str) -> Option<Schemas> {
         let state = self.state.lock();
-        let (group, former) = state.members.last(role)?;
-        let kept = group.kept(name);
-        kept.or_else(|| former?.kept(name))
+        let (group, previous) = state.members.last(role)?;
+        let current = group.last_loaded(name);
+        current.or_else(|| previous?.last_loaded(name))
     }
 
     /// The schemas of a role before its privileges changed.
-    pub(super) fn former(&self, role: &RoleName, name: &str) -> Option<Loaded> {
+    pub(super) fn previous(&self, role: &RoleName, name: &str) -> Option<Loaded> {
         let state = self.state.lock();
-        let (_, former) = state.members.last(role)?;
-        former?.loaded(name)
+        let (_, previous) = state.members.last(role)?;
+        previous?.loaded(name)
     }
 
     /// The stale slots, the most recently used first, with their names and groups. Slots that were
-    /// not used in the last `warm` ticks are removed instead.
+    /// not used in the last `max_age` ticks are removed instead.
     pub(super) fn stale(
         &self,
         now: u64,
-        warm: u64,
+        max_age: u64,
     ) -> Vec<(Box<str>, Arc<SchemaSlot>, Arc<RoleGroup>)> {
         let (epoch, groups) = {
             let state = self.state.lock();
@@ -237,17 +240,18 @@ impl DatabaseState {
         };
         let mut found = Vec::new();
         for group in groups {
-            let stale = group.stale(epoch, (now, warm)).into_iter();
+            let stale = group.stale(epoch, (now, max_age)).into_iter();
             found.extend(stale.map(|(name, slot)| (name, slot, Arc::clone(&group))));
         }
         found.sort_by_key(|(_, slot, _)| slot.age(now));
         found
     }
 
-    /// Removes the roles that were not used in the last `kept` ticks; returns whether any are left.
-    pub(super) fn forget_old(&self, now: u64, kept: u64) -> bool {
-        let left = self.state.lock().members.forget_old(now, kept);
-        left || self.age(now) < kept
+    /// Removes the roles that were not used in the last `max_idle` ticks; returns whether any are
+    /// left.
+    pub(super) fn remove_unused(&self, now: u64, max_idle: u64) -> bool {
+        let left = self.state.lock().members.remove_unused(now, max_idle);
+        left || self.age(now) < max_idle
     }
 }
 
@@ -267,15 +271,15 @@ mod tests {
     fn a_number_that_was_counted_otherwise_says_nothing() {
         let tenant = DatabaseState::default();
         let before = DdlCount {
-            telling: tenant.telling(),
+            visibility: tenant.visibility(),
             count: 3,
         };
         // While the fingerprint is read, the cache is told that the database reports no
         // definitions.
-        tenant.rely(DdlVisibility::Never);
+        tenant.set_visibility(DdlVisibility::Never);
         tenant.compared(fingerprint(), before, 0);
         let now = DdlCount {
-            telling: tenant.telling(),
+            visibility: tenant.visibility(),
             count: 3,
         };
         assert!(!tenant.is_compared(now, 0));

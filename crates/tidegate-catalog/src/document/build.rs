@@ -96,9 +96,9 @@ fn referenced(entry: &ConstraintEntry, schema: &Schema) -> Result<Referenced> {
     if let Some(id) = here.flatten()
         && let Some(columns) = column_ids(&schema[id], &there.columns)
     {
-        return Ok(Referenced::Here(id, columns));
+        return Ok(Referenced::SameSchema(id, columns));
     }
-    Ok(Referenced::Elsewhere {
+    Ok(Referenced::OtherSchema {
         schema: there.schema.clone().unwrap_or_else(|| schema.name().into()),
         relation: there.relation.clone(),
         columns: there.columns.clone(),

@@ -11,7 +11,7 @@ use crate::model::{
 use crate::naming::{self, End};
 
 /// The largest number of relationships of a relation, which identifiers can still number.
-const MOST: usize = u16::MAX as usize;
+const MAX_RELATIONSHIPS: usize = u16::MAX as usize;
 
 /// A foreign key between two relations of the schema.
 struct ForeignKeyLink<'a> {
@@ -88,7 +88,7 @@ fn of_relation(
         .iter()
         .zip(names.reverse)
         .filter_map(|(link, name)| relationship(schema, link, Cardinality::Many, name));
-    forward.chain(reverse).take(MOST).collect()
+    forward.chain(reverse).take(MAX_RELATIONSHIPS).collect()
 }
 
 fn ends<'a>(
@@ -146,7 +146,7 @@ fn relationship(
 
 fn columns(key: &ForeignKey) -> Option<(&[ColumnId], &[ColumnId])> {
     match &key.referenced {
-        Referenced::Here(_, referenced) => Some((&key.columns, referenced)),
-        Referenced::Elsewhere { .. } => None,
+        Referenced::SameSchema(_, referenced) => Some((&key.columns, referenced)),
+        Referenced::OtherSchema { .. } => None,
     }
 }

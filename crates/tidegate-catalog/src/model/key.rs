@@ -54,10 +54,10 @@ pub enum ConstraintKind {
 #[derive(Clone, Debug)]
 pub enum Referenced {
     /// A visible relation of the same schema, and its referenced columns in key order.
-    Here(RelationId, Vec<ColumnId>),
+    SameSchema(RelationId, Vec<ColumnId>),
     /// A relation of another schema, or a relation or column that is not visible to the role. Such
     /// a foreign key has no relationship.
-    Elsewhere {
+    OtherSchema {
         /// The name of the schema.
         schema: Box<str>,
         /// The name of the relation.

@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::{Access, Facts, Role, Sequence};
+use super::{Access, Role, Sequence, TablePrivileges};
 use crate::error::{Error, Result};
 
 /// The statements that one role runs in one transaction.
@@ -13,12 +13,16 @@ pub(super) struct RoleStatements {
 }
 
 /// The statements after which `grantee` has exactly `access` to the table.
-pub(super) fn steps(facts: &Facts, grantee: &str, access: Access) -> Result<Vec<RoleStatements>> {
+pub(super) fn steps(
+    facts: &TablePrivileges,
+    grantee: &str,
+    access: Access,
+) -> Result<Vec<RoleStatements>> {
     let role = find(facts, grantee).ok_or(Error::Document)?;
     if facts.owner == grantee {
         return Err(Error::OwnsTable);
     }
-    refuse_what_we_cannot_take(facts, role, access)?;
+    check_revocable(facts, role, access)?;
     let mut steps = revocations(facts, role, access);
     if access == Access::None {
         return Ok(steps);
@@ -53,7 +57,7 @@ pub(super) fn steps(facts: &Facts, grantee: &str, access: Access) -> Result<Vec<
 
 /// Rejects a change after which the role would keep privileges from groups, from PUBLIC, or from
 /// grantors that the service cannot log in as.
-fn refuse_what_we_cannot_take(facts: &Facts, role: &Role, access: Access) -> Result<()> {
+fn check_revocable(facts: &TablePrivileges, role: &Role, access: Access) -> Result<()> {
     let kept = access.privileges();
     let excess = role.grants.iter().filter(|grant| {
         // With write access, further privileges may remain.
@@ -65,7 +69,7 @@ fn refuse_what_we_cannot_take(facts: &Facts, role: &Role, access: Access) -> Res
             None if find(facts, &grant.grantor).is_none() => format!("from {}", grant.grantor),
             None => continue,
         };
-        return Err(Error::GrantedElsewhere {
+        return Err(Error::NotRevocable {
             privilege: grant.privilege.clone(),
             from,
         });
@@ -75,7 +79,7 @@ fn refuse_what_we_cannot_take(facts: &Facts, role: &Role, access: Access) -> Res
 
 /// The statements with which each grantor revokes privileges: all of them, or all except `SELECT`.
 /// The privileges are those that PostgreSQL reports, so that those of newer versions are included.
-fn revocations(facts: &Facts, role: &Role, access: Access) -> Vec<RoleStatements> {
+fn revocations(facts: &TablePrivileges, role: &Role, access: Access) -> Vec<RoleStatements> {
     if access == Access::Write {
         return Vec::new();
     }
@@ -112,11 +116,11 @@ fn revocations(facts: &Facts, role: &Role, access: Access) -> Vec<RoleStatements
     steps
 }
 
-fn usage(facts: &Facts, role: &Role) -> Result<RoleStatements> {
+fn usage(facts: &TablePrivileges, role: &Role) -> Result<RoleStatements> {
     let gives = |role: &&Role| role.gives_usage;
     let owner = find(facts, &facts.schema_owner);
     let grantor = owner.or_else(|| facts.roles.iter().find(gives));
-    let grantor = grantor.ok_or_else(|| Error::NobodyMayGrant {
+    let grantor = grantor.ok_or_else(|| Error::NoGrantor {
         what: format!("USAGE on the schema {}", facts.schema),
         owner: facts.schema_owner.clone(),
     })?;
@@ -130,21 +134,21 @@ fn usage(facts: &Facts, role: &Role) -> Result<RoleStatements> {
 }
 
 /// The role that grants the privileges: the table's owner, or else a role with the grant option.
-fn grantor(facts: &Facts, grantee: &str, access: Access) -> Result<String> {
+fn grantor(facts: &TablePrivileges, grantee: &str, access: Access) -> Result<String> {
     let gives = |role: &&Role| {
         let mut wanted = access.privileges().iter();
         role.name != grantee && wanted.all(|wanted| role.gives.iter().any(|given| given == wanted))
     };
     let owner = find(facts, &facts.owner);
     let grantor = owner.or_else(|| facts.roles.iter().find(gives));
-    let grantor = grantor.ok_or_else(|| Error::NobodyMayGrant {
+    let grantor = grantor.ok_or_else(|| Error::NoGrantor {
         what: format!("{} on {}", access.privileges().join(", "), facts.relation),
         owner: facts.owner.clone(),
     })?;
     Ok(grantor.name.clone())
 }
 
-fn find<'f>(facts: &'f Facts, name: &str) -> Option<&'f Role> {
+fn find<'f>(facts: &'f TablePrivileges, name: &str) -> Option<&'f Role> {
     facts.roles.iter().find(|role| role.name == name)
 }
 
@@ -153,7 +157,7 @@ mod tests {
     use super::*;
 
     /// A table of `shop` on which `shop/ann` got privileges from `shop` and `shop/bob`.
-    fn facts() -> Facts {
+    fn facts() -> TablePrivileges {
         let grant = |grantor: &str, privilege: &str| serde_json::json!({"grantor": grantor, "through": null, "privilege": privilege});
         let role = |name: &str, grants: Vec<serde_json::Value>| {
             serde_json::json!({

@@ -97,11 +97,11 @@ impl ApiError {
             tidegate_catalog::Error::OwnsTable => {
                 Self::conflict("the sub-user owns the table, and an owner's rights cannot be taken")
             }
-            nobody @ tidegate_catalog::Error::NobodyMayGrant { .. } => {
-                Self::conflict(nobody.to_string())
+            no_grantor @ tidegate_catalog::Error::NoGrantor { .. } => {
+                Self::conflict(no_grantor.to_string())
             }
-            elsewhere @ tidegate_catalog::Error::GrantedElsewhere { .. } => Self::conflict(
-                format!("{elsewhere}, which this cannot take; revoke that first"),
+            not_revocable @ tidegate_catalog::Error::NotRevocable { .. } => Self::conflict(
+                format!("{not_revocable}, which this cannot take; revoke that first"),
             ),
         }
     }
