@@ -6,7 +6,7 @@ use super::template::TemplatePart;
 use super::value::{Random, Value};
 
 /// The limit on the parameters of a shape. It is constant, so that their values need no allocation.
-pub(crate) const MOST_PARAMETERS: usize = 8;
+pub(crate) const MAX_PARAMETERS: usize = 8;
 
 /// The bodies of requests. The middle part of a body is repeated, with new values each time.
 #[derive(Clone, Debug)]
@@ -43,7 +43,7 @@ impl Body {
     /// Writes a body for a user.
     pub(crate) fn write(&self, random: &mut Random, user: u32, into: &mut Vec<u8>) {
         into.extend_from_slice(self.before.as_bytes());
-        let mut drawn = [0; MOST_PARAMETERS];
+        let mut drawn = [0; MAX_PARAMETERS];
         for copy in 0..self.copies {
             if copy > 0 {
                 into.push(b',');

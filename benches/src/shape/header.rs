@@ -1,6 +1,6 @@
 //! The comment lines that begin a shape's `.sql` file: `-- key: value`.
 
-use super::body::MOST_PARAMETERS;
+use super::body::MAX_PARAMETERS;
 use super::value::Value;
 use crate::Result;
 
@@ -96,8 +96,8 @@ impl Header {
         if header.name.is_empty() || header.variants.is_empty() {
             return Err("expected a `name` and at least one of `graphql`, `call` and `sql`".into());
         }
-        if header.parameters.len() > MOST_PARAMETERS {
-            return Err(format!("expected at most {MOST_PARAMETERS} parameters").into());
+        if header.parameters.len() > MAX_PARAMETERS {
+            return Err(format!("expected at most {MAX_PARAMETERS} parameters").into());
         }
         if header.batch > 1 && header.sets > 1 {
             return Err("expected `batch` or `sets`, not both".into());

@@ -9,7 +9,7 @@ use crate::ports;
 use crate::settings::Settings;
 
 /// The limit on the size of a build. A folder with more bytes is not a build of GraphiQL.
-const MOST_BYTES: u64 = 64 * 1024 * 1024;
+const MAX_BYTES: u64 = 64 * 1024 * 1024;
 
 /// Reads the GraphiQL build from the folder in the settings. Called once, at the start.
 pub(crate) fn read(settings: &Settings) -> Result<Option<Graphiql>> {
@@ -45,7 +45,7 @@ fn files(folder: &Path) -> Result<Vec<(String, Vec<u8>)>> {
             continue;
         };
         size += about.len();
-        if size > MOST_BYTES {
+        if size > MAX_BYTES {
             return Err(Failure::Usage(format!(
                 "the setting graphiql_dir names {}, which contains far more than GraphiQL",
                 folder.display()

@@ -19,7 +19,7 @@ use self::operand::{compared_type, documents, operand};
 pub struct Alias(pub &'static str, pub usize);
 
 /// The alias of a relation to which a relationship leads; the nesting level is appended to it.
-const FAR: &str = "f";
+const TARGET_ALIAS: &str = "f";
 
 impl Filter {
     /// Appends the filter as an SQL condition on the rows of `relation`, whose alias is `alias`.
@@ -150,7 +150,7 @@ impl Level<'_> {
                 let far = Level {
                     schema: self.schema,
                     relation: self.schema.relation(relationship.target),
-                    alias: Alias(FAR, self.depth),
+                    alias: Alias(TARGET_ALIAS, self.depth),
                     depth: self.depth + 1,
                 };
                 sql.syntax("exists (select 1 from ")

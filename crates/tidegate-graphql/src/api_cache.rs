@@ -12,7 +12,7 @@ use crate::error::{Code, Error};
 use crate::limits::{Limits, RoleLimits};
 
 /// The largest number of cached APIs, and a rough limit on their memory in bytes.
-const MOST: usize = 1_024;
+const MAX_ENTRIES: usize = 1_024;
 const BYTES: usize = 512 << 20;
 /// Rough estimates of an API's memory in bytes: a base size, and a size for each relation.
 const EMPTY: usize = 64 << 10;
@@ -43,7 +43,7 @@ impl ApiCache {
     /// limits of their own.
     pub fn new(feed: bool, limits: Limits, roles: Vec<RoleLimits>) -> Self {
         Self {
-            by_schema: Cache::new(MOST, BYTES),
+            by_schema: Cache::new(MAX_ENTRIES, BYTES),
             feed,
             limits,
             roles: roles.into(),

@@ -61,7 +61,7 @@ enum ExecutionFailure {
     /// The statement that several root fields share failed.
     Shared(Error),
     /// A plan that came from a template must be restarted, which is not possible.
-    Outgrown,
+    TemplateUnusable,
     /// The deadline passed before the statements of the root fields with these numbers ended.
     Deadline(Vec<usize>, Error),
     /// A definition changed while the statements ran, so they were rolled back.
@@ -156,9 +156,9 @@ impl Api {
                 | ExecutionFailure::Deadline(_, error)
                 | ExecutionFailure::Redefined(_, error),
             ) => Ok(GraphqlResponse::failed(&[error])),
-            Err(ExecutionFailure::Outgrown) => {
-                Err(tidegate_sql::Error::internal("a template outgrown twice"))
-            }
+            Err(ExecutionFailure::TemplateUnusable) => Err(tidegate_sql::Error::internal(
+                "a template was unusable twice",
+            )),
             Err(ExecutionFailure::Unavailable(error)) => Err(error),
         }
     }
@@ -190,8 +190,8 @@ impl Request<'_> {
                     share = false;
                     continue;
                 }
-                Err(ExecutionFailure::Outgrown) => {
-                    self.templates.forbid();
+                Err(ExecutionFailure::TemplateUnusable) => {
+                    self.templates.disable();
                     continue;
                 }
                 Err(ExecutionFailure::Redefined(..)) if !redefined => {
@@ -238,12 +238,12 @@ impl Request<'_> {
         let Planned {
             mut plan,
             introspections,
-            shape,
+            conditions,
         } = self.plan(errors, share, &limits)?;
         let ran = run(&mut plan, self.context, |error| self.of_plan(error)).await;
         let uncommitted = match ran {
             Ok(uncommitted) => {
-                self.share(shape, &plan);
+                self.share(conditions, &plan);
                 uncommitted
             }
             Err(failure) => {

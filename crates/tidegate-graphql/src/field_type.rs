@@ -38,14 +38,14 @@ pub(crate) struct ValueMember {
     /// The name of the field.
     pub name: &'static str,
     /// The content of the field.
-    pub holds: Holds,
+    pub content: MemberContent,
     /// Whether the field is non-null.
     pub not_null: bool,
 }
 
 /// The content of a field of a [`ValueObject`].
 #[derive(Debug, PartialEq, Eq)]
-pub(crate) enum Holds {
+pub(crate) enum MemberContent {
     /// A scalar. It has the name of the field in the value's JSON form.
     Scalar(&'static str),
     /// An object. It has the name of the field in the value's JSON form.
@@ -53,13 +53,13 @@ pub(crate) enum Holds {
     /// A list of objects. It has the name of the field in the value's JSON form.
     List(&'static ValueObject),
     /// The whole JSON form of the value, which is a list of objects.
-    Itself(&'static ValueObject),
+    Whole(&'static ValueObject),
 }
 
-const fn member(name: &'static str, holds: Holds) -> ValueMember {
+const fn member(name: &'static str, content: MemberContent) -> ValueMember {
     ValueMember {
         name,
-        holds,
+        content,
         not_null: true,
     }
 }
@@ -67,7 +67,7 @@ const fn member(name: &'static str, holds: Holds) -> ValueMember {
 const fn bound(name: &'static str, scalar: &'static str) -> ValueMember {
     ValueMember {
         name,
-        holds: Holds::Scalar(scalar),
+        content: MemberContent::Scalar(scalar),
         not_null: false,
     }
 }
@@ -76,55 +76,55 @@ static POINT: ValueObject = ValueObject {
     name: "Point",
     description: "A point of the plane.",
     members: &[
-        member("x", Holds::Scalar("Float")),
-        member("y", Holds::Scalar("Float")),
+        member("x", MemberContent::Scalar("Float")),
+        member("y", MemberContent::Scalar("Float")),
     ],
 };
 static LINE: ValueObject = ValueObject {
     name: "Line",
     description: "The endless line Ax + By + C = 0.",
     members: &[
-        member("A", Holds::Scalar("Float")),
-        member("B", Holds::Scalar("Float")),
-        member("C", Holds::Scalar("Float")),
+        member("A", MemberContent::Scalar("Float")),
+        member("B", MemberContent::Scalar("Float")),
+        member("C", MemberContent::Scalar("Float")),
     ],
 };
 static LSEG: ValueObject = ValueObject {
     name: "Lseg",
     description: "A line segment.",
     members: &[
-        member("start", Holds::Object(&POINT)),
-        member("end", Holds::Object(&POINT)),
+        member("start", MemberContent::Object(&POINT)),
+        member("end", MemberContent::Object(&POINT)),
     ],
 };
 static BOX: ValueObject = ValueObject {
     name: "Box",
     description: "A rectangle by two opposite corners.",
     members: &[
-        member("start", Holds::Object(&POINT)),
-        member("end", Holds::Object(&POINT)),
+        member("start", MemberContent::Object(&POINT)),
+        member("end", MemberContent::Object(&POINT)),
     ],
 };
 static CIRCLE: ValueObject = ValueObject {
     name: "Circle",
     description: "A circle.",
     members: &[
-        member("center", Holds::Object(&POINT)),
-        member("radius", Holds::Scalar("Float")),
+        member("center", MemberContent::Object(&POINT)),
+        member("radius", MemberContent::Scalar("Float")),
     ],
 };
 static PATH: ValueObject = ValueObject {
     name: "Path",
     description: "A path of points, open or closed.",
     members: &[
-        member("open", Holds::Scalar("Boolean")),
-        member("points", Holds::List(&POINT)),
+        member("open", MemberContent::Scalar("Boolean")),
+        member("points", MemberContent::List(&POINT)),
     ],
 };
 static POLYGON: ValueObject = ValueObject {
     name: "Polygon",
     description: "A polygon by its corners.",
-    members: &[member("points", Holds::Itself(&POINT))],
+    members: &[member("points", MemberContent::Whole(&POINT))],
 };
 
 macro_rules! range {
@@ -139,8 +139,8 @@ macro_rules! range {
             members: &[
                 bound("lower", $scalar),
                 bound("upper", $scalar),
-                member("lowerInclusive", Holds::Scalar("Boolean")),
-                member("upperInclusive", Holds::Scalar("Boolean")),
+                member("lowerInclusive", MemberContent::Scalar("Boolean")),
+                member("upperInclusive", MemberContent::Scalar("Boolean")),
                 bound("empty", "Boolean"),
             ],
         };
@@ -168,14 +168,14 @@ pub(crate) struct ScalarType {
     /// The description of the scalar.
     pub description: &'static str,
     /// The input that the scalar accepts.
-    pub takes: Takes,
+    pub input: ScalarInput,
     /// The URL of the scalar's specification (GraphQL, section 3.13.4, "@specifiedBy").
     pub specified_by: Option<&'static str>,
 }
 
 /// The input that a scalar accepts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Takes {
+pub(crate) enum ScalarInput {
     /// The input that GraphQL defines for this standard scalar.
     Standard,
     /// Any string.
@@ -184,58 +184,66 @@ pub(crate) enum Takes {
     AnyJson,
 }
 
-const fn scalar_type(name: &'static str, description: &'static str, takes: Takes) -> ScalarType {
+const fn scalar_type(
+    name: &'static str,
+    description: &'static str,
+    input: ScalarInput,
+) -> ScalarType {
     ScalarType {
         name,
         description,
-        takes,
+        input,
         specified_by: None,
     }
 }
 
 /// The scalar types of the API.
 pub(crate) static SCALARS: [ScalarType; 10] = [
-    scalar_type("Boolean", "`true` or `false`.", Takes::Standard),
+    scalar_type("Boolean", "`true` or `false`.", ScalarInput::Standard),
     scalar_type(
         "Date",
         "A day, as `YYYY-MM-DD`; years before 1 end in ` BC`. Input takes every form that PostgreSQL reads.",
-        Takes::Strings,
+        ScalarInput::Strings,
     ),
     scalar_type(
         "DateTime",
         "A point in time, as `YYYY-MM-DDTHH:MM:SS`, with a `Z` where the column knows its time zone. Input takes every form that PostgreSQL reads.",
-        Takes::Strings,
+        ScalarInput::Strings,
     ),
-    scalar_type("Float", "A number in double precision.", Takes::Standard),
+    scalar_type(
+        "Float",
+        "A number in double precision.",
+        ScalarInput::Standard,
+    ),
     ScalarType {
         name: "GeoJSON",
         description: "A GeoJSON geometry object. A reference system other than WGS 84 is in the member `crs`. Input also takes a string in every form that PostGIS reads.",
-        takes: Takes::AnyJson,
+        input: ScalarInput::AnyJson,
         specified_by: Some("https://www.rfc-editor.org/rfc/rfc7946"),
     },
     scalar_type(
         "ID",
         "A key; input takes a string or a number.",
-        Takes::Standard,
+        ScalarInput::Standard,
     ),
-    scalar_type("Int", "A whole number of 32 bits.", Takes::Standard),
+    scalar_type("Int", "A whole number of 32 bits.", ScalarInput::Standard),
     scalar_type(
         "JSON",
         "Any JSON value: a json or jsonb document, or the JSON form of an interval, a composite, a multirange or an hstore.",
-        Takes::AnyJson,
+        ScalarInput::AnyJson,
     ),
-    scalar_type("String", "Text.", Takes::Standard),
+    scalar_type("String", "Text.", ScalarInput::Standard),
     scalar_type(
         "Time",
         "A time of day, as `HH:MM:SS`. Input takes every form that PostgreSQL reads.",
-        Takes::Strings,
+        ScalarInput::Strings,
     ),
 ];
 
 /// Whether the scalar with this name accepts any JSON value as input.
 pub(crate) fn takes_any_json(name: &str) -> bool {
     let mut scalars = SCALARS.iter();
-    scalars.any(|scalar| scalar.name == name && scalar.takes == Takes::AnyJson)
+    scalars.any(|scalar| scalar.name == name && scalar.input == ScalarInput::AnyJson)
 }
 
 impl Kind {

@@ -14,16 +14,16 @@ use crate::document::{Operation, Variables};
 use crate::lower::VariableUses;
 
 /// The largest number of templates for one operation.
-const MOST: usize = 4;
+const MAX_TEMPLATES: usize = 4;
 /// The largest size of all templates of an API, in bytes.
-const BYTES: usize = 8 << 20;
+const MAX_TOTAL_BYTES: usize = 8 << 20;
 /// How many templates are made before their uses are compared with their number.
 const TRIALS: u64 = 8;
 /// How often the templates must have been used on average before another one is made. Making a
 /// template costs about as much as planning once.
-const USES: u64 = 4;
+const MIN_USES_PER_TEMPLATE: u64 = 4;
 /// The largest size in bytes of the values on which a template depends.
-const VALUES: usize = 1024;
+const MAX_CONDITION_BYTES: usize = 1024;
 
 /// The templates for one operation.
 #[derive(Debug, Default)]
@@ -32,31 +32,31 @@ pub(crate) struct Templates(Mutex<State>);
 #[derive(Debug, Default)]
 struct State {
     /// The templates, the most recently used one last.
-    kept: Vec<Arc<Kept>>,
+    kept: Vec<Arc<CachedTemplate>>,
     planned: u64,
     made: u64,
     used: u64,
-    forbidden: bool,
+    disabled: bool,
 }
 
 /// A template, with the conditions for its use.
 #[derive(Debug)]
-pub(crate) struct Kept {
-    shape: TemplateConditions,
+pub(crate) struct CachedTemplate {
+    conditions: TemplateConditions,
     pub template: Template,
-    _room: Room,
+    _reservation: Reservation,
 }
 
 /// The conditions of a template for each variable of the operation, in order.
 #[derive(Debug, PartialEq)]
-pub(crate) struct TemplateConditions(Box<[Given]>);
+pub(crate) struct TemplateConditions(Box<[VariableCondition]>);
 
 #[derive(Debug, PartialEq)]
-enum Given {
+enum VariableCondition {
     /// The variable must have no value.
     Absent,
     /// The variable must have exactly this JSON text.
-    Exactly(Box<str>),
+    Equals(Box<str>),
     /// The variable may have any value of this kind.
     Kind(JsonKind),
 }
@@ -67,31 +67,31 @@ pub(crate) struct Budget(Arc<AtomicUsize>);
 
 /// A part of the budget that is reserved. Dropping it releases the memory.
 #[derive(Debug)]
-struct Room {
+struct Reservation {
     bytes: usize,
     of: Budget,
 }
 
 impl Default for Budget {
     fn default() -> Self {
-        Self(Arc::new(AtomicUsize::new(BYTES)))
+        Self(Arc::new(AtomicUsize::new(MAX_TOTAL_BYTES)))
     }
 }
 
 impl Budget {
-    fn take(&self, bytes: usize) -> Option<Room> {
+    fn take(&self, bytes: usize) -> Option<Reservation> {
         let less = |left: usize| left.checked_sub(bytes);
         let taken = self
             .0
             .fetch_update(Ordering::Relaxed, Ordering::Relaxed, less);
-        taken.is_ok().then(|| Room {
+        taken.is_ok().then(|| Reservation {
             bytes,
             of: self.clone(),
         })
     }
 }
 
-impl Drop for Room {
+impl Drop for Reservation {
     fn drop(&mut self) {
         self.of.0.fetch_add(self.bytes, Ordering::Relaxed);
     }
@@ -103,14 +103,14 @@ impl Templates {
         &self,
         operation: &Operation,
         variables: &Variables<'_>,
-    ) -> Vec<Arc<Kept>> {
+    ) -> Vec<Arc<CachedTemplate>> {
         let state = self.lock();
-        let fits = |kept: &&Arc<Kept>| kept.shape.fits(operation, variables);
+        let fits = |kept: &&Arc<CachedTemplate>| kept.conditions.fits(operation, variables);
         state.kept.iter().rev().filter(fits).cloned().collect()
     }
 
     /// Records the use of a template.
-    pub(crate) fn used(&self, used: &Arc<Kept>) {
+    pub(crate) fn record_use(&self, used: &Arc<CachedTemplate>) {
         let mut state = self.lock();
         state.used += 1;
         let at = state.kept.iter().position(|kept| Arc::ptr_eq(kept, used));
@@ -122,30 +122,35 @@ impl Templates {
 
     /// Whether to make a template for a request that found none. None is made for the first
     /// request, nor if templates are rarely used.
-    pub(crate) fn wants_one(&self) -> bool {
+    pub(crate) fn should_make(&self) -> bool {
         let mut state = self.lock();
         state.planned += 1;
-        let pays = state.made < TRIALS || state.used > state.made * USES;
-        let wanted = state.planned > 1 && pays && !state.forbidden;
-        state.made += u64::from(wanted);
-        wanted
+        let pays = state.made < TRIALS || state.used > state.made * MIN_USES_PER_TEMPLATE;
+        let make = state.planned > 1 && pays && !state.disabled;
+        state.made += u64::from(make);
+        make
     }
 
     /// Caches a template.
-    pub(crate) fn keep(&self, shape: TemplateConditions, template: Template, budget: &Budget) {
-        let Some(room) = budget.take(template.size() + shape.size()) else {
+    pub(crate) fn insert(
+        &self,
+        conditions: TemplateConditions,
+        template: Template,
+        budget: &Budget,
+    ) {
+        let Some(reservation) = budget.take(template.size() + conditions.size()) else {
             return;
         };
-        let kept = Kept {
-            shape,
+        let kept = CachedTemplate {
+            conditions,
             template,
-            _room: room,
+            _reservation: reservation,
         };
         let mut state = self.lock();
-        if state.forbidden {
+        if state.disabled {
             return;
         }
-        if state.kept.len() >= MOST {
+        if state.kept.len() >= MAX_TEMPLATES {
             state.kept.remove(0);
         }
         state.kept.push(Arc::new(kept));
@@ -153,9 +158,9 @@ impl Templates {
 
     /// Drops all templates, and caches none from now on, because plans made from templates had to
     /// be made again.
-    pub(crate) fn forbid(&self) {
+    pub(crate) fn disable(&self) {
         let mut state = self.lock();
-        state.forbidden = true;
+        state.disabled = true;
         state.kept.clear();
     }
 
@@ -172,36 +177,38 @@ impl TemplateConditions {
         variables: &Variables<'_>,
         trace: &VariableUses,
     ) -> Option<Self> {
-        let given =
+        let conditions =
             operation
                 .variables
                 .iter()
                 .map(|variable| match variables.get(&variable.name) {
-                    None => Given::Absent,
-                    Some(value) if trace.is_bound(&variable.name) => Given::Kind(value.kind()),
-                    Some(value) => Given::Exactly(value.text().into()),
+                    None => VariableCondition::Absent,
+                    Some(value) if trace.is_bound(&variable.name) => {
+                        VariableCondition::Kind(value.kind())
+                    }
+                    Some(value) => VariableCondition::Equals(value.text().into()),
                 });
-        let shape = Self(given.collect());
-        (shape.size() <= VALUES).then_some(shape)
+        let conditions = Self(conditions.collect());
+        (conditions.size() <= MAX_CONDITION_BYTES).then_some(conditions)
     }
 
     fn fits(&self, operation: &Operation, variables: &Variables<'_>) -> bool {
         let definitions = operation.variables.iter();
         definitions.zip(&self.0).all(|(variable, required)| {
             match (required, variables.get(&variable.name)) {
-                (Given::Absent, None) => true,
-                (Given::Exactly(text), Some(value)) => value.text() == **text,
-                (Given::Kind(kind), Some(value)) => value.kind() == *kind,
+                (VariableCondition::Absent, None) => true,
+                (VariableCondition::Equals(text), Some(value)) => value.text() == **text,
+                (VariableCondition::Kind(kind), Some(value)) => value.kind() == *kind,
                 _ => false,
             }
         })
     }
 
     fn size(&self) -> usize {
-        let given = self.0.iter().map(|given| match given {
-            Given::Exactly(text) => text.len() + 24,
-            Given::Absent | Given::Kind(_) => 24,
+        let conditions = self.0.iter().map(|conditions| match conditions {
+            VariableCondition::Equals(text) => text.len() + 24,
+            VariableCondition::Absent | VariableCondition::Kind(_) => 24,
         });
-        given.sum()
+        conditions.sum()
     }
 }

@@ -18,7 +18,7 @@ pub struct InvalidName;
 
 impl MethodName {
     /// The largest number of characters in a name.
-    pub const MOST: usize = 128;
+    pub const MAX_LENGTH: usize = 128;
 
     /// Checks a name. Its case is not folded.
     ///
@@ -30,7 +30,7 @@ impl MethodName {
         let goes_on = |byte: &u8| byte.is_ascii_alphanumeric() || b"_.-".contains(byte);
         let bytes = name.as_bytes();
         let valid = bytes.first().is_some_and(|first| begins(*first))
-            && bytes.len() <= Self::MOST
+            && bytes.len() <= Self::MAX_LENGTH
             && bytes.iter().all(goes_on);
         valid.then(|| Self(Arc::from(name))).ok_or(InvalidName)
     }

@@ -16,7 +16,7 @@ use crate::signature::Signature;
 use crate::store::{MethodStore, NewMethod, Revision, WriteOutcome};
 
 /// The default size of the cache in bytes, enough for about 40,000 methods.
-const MOST_CACHED: usize = 64 << 20;
+const MAX_CACHED: usize = 64 << 20;
 
 /// The methods of all tenants: a store, and a cache of what was read from it.
 ///
@@ -42,7 +42,7 @@ impl fmt::Debug for Registry {
 impl Registry {
     /// A registry of the methods in a store.
     pub fn new(store: Arc<dyn MethodStore>) -> Self {
-        Self::with_capacity(store, MOST_CACHED)
+        Self::with_capacity(store, MAX_CACHED)
     }
 
     /// A registry whose cache has about `most` bytes at most.

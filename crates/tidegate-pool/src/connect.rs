@@ -92,7 +92,7 @@ impl<K: Connector> Inner<K> {
             // This is read first, because the role is removed below if no request waits for it.
             let shared = state.is_shared(key);
             state.counters.open_failures += 1;
-            state.end(key, Phase::Opening);
+            state.leave_phase(key, Phase::Opening);
             let start_probe = state.record_failure(key, failure, now, actions);
             state.uncount(key);
             state.balance(now, actions);

@@ -12,7 +12,7 @@ use crate::failure::{Failure, Result};
 use crate::service::Service;
 
 /// How many tokens are listed.
-const MOST: u32 = 100_000;
+const MAX_TOKENS: u32 = 100_000;
 
 /// Runs the command.
 pub(crate) async fn run(command: TokenCommand, service: &Service) -> Result {
@@ -81,7 +81,9 @@ async fn revoke(service: &Service, database: &str, id: &str) -> Result {
 async fn tokens(service: &Service, database: &str) -> Result<Vec<Session>> {
     tenant(service, database).await?;
     let now = service.ports.clock.now();
-    let tokens = service.store.personal_tokens(database, None, now, MOST);
+    let tokens = service
+        .store
+        .personal_tokens(database, None, now, MAX_TOKENS);
     Ok(tokens.await?)
 }
 

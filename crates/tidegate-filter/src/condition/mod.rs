@@ -11,7 +11,7 @@ use crate::error::{Error, Result};
 use crate::filter::Filter;
 use crate::json::{Json, write_string};
 use crate::operator::Operator;
-use crate::parse::{Compared, MOST_CONDITIONS, Path, Target};
+use crate::parse::{Compared, MAX_CONDITIONS, Path, Target};
 
 /// The deepest nesting of parentheses and `NOT` that is accepted.
 const DEEPEST: usize = 64;
@@ -145,8 +145,8 @@ impl<'a> Parser<'a> {
 
     fn comparison(&mut self) -> Result<Filter> {
         self.conditions += 1;
-        if self.conditions > MOST_CONDITIONS {
-            return Err(self.error(format!("one condition too many: at most {MOST_CONDITIONS}")));
+        if self.conditions > MAX_CONDITIONS {
+            return Err(self.error(format!("one condition too many: at most {MAX_CONDITIONS}")));
         }
         if let Some(literal) = self.literal() {
             let operator = self.operator()?;

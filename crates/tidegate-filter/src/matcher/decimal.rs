@@ -8,10 +8,10 @@
 
 /// The largest number of digits that is read, more than a `numeric` can have (131,072 before the
 /// decimal point and 16,383 after it).
-const MOST_DIGITS: usize = 200_000;
+const MAX_DIGITS: usize = 200_000;
 /// The largest exponent that is read. Only values of requests can have larger ones, and those are
 /// left to PostgreSQL.
-const MOST_EXPONENT: u32 = 10_000;
+const MAX_EXPONENT: u32 = 10_000;
 
 const NEGATIVE_INFINITY: u8 = 0;
 const NEGATIVE: u8 = 1;
@@ -66,7 +66,7 @@ pub(super) fn text(text: &str) -> Option<Vec<u8>> {
     let (whole, fraction) = number.split_once('.').unwrap_or((number, ""));
     let all_digits = |text: &str| text.bytes().all(|byte| byte.is_ascii_digit());
     let length = whole.len() + fraction.len();
-    if length == 0 || length > MOST_DIGITS || exponent.unsigned_abs() > MOST_EXPONENT {
+    if length == 0 || length > MAX_DIGITS || exponent.unsigned_abs() > MAX_EXPONENT {
         return None;
     }
     if !all_digits(whole) || !all_digits(fraction) {

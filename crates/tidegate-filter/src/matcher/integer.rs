@@ -9,8 +9,8 @@ use crate::operator::Operator;
 
 /// The largest number of digits that is read. Numbers with more digits or a larger exponent are
 /// left to PostgreSQL.
-const MOST_DIGITS: usize = 5_000;
-const MOST_EXPONENT: usize = 10_000;
+const MAX_DIGITS: usize = 5_000;
+const MAX_EXPONENT: usize = 10_000;
 /// The number of digits of the largest 64-bit integer.
 const WIDEST: usize = 19;
 
@@ -35,7 +35,7 @@ impl Bounds {
         let shift = usize::try_from(exponent.unsigned_abs()).ok()?;
         let (whole, fraction) = number.split_once('.').unwrap_or((number, ""));
         let digits = format!("{whole}{fraction}");
-        let fits = (1..=MOST_DIGITS).contains(&digits.len()) && shift <= MOST_EXPONENT;
+        let fits = (1..=MAX_DIGITS).contains(&digits.len()) && shift <= MAX_EXPONENT;
         if !fits || !digits.bytes().all(|digit| digit.is_ascii_digit()) {
             return None;
         }

@@ -111,10 +111,10 @@ impl Matcher {
     #[must_use]
     pub fn with_case_folding(
         &self,
-        letters: &dyn Fn(ColumnId) -> Option<Arc<CaseFolding>>,
+        case_folding: &dyn Fn(ColumnId) -> Option<Arc<CaseFolding>>,
     ) -> Self {
         let mut matcher = self.clone();
-        matcher.node.learn(letters);
+        matcher.node.set_case_folding(case_folding);
         matcher
     }
 
@@ -168,15 +168,17 @@ impl MatchNode {
         }
     }
 
-    fn learn(&mut self, letters: &dyn Fn(ColumnId) -> Option<Arc<CaseFolding>>) {
+    fn set_case_folding(&mut self, case_folding: &dyn Fn(ColumnId) -> Option<Arc<CaseFolding>>) {
         match self {
             Self::All(nodes) | Self::Any(nodes) => {
-                nodes.iter_mut().for_each(|node| node.learn(letters));
+                nodes
+                    .iter_mut()
+                    .for_each(|node| node.set_case_folding(case_folding));
             }
-            Self::Not(node) => node.learn(letters),
+            Self::Not(node) => node.set_case_folding(case_folding),
             Self::Like(column, pattern) if pattern.folds() => {
-                if let Some(letters) = letters(*column) {
-                    pattern.learn(letters);
+                if let Some(case_folding) = case_folding(*column) {
+                    pattern.set_case_folding(case_folding);
                 }
             }
             Self::Null(..) | Self::Compare(..) | Self::In(..) | Self::Like(..) => {}

@@ -22,7 +22,7 @@ pub(super) struct Pattern {
     last: Option<Piece>,
     fold: Fold,
     /// The case folding of the column's collation; `None` if it was not given.
-    letters: Option<Arc<CaseFolding>>,
+    case_folding: Option<Arc<CaseFolding>>,
 }
 
 /// A part of a pattern between two `%`.
@@ -106,7 +106,7 @@ impl Pattern {
             middle: middle.map(|piece| Piece::new(piece)).collect(),
             last,
             fold,
-            letters: None,
+            case_folding: None,
         }
     }
 
@@ -116,15 +116,17 @@ impl Pattern {
     }
 
     /// Sets the case folding of the column's collation.
-    pub(super) fn learn(&mut self, letters: Arc<CaseFolding>) {
-        self.letters = Some(letters);
+    pub(super) fn set_case_folding(&mut self, case_folding: Arc<CaseFolding>) {
+        self.case_folding = Some(case_folding);
     }
 
     /// Whether the whole text matches. `None` if that depends on a case folding that was not given.
     pub(super) fn matches(&self, text: &[u8]) -> Option<bool> {
         let text = match self.fold {
             Fold::None => Cow::Borrowed(text),
-            Fold::Language if folds_to_ascii(text) => Cow::Owned(self.letters.as_ref()?.fold(text)),
+            Fold::Language if folds_to_ascii(text) => {
+                Cow::Owned(self.case_folding.as_ref()?.fold(text))
+            }
             Fold::Language => Cow::Owned(text.to_ascii_lowercase()),
         };
         Some(self.is_matched(&text))

@@ -24,7 +24,7 @@ use crate::type_class::TypeClass;
 pub(crate) const DEEPEST: usize = 32;
 /// The largest number of conditions in a filter. PostgreSQL accepts 65,535 parameters in a
 /// statement.
-pub(crate) const MOST_CONDITIONS: usize = 10_000;
+pub(crate) const MAX_CONDITIONS: usize = 10_000;
 
 impl Filter {
     /// Parses the JSON of a `where` over the rows of `relation`.
@@ -222,10 +222,10 @@ impl<'s> FilterParser<'s> {
 
     fn count(&mut self, path: &Path<'_>) -> Result<()> {
         self.conditions += 1;
-        if self.conditions > MOST_CONDITIONS {
+        if self.conditions > MAX_CONDITIONS {
             return Err(Error::TooLarge {
                 place: path.to_string(),
-                most: MOST_CONDITIONS,
+                most: MAX_CONDITIONS,
             });
         }
         Ok(())

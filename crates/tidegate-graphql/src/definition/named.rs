@@ -11,7 +11,7 @@ use tidegate_catalog::model::{RelationId, Schema};
 use super::OperationKind;
 use super::aggregate::{self, AGGREGATE_FUNCTIONS};
 use super::{FieldDefinition, FieldIter, Roots, describe_relation, table, value};
-use crate::field_type::{SCALARS, ScalarType, Takes, VALUE_OBJECTS, ValueObject};
+use crate::field_type::{SCALARS, ScalarInput, ScalarType, VALUE_OBJECTS, ValueObject};
 
 /// All named types of a schema, sorted by name.
 pub(crate) struct Types {
@@ -160,7 +160,7 @@ impl<'s> TypeDefinition<'s> {
 
     /// Whether the type is a built-in scalar of GraphQL.
     pub(crate) fn is_standard(self) -> bool {
-        matches!(self.entry().source, TypeSource::Scalar(scalar) if scalar.takes == Takes::Standard)
+        matches!(self.entry().source, TypeSource::Scalar(scalar) if scalar.input == ScalarInput::Standard)
     }
 
     /// The URL of the specification of a scalar type, if it has one.

@@ -1,7 +1,7 @@
 //! Defines the object types of column values.
 
 use super::{FieldDefinition, FieldIter, TypeReference};
-use crate::field_type::{Holds, ValueMember, ValueObject};
+use crate::field_type::{MemberContent, ValueMember, ValueObject};
 
 /// The fields of an object type of column values.
 pub(super) fn fields<'s>(object: &'static ValueObject) -> FieldIter<'s> {
@@ -9,10 +9,12 @@ pub(super) fn fields<'s>(object: &'static ValueObject) -> FieldIter<'s> {
 }
 
 fn field<'s>(member: &'static ValueMember) -> FieldDefinition<'s> {
-    let mut r#type = match member.holds {
-        Holds::Scalar(name) => TypeReference::nullable(name),
-        Holds::Object(object) => TypeReference::nullable(object.name),
-        Holds::List(object) | Holds::Itself(object) => TypeReference::list_of_required(object.name),
+    let mut r#type = match member.content {
+        MemberContent::Scalar(name) => TypeReference::nullable(name),
+        MemberContent::Object(object) => TypeReference::nullable(object.name),
+        MemberContent::List(object) | MemberContent::Whole(object) => {
+            TypeReference::list_of_required(object.name)
+        }
     };
     r#type.not_null = member.not_null;
     FieldDefinition {

@@ -43,7 +43,7 @@ impl<'a> Variables<'a> {
                 ))]
             })?
             .unwrap_or_default();
-        let given = Given::new(given);
+        let given = VariableValues::new(given);
         let mut values = Vec::with_capacity(operation.variables.len());
         let mut errors = Errors::default();
         for variable in &operation.variables {
@@ -167,12 +167,12 @@ impl<'a> Variables<'a> {
 const MANY: usize = 16;
 
 /// The values that a request gives for variables. If a name occurs twice, the last value is used.
-enum Given<'a> {
+enum VariableValues<'a> {
     Few(json::Members<'a>),
     Many(BTreeMap<Cow<'a, str>, &'a RawValue>),
 }
 
-impl<'a> Given<'a> {
+impl<'a> VariableValues<'a> {
     fn new(members: json::Members<'a>) -> Self {
         if members.len() < MANY {
             Self::Few(members)

@@ -4,7 +4,7 @@ use super::Error;
 
 /// The largest number of errors in a response. A document of a few kilobytes can have thousands of
 /// errors, each of which takes about a hundred bytes.
-const MOST: usize = 50;
+const MAX_ERRORS: usize = 50;
 
 /// The first errors of a request.
 #[derive(Debug, Default)]
@@ -16,7 +16,7 @@ pub(crate) struct Errors {
 impl Errors {
     /// Adds an error, unless it is a duplicate or the list is full.
     pub(crate) fn push(&mut self, error: Error) {
-        if self.kept.len() == MOST {
+        if self.kept.len() == MAX_ERRORS {
             self.more = true;
         } else if !self.kept.contains(&error) {
             self.kept.push(error);
@@ -42,7 +42,8 @@ impl Errors {
                 Err(errors)
             };
         };
-        let message = format!("There are more errors than these {MOST}; the rest is left out");
+        let message =
+            format!("There are more errors than these {MAX_ERRORS}; the rest is left out");
         let more = Error::new(last.code, message);
         errors.push(more);
         Err(errors)

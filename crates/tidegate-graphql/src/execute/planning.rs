@@ -14,7 +14,7 @@ pub(super) struct Planned<'a> {
     pub(super) plan: Plan<'a>,
     pub(super) introspections: Vec<LargeText>,
     /// The conditions of the template that is to be made of the plan; `None` if none is wanted.
-    pub(super) shape: Option<TemplateConditions>,
+    pub(super) conditions: Option<TemplateConditions>,
 }
 
 impl<'a> From<Plan<'a>> for Planned<'a> {
@@ -22,7 +22,7 @@ impl<'a> From<Plan<'a>> for Planned<'a> {
         Self {
             plan,
             introspections: Vec::new(),
-            shape: None,
+            conditions: None,
         }
     }
 }
@@ -41,41 +41,41 @@ impl<'r> Request<'r> {
         let share_plans =
             together && errors.is_empty() && self.operation.kind == OperationKind::Query;
         if share_plans {
-            for kept in templates.fitting(self.operation, variables) {
-                let plan = kept
+            for cached in templates.fitting(self.operation, variables) {
+                let plan = cached
                     .template
                     .plan(schema, limits, &|number| variables.at(number));
                 if let Some(plan) = plan {
-                    templates.used(&kept);
+                    templates.record_use(&cached);
                     return Ok(plan.into());
                 }
             }
         }
-        let trace = (share_plans && templates.wants_one()).then_some(self.trace);
+        let trace = (share_plans && templates.should_make()).then_some(self.trace);
         let lowered = self.lower(errors, trace)?;
         let new = if together { Plan::new } else { Plan::separate };
         let plan = new(schema, lowered.planned, limits);
         let plan = plan.map_err(|error| self.of_plan(error))?;
-        let shape = trace.and_then(|trace| {
+        let conditions = trace.and_then(|trace| {
             trace.finish(self.collect.document, self.operation);
             let is_whole = errors.is_empty() && lowered.introspections.is_empty();
-            let shape = || TemplateConditions::of(self.operation, variables, trace);
-            is_whole.then(shape).flatten()
+            let conditions = || TemplateConditions::of(self.operation, variables, trace);
+            is_whole.then(conditions).flatten()
         });
         Ok(Planned {
             plan,
             introspections: lowered.introspections,
-            shape,
+            conditions,
         })
     }
 
     /// Caches a template of a plan. The statements of the plan must have run.
-    pub(super) fn share(&self, shape: Option<TemplateConditions>, plan: &Plan<'_>) {
-        if let Some(shape) = shape
+    pub(super) fn share(&self, conditions: Option<TemplateConditions>, plan: &Plan<'_>) {
+        if let Some(conditions) = conditions
             && let Some(template) = plan.template()
         {
             let budget = self.api.templates();
-            self.templates.keep(shape, template, budget);
+            self.templates.insert(conditions, template, budget);
         }
     }
 

@@ -27,7 +27,7 @@ pub(super) async fn run<'c>(
             return Ok(None);
         }
         if plan.is_from_template() {
-            return Err(ExecutionFailure::Outgrown);
+            return Err(ExecutionFailure::TemplateUnusable);
         }
     }
 }

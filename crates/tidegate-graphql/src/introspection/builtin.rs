@@ -8,11 +8,11 @@ pub(super) type Field = (&'static str, &'static str, bool);
 pub(super) struct BuiltinType {
     pub name: &'static str,
     pub description: &'static str,
-    pub holds: Holds,
+    pub content: BuiltinContent,
 }
 
 /// The content of a [`BuiltinType`].
-pub(super) enum Holds {
+pub(super) enum BuiltinContent {
     Fields(&'static [Field]),
     Values(&'static [&'static str]),
 }
@@ -22,7 +22,7 @@ pub(super) static TYPES: [BuiltinType; 8] = [
     BuiltinType {
         name: "__Directive",
         description: "A directive.",
-        holds: Holds::Fields(&[
+        content: BuiltinContent::Fields(&[
             ("name", "String!", false),
             ("description", "String", false),
             ("isRepeatable", "Boolean!", false),
@@ -33,7 +33,7 @@ pub(super) static TYPES: [BuiltinType; 8] = [
     BuiltinType {
         name: "__DirectiveLocation",
         description: "Where a directive may stand.",
-        holds: Holds::Values(&[
+        content: BuiltinContent::Values(&[
             "QUERY",
             "MUTATION",
             "SUBSCRIPTION",
@@ -58,7 +58,7 @@ pub(super) static TYPES: [BuiltinType; 8] = [
     BuiltinType {
         name: "__EnumValue",
         description: "A value of an enum.",
-        holds: Holds::Fields(&[
+        content: BuiltinContent::Fields(&[
             ("name", "String!", false),
             ("description", "String", false),
             ("isDeprecated", "Boolean!", false),
@@ -68,7 +68,7 @@ pub(super) static TYPES: [BuiltinType; 8] = [
     BuiltinType {
         name: "__Field",
         description: "A field of an object.",
-        holds: Holds::Fields(&[
+        content: BuiltinContent::Fields(&[
             ("name", "String!", false),
             ("description", "String", false),
             ("args", "[__InputValue!]!", true),
@@ -80,7 +80,7 @@ pub(super) static TYPES: [BuiltinType; 8] = [
     BuiltinType {
         name: "__InputValue",
         description: "An argument.",
-        holds: Holds::Fields(&[
+        content: BuiltinContent::Fields(&[
             ("name", "String!", false),
             ("description", "String", false),
             ("type", "__Type!", false),
@@ -92,7 +92,7 @@ pub(super) static TYPES: [BuiltinType; 8] = [
     BuiltinType {
         name: "__Schema",
         description: "The schema.",
-        holds: Holds::Fields(&[
+        content: BuiltinContent::Fields(&[
             ("description", "String", false),
             ("types", "[__Type!]!", false),
             ("queryType", "__Type!", false),
@@ -104,7 +104,7 @@ pub(super) static TYPES: [BuiltinType; 8] = [
     BuiltinType {
         name: "__Type",
         description: "A type.",
-        holds: Holds::Fields(&[
+        content: BuiltinContent::Fields(&[
             ("kind", "__TypeKind!", false),
             ("name", "String", false),
             ("description", "String", false),
@@ -121,7 +121,7 @@ pub(super) static TYPES: [BuiltinType; 8] = [
     BuiltinType {
         name: "__TypeKind",
         description: "What a type is.",
-        holds: Holds::Values(&[
+        content: BuiltinContent::Values(&[
             "SCALAR",
             "OBJECT",
             "INTERFACE",

@@ -1,7 +1,7 @@
 //! The members of introspection objects.
 
 use super::IntrospectionNode;
-use super::builtin::{BuiltinType, DIRECTIVES, Directive, Field, Holds, TYPES};
+use super::builtin::{BuiltinContent, BuiltinType, DIRECTIVES, Directive, Field, TYPES};
 use crate::definition::{
     ArgumentDefinition, FieldDefinition, OperationKind, TypeDefinition, TypeReference, Types,
 };
@@ -167,14 +167,16 @@ fn builtin<'o>(
     node: &IntrospectionNode,
     out: &mut String,
 ) -> MemberContent<'o> {
-    match (&*node.name, &builtin.holds) {
-        ("kind", Holds::Fields(_)) => text(Some("OBJECT"), out),
-        ("kind", Holds::Values(_)) => text(Some("ENUM"), out),
+    match (&*node.name, &builtin.content) {
+        ("kind", BuiltinContent::Fields(_)) => text(Some("OBJECT"), out),
+        ("kind", BuiltinContent::Values(_)) => text(Some("ENUM"), out),
         ("name", _) => text(Some(builtin.name), out),
         ("description", _) => text(Some(builtin.description), out),
-        ("fields", Holds::Fields(fields)) => list(fields.iter().map(Object::BuiltinField)),
-        ("interfaces", Holds::Fields(_)) => list(None),
-        ("enumValues", Holds::Values(values)) => list(values.iter().copied().map(Object::Value)),
+        ("fields", BuiltinContent::Fields(fields)) => list(fields.iter().map(Object::BuiltinField)),
+        ("interfaces", BuiltinContent::Fields(_)) => list(None),
+        ("enumValues", BuiltinContent::Values(values)) => {
+            list(values.iter().copied().map(Object::Value))
+        }
         _ => rest(node, out),
     }
 }

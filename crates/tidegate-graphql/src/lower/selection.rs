@@ -10,7 +10,7 @@ use crate::collect::CollectedField;
 use crate::definition::EMPTY;
 use crate::document::Meaning;
 use crate::error::Error;
-use crate::field_type::{Holds, Kind, Named, ValueObject};
+use crate::field_type::{Kind, MemberContent, Named, ValueObject};
 
 impl<'d> Lowerer<'d> {
     /// Lowers the selection of a field whose type is a relation.
@@ -103,12 +103,12 @@ impl<'d> Lowerer<'d> {
         let mut members = object.members.iter();
         let member = members.find(|member| member.name == name);
         let member = member.ok_or_else(|| unknown_field(name))?;
-        let output = match member.holds {
-            Holds::Scalar(_) => SubfieldOutput::Member(member.name, Vec::new()),
-            Holds::Object(inner) | Holds::List(inner) => {
+        let output = match member.content {
+            MemberContent::Scalar(_) => SubfieldOutput::Member(member.name, Vec::new()),
+            MemberContent::Object(inner) | MemberContent::List(inner) => {
                 SubfieldOutput::Member(member.name, self.parts(inner, group)?)
             }
-            Holds::Itself(inner) => SubfieldOutput::Itself(self.parts(inner, group)?),
+            MemberContent::Whole(inner) => SubfieldOutput::Itself(self.parts(inner, group)?),
         };
         Ok(Subfield {
             key,

@@ -15,7 +15,7 @@ const FRESH: Duration = Duration::from_secs(5);
 /// How long a cached record is used if the store is down.
 const USABLE: Duration = Duration::from_mins(1);
 /// The largest number of cached records. It is bounded because anonymous callers choose the names.
-const MOST: usize = 10_000;
+const MAX_ENTRIES: usize = 10_000;
 
 /// A cache of the default users of databases.
 pub(crate) struct DefaultUsers {
@@ -102,7 +102,7 @@ impl DefaultUsers {
 
     fn store_in_cache(&self, database: &str, user: DefaultUser) {
         let mut known = self.known.write().unwrap_or_else(PoisonError::into_inner);
-        if known.len() >= MOST {
+        if known.len() >= MAX_ENTRIES {
             known.clear();
         }
         known.insert(

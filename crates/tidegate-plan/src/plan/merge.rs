@@ -23,7 +23,7 @@ pub(super) fn data(
     // reservation avoids a growing buffer, which is copied as a whole each time.
     let size = |level: &Level<'_>| {
         let written = &level.rows.written;
-        written.text.len() + written.holes.len() * b"null".len()
+        written.text.len() + written.insertion_points.len() * b"null".len()
     };
     let levels = trees.iter().flat_map(|tree| &tree.reader.levels);
     let text: usize = levels.map(size).sum();
@@ -97,7 +97,7 @@ impl<'p> Merge<'p, '_> {
         self.out.extend_from_slice(b"[");
         let slot = rows.slots.get(slot as usize);
         if let Some(slot) = slot.filter(|slot| slot.count > 0) {
-            if rows.written.holes.is_empty() && rows.written.field_errors.is_empty() {
+            if rows.written.insertion_points.is_empty() && rows.written.field_errors.is_empty() {
                 copy(rows, slot.first, self.out);
             } else {
                 self.rows(rows, slot.first)?;
@@ -139,20 +139,20 @@ impl<'p> Merge<'p, '_> {
     /// Appends a row with the rows of its children.
     fn row(&mut self, rows: &'p LevelRows, row: u32) -> Result<()> {
         let (mut at, end) = rows.list[row as usize].text;
-        for hole in rows.holes(row) {
+        for insertion_point in rows.insertion_points(row) {
             self.out
-                .extend_from_slice(&rows.written.text[at as usize..hole.at as usize]);
-            at = hole.at;
-            let child = &rows.program.children[hole.child as usize];
+                .extend_from_slice(&rows.written.text[at as usize..insertion_point.at as usize]);
+            at = insertion_point.at;
+            let child = &rows.program.children[insertion_point.child as usize];
             let depth = self.path.len();
             for key in &child.around {
                 self.path.push(Crumb::Key(key));
             }
             self.path.push(Crumb::Key(&child.name));
             if child.one {
-                self.one(child.level, hole.slot)?;
+                self.one(child.level, insertion_point.slot)?;
             } else {
-                self.list(child.level, hole.slot)?;
+                self.list(child.level, insertion_point.slot)?;
             }
             self.path.truncate(depth);
         }

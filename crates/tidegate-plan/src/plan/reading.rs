@@ -8,7 +8,9 @@ use tidegate_sql::BoundStatement;
 
 use super::level::{Level, RowSource, Settings, narrow};
 use crate::row::{Child, Grouping, Keys};
-use crate::statement::{self, Above, Layout, Limit, Page, Parents, Subfield, has_equal_bytes};
+use crate::statement::{
+    self, Layout, Limit, NestedLevel, Page, ParentLevel, Parents, has_equal_bytes,
+};
 
 /// The number of lists from which on a shared limit does not grow any more.
 const MANY: u64 = 10_000;
@@ -102,7 +104,7 @@ pub(super) fn statement<'a>(
             let level = &levels[at];
             let below = levels[range.clone()].iter();
             let mut above = below.filter_map(|level| level.above);
-            Subfield {
+            NestedLevel {
                 relation: level.relation,
                 list: level.list(),
                 page: *page,
@@ -216,7 +218,7 @@ fn parents<'p>(
         Some((written, _)) if written < first => 1,
         Some((over, child)) => levels[over].rows.program.children[child].key.len(),
     };
-    Parents::Level(Above {
+    Parents::Level(ParentLevel {
         level: above - first,
         program: &rows.program,
         child,

@@ -42,11 +42,11 @@ fn sizes(level: &Level<'_>, below: &[Vec<u64>]) -> Vec<u64> {
     let rows = &level.rows;
     let size = |row: u32| {
         let (from, to) = rows.list[row as usize].text;
-        let holes = rows.holes(row).iter().map(|hole| {
-            let child = &rows.program.children[hole.child as usize];
-            of(below, child.level, hole.slot as usize)
+        let insertion_points = rows.insertion_points(row).iter().map(|insertion_point| {
+            let child = &rows.program.children[insertion_point.child as usize];
+            of(below, child.level, insertion_point.slot as usize)
         });
-        holes.fold(u64::from(to - from) + 1, u64::saturating_add)
+        insertion_points.fold(u64::from(to - from) + 1, u64::saturating_add)
     };
     let list = |first: u32| {
         let row = |row: u32| Some(row).filter(|row| *row != NONE);

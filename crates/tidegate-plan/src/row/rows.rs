@@ -10,7 +10,7 @@ use tidegate_values::Column;
 use super::keys::Keys;
 use super::offset::{NONE, narrow};
 use super::program::Program;
-use super::writer::{Hole, RowTextWriter, miscounted};
+use super::writer::{InsertionPoint, RowTextWriter, miscounted};
 
 /// The rows of a level. It takes rows while the level's statement runs, and is the input of the
 /// merge afterwards.
@@ -52,7 +52,7 @@ pub(crate) struct Row {
     pub(crate) text: (u32, u32),
     /// The index of the first gap of the row. The gaps of a row end where those of the next row
     /// begin.
-    pub(crate) holes: u32,
+    pub(crate) insertion_points: u32,
     /// The index of the next row of the same list.
     pub(crate) next: u32,
 }
@@ -142,11 +142,14 @@ impl LevelRows {
     }
 
     /// The gaps in the text of a row.
-    pub(crate) fn holes(&self, row: u32) -> &[Hole] {
+    pub(crate) fn insertion_points(&self, row: u32) -> &[InsertionPoint] {
         let index = row as usize;
-        let next = self.list.get(index + 1).map(|next| next.holes as usize);
-        let end = next.unwrap_or(self.written.holes.len());
-        &self.written.holes[self.list[index].holes as usize..end]
+        let next = self
+            .list
+            .get(index + 1)
+            .map(|next| next.insertion_points as usize);
+        let end = next.unwrap_or(self.written.insertion_points.len());
+        &self.written.insertion_points[self.list[index].insertion_points as usize..end]
     }
 
     /// The number of leading columns that only assign a row to a list.
@@ -221,11 +224,11 @@ impl LevelRows {
             self.list[previous as usize].next = index;
         }
         let written = &mut self.written;
-        let (start, holes) = (written.text.len(), written.holes.len());
+        let (start, insertion_points) = (written.text.len(), written.insertion_points.len());
         written.row(&self.program, index, values)?;
         self.list.push(Row {
             text: (narrow(start), narrow(written.text.len())),
-            holes: narrow(holes),
+            insertion_points: narrow(insertion_points),
             next: NONE,
         });
         written.text.extend_from_slice(b",");

@@ -15,14 +15,14 @@ use crate::PathSegment;
 
 /// The initial capacity of the text, enough for a few rows. A buffer that starts empty would be
 /// reallocated often.
-const FEW_ROWS: usize = 1024;
+const INITIAL_CAPACITY: usize = 1024;
 
 /// The text of a level's rows, with the gaps, errors and keys that are found while it is written.
 #[derive(Debug, Default)]
 pub(crate) struct RowTextWriter {
     /// The texts of all rows, each followed by a comma.
     pub(crate) text: BytesMut,
-    pub(crate) holes: Vec<Hole>,
+    pub(crate) insertion_points: Vec<InsertionPoint>,
     pub(crate) field_errors: Vec<RowFieldError>,
     /// For each child, the keys that the rows have for it.
     pub(crate) children: Vec<Keys>,
@@ -35,7 +35,7 @@ pub(crate) struct RowTextWriter {
 
 /// A gap in the text, into which the rows of a child are merged.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Hole {
+pub(crate) struct InsertionPoint {
     /// The byte offset of the gap in the text.
     pub(crate) at: u32,
     /// The index of the child.
@@ -65,7 +65,7 @@ struct OpenRow {
     key: Arc<str>,
     /// The byte offset at which the object's text begins.
     start: usize,
-    holes: usize,
+    insertion_points: usize,
     /// The position after the joined row.
     end: Position,
 }
@@ -81,7 +81,7 @@ enum ValueOutcome {
 impl RowTextWriter {
     pub(super) fn new(children: Vec<Keys>) -> Self {
         Self {
-            text: BytesMut::with_capacity(FEW_ROWS),
+            text: BytesMut::with_capacity(INITIAL_CAPACITY),
             children,
             ..Self::default()
         }
@@ -90,7 +90,7 @@ impl RowTextWriter {
     /// Removes everything that was written.
     pub(super) fn clear(&mut self) {
         self.text.clear();
-        self.holes.clear();
+        self.insertion_points.clear();
         self.field_errors.clear();
         for keys in &mut self.children {
             keys.clear();
@@ -130,7 +130,7 @@ impl RowTextWriter {
         row: u32,
         values: &mut impl Iterator<Item = Option<&'v [u8]>>,
     ) -> Result<()> {
-        let (start, holes) = (self.text.len(), self.holes.len());
+        let (start, insertion_points) = (self.text.len(), self.insertion_points.len());
         let mut at = Position::default();
         self.open.clear();
         while let Some(op) = program.ops.get(at.op) {
@@ -151,10 +151,10 @@ impl RowTextWriter {
                     // A null in a non-null field propagates to the joined row, or to the row
                     // itself.
                     let Some(open) = self.open.pop() else {
-                        self.null_from(start, holes);
+                        self.null_from(start, insertion_points);
                         return Ok(());
                     };
-                    self.null_from(open.start, open.holes);
+                    self.null_from(open.start, open.insertion_points);
                     skip(values, open.end.column - at.column);
                     at = open.end;
                 }
@@ -174,7 +174,7 @@ impl RowTextWriter {
                         at = end;
                     }
                 }
-                Op::Children { child, .. } => at.column += self.hole(*child, values),
+                Op::Children { child, .. } => at.column += self.insertion_point(*child, values),
             }
         }
         Ok(())
@@ -205,15 +205,15 @@ impl RowTextWriter {
         if not_null {
             return Ok(ValueOutcome::No);
         }
-        self.null_from(start, self.holes.len());
+        self.null_from(start, self.insertion_points.len());
         Ok(ValueOutcome::Yes)
     }
 
     /// Replaces the text from `start` on by null, and removes its gaps.
-    fn null_from(&mut self, start: usize, holes: usize) {
+    fn null_from(&mut self, start: usize, insertion_points: usize) {
         self.text.truncate(start);
         self.text.extend_from_slice(b"null");
-        self.holes.truncate(holes);
+        self.insertion_points.truncate(insertion_points);
     }
 
     /// Closes the joined rows that end before the instruction `op`.
@@ -227,19 +227,19 @@ impl RowTextWriter {
         self.open.push(OpenRow {
             key: key.clone(),
             start: self.text.len(),
-            holes: self.holes.len(),
+            insertion_points: self.insertion_points.len(),
             end,
         });
     }
 
     /// Records a gap for a child; returns the number of the child's key columns.
-    fn hole<'v>(
+    fn insertion_point<'v>(
         &mut self,
         child: usize,
         values: &mut impl Iterator<Item = Option<&'v [u8]>>,
     ) -> usize {
         let keys = &mut self.children[child];
-        self.holes.push(Hole {
+        self.insertion_points.push(InsertionPoint {
             at: narrow(self.text.len()),
             child: narrow(child),
             slot: keys.insert(values).unwrap_or(NONE),

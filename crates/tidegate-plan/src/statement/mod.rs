@@ -24,7 +24,7 @@ pub(crate) use insert::{InsertGroup, groups, insert, is_given, is_text, locate};
 pub(crate) use layout::Layout;
 use list::list;
 use name::{cast, column, joined_by, relation, type_name};
-pub(crate) use nested::{Above, Limit, Parents, Subfield, has_equal_bytes, nested};
+pub(crate) use nested::{Limit, NestedLevel, ParentLevel, Parents, has_equal_bytes, nested};
 pub(crate) use page::{Page, is_single, number};
 pub(crate) use update::{delete, locate_new, update};
 

@@ -30,7 +30,7 @@ use crate::row::{Child, Expression, KeyKind, Keys, Program, base};
 
 /// A level that the statement reads.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Subfield<'p> {
+pub(crate) struct NestedLevel<'p> {
     pub(crate) relation: RelationId,
     /// The list that is read; `None` for the rows of a to-one relationship.
     pub(crate) list: Option<&'p List>,
@@ -52,12 +52,12 @@ pub(crate) enum Parents<'p> {
     /// The parent rows were read before, and their keys are known.
     Known(&'p Keys, &'p Child),
     /// The parent rows are those of another level of the statement.
-    Level(Above<'p>),
+    Level(ParentLevel<'p>),
 }
 
 /// The parent level, if the statement reads it too.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Above<'p> {
+pub(crate) struct ParentLevel<'p> {
     /// The number of the parent level.
     pub(crate) level: usize,
     pub(crate) program: &'p Program,
@@ -110,7 +110,7 @@ pub(crate) struct Nested {
 }
 
 /// Writes a statement that reads several levels.
-pub(crate) fn nested(schema: &Schema, levels: &[Subfield<'_>]) -> Nested {
+pub(crate) fn nested(schema: &Schema, levels: &[NestedLevel<'_>]) -> Nested {
     let mut sql = SqlWriter::new();
     if let [level] = levels {
         let own = level.rows(schema, &mut sql);
@@ -161,7 +161,7 @@ fn here<'s>(schema: &'s Schema, child: &Child) -> impl Iterator<Item = &'s Colum
     columns.map(|column| relation.column(*column))
 }
 
-impl Subfield<'_> {
+impl NestedLevel<'_> {
     /// The columns of the level: the key of its parent row, then those that its program reads.
     fn items(&self, schema: &Schema) -> Vec<Item> {
         let mut items = Vec::new();
@@ -320,7 +320,7 @@ impl Subfield<'_> {
     }
 }
 
-impl Above<'_> {
+impl ParentLevel<'_> {
     /// The key columns of the parent's program.
     fn key(&self) -> &[Expression] {
         let child = self.program.children.get(self.child);

@@ -70,8 +70,8 @@ impl Page {
     /// The largest number of rows that a page with this text of the statement can fetch.
     pub(crate) fn bound(&self) -> u64 {
         if self.given {
-            let reach = self.fetched.saturating_add(self.offset);
-            reach.checked_next_power_of_two().unwrap_or(u64::MAX)
+            let last_row = self.fetched.saturating_add(self.offset);
+            last_row.checked_next_power_of_two().unwrap_or(u64::MAX)
         } else {
             self.fetched
         }
@@ -114,11 +114,14 @@ pub(super) fn write(
         sql.syntax(" limit ").numbered("", narrow(page.fetched));
         return;
     }
-    let reach = page.fetched.saturating_add(page.offset);
+    let last_row = page.fetched.saturating_add(page.offset);
     sql.syntax("select * from (");
     select(sql);
     order(sql);
-    if let Some(power) = reach.checked_next_power_of_two().filter(|_| reach <= FAR) {
+    if let Some(power) = last_row
+        .checked_next_power_of_two()
+        .filter(|_| last_row <= MAX_CONSTANT_LIMIT)
+    {
         sql.syntax(" limit ").numbered("", narrow(power));
     }
     sql.syntax(") s limit ").parameter(number(page.fetched));
@@ -128,7 +131,7 @@ pub(super) fn write(
 }
 
 /// The largest constant limit. Larger ones do not help the planner.
-const FAR: u64 = 1 << 40;
+const MAX_CONSTANT_LIMIT: u64 = 1 << 40;
 
 fn narrow(number: u64) -> usize {
     usize::try_from(number).unwrap_or(usize::MAX)

@@ -11,7 +11,7 @@ use tidegate_http::call::Call;
 use tidegate_http::error::ApiError;
 
 const USUAL: u32 = 100;
-const MOST: u32 = 1_000;
+const MAX_EVENTS: u32 = 1_000;
 
 #[derive(Serialize)]
 struct AuditPageView<'a> {
@@ -80,8 +80,10 @@ fn number(value: &str) -> Result<u32, ApiError> {
     let limit = value
         .parse()
         .ok()
-        .filter(|limit| (1..=MOST).contains(limit));
-    limit.ok_or_else(|| ApiError::input(format!("`limit`: expected a number from 1 to {MOST}")))
+        .filter(|limit| (1..=MAX_EVENTS).contains(limit));
+    limit.ok_or_else(|| {
+        ApiError::input(format!("`limit`: expected a number from 1 to {MAX_EVENTS}"))
+    })
 }
 
 fn event(entry: &AuditEntry) -> AuditEvent<'_> {

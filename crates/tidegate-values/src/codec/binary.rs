@@ -2,7 +2,7 @@
 
 use bytes::BytesMut;
 
-use super::json_form::{Array, Attribute, JsonForm, MOST_DIMENSIONS};
+use super::json_form::{Array, Attribute, JsonForm, MAX_DIMENSIONS};
 use super::{interval, postgis, range};
 use crate::append::{json, number};
 use crate::binary_reader::BinaryReader;
@@ -97,7 +97,7 @@ fn array(array: &Array, raw: &[u8], out: &mut BytesMut) -> Result<()> {
     let mut reader = BinaryReader::new(raw);
     let dimensions = reader.count()?;
     let (_nulls, _element) = (reader.i32()?, reader.u32()?);
-    let mut lengths = [0; MOST_DIMENSIONS];
+    let mut lengths = [0; MAX_DIMENSIONS];
     let lengths = lengths.get_mut(..dimensions).ok_or(MalformedValue)?;
     for length in &mut *lengths {
         *length = reader.count()?;

@@ -11,7 +11,7 @@ use crate::datetime::{DateFormat, MomentType};
 use crate::type_property::{array_delimiter, is_hstore, is_spatial};
 
 /// PostgreSQL's limit on the dimensions of an array (`MAXDIM`).
-pub(super) const MOST_DIMENSIONS: usize = 6;
+pub(super) const MAX_DIMENSIONS: usize = 6;
 
 /// The JSON form of a type's values.
 #[derive(Clone, Debug)]

@@ -20,7 +20,7 @@ const HAS_SRID: u32 = 0x2000_0000;
 const WGS_84: u32 = 4326;
 
 /// The deepest nesting of collections that is read. PostGIS itself reads at most 200.
-const MOST_DEPTH: usize = 200;
+const MAX_DEPTH: usize = 200;
 
 /// Appends a value as GeoJSON, or as a string if GeoJSON has no such geometry.
 pub(super) fn json(raw: &[u8], out: &mut BytesMut) -> Result<()> {
@@ -30,7 +30,7 @@ pub(super) fn json(raw: &[u8], out: &mut BytesMut) -> Result<()> {
         little: false,
         srid: 0,
     };
-    if reader.geometry(MOST_DEPTH, out)? == Representation::Yes {
+    if reader.geometry(MAX_DEPTH, out)? == Representation::Yes {
         return if reader.rest.is_empty() {
             Ok(())
         } else {

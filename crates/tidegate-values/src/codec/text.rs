@@ -4,7 +4,7 @@
 
 use bytes::BytesMut;
 
-use super::json_form::{Array, Attribute, JsonForm, MOST_DIMENSIONS};
+use super::json_form::{Array, Attribute, JsonForm, MAX_DIMENSIONS};
 use super::token::{Tokens, parse};
 use super::{bytea, hstore, interval, postgis, range};
 use crate::append::{json, number};
@@ -138,7 +138,7 @@ fn array(array: &Array, raw: &[u8], out: &mut BytesMut) -> Result<()> {
         if tokens.peek() == Some(b'[') {
             tokens.skip_to(b'{');
         }
-        dimension(array, tokens, MOST_DIMENSIONS, out)
+        dimension(array, tokens, MAX_DIMENSIONS, out)
     })
 }
 

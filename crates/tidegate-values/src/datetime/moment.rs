@@ -11,7 +11,7 @@ use crate::binary_reader::exact;
 use crate::error::{MalformedValue, Result};
 
 /// The largest offset from UTC in seconds. PostgreSQL accepts only offsets below 16 hours.
-pub(super) const MOST_OFFSET: i32 = 16 * 3600;
+pub(super) const MAX_OFFSET: i32 = 16 * 3600;
 
 /// The date and time types.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -81,7 +81,7 @@ impl MomentType {
                 let raw: [u8; 12] = exact(raw)?;
                 let (time, west) = raw.split_first_chunk::<8>().ok_or(MalformedValue)?;
                 let west = i32::from_be_bytes(exact(west)?);
-                if west.unsigned_abs() >= MOST_OFFSET.unsigned_abs() {
+                if west.unsigned_abs() >= MAX_OFFSET.unsigned_abs() {
                     return Err(MalformedValue);
                 }
                 Moment::TimeTz(i64::from_be_bytes(*time), -west)
@@ -103,7 +103,7 @@ impl MomentType {
             Self::Time => Moment::Time(scanner.iso_time()?),
             Self::TimeTz => {
                 let (time, east) = (scanner.iso_time()?, scanner.offset()?);
-                Some(Moment::TimeTz(time, east)).filter(|_| east.abs() < MOST_OFFSET)?
+                Some(Moment::TimeTz(time, east)).filter(|_| east.abs() < MAX_OFFSET)?
             }
             Self::Timestamp | Self::TimestampTz => self.timestamp(infinity(text), &mut scanner)?,
         };

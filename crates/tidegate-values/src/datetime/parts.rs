@@ -3,7 +3,7 @@
 use bytes::BytesMut;
 
 use super::calendar::{Civil, DAY, DAY_SECONDS, POSTGRES_DAY_ZERO, SECOND};
-use super::moment::{MOST_OFFSET, Moment, MomentType};
+use super::moment::{MAX_OFFSET, Moment, MomentType};
 use super::scan::Scanner;
 use super::specifiers::day_number;
 use super::zone::Zone;
@@ -152,7 +152,7 @@ impl Parts {
             }
             None => i64::from(zone.at_local(local).seconds),
         };
-        if offset.abs() >= i64::from(MOST_OFFSET) {
+        if offset.abs() >= i64::from(MAX_OFFSET) {
             return Err("there is no such offset from UTC".to_owned());
         }
         let since_day_zero = (days - POSTGRES_DAY_ZERO)

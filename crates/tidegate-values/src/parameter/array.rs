@@ -27,7 +27,7 @@ pub(super) fn write(
     let mut shape = ArrayDimensions {
         delimiter: array_delimiter(element),
         sizes: Vec::new(),
-        leaves: None,
+        depth: None,
     };
     shape.write(value, element, &elements, out)?;
     if shape.sizes.contains(&0) {
@@ -45,7 +45,7 @@ struct ArrayDimensions {
     /// The size of each dimension, the outermost first.
     sizes: Vec<usize>,
     /// The number of dimensions; `None` before the first element.
-    leaves: Option<usize>,
+    depth: Option<usize>,
 }
 
 impl ArrayDimensions {
@@ -82,7 +82,7 @@ impl ArrayDimensions {
                 self.level(inner, depth + 1, (element, &elements), out)?;
                 continue;
             }
-            if *self.leaves.get_or_insert(depth) != depth || self.sizes.len() != depth {
+            if *self.depth.get_or_insert(depth) != depth || self.sizes.len() != depth {
                 return Err(
                     inner.invalid(format!("{}, expected an array as beside it", inner.kind))
                 );
@@ -101,7 +101,7 @@ impl ArrayDimensions {
         if depth > MAX_DIMENSIONS {
             return Err(value.invalid(format!("more than {MAX_DIMENSIONS} dimensions")));
         }
-        if self.leaves.is_some_and(|leaves| leaves < depth) {
+        if self.depth.is_some_and(|known| known < depth) {
             return Err(value.invalid("an array, expected none as beside it"));
         }
         match self.sizes.get(depth - 1) {

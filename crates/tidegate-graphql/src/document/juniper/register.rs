@@ -13,7 +13,7 @@ use juniper::{
 use super::Scalar;
 use super::mention::Mentioned;
 use crate::definition::{ArgumentDefinition, FieldDefinition, OperationKind, TypeReference, Types};
-use crate::field_type::{SCALARS, Takes};
+use crate::field_type::{SCALARS, ScalarInput};
 
 /// Registers the types that a document can reach, with those of their fields that it names.
 pub(super) fn schema(types: &Types, mentioned: &Mentioned<'_>) -> SchemaType<Scalar> {
@@ -169,10 +169,10 @@ impl GraphQLType<Scalar> for Query {
         registry.get_type::<String>(&());
         registry.get_type::<Opaque<false>>(&"ID");
         for scalar in &SCALARS {
-            match scalar.takes {
-                Takes::Standard => {}
-                Takes::Strings => drop(registry.get_type::<Opaque<false>>(&scalar.name)),
-                Takes::AnyJson => drop(registry.get_type::<Opaque<true>>(&scalar.name)),
+            match scalar.input {
+                ScalarInput::Standard => {}
+                ScalarInput::Strings => drop(registry.get_type::<Opaque<false>>(&scalar.name)),
+                ScalarInput::AnyJson => drop(registry.get_type::<Opaque<true>>(&scalar.name)),
             }
         }
         for other in &info.others {
