@@ -4,7 +4,7 @@ use tidegate_admin::Error;
 use tidegate_admin::doctor::FeedLogin;
 use tidegate_embedded::testing;
 
-use super::fixture::{admin, database, keep, role, root, service_admin, superuser, value};
+use super::fixture::{admin, database, keep, role, root, service_admin, superuser, user, value};
 
 const MEMBER: &str = "SELECT string_agg(DISTINCT g.rolname, ',' ORDER BY g.rolname) \
     FROM pg_auth_members m JOIN pg_roles g ON g.oid = m.roleid \
