@@ -3,13 +3,13 @@
 
 use std::time::Duration;
 
-use SqlPart::{Name, Secret, Syntax};
+use SqlPart::{Name, Syntax};
 use tidegate_wire::version;
 
 use super::role::{self, Existing, MARK};
 use super::script::{Script, SqlPart};
 use super::session::{AdvisoryLock, Session};
-use super::{Admin, Error, Result, authenticator, users_role};
+use super::{Error, Result};
 
 /// The part of a group role's name after the tenant's name. User names have no slash, so no user's
 /// role contains it.
@@ -83,7 +83,7 @@ async fn require_left(
 }
 
 /// Writes the statements that create a group's role if it does not exist.
-async fn make(session: &Session, group: &str, script: &mut Script) -> Result<()> {
+pub(super) async fn make(session: &Session, group: &str, script: &mut Script) -> Result<()> {
     match role::existing(session, group).await? {
         Existing::Ours => {}
         Existing::Foreign => return Err(Error::ForeignRole(group.to_owned())),
@@ -107,62 +107,6 @@ pub(super) fn create(group: &str) -> Script {
     ]);
     script.append(role::mark(group));
     script
-}
-
-/// Lets a group log in for its members who have no role of their own: the role gets LOGIN, its
-/// password, and what every user has, CONNECT on the database and USAGE on the schema `public`.
-/// A missing role is created; one that has LOGIN does not change. `session` is in the tenant's
-/// database.
-///
-/// # Errors
-///
-/// [`Error::ForeignRole`].
-pub(super) async fn make_login(
-    admin: &Admin,
-    session: &Session,
-    (database, group): (&str, &str),
-) -> Result<()> {
-    let logins = logins_of_tenant(session, database).await?;
-    if logins.iter().any(|login| login == group) {
-        return Ok(());
-    }
-    let mut script = authenticator::provisioning_script();
-    make(session, group, &mut script).await?;
-    let verifier = admin.passwords.verifier(group);
-    script.push(&[
-        Syntax("ALTER ROLE "),
-        Name(group),
-        Syntax(" LOGIN PASSWORD "),
-        Secret(&verifier),
-    ]);
-    match users_role::of_tenant(session, database).await? {
-        Some(of_users) => script.append(users_role::join(session, &of_users, &[group])),
-        // The tenant's name is too long for a role of all users.
-        None => {
-            script.append(users_role::connect(database, group));
-            if let Some(public) = session.owner_of_public().await? {
-                let usage = users_role::usage(group);
-                script.append(session.acting_for(&public, usage).await?);
-            }
-        }
-    }
-    script.run(session).await
-}
-
-/// The roles of a tenant's groups that log in for members.
-pub(super) async fn logins_of_tenant(session: &Session, database: &str) -> Result<Vec<String>> {
-    let mut groups = of_tenant(session, database).await?;
-    let rows = session
-        .client
-        .query(
-            "SELECT r.rolname::text FROM pg_catalog.pg_roles r \
-             WHERE r.rolname = ANY ($1) AND r.rolcanlogin",
-            &[&groups],
-        )
-        .await?;
-    let logins: Vec<&str> = rows.iter().map(|row| row.get(0)).collect();
-    groups.retain(|group| logins.contains(&group.as_str()));
-    Ok(groups)
 }
 
 /// Writes the statement that makes a role a member of a group. Without `grantor` the current role

@@ -8,9 +8,7 @@ use tokio::sync::OwnedMutexGuard;
 
 use super::session::{self, Session};
 use super::user_role::{self, NewUser};
-use super::{
-    Admin, Error, GroupLock, Result, authenticator, claims, group, role, shared, tenant, users_role,
-};
+use super::{Admin, Error, GroupLock, Result, authenticator, claims, group, role, shared, tenant};
 
 /// The SQLSTATEs with which PostgreSQL refuses to drop a role: `dependent_objects_still_exist`, and
 /// `insufficient_privilege` if PostgreSQL detects that first.
@@ -109,29 +107,6 @@ impl Admin {
         group::set(&session, (database.as_str(), role.as_str()), &groups).await?;
         self.sessions.put(session);
         Ok(())
-    }
-
-    /// Lets a group (`database/group/name`) log in for its members who have no role of their own. The
-    /// role is created if missing. Does nothing if it logs in already. The caller must hold
-    /// [`Self::lock_groups`].
-    ///
-    /// # Errors
-    ///
-    /// [`Error::ForeignRole`].
-    pub async fn make_group_login(&self, database: &DatabaseName, group: &RoleName) -> Result<()> {
-        let session = self.open(database.as_str()).await?;
-        let names = (database.as_str(), group.as_str());
-        if users_role::of_tenant(&session, names.0).await?.is_none() {
-            users_role::provide(self, &session, names.0).await?;
-        }
-        session::retry_on_conflict(|| group::make_login(self, &session, names)).await
-    }
-
-    /// The groups of a tenant that log in for members, by role name.
-    pub async fn group_logins(&self, database: &DatabaseName) -> Result<Vec<RoleName>> {
-        let home = self.open_home().await?;
-        let names = group::logins_of_tenant(&home, database.as_str()).await?;
-        Ok(names.into_iter().map(RoleName::new).collect())
     }
 
     /// Limits the temporary files of a role that anonymous callers share, or removes that limit.

@@ -125,7 +125,8 @@ async fn a_group_logs_in_for_its_members() {
     let session = user("group_login", group.as_str()).await.unwrap();
     let may = "SELECT has_schema_privilege('public', 'USAGE')::text";
     assert_eq!(value(&session, may).await, "true");
-    assert_eq!(admin.group_logins(&tenant).await.unwrap(), [group.clone()]);
+    let logins = admin.group_logins(&tenant).await.unwrap();
+    assert_eq!(logins, std::slice::from_ref(&group));
     let users = format!("{MEMBER}'group_login/ann'");
     let root = root("postgres").await;
     assert_eq!(value(&root, &users).await, group.as_str());
