@@ -236,6 +236,11 @@ impl Node {
         });
         let app = App::builder(pool.executor(), issuer.clone(), service.store.clone())
             .accounts(Arc::new(service.accounts()))
+            .external_issuers(
+                Arc::new(service.issuer_registry()?),
+                service.external_issuers(),
+                Arc::new(service.group_logins()),
+            )
             .methods(methods.clone())
             .catalogs(catalogs.clone())
             .node(u64::from_be_bytes(ports::bytes()))
@@ -261,6 +266,7 @@ impl Node {
             .metrics(Arc::new(PasswordMetrics(service.ports.hasher.clone())));
         let (app, traces) = crate::traces::export(app, settings)?;
         let app = app.build();
+        app.reload_issuers().await?;
         let authenticators = RoleMaintenance::new(service, pool.clone());
         let maintenance = Maintenance {
             issuer,

@@ -188,11 +188,7 @@ impl IssuerDirectory {
         Ok(())
     }
 
-    async fn check(
-        &self,
-        database: &str,
-        settings: &IssuerSettings,
-    ) -> Result<(), DirectoryError> {
+    async fn check(&self, database: &str, settings: &IssuerSettings) -> Result<(), DirectoryError> {
         settings.check(self.network)?;
         let Some(role) = &settings.default_role else {
             return Ok(());

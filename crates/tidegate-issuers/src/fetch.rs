@@ -112,7 +112,8 @@ impl Fetch {
             reason,
         };
         // The URL may come from the discovery document, so it is checked too.
-        check_url("jwks_url", url, self.client.network).map_err(|error| failed(error.to_string()))?;
+        check_url("jwks_url", url, self.client.network)
+            .map_err(|error| failed(error.to_string()))?;
         let request_failed = |error: reqwest::Error| failed(root_cause(&error));
         let response = self.client.http.get(url).send().await;
         let mut response = response.map_err(request_failed)?;

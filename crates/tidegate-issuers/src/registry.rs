@@ -156,9 +156,7 @@ impl IssuerRegistry {
             let same = before.iter().find(|known| known.record == record);
             let issuer = match same {
                 Some(known) => Ok(Arc::clone(&known.issuer)),
-                None => {
-                    Issuer::with_client(record.settings.clone(), &self.client).map(Arc::new)
-                }
+                None => Issuer::with_client(record.settings.clone(), &self.client).map(Arc::new),
             };
             match issuer {
                 Ok(issuer) => Some(Arc::new(TenantIssuer {

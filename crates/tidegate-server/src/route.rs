@@ -20,8 +20,8 @@ use tidegate_pages as pages;
 use tidegate_socket as socket;
 
 use crate::endpoint::{
-    activity, audit, call, clients, console, docs, documents, graphql, impersonation,
-    issuers, methods as definitions, oauth, openapi, operations, privileges, sessions, sql, tenant, tokens,
+    activity, audit, call, clients, console, docs, documents, graphql, impersonation, issuers,
+    methods as definitions, oauth, openapi, operations, privileges, sessions, sql, tenant, tokens,
     users,
 };
 use define::routes;

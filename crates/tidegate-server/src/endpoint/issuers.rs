@@ -124,7 +124,9 @@ where
             let members = rest::object_of(call.app, call.head, call.body, call.subject).await?;
             let change = patch(members)?;
             for name in &names {
-                let changed = admin.directory.change(&admin.database, name, change.clone());
+                let changed = admin
+                    .directory
+                    .change(&admin.database, name, change.clone());
                 changed.await.map_err(failure)?;
             }
             reload(call.app).await?;
