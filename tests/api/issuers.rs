@@ -55,7 +55,7 @@ pub(crate) async fn node(operator: &Operator) -> Node {
         .redirect(reqwest::redirect::Policy::none())
         .build()
         .unwrap();
-    Node::start_with(operator, &["--private-issuers", "true"], ("http", client)).await
+    Node::start_with(operator, &["--private-issuers"], ("http", client)).await
 }
 
 #[expect(
@@ -234,7 +234,7 @@ async fn the_owner_manages_issuers() {
 async fn the_operator_manages_issuers() {
     let world = world().await;
     let run = |arguments: &[&str]| {
-        let private = ["--private-issuers", "true"];
+        let private = ["--private-issuers"];
         world.operator.succeeds(&[arguments, &private].concat(), "")
     };
     let add = [
