@@ -23,9 +23,9 @@ use tidegate_rpc::Dispatcher;
 use tidegate_sql::{DatabaseName, Executor};
 
 use crate::activity::Activity;
-use crate::authenticate::external::ExternalTokens;
 use crate::console::Console;
 use crate::docs::Docs;
+use crate::external::ExternalTokens;
 use crate::graphiql::Graphiql;
 use crate::limits::Limits;
 use crate::memory::MemoryBudget;

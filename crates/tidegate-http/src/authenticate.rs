@@ -1,7 +1,5 @@
 //! Authentication: the identity with which a request runs.
 
-pub(crate) mod external;
-
 use std::sync::Arc;
 
 use http::header::AUTHORIZATION;
@@ -12,9 +10,9 @@ use tidegate_sql::{DatabaseName, Login, Principal, RoleName, RoleUse};
 
 use crate::app::App;
 use crate::error::ApiError;
+use crate::external::ExternalUser;
 use crate::memory::Holder;
 
-pub use external::ExternalToken;
 pub use tidegate_oauth::Scope;
 
 const DATABASE: HeaderName = HeaderName::from_static("tidegate-database");
@@ -133,8 +131,8 @@ pub struct User {
     pub login: Login,
     /// The claims of the token.
     pub claims: Arc<Claims>,
-    /// The token, if it is one of an external issuer.
-    pub external: Option<Arc<ExternalToken>>,
+    /// The same user with its token, if it is one of an external issuer.
+    external: Option<ExternalUser>,
 }
 
 impl User {
@@ -223,9 +221,16 @@ pub async fn by_token<'a>(
         Err(error) => error,
     };
     if let (Some(external), true) = (app.external_tokens(), is_unknown(&error))
-        && let Some(user) = Box::pin(external.user(app, token, database()?)).await?
+        && let Some(user) = Box::pin(external.user(app.issuer(), token, database()?)).await?
     {
-        return Ok(user);
+        return Ok(User {
+            login: match &user.member {
+                Some(member) => member.clone(),
+                None => login(&user.claims),
+            },
+            claims: Arc::clone(&user.claims),
+            external: Some(user),
+        });
     }
     Err(ApiError::from_bearer(error))
 }
@@ -248,7 +253,7 @@ fn is_unknown(error: &tidegate_oauth::Error) -> bool {
 /// more.
 pub async fn recheck(app: &App, user: &User) -> Result<(), ApiError> {
     match (&user.external, app.external_tokens()) {
-        (Some(token), Some(external)) => external.recheck(app, token, user).await,
+        (Some(user), Some(external)) => external.recheck(app.issuer(), user).await,
         _ => {
             let checked = app.issuer().recheck(&user.claims);
             checked.map_err(ApiError::from_bearer)

@@ -25,6 +25,7 @@ const client = (id) => ({
   grant_types: ["client_credentials"],
   redirect_uris: [],
   response_types: [],
+  id_token_signed_response_alg: "ES256",
 });
 const orgs = { "acme-app": "acme", "globex-app": "globex" };
 const provider = new Provider(issuer, {

@@ -17,10 +17,10 @@ use tidegate_sql::{DatabaseName, Executor};
 
 use super::{App, DefaultUsers, Origins, Parts, Probe, ReadSlots};
 use crate::activity::Activity;
-use crate::authenticate::external::ExternalTokens;
 use crate::base_path::base_of;
 use crate::console::Console;
 use crate::docs::Docs;
+use crate::external::ExternalTokens;
 use crate::graphiql::Graphiql;
 use crate::limits::Limits;
 use crate::memory::MemoryBudget;

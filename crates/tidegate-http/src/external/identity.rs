@@ -12,8 +12,7 @@ use tidegate_oauth::{Claims, IssuerStore, Scope, Scopes};
 use tidegate_sql::{DatabaseName, Login, Member, RoleName, RoleUse};
 use tokio::sync::Mutex;
 
-use super::{ExternalToken, User};
-use crate::authenticate::{login, store_failure};
+use super::ExternalToken;
 use crate::error::ApiError;
 
 /// How long the role that names stand for is used without asking the store.
@@ -23,6 +22,25 @@ const CACHED_NAMES: usize = 10_000;
 /// Claims that differ in every token of a person. Without them, a renewed token has the same claims
 /// for policies as the one before.
 const OF_ONE_TOKEN: [&str; 4] = ["exp", "nbf", "iat", "jti"];
+
+/// The user that a token stands for.
+#[derive(Clone, Debug)]
+pub(crate) struct ExternalUser {
+    /// The token's claims, as those of a user.
+    pub(crate) claims: Arc<Claims>,
+    /// The login of a person in a group; `None` for a user with a role.
+    pub(crate) member: Option<Login>,
+    /// The token.
+    pub(crate) token: Arc<ExternalToken>,
+}
+
+impl ExternalUser {
+    /// Whether statements of both run as the same role, and with the same claims if it is a group's.
+    pub(super) fn is_same(&self, other: &Self) -> bool {
+        let role = |user: &Self| (user.claims.role.clone(), user.claims.shared);
+        role(self) == role(other) && self.member == other.member
+    }
+}
 
 /// Finds the identities of tokens.
 pub(super) struct Identities {
@@ -56,7 +74,7 @@ impl Identities {
     ///
     /// 403 if no claim names one, 401 if the claims cannot be those of a group's member, 503 if the
     /// store is down.
-    pub(super) async fn of(&self, token: &Arc<ExternalToken>) -> Result<User, ApiError> {
+    pub(super) async fn of(&self, token: &Arc<ExternalToken>) -> Result<ExternalUser, ApiError> {
         let record = token.issuer.record();
         if let Some(name) = &token.token.user
             && let Some(user) = self.user(token, name).await?
@@ -80,13 +98,17 @@ impl Identities {
         found.ok_or_else(|| nobody(record))
     }
 
-    async fn user(&self, token: &Arc<ExternalToken>, name: &str) -> Result<Option<User>, ApiError> {
+    async fn user(
+        &self,
+        token: &Arc<ExternalToken>,
+        name: &str,
+    ) -> Result<Option<ExternalUser>, ApiError> {
         let record = token.issuer.record();
         if !is_name(record, name) {
             return Ok(None);
         }
         let key = UserKey::new(&record.database, name);
-        let found = self.users.user(&key).await.map_err(store_failure)?;
+        let found = self.users.user(&key).await.map_err(ApiError::from_bearer)?;
         Ok(found.map(|user| {
             let claims = Claims {
                 role: user.role,
@@ -95,10 +117,10 @@ impl Identities {
                 email: user.email,
                 ..claims(token, name)
             };
-            User {
-                login: login(&claims),
+            ExternalUser {
                 claims: Arc::new(claims),
-                external: Some(Arc::clone(token)),
+                member: None,
+                token: Arc::clone(token),
             }
         }))
     }
@@ -121,7 +143,7 @@ impl Identities {
             return Ok(known);
         }
         let found = self.find(&record.database, &names).await;
-        let found = found.map_err(store_failure)?;
+        let found = found.map_err(ApiError::from_bearer)?;
         self.roles.insert(key, (found.clone(), Instant::now()));
         Ok(found)
     }
@@ -188,7 +210,7 @@ fn claims(token: &ExternalToken, user: &str) -> Claims {
 
 /// A person without a role, in a group. Its id is the name of the issuer, a colon and the subject:
 /// no user has such a name, and no other issuer can give it.
-fn member(token: &Arc<ExternalToken>, group: &str) -> Result<User, ApiError> {
+fn member(token: &Arc<ExternalToken>, group: &str) -> Result<ExternalUser, ApiError> {
     let (record, verified) = (token.issuer.record(), &token.token);
     let id = format!("{}:{}", record.name, verified.subject);
     let own: Map<String, Value> = verified
@@ -207,14 +229,14 @@ fn member(token: &Arc<ExternalToken>, group: &str) -> Result<User, ApiError> {
         properties: Some(own),
         ..claims(token, &id)
     };
-    Ok(User {
-        login: Login {
+    Ok(ExternalUser {
+        claims: Arc::new(claims),
+        member: Some(Login {
             database: DatabaseName::new(&record.database),
             role: RoleName::new(role),
             role_use: RoleUse::Member(Arc::new(member)),
-        },
-        claims: Arc::new(claims),
-        external: Some(Arc::clone(token)),
+        }),
+        token: Arc::clone(token),
     })
 }
 

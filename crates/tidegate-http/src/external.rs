@@ -16,11 +16,12 @@ use tidegate_issuers::{
     GroupLogins, IssuerRegistry, SelectionError, TenantIssuer, TokenError, UnverifiedToken,
     VerifiedToken, unverified,
 };
+use tidegate_oauth::{Issuer, IssuerStore};
 
-use super::User;
-use crate::app::App;
 use crate::error::ApiError;
 use identity::Identities;
+
+pub(crate) use identity::ExternalUser;
 
 /// How many bytes of tokens are cached. The claims take about three times as much.
 const CACHED_BYTES: u64 = 16 << 20;
@@ -40,7 +41,7 @@ pub(crate) struct ExternalTokens {
 }
 
 /// A verified token of an external issuer.
-pub struct ExternalToken {
+pub(crate) struct ExternalToken {
     text: Box<str>,
     issuer: Arc<TenantIssuer>,
     token: VerifiedToken,
@@ -48,7 +49,7 @@ pub struct ExternalToken {
     named_database: bool,
     /// A number by which connections tell tokens apart.
     session: SessionId,
-    identity: Mutex<Option<(User, Instant)>>,
+    identity: Mutex<Option<(ExternalUser, Instant)>>,
 }
 
 #[derive(Clone, Debug)]
@@ -70,12 +71,12 @@ impl ExternalToken {
             }
     }
 
-    fn identity(&self) -> Option<(User, Instant)> {
+    fn identity(&self) -> Option<(ExternalUser, Instant)> {
         let identity = self.identity.lock();
         identity.unwrap_or_else(PoisonError::into_inner).clone()
     }
 
-    fn set_identity(&self, user: User) {
+    fn set_identity(&self, user: ExternalUser) {
         let mut identity = self.identity.lock().unwrap_or_else(PoisonError::into_inner);
         *identity = Some((user, Instant::now()));
     }
@@ -93,7 +94,7 @@ impl ExternalTokens {
     pub(crate) fn new(
         issuers: Arc<IssuerRegistry>,
         groups: Arc<dyn GroupLogins>,
-        users: Arc<dyn tidegate_oauth::IssuerStore>,
+        users: Arc<dyn IssuerStore>,
     ) -> Self {
         Self {
             identities: Identities::new(Arc::clone(&issuers), groups, users),
@@ -111,7 +112,7 @@ impl ExternalTokens {
         &self.issuers
     }
 
-    /// The user of a token; `None` if it is no token of an external issuer of the tenant.
+    /// The user of a token; `own` is the service's own issuer. `None` if it is no token of an external issuer of the tenant.
     ///
     /// # Errors
     ///
@@ -119,11 +120,11 @@ impl ExternalTokens {
     /// the keys of its issuer cannot be loaded, or if the store is down.
     pub(crate) async fn user(
         &self,
-        app: &App,
+        own: &Issuer,
         token: &str,
         database: Option<&str>,
-    ) -> Result<Option<User>, ApiError> {
-        let now = system_time(app.issuer().now());
+    ) -> Result<Option<ExternalUser>, ApiError> {
+        let now = system_time(own.now());
         if let Some(known) = self.verified.get(token)
             && known.serves(database)
         {
@@ -135,7 +136,7 @@ impl ExternalTokens {
         let Ok(claims) = unverified(token) else {
             return Ok(None);
         };
-        let Some(issuer) = self.select(app, &claims, database)? else {
+        let Some(issuer) = self.select(own, &claims, database)? else {
             return Ok(None);
         };
         let verified = issuer.issuer().verify(token, now).await.map_err(refused)?;
@@ -154,11 +155,11 @@ impl ExternalTokens {
 
     fn select(
         &self,
-        app: &App,
+        own: &Issuer,
         claims: &UnverifiedToken,
         database: Option<&str>,
     ) -> Result<Option<Arc<TenantIssuer>>, ApiError> {
-        if claims.issuer == app.issuer().address() {
+        if claims.issuer == own.address() {
             return Ok(None);
         }
         match self.issuers.select(claims, database) {
@@ -171,7 +172,7 @@ impl ExternalTokens {
     }
 
     /// The user of a verified token. Changes of users count within seconds.
-    async fn user_of(&self, known: &Arc<ExternalToken>) -> Result<User, ApiError> {
+    async fn user_of(&self, known: &Arc<ExternalToken>) -> Result<ExternalUser, ApiError> {
         let before = known.identity();
         if let Some((user, asked_at)) = &before
             && asked_at.elapsed() < FRESH
@@ -191,21 +192,18 @@ impl ExternalTokens {
         }
     }
 
-    /// Checks again whether the token of a user is valid and still names the same role.
+    /// Checks again whether the token of a user is valid and still names the same role. `own` is the
+    /// service's own issuer.
     ///
     /// # Errors
     ///
     /// Those of [`user`](Self::user).
-    pub(crate) async fn recheck(
-        &self,
-        app: &App,
-        token: &ExternalToken,
-        user: &User,
-    ) -> Result<(), ApiError> {
+    pub(crate) async fn recheck(&self, own: &Issuer, user: &ExternalUser) -> Result<(), ApiError> {
+        let token = &user.token;
         let database = token.issuer.record().database.as_str();
-        let again = self.user(app, &token.text, Some(database)).await?;
+        let again = self.user(own, &token.text, Some(database)).await?;
         match again {
-            Some(again) if again.login == user.login => Ok(()),
+            Some(again) if again.is_same(user) => Ok(()),
             Some(_) => Err(ApiError::invalid_token(
                 "the token is not accepted, it names another role than before",
             )),
