@@ -255,6 +255,132 @@ async fn the_operator_manages_issuers() {
     );
     // The running node learns of it by a notification.
     let token = world.token(json!({"org": "acme"}));
+    let query = json!({"query": "{ getInvoices { title } }"});
+    eventually("the token is accepted", async || {
+        let (status, _) = world.node.post(GRAPHQL, Some(&token), query.clone()).await;
+        status == StatusCode::OK
+    })
+    .await;
+    run(&["issuer", "drop", "shop", "id", "--yes"]);
+    eventually("the token is refused", async || {
+        let (status, _) = world.node.post(GRAPHQL, Some(&token), query.clone()).await;
+        status == StatusCode::UNAUTHORIZED
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn a_claim_names_a_user_and_the_request_runs_as_its_role() {
+    let world = world().await;
+    world
+        .user("ann", json!({"properties": {"org": "acme"}}))
+        .await;
+    world
+        .user("gil", json!({"properties": {"org": "globex"}}))
+        .await;
+    world
+        .accept(json!({"user_claim": "preferred_username", "role_claim": "realm_access.roles[0]"}))
+        .await;
+    let ann = world.token(json!({"preferred_username": "ann", "org": "globex"}));
+    let gil = world.token(json!({"realm_access": {"roles": ["gil", "ann"]}}));
+    assert_eq!(world.role(&ann).await.unwrap(), "shop/ann");
+    assert_eq!(world.role(&gil).await.unwrap(), "shop/gil");
+    // A user's claims are its own properties, not those of the token.
+    assert_eq!(world.titles(&ann).await, ["Paint"]);
+    assert_eq!(world.titles(&gil).await, ["Cement"]);
+    // Such a token does not manage the tenant.
+    for path in ["/api/v4/tokens", "/api/v4/methods", "/api/v4/users"] {
+        let body = json!({"name": "x", "method": "x", "q": "select 1"});
+        let (status, answer) = world.node.post(path, Some(&ann), body).await;
+        assert_eq!(status, StatusCode::FORBIDDEN, "{path} {answer}");
+    }
+    let refused = world
+        .role(&world.token(json!({"preferred_username": "eve"})))
+        .await;
+    let (status, text) = refused.unwrap_err();
+    assert_eq!(status, 403);
+    assert!(
+        text.contains("`preferred_username` or `realm_access.roles[0]`"),
+        "{text}"
+    );
+    // A dropped user's token is refused within five seconds.
+    world
+        .rest(Method::DELETE, "/api/v4/users/ann", json!({}))
+        .await;
+    let began = std::time::Instant::now();
+    eventually("the token is refused", async || {
+        world.role(&ann).await.is_err()
+    })
+    .await;
+    assert!(
+        began.elapsed() < Duration::from_secs(6),
+        "{:?}",
+        began.elapsed()
+    );
+    assert_eq!(world.role(&gil).await.unwrap(), "shop/gil");
+}
+
+#[tokio::test]
+async fn members_of_a_group_see_the_rows_of_their_organisation() {
+    let world = world().await;
+    let role_claim = "[\"https://shop.example.com/roles\"]";
+    world
+        .accept(json!({"role_claim": role_claim, "default_role": "staff"}))
+        .await;
+    let acme = world.token(json!({"sub": "auth0|1", "org": "acme",
+        "https://shop.example.com/roles": ["none", "staff"]}));
+    let globex = world.token(json!({"sub": "auth0|2", "org": "globex"}));
+    for _ in 0..10 {
+        assert_eq!(world.titles(&acme).await, ["Paint"]);
+        assert_eq!(world.titles(&globex).await, ["Cement"]);
+    }
+    let insert = json!({"query":
+        "mutation { insertInvoices(data: {id: 9, org: \"acme\", title: \"Own\"}) { author } }"});
+    let (_, answer) = world.node.post(GRAPHQL, Some(&acme), insert.clone()).await;
+    assert!(answer.to_string().contains("\"id:auth0|1\""), "{answer}");
+    let (_, answer) = world.node.post(GRAPHQL, Some(&globex), insert).await;
+    assert!(answer["errors"].is_array(), "{answer}");
+    // SQL and methods of their own are refused, methods of the owner are not.
+    let (status, text) = world.role(&acme).await.unwrap_err();
+    assert!(
+        status == 403 && text.contains("no SQL of their own"),
+        "{status} {text}"
+    );
+    let method = json!({"method": "mine", "q": "select title, tidegate.user_id() as id from invoices where id < 9"});
+    let (status, _) = world
+        .node
+        .post("/api/v4/methods", Some(&acme), method.clone())
+        .await;
+    assert_eq!(status, StatusCode::FORBIDDEN);
+    let (status, answer) = world
+        .node
+        .post("/api/v4/methods", Some(&world.owner), method)
+        .await;
+    assert_eq!(status, StatusCode::CREATED, "{answer}");
+    let call = json!({"jsonrpc": "2.0", "method": "mine", "id": 1});
+    let (_, answer) = world.node.post("/api/v4/call", Some(&acme), call).await;
+    let text = answer.to_string();
+    assert!(
+        text.contains("Paint") && text.contains("id:auth0|1") && !text.contains("Cement"),
+        "{text}"
+    );
+    // A token with too many claims for a policy is refused with the limit.
+    let large = world.token(json!({"groups": vec!["a-group-of-the-issuer"; 300]}));
+    let (status, text) = world.role(&large).await.unwrap_err();
+    assert!(
+        status == 401 && text.contains("4,096 bytes"),
+        "{status} {text}"
+    );
+}
+
+#[tokio::test]
+async fn sockets_take_such_tokens_and_end_with_their_issuer() {
+    let world = world().await;
+    world.accept(json!({"default_role": "staff"})).await;
+    let token = world.token(json!({"org": "acme"}));
+    let mut socket = open_at(&world.node.url, &format!("/?token={token}"), &[])
+        .await
+        .unwrap();
     let method = json!({"method": "theirs", "q": "select title from invoices"});
     let (status, answer) = world
         .node

@@ -111,7 +111,7 @@ async fn forged_tokens_are_refused() {
         world.server.requests() <= 4,
         "no address of a header was requested"
     );
-    // A token is checked anew at each use.
+    // The times of a token are checked at each use.
     let short = world.token(json!({"sub": "ann", "exp": now() - 58}));
     assert_eq!(world.role(&short).await.unwrap(), "shop/ann");
     crate::service::eventually("it expires", async || world.role(&short).await.is_err()).await;
@@ -207,7 +207,7 @@ async fn a_token_of_one_tenant_is_none_of_another() {
     );
     let (status, text) = named(&world, &token, "shop").await;
     assert!(status == 200 && text.contains("shop/ann"), "{text}");
-    // There, the name stands for nobody.
+    // There, no user has the name.
     assert_eq!(named(&world, &token, "other").await.0, 403);
 }
 

@@ -236,11 +236,6 @@ impl Node {
         });
         let app = App::builder(pool.executor(), issuer.clone(), service.store.clone())
             .accounts(Arc::new(service.accounts()))
-            .external_issuers(
-                Arc::new(service.issuer_registry()?),
-                service.external_issuers(),
-                Arc::new(service.group_logins()),
-            )
             .methods(methods.clone())
             .catalogs(catalogs.clone())
             .node(u64::from_be_bytes(ports::bytes()))
@@ -264,6 +259,7 @@ impl Node {
             .metrics(status)
             .metrics_token(metrics_token(settings))
             .metrics(Arc::new(PasswordMetrics(service.ports.hasher.clone())));
+        let app = service.accept_external_issuers(app)?;
         let (app, traces) = crate::traces::export(app, settings)?;
         let app = app.build();
         app.reload_issuers().await?;

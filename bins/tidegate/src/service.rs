@@ -10,6 +10,7 @@ use tidegate_issuers::{
 use tidegate_methods::MethodStore;
 use tidegate_oauth::{ClientDirectory, IssuerStore, Ports};
 use tidegate_pool::Settings as PoolSettings;
+use tidegate_server::AppBuilder;
 use tidegate_service::{Limits, ServiceConnections};
 use tidegate_sql::{DatabaseName, Executor};
 use tidegate_store::{PgIssuerStore, PgMethodStore, PgOauthStore, Tenants};
@@ -103,15 +104,16 @@ impl Service {
         IssuerDirectory::new(issuers, groups, ports, self.issuer_network)
     }
 
-    /// The registry of external issuers, which is empty at first.
-    pub(crate) fn issuer_registry(&self) -> Result<IssuerRegistry> {
+    /// Lets the app accept tokens of external issuers. They are unknown until they are read.
+    pub(crate) fn accept_external_issuers(&self, app: AppBuilder) -> Result<AppBuilder> {
         let client = DocumentClient::new(self.issuer_network);
         let client = client.map_err(|error| Failure::Refused(error.to_string()))?;
-        Ok(IssuerRegistry::new(self.issuers.clone(), client))
+        let registry = Arc::new(IssuerRegistry::new(self.issuers.clone(), client));
+        let groups = Arc::new(self.group_logins());
+        Ok(app.external_issuers(registry, self.external_issuers(), groups))
     }
 
-    /// What lets the roles of groups log in.
-    pub(crate) fn group_logins(&self) -> PgGroupLogins {
+    fn group_logins(&self) -> PgGroupLogins {
         PgGroupLogins(self.admin.clone())
     }
 

@@ -252,13 +252,11 @@ fn is_unknown(error: &tidegate_oauth::Error) -> bool {
 /// 401 if it has expired or its session has ended, or if an external issuer's is not accepted any
 /// more.
 pub async fn recheck(app: &App, user: &User) -> Result<(), ApiError> {
-    match (&user.external, app.external_tokens()) {
-        (Some(user), Some(external)) => external.recheck(app.issuer(), user).await,
-        _ => {
-            let checked = app.issuer().recheck(&user.claims);
-            checked.map_err(ApiError::from_bearer)
-        }
+    if let (Some(user), Some(external)) = (&user.external, app.external_tokens()) {
+        return external.recheck(app.issuer(), user).await;
     }
+    let checked = app.issuer().recheck(&user.claims);
+    checked.map_err(ApiError::from_bearer)
 }
 
 /// The default user of the database in the path. A token is ignored.

@@ -75,7 +75,7 @@ try {
     return post(`${url}/api/graphql/schema/public`, { query }, bearer);
   };
   const acme = await token("acme-app");
-  assert.equal((await titles(acme)).status, 401, "nobody accepts the issuer yet");
+  assert.equal((await titles(acme)).status, 401, "the issuer is not accepted yet");
 
   const accepted = await post(
     `${url}/api/v4/issuers`,

@@ -9,7 +9,7 @@ use super::Confirmation;
 #[derive(Debug, Subcommand)]
 pub(crate) enum IssuerCommand {
     /// Accept the tokens of an issuer such as Keycloak, Auth0 or Entra ID
-    Add(NewIssuer),
+    Add(Box<NewIssuer>),
     /// List the issuers whose tokens a tenant accepts
     List {
         /// The tenant

@@ -11,7 +11,7 @@ use crate::service::Service;
 /// Runs the command.
 pub(crate) async fn run(command: IssuerCommand, service: &Service) -> Result {
     match command {
-        IssuerCommand::Add(new) => add(new, service).await,
+        IssuerCommand::Add(new) => add(*new, service).await,
         IssuerCommand::List { database } => list(service, &database).await,
         IssuerCommand::Drop {
             database,
@@ -59,7 +59,7 @@ fn algorithms(names: &[String]) -> Result<Option<Vec<SignatureAlgorithm>>> {
     if names.is_empty() {
         return Ok(None);
     }
-    let named = |name: &String| {
+    let parse = |name: &String| {
         SignatureAlgorithm::from_name(name).ok_or_else(|| {
             Failure::Usage(format!(
                 "{name} is no algorithm with public keys: RS256, RS384, RS512, PS256, PS384, \
@@ -67,7 +67,7 @@ fn algorithms(names: &[String]) -> Result<Option<Vec<SignatureAlgorithm>>> {
             ))
         })
     };
-    Ok(Some(names.iter().map(named).collect::<Result<_>>()?))
+    Ok(Some(names.iter().map(parse).collect::<Result<_>>()?))
 }
 
 async fn list(service: &Service, database: &str) -> Result {

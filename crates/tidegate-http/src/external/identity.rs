@@ -95,7 +95,7 @@ impl Identities {
             Some(NamedRole::Group { group, .. }) => Some(member(token, &group)?),
             None => None,
         };
-        found.ok_or_else(|| nobody(record))
+        found.ok_or_else(|| no_identity(record))
     }
 
     async fn user(
@@ -240,8 +240,8 @@ fn member(token: &Arc<ExternalToken>, group: &str) -> Result<ExternalUser, ApiEr
     })
 }
 
-/// 403: the token is valid, but nobody in the tenant.
-fn nobody(record: &IssuerRecord) -> ApiError {
+/// 403: the token is valid, but stands for no user or group of the tenant.
+fn no_identity(record: &IssuerRecord) -> ApiError {
     let claims: Vec<String> = [&record.settings.user_claim, &record.settings.role_claim]
         .into_iter()
         .flatten()

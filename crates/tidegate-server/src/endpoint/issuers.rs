@@ -237,7 +237,7 @@ fn algorithms(members: &mut ObjectMembers) -> Result<Option<Vec<SignatureAlgorit
              ES384, EdDSA",
         )
     };
-    let named = |name: &String| SignatureAlgorithm::from_name(name).ok_or_else(unknown);
-    let algorithms = names.iter().map(named).collect::<Result<_, _>>()?;
+    let parse = |name: &String| SignatureAlgorithm::from_name(name).ok_or_else(unknown);
+    let algorithms = names.iter().map(parse).collect::<Result<_, _>>()?;
     Ok(Some(algorithms))
 }
