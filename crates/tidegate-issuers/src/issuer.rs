@@ -79,7 +79,7 @@ impl Issuer {
     }
 
     /// Checks again a token that this issuer verified before. Needs no I/O. `false` if it must be
-    /// verified anew, because the issuer has other keys now.
+    /// verified again, because the issuer has other keys now.
     ///
     /// # Errors
     ///
