@@ -65,6 +65,11 @@ mod graphql_writing;
 mod identity;
 mod interfaces;
 mod isolation;
+#[expect(dead_code, reason = "the fixture also serves the tests of its crate")]
+#[path = "../../crates/tidegate-issuers/tests/fixture.rs"]
+mod issuer_fixture;
+mod issuers;
+mod issuers_attacks;
 mod keys;
 mod limits;
 mod many_users;

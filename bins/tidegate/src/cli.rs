@@ -1,6 +1,7 @@
 //! The command line as types.
 
 mod client;
+mod issuer;
 mod token;
 mod user;
 
@@ -11,6 +12,7 @@ use clap_complete::Shell;
 
 use crate::settings::{DatabaseUrl, SettingFlags};
 pub(crate) use client::{ChangedClient, ClientCommand, NewClient};
+pub(crate) use issuer::{IssuerCommand, NewIssuer};
 pub(crate) use token::{NewToken, TokenCommand};
 pub(crate) use user::{ChangedUser, UserCommand};
 
@@ -62,6 +64,9 @@ pub(crate) enum Command {
     /// Applications that may ask for tokens
     #[command(subcommand)]
     Client(ClientCommand),
+    /// Issuers outside of this service whose tokens a tenant accepts
+    #[command(subcommand)]
+    Issuer(IssuerCommand),
     /// Personal access tokens, for programs that cannot sign in
     #[command(subcommand)]
     Token(TokenCommand),

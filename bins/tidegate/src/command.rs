@@ -4,6 +4,7 @@ mod client;
 mod doctor;
 mod feed;
 mod help;
+mod issuer;
 mod key;
 mod tenant;
 mod token;
@@ -19,6 +20,7 @@ pub(crate) use client::run as client;
 pub(crate) use doctor::run as doctor;
 pub(crate) use feed::run as feed;
 pub(crate) use help::{completions, manual, settings as settings_help};
+pub(crate) use issuer::run as issuer;
 pub(crate) use key::run as key;
 pub(crate) use tenant::{
     create as create_tenant, drop as drop_tenant, owner_role, refuse_known, run as tenant,

@@ -48,6 +48,9 @@ pub(crate) enum Failure {
     /// Users, clients or keys cannot be read or written.
     #[error("the control database failed: {0}")]
     Records(#[from] tidegate_identity::StoreError),
+    /// An operation on an external issuer was refused.
+    #[error(transparent)]
+    ExternalIssuer(#[from] tidegate_issuers::DirectoryError),
     /// The records of methods cannot be read or written.
     #[error("the control database failed: {0}")]
     Methods(#[from] tidegate_methods::StoreError),

@@ -10,6 +10,7 @@ mod demo;
 mod failure;
 mod feed;
 mod graphiql;
+mod group_logins;
 mod identity;
 mod logging;
 mod maintenance;
@@ -111,6 +112,7 @@ async fn dispatch(command: Command, settings: &Settings) -> Result {
         Command::Tenant(tenant) => command::tenant(tenant, settings).await,
         Command::User(user) => command::user(user, &Service::open(settings).await?).await,
         Command::Client(client) => command::client(client, &Service::open(settings).await?).await,
+        Command::Issuer(issuer) => command::issuer(issuer, &Service::open(settings).await?).await,
         Command::Token(token) => command::token(token, &Service::open(settings).await?).await,
         Command::Key(key) => command::key(key, settings).await,
         Command::Feed(feed) => command::feed(feed, settings).await,

@@ -18,6 +18,8 @@ use crate::pool::UserPool;
 /// How often ended sessions are read again. With it, every node refuses an ended session within 5
 /// s, even if notifications are lost.
 const DENYLIST: Duration = Duration::from_secs(4);
+/// How often changes of external issuers are looked for, if notifications are lost.
+const ISSUERS: Duration = Duration::from_secs(4);
 const KEYS: Duration = Duration::from_mins(1);
 /// How long a changed method may stay cached if notifications are lost.
 const METHODS: Duration = Duration::from_mins(1);
@@ -37,12 +39,17 @@ impl Maintenance {
     /// Maintains the caches until the service connections close.
     pub(crate) async fn run(self) {
         let mut notifications = self.control.notifications();
-        let [mut denylist, mut keys, mut methods, mut maintenance] =
-            [DENYLIST, KEYS, METHODS, MAINTENANCE].map(|period| {
-                let mut interval = interval(period);
-                interval.set_missed_tick_behavior(MissedTickBehavior::Delay);
-                interval
-            });
+        let [
+            mut denylist,
+            mut issuers,
+            mut keys,
+            mut methods,
+            mut maintenance,
+        ] = [DENYLIST, ISSUERS, KEYS, METHODS, MAINTENANCE].map(|period| {
+            let mut interval = interval(period);
+            interval.set_missed_tick_behavior(MissedTickBehavior::Delay);
+            interval
+        });
         loop {
             tokio::select! {
                 notice = notifications.recv() => match notice {
@@ -55,6 +62,7 @@ impl Maintenance {
                     Err(RecvError::Closed) => return,
                 },
                 _ = denylist.tick() => log("denylist", self.issuer.refresh_denylist().await),
+                _ = issuers.tick() => self.reload_issuers().await,
                 _ = keys.tick() => log("keys", self.issuer.refresh_keys().await),
                 _ = methods.tick() => self.methods.forget_all(),
                 _ = maintenance.tick() => log("maintenance", self.issuer.maintain().await),
@@ -65,6 +73,7 @@ impl Maintenance {
     async fn apply(&self, change: Option<Change>) {
         match change {
             Some(Change::Sessions) => log("denylist", self.issuer.refresh_denylist().await),
+            Some(Change::Issuers) => self.reload_issuers().await,
             Some(Change::Keys) => log("keys", self.issuer.refresh_keys().await),
             Some(Change::Users(database) | Change::Settings(database)) => {
                 self.app.forget_default_user(&database);
@@ -85,8 +94,17 @@ impl Maintenance {
         }
     }
 
+    async fn reload_issuers(&self) {
+        let reloaded = self.app.reload_issuers().await;
+        log(
+            "issuers",
+            reloaded.map_err(|error| tidegate_identity::Error::Store(error).into()),
+        );
+    }
+
     async fn refresh(&self) {
         self.methods.forget_all();
+        self.reload_issuers().await;
         log("denylist", self.issuer.refresh_denylist().await);
         log("keys", self.issuer.refresh_keys().await);
     }

@@ -44,7 +44,12 @@ impl UserPool {
         let pool = Pool::new(connector, limits, ports::jitter());
         let control = service.control.clone();
         let authenticators = Arc::new(Authenticators::new(control.clone()));
-        let users = UserExecutor::new(pool).with_authentication(authenticators.clone());
+        let passwords = service.passwords.clone();
+        let users = UserExecutor::new(pool)
+            .with_authentication(authenticators.clone())
+            .with_claims_keys(move |database, generation| {
+                passwords.claims_key(database.as_str(), generation)
+            });
         let postgres = Postgres::new(users, control.clone());
         Ok(Self {
             postgres,

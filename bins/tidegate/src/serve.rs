@@ -259,8 +259,10 @@ impl Node {
             .metrics(status)
             .metrics_token(metrics_token(settings))
             .metrics(Arc::new(PasswordMetrics(service.ports.hasher.clone())));
+        let app = service.accept_external_issuers(app)?;
         let (app, traces) = crate::traces::export(app, settings)?;
         let app = app.build();
+        app.reload_issuers().await?;
         let authenticators = RoleMaintenance::new(service, pool.clone());
         let maintenance = Maintenance {
             issuer,

@@ -4,15 +4,20 @@ use std::sync::Arc;
 
 use tidegate_admin::{Admin, RolePasswords, Server};
 use tidegate_identity::{Accounts, MasterKey, PasswordCost, PasswordHasher, UserDirectory};
+use tidegate_issuers::{
+    DocumentClient, ExternalIssuerStore, IssuerDirectory, IssuerRegistry, Network,
+};
 use tidegate_methods::MethodStore;
 use tidegate_oauth::{ClientDirectory, IssuerStore, Ports};
 use tidegate_pool::Settings as PoolSettings;
+use tidegate_server::AppBuilder;
 use tidegate_service::{Limits, ServiceConnections};
 use tidegate_sql::{DatabaseName, Executor};
-use tidegate_store::{PgMethodStore, PgOauthStore, Tenants};
+use tidegate_store::{PgIssuerStore, PgMethodStore, PgOauthStore, Tenants};
 use tidegate_wire::{Config, TlsMode};
 
 use crate::failure::{Failure, Result};
+use crate::group_logins::PgGroupLogins;
 use crate::roles::PgRoles;
 use crate::settings::{DatabaseUrl, Settings};
 use crate::{builtin_clients, master_key, ports};
@@ -27,10 +32,13 @@ pub(crate) struct Service {
     pub(crate) control: Arc<ServiceConnections>,
     pub(crate) store: Arc<dyn IssuerStore>,
     pub(crate) methods: Arc<dyn MethodStore>,
+    pub(crate) issuers: Arc<dyn ExternalIssuerStore>,
     pub(crate) tenants: Tenants,
     pub(crate) ports: Ports,
     /// Client ids that no tenant may register.
     reserved_client_ids: Vec<String>,
+    /// Where keys of external issuers may be loaded from.
+    issuer_network: Network,
 }
 
 impl Service {
@@ -61,6 +69,12 @@ impl Service {
                 hasher: Arc::new(hasher),
             },
             reserved_client_ids: builtin_clients::ids(settings),
+            issuers: Arc::new(PgIssuerStore::new(executor.clone())),
+            issuer_network: if settings.private_issuers {
+                Network::AllowPrivate
+            } else {
+                Network::PublicOnly
+            },
             methods: Arc::new(PgMethodStore::new(executor.clone())),
             tenants: Tenants::new(executor),
             config,
@@ -81,6 +95,26 @@ impl Service {
     /// The directory of clients in the control database.
     pub(crate) fn clients(&self) -> ClientDirectory {
         ClientDirectory::new(self.ports.clone()).reserving(&self.reserved_client_ids)
+    }
+
+    /// The directory of external issuers in the control database.
+    pub(crate) fn external_issuers(&self) -> IssuerDirectory {
+        let groups = Arc::new(self.group_logins());
+        let (issuers, ports) = (self.issuers.clone(), self.ports.identity());
+        IssuerDirectory::new(issuers, groups, ports, self.issuer_network)
+    }
+
+    /// Lets the app accept tokens of external issuers. They are unknown until they are read.
+    pub(crate) fn accept_external_issuers(&self, app: AppBuilder) -> Result<AppBuilder> {
+        let client = DocumentClient::new(self.issuer_network);
+        let client = client.map_err(|error| Failure::Refused(error.to_string()))?;
+        let registry = Arc::new(IssuerRegistry::new(self.issuers.clone(), client));
+        let groups = Arc::new(self.group_logins());
+        Ok(app.external_issuers(registry, self.external_issuers(), groups))
+    }
+
+    fn group_logins(&self) -> PgGroupLogins {
+        PgGroupLogins(self.admin.clone())
     }
 
     /// The accounts: users together with their PostgreSQL roles.

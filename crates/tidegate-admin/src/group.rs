@@ -1,4 +1,5 @@
-//! Groups of users: roles that cannot log in, with users as their members.
+//! Groups of users: roles with users as their members. A group with members who have no role of
+//! their own logs in for them ([`make_login`]); other groups cannot log in.
 
 use std::time::Duration;
 
@@ -82,7 +83,7 @@ async fn require_left(
 }
 
 /// Writes the statements that create a group's role if it does not exist.
-async fn make(session: &Session, group: &str, script: &mut Script) -> Result<()> {
+pub(super) async fn make(session: &Session, group: &str, script: &mut Script) -> Result<()> {
     match role::existing(session, group).await? {
         Existing::Ours => {}
         Existing::Foreign => return Err(Error::ForeignRole(group.to_owned())),

@@ -9,6 +9,7 @@ pub mod doctor;
 mod error;
 mod grants;
 mod group;
+mod group_login;
 mod handover;
 mod repair;
 mod restricted;

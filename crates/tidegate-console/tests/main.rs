@@ -52,7 +52,8 @@ fn hash(path: &Path) -> String {
 
 #[test]
 fn the_console_was_built_from_its_present_source() {
-    let recorded = fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join("dist/SOURCE.txt")).unwrap();
+    let recorded =
+        fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join("dist/SOURCE.txt")).unwrap();
     let recorded: BTreeMap<_, _> = recorded
         .lines()
         .map(|line| line.split_once("  ").unwrap())

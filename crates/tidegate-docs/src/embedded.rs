@@ -36,6 +36,7 @@ pub(crate) const CHAPTERS: &[Embedded] = embedded! {
     "how-to/python.md",
     "how-to/curl.md",
     "how-to/service-tokens.md",
+    "how-to/external-issuers.md",
     "how-to/proxies.md",
     "how-to/docker.md",
     "how-to/systemd.md",

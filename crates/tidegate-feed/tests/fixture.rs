@@ -177,6 +177,19 @@ impl Fixture {
         connect(&self.cluster.url(&self.name)).await
     }
 
+    /// A connection that logged in as a user.
+    pub(crate) async fn session_of(&self, user: &str) -> Client {
+        let role = format!("{}{user}", self.name);
+        let url = self.cluster.url(&self.name);
+        let mut config: tokio_postgres::Config = url.parse().unwrap();
+        config
+            .user(&role)
+            .password(tidegate_testkit::password(&role));
+        let (client, connection) = config.connect(tokio_postgres::NoTls).await.unwrap();
+        tokio::spawn(connection);
+        client
+    }
+
     pub(crate) async fn run(&self, sql: &str) {
         self.sql.batch_execute(sql).await.unwrap();
     }

@@ -24,6 +24,8 @@ mod live;
 #[cfg(test)]
 mod locks;
 #[cfg(test)]
+mod members;
+#[cfg(test)]
 mod order;
 #[cfg(test)]
 mod partitions;

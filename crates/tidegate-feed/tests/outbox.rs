@@ -15,6 +15,8 @@ mod live;
 #[cfg(test)]
 mod locks;
 #[cfg(test)]
+mod members;
+#[cfg(test)]
 mod outbox_capture;
 #[cfg(test)]
 mod partitions;

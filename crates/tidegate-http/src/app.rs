@@ -15,7 +15,8 @@ use ipnet::IpNet;
 use tidegate_catalog::CatalogCache;
 use tidegate_feed::Feed;
 use tidegate_graphql::ApiCache;
-use tidegate_identity::{Accounts, IdentityProviders, Mailer, Secret};
+use tidegate_identity::{Accounts, IdentityProviders, Mailer, Secret, StoreError};
+use tidegate_issuers::IssuerDirectory;
 use tidegate_methods::Registry;
 use tidegate_oauth::{Issuer, IssuerStore};
 use tidegate_rpc::Dispatcher;
@@ -24,6 +25,7 @@ use tidegate_sql::{DatabaseName, Executor};
 use crate::activity::Activity;
 use crate::console::Console;
 use crate::docs::Docs;
+use crate::external::ExternalTokens;
 use crate::graphiql::Graphiql;
 use crate::limits::Limits;
 use crate::memory::MemoryBudget;
@@ -68,6 +70,8 @@ struct Parts {
     metrics_token: Option<Secret>,
     spans: Option<Arc<dyn SpanSink>>,
     default_users: DefaultUsers,
+    external_tokens: Option<ExternalTokens>,
+    external_issuers: Option<IssuerDirectory>,
     dispatcher: Dispatcher,
     methods: Arc<Registry>,
     memory: MemoryBudget,
@@ -100,6 +104,28 @@ impl App {
     /// users or settings have changed; otherwise the change takes effect after five seconds.
     pub fn forget_default_user(&self, database: &str) {
         self.0.default_users.forget(database);
+    }
+
+    /// Reads the external issuers of all tenants again if they have changed. Must be called when a
+    /// node has changed one, and every few seconds, because a notification may be lost.
+    ///
+    /// # Errors
+    ///
+    /// [`StoreError`]; until the next call, the issuers that were read before are used.
+    pub async fn reload_issuers(&self) -> Result<(), StoreError> {
+        match &self.0.external_tokens {
+            Some(tokens) => tokens.issuers().reload().await,
+            None => Ok(()),
+        }
+    }
+
+    /// The management of external issuers; `None` if the app accepts none.
+    pub fn external_issuers(&self) -> Option<&IssuerDirectory> {
+        self.0.external_issuers.as_ref()
+    }
+
+    pub(crate) fn external_tokens(&self) -> Option<&ExternalTokens> {
+        self.0.external_tokens.as_ref()
     }
 
     /// Whether the node is shutting down.

@@ -10,6 +10,7 @@ use tidegate_sql::{DatabaseName, Login, Principal, RoleName, RoleUse};
 
 use crate::app::App;
 use crate::error::ApiError;
+use crate::external::ExternalUser;
 use crate::memory::Holder;
 
 pub use tidegate_oauth::Scope;
@@ -45,6 +46,17 @@ impl Caller {
         require(self.scopes, needed)
     }
 
+    /// Refuses callers who share the role of a group: a statement of their own could read what
+    /// another member's statement left in the session. Only statements that Tidegate or the owner
+    /// wrote run for them.
+    ///
+    /// # Errors
+    ///
+    /// 403.
+    pub fn require_own_role(&self) -> Result<(), ApiError> {
+        self.login().map_or(Ok(()), require_own_role)
+    }
+
     /// The account of the memory budget that the caller's requests are charged to.
     pub fn holder(&self) -> Holder {
         holder(self.login())
@@ -69,7 +81,7 @@ impl Caller {
 /// token nor a default user; 403 for a token without the scope; 400 for more than one `Tidegate-Database`.
 pub async fn caller(app: &App, headers: &HeaderMap, needed: &[Scope]) -> Result<Caller, ApiError> {
     if let Some(token) = bearer(headers)? {
-        let caller = Caller::from(by_token(app, token).await?);
+        let caller = Caller::from(by_token(app, token, || named_database(headers)).await?);
         caller.require(needed)?;
         return Ok(caller);
     }
@@ -119,6 +131,29 @@ pub struct User {
     pub login: Login,
     /// The claims of the token.
     pub claims: Arc<Claims>,
+    /// The same user with its token, if it is one of an external issuer.
+    external: Option<ExternalUser>,
+}
+
+impl User {
+    /// Refuses users who share the role of a group; see [`Caller::require_own_role`].
+    ///
+    /// # Errors
+    ///
+    /// 403.
+    pub fn require_own_role(&self) -> Result<(), ApiError> {
+        require_own_role(&self.login)
+    }
+}
+
+fn require_own_role(login: &Login) -> Result<(), ApiError> {
+    match login.role_use {
+        RoleUse::Member(_) => Err(ApiError::insufficient_privileges(
+            "members of a group, who have no role of their own, run no SQL of their own and define \
+             no methods; they use GraphQL and the methods of the owner",
+        )),
+        RoleUse::User(_) | RoleUse::Anonymous | RoleUse::Trusted(_) => Ok(()),
+    }
 }
 
 /// The account in the memory budget to which requests of a login count, or requests without one.
@@ -150,7 +185,7 @@ impl From<User> for Caller {
 /// 401 without a token, and for an invalid one; 403 for one without the scope.
 pub async fn user(app: &App, headers: &HeaderMap, needed: Scope) -> Result<User, ApiError> {
     let token = bearer(headers)?.ok_or_else(|| ApiError::missing_token("a token is required"))?;
-    let user = by_token(app, token).await?;
+    let user = by_token(app, token, || named_database(headers)).await?;
     require(user.claims.scopes, &[needed])?;
     Ok(user)
 }
@@ -163,26 +198,63 @@ fn require(scopes: Scopes, needed: &[Scope]) -> Result<(), ApiError> {
     }
 }
 
-/// The user with this token. The caller of this function checks the scope.
+/// The user with this token. The caller of this function checks the scope. `database` is the one that
+/// the request names; it is asked only for a token of an external issuer.
 ///
 /// # Errors
 ///
-/// 401 if it is invalid, 503 if it is a personal access token and the store is down.
-pub async fn by_token(app: &App, token: &str) -> Result<User, ApiError> {
-    let claims = app.issuer().authenticate_token(token).await;
-    let claims = claims.map_err(ApiError::from_bearer)?;
-    Ok(User {
-        login: login(&claims),
-        claims,
-    })
+/// 401 if it is invalid; 403 if an external issuer's names no user or group of the tenant; 503 if it
+/// is a personal access token and the store is down, or if keys of an issuer cannot be loaded.
+pub async fn by_token<'a>(
+    app: &App,
+    token: &str,
+    database: impl FnOnce() -> Result<Option<&'a str>, ApiError>,
+) -> Result<User, ApiError> {
+    let error = match app.issuer().authenticate_token(token).await {
+        Ok(claims) => {
+            return Ok(User {
+                login: login(&claims),
+                claims,
+                external: None,
+            });
+        }
+        Err(error) => error,
+    };
+    if let (Some(external), true) = (app.external_tokens(), is_unknown(&error))
+        && let Some(user) = Box::pin(external.user(app.issuer(), token, database()?)).await?
+    {
+        return Ok(User {
+            login: match &user.member {
+                Some(member) => member.clone(),
+                None => login(&user.claims),
+            },
+            claims: Arc::clone(&user.claims),
+            external: Some(user),
+        });
+    }
+    Err(ApiError::from_bearer(error))
 }
 
-/// Checks again whether the token of a user is valid. Needs no I/O.
+/// Whether the service's own issuer has not signed the token, so that another one may have.
+fn is_unknown(error: &tidegate_oauth::Error) -> bool {
+    use tidegate_oauth::TokenError::{TooLong, UnknownHeader};
+    matches!(
+        error,
+        tidegate_oauth::Error::InvalidToken(UnknownHeader | TooLong)
+    )
+}
+
+/// Checks again whether the token of a user is valid. Needs no I/O, except every few seconds for a
+/// token of an external issuer.
 ///
 /// # Errors
 ///
-/// 401 if it has expired or its session has ended.
-pub fn recheck(app: &App, user: &User) -> Result<(), ApiError> {
+/// 401 if it has expired or its session has ended, or if an external issuer's is not accepted any
+/// more.
+pub async fn recheck(app: &App, user: &User) -> Result<(), ApiError> {
+    if let (Some(user), Some(external)) = (&user.external, app.external_tokens()) {
+        return external.recheck(app.issuer(), user).await;
+    }
     let checked = app.issuer().recheck(&user.claims);
     checked.map_err(ApiError::from_bearer)
 }

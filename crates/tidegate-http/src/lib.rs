@@ -21,6 +21,7 @@ pub mod console;
 pub mod docs;
 pub mod error;
 pub mod etag;
+mod external;
 pub mod forwarded;
 mod graphiql;
 pub mod limits;

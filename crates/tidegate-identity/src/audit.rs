@@ -219,6 +219,12 @@ pub enum AuditKind {
     ClientSecretRotated,
     /// A client was dropped.
     ClientDropped,
+    /// An issuer of tokens was added to a tenant; the detail is its name.
+    IssuerCreated,
+    /// An issuer of tokens was changed; the detail is its name.
+    IssuerChanged,
+    /// An issuer of tokens was dropped; the detail is its name.
+    IssuerDropped,
     /// The signing key was rotated.
     KeyRotated,
 }
@@ -257,6 +263,9 @@ impl AuditKind {
             Self::ClientChanged => "client_changed",
             Self::ClientSecretRotated => "client_secret_rotated",
             Self::ClientDropped => "client_dropped",
+            Self::IssuerCreated => "issuer_created",
+            Self::IssuerChanged => "issuer_changed",
+            Self::IssuerDropped => "issuer_dropped",
             Self::KeyRotated => "key_rotated",
         }
     }

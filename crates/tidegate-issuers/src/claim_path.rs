@@ -3,7 +3,7 @@
 use std::fmt;
 use std::str::FromStr;
 
-use serde::Deserialize;
+use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
 /// The longest path, in bytes.
@@ -13,8 +13,8 @@ const MAX_LENGTH: usize = 512;
 ///
 /// A name with a dot or a bracket is written in brackets and quotes. Issuers require such names in
 /// namespaced claims: `["https://shop.example.com/roles"][0]`.
-#[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
-#[serde(try_from = "String")]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(try_from = "String", into = "String")]
 pub struct ClaimPath {
     text: String,
     segments: Vec<Segment>,
@@ -118,6 +118,12 @@ fn segment(text: &str, is_first: bool) -> Result<(Segment, &str), &'static str> 
         return Err("a name");
     }
     Ok((Segment::Member(name.to_owned()), behind))
+}
+
+impl From<ClaimPath> for String {
+    fn from(path: ClaimPath) -> Self {
+        path.text
+    }
 }
 
 impl TryFrom<String> for ClaimPath {

@@ -17,13 +17,20 @@ const TIMEOUT: Duration = Duration::from_secs(5);
 /// The largest size of a response, in bytes. Real key sets have a few kilobytes.
 const MAX_BODY: usize = 512 * 1024;
 
+/// The HTTP client that loads the documents of issuers. All issuers of a process share one.
+/// Cloning is cheap.
+#[derive(Clone, Debug)]
+pub struct DocumentClient {
+    http: reqwest::Client,
+    network: Network,
+}
+
 /// Loads the documents of one issuer.
 #[derive(Debug)]
 pub(crate) struct Fetch {
-    http: reqwest::Client,
+    client: DocumentClient,
     issuer: String,
     jwks_url: Option<String>,
-    network: Network,
 }
 
 #[derive(Deserialize)]
@@ -32,8 +39,9 @@ struct Discovery {
     jwks_uri: String,
 }
 
-impl Fetch {
-    pub(crate) fn new(settings: &IssuerSettings, network: Network) -> Result<Self, SettingsError> {
+impl DocumentClient {
+    /// A client whose requests go to the addresses that `network` allows.
+    pub fn new(network: Network) -> Result<Self, SettingsError> {
         // No proxy is used, because a proxy would resolve names itself, without the check of
         // addresses.
         let http = reqwest::Client::builder()
@@ -43,12 +51,22 @@ impl Fetch {
             .dns_resolver(Arc::new(Resolver(network)))
             .build()
             .map_err(|error| SettingsError::Client(error.to_string()))?;
-        Ok(Self {
-            http,
+        Ok(Self { http, network })
+    }
+
+    /// To which addresses requests may go.
+    pub fn network(&self) -> Network {
+        self.network
+    }
+}
+
+impl Fetch {
+    pub(crate) fn new(settings: &IssuerSettings, client: &DocumentClient) -> Self {
+        Self {
+            client: client.clone(),
             issuer: settings.issuer.clone(),
             jwks_url: settings.jwks_url.clone(),
-            network,
-        })
+        }
     }
 
     /// Loads the current keys of the issuer.
@@ -94,9 +112,11 @@ impl Fetch {
             reason,
         };
         // The URL may come from the discovery document, so it is checked too.
-        check_url("jwks_url", url, self.network).map_err(|error| failed(error.to_string()))?;
+        check_url("jwks_url", url, self.client.network)
+            .map_err(|error| failed(error.to_string()))?;
         let request_failed = |error: reqwest::Error| failed(root_cause(&error));
-        let mut response = self.http.get(url).send().await.map_err(request_failed)?;
+        let response = self.client.http.get(url).send().await;
+        let mut response = response.map_err(request_failed)?;
         if !response.status().is_success() {
             return Err(failed(format!("the response is {}", response.status())));
         }

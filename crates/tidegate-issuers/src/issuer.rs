@@ -3,75 +3,59 @@
 use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
-use quick_cache::Weighter;
-use quick_cache::sync::Cache;
 use serde_json::{Map, Value};
 
-use crate::fetch::Fetch;
+use crate::fetch::{DocumentClient, Fetch};
 use crate::key_cache::KeyCache;
 use crate::key_set::KeySet;
 use crate::token::Token;
 use crate::{ClaimPath, IssuerSettings, Network, SettingsError, SignatureAlgorithm, TokenError};
 
-/// How many bytes of verified tokens are cached. Their claims take about three times as much.
-const CACHED_BYTES: u64 = 4 << 20;
-/// The usual length of a token in bytes, with which the cache is dimensioned.
-const USUAL_LENGTH: usize = 1_024;
-/// The longest name of a user or role that is accepted, in bytes.
+/// The longest subject and name of a user or role that is accepted, in bytes.
 const MAX_NAME: usize = 255;
 /// The largest number of roles in a token that is accepted.
-const MOST_ROLES: usize = 100;
+const MOST_ROLES: usize = 256;
 
 /// A configured issuer. Share it in an `Arc`.
 #[derive(Debug)]
 pub struct Issuer {
     settings: IssuerSettings,
     keys: Arc<KeyCache>,
-    verified: Cache<Box<str>, Cached, TokenLength>,
 }
 
-#[derive(Clone, Debug)]
-struct Cached {
-    token: Arc<VerifiedToken>,
-    keys: Arc<KeySet>,
-}
-
-#[derive(Clone, Debug)]
-struct TokenLength;
-
-impl Weighter<Box<str>, Cached> for TokenLength {
-    fn weight(&self, token: &Box<str>, _: &Cached) -> u64 {
-        token.len() as u64
-    }
-}
-
-/// A verified token. Its signature, issuer, audience and times are valid.
+/// A verified token. Its signature, issuer, audience and times were valid when it was verified.
 #[derive(Clone, Debug, PartialEq)]
 pub struct VerifiedToken {
-    /// The value of the user claim.
-    pub user: String,
-    /// The values of the role claim in the order of the token, or else the default role. Empty if
-    /// neither is configured.
+    /// The claim `sub`: the name that the issuer never gives to another subject.
+    pub subject: String,
+    /// The value of the user claim, if one is configured and the token has it.
+    pub user: Option<String>,
+    /// The values of the role claim in the order of the token. Empty if none is configured or the
+    /// token does not have it.
     pub roles: Vec<String>,
     /// When the token expires, in seconds since 1970.
     pub expires_at: u64,
     /// All claims of the token.
     pub claims: Map<String, Value>,
     not_before: u64,
+    keys: Arc<KeySet>,
 }
 
 impl Issuer {
-    /// Creates an issuer. Its keys are loaded with the first token.
+    /// Creates an issuer with an HTTP client of its own. Its keys are loaded with the first token.
     pub fn new(settings: IssuerSettings, network: Network) -> Result<Self, SettingsError> {
-        settings.check(network)?;
-        let fetch = Fetch::new(&settings, network)?;
+        Self::with_client(settings, &DocumentClient::new(network)?)
+    }
+
+    /// Creates an issuer that loads its keys through `client`.
+    pub fn with_client(
+        settings: IssuerSettings,
+        client: &DocumentClient,
+    ) -> Result<Self, SettingsError> {
+        settings.check(client.network())?;
+        let fetch = Fetch::new(&settings, client);
         Ok(Self {
             keys: Arc::new(KeyCache::new(fetch)),
-            verified: Cache::with_weighter(
-                usize::try_from(CACHED_BYTES).unwrap_or(usize::MAX) / USUAL_LENGTH,
-                CACHED_BYTES,
-                TokenLength,
-            ),
             settings,
         })
     }
@@ -81,46 +65,55 @@ impl Issuer {
         &self.settings
     }
 
-    /// Verifies a token at the time `now`.
-    pub async fn verify(
-        &self,
-        token: &str,
-        now: SystemTime,
-    ) -> Result<Arc<VerifiedToken>, TokenError> {
-        let now = seconds(now);
-        if let Some(cached) = self.verified.get(token)
-            && self.keys.are_current(&cached.keys)
-        {
-            self.check_times(&cached.token, now)?;
-            return Ok(cached.token);
-        }
+    /// Verifies a token at the time `now`. Costs a signature check; callers keep the result and
+    /// check it with [`recheck`](Self::recheck).
+    pub async fn verify(&self, token: &str, now: SystemTime) -> Result<VerifiedToken, TokenError> {
         let parsed = Token::read(token)?;
-        let algorithm = SignatureAlgorithm::of_header(&parsed.header.alg)
+        let algorithm = SignatureAlgorithm::from_name(&parsed.header.alg)
             .filter(|algorithm| self.settings.algorithms.contains(algorithm))
             .ok_or(TokenError::Algorithm)?;
         let keys = self.keys.verify(&parsed, algorithm).await?;
-        let verified = Arc::new(self.read_claims(parsed.claims()?)?);
-        self.check_times(&verified, now)?;
-        let cached = Cached {
-            token: Arc::clone(&verified),
-            keys,
-        };
-        self.verified.insert(token.into(), cached);
+        let verified = self.read_claims(parsed.claims()?, keys)?;
+        self.check_times(&verified, seconds(now))?;
         Ok(verified)
     }
 
+    /// Checks again a token that this issuer verified before. Needs no I/O. `false` if it must be
+    /// verified again, because the issuer has other keys now.
+    ///
+    /// # Errors
+    ///
+    /// [`TokenError::Expired`], [`TokenError::NotYetValid`].
+    pub fn recheck(&self, token: &VerifiedToken, now: SystemTime) -> Result<bool, TokenError> {
+        self.check_times(token, seconds(now))?;
+        Ok(self.keys.are_current(&token.keys))
+    }
+
+    /// Whether these claims name one of the accepted audiences.
+    pub(crate) fn accepts_audience(&self, claims: &Map<String, Value>) -> bool {
+        let audience = strings(self.settings.audience_claim.find(claims));
+        audience.is_some_and(|found| found.iter().any(|one| self.settings.audience.contains(one)))
+    }
+
     /// Checks the claims of a token whose signature is valid.
-    fn read_claims(&self, claims: Map<String, Value>) -> Result<VerifiedToken, TokenError> {
+    fn read_claims(
+        &self,
+        claims: Map<String, Value>,
+        keys: Arc<KeySet>,
+    ) -> Result<VerifiedToken, TokenError> {
         let settings = &self.settings;
         if claims.get("iss").and_then(Value::as_str) != Some(&settings.issuer) {
             return Err(TokenError::Issuer);
         }
-        let audience = strings(settings.audience_claim.find(&claims));
-        if !audience.is_some_and(|found| found.iter().any(|one| settings.audience.contains(one))) {
+        if !self.accepts_audience(&claims) {
             return Err(TokenError::Audience(settings.audience_claim.clone()));
         }
+        let subject = ClaimPath::member("sub");
+        let user = settings.user_claim.as_ref();
+        let user = user.map(|path| name(path, &claims)).transpose()?.flatten();
         Ok(VerifiedToken {
-            user: user(&settings.user_claim, &claims)?,
+            subject: name(&subject, &claims)?.ok_or_else(|| not_a_name(&subject))?,
+            user,
             roles: self.roles(&claims)?,
             expires_at: time(&claims, "exp")?.ok_or(TokenError::Claim {
                 claim: "exp".to_owned(),
@@ -130,26 +123,23 @@ impl Issuer {
                 .max(time(&claims, "iat")?)
                 .unwrap_or(0),
             claims,
+            keys,
         })
     }
 
     fn roles(&self, claims: &Map<String, Value>) -> Result<Vec<String>, TokenError> {
-        let settings = &self.settings;
-        let role_claim = settings.role_claim.as_ref();
-        let error = |path: &ClaimPath| TokenError::Claim {
-            claim: path.to_string(),
-            expected: "a text or an array of 1 to 100 texts, each of 1 to 255 bytes",
+        let Some(path) = &self.settings.role_claim else {
+            return Ok(Vec::new());
         };
-        match role_claim.and_then(|path| Some((path, path.find(claims)?))) {
-            Some((path, value)) => strings(Some(value))
-                .filter(|roles| (1..=MOST_ROLES).contains(&roles.len()))
+        match path.find(claims) {
+            None | Some(Value::Null) => Ok(Vec::new()),
+            value => strings(value)
+                .filter(|roles| roles.len() <= MOST_ROLES)
                 .filter(|roles| roles.iter().all(|role| is_name(role)))
-                .ok_or_else(|| error(path)),
-            None => match (&settings.default_role, role_claim) {
-                (Some(role), _) => Ok(vec![role.clone()]),
-                (None, None) => Ok(Vec::new()),
-                (None, Some(path)) => Err(error(path)),
-            },
+                .ok_or_else(|| TokenError::Claim {
+                    claim: path.to_string(),
+                    expected: "a text or an array of at most 256 texts, each of 1 to 255 bytes",
+                }),
         }
     }
 
@@ -207,16 +197,23 @@ fn is_name(text: &str) -> bool {
     !text.is_empty() && text.len() <= MAX_NAME && !text.chars().any(char::is_control)
 }
 
-fn user(path: &ClaimPath, claims: &Map<String, Value>) -> Result<String, TokenError> {
+/// Reads a name; `None` if the token does not have the claim.
+fn name(path: &ClaimPath, claims: &Map<String, Value>) -> Result<Option<String>, TokenError> {
     let text = match path.find(claims) {
+        None | Some(Value::Null) => return Ok(None),
         Some(Value::String(text)) => Some(text.clone()),
         // Some issuers have numbers for their users.
         Some(Value::Number(number)) => Some(number.to_string()),
-        _ => None,
+        Some(_) => None,
     };
     text.filter(|text| is_name(text))
-        .ok_or_else(|| TokenError::Claim {
-            claim: path.to_string(),
-            expected: "a text of 1 to 255 bytes without control characters",
-        })
+        .map(Some)
+        .ok_or_else(|| not_a_name(path))
+}
+
+fn not_a_name(path: &ClaimPath) -> TokenError {
+    TokenError::Claim {
+        claim: path.to_string(),
+        expected: "a text of 1 to 255 bytes without control characters",
+    }
 }

@@ -73,7 +73,7 @@ impl KeyCache {
                 SignatureCheck::Invalid | SignatureCheck::NoKey => {}
             }
         }
-        let failure = self.refresh().await;
+        let failure = self.refresh_in_task().await;
         let Some(loaded) = self.usable() else {
             return Err(failure.map_or(TokenError::UnknownKey, TokenError::Unavailable));
         };
@@ -109,6 +109,14 @@ impl KeyCache {
         }
     }
 
+    /// Loads the keys in a task of its own. Otherwise a caller that is dropped meanwhile, because its
+    /// client has gone, would end the request for all callers.
+    async fn refresh_in_task(self: &Arc<Self>) -> Option<FetchError> {
+        let cache = Arc::clone(self);
+        let task = tokio::spawn(async move { cache.refresh().await });
+        task.await.unwrap_or_default()
+    }
+
     /// Loads the keys, unless they were requested in the last ten seconds. All callers wait for the
     /// same request. Returns the reason why the last request failed.
     async fn refresh(&self) -> Option<FetchError> {
@@ -118,8 +126,7 @@ impl KeyCache {
         {
             return last.error.clone();
         }
-        // The attempt is recorded before the request, so that it counts even if the caller is
-        // dropped meanwhile.
+        // The attempt is recorded before the request, so that it counts even if the task ends early.
         *attempt = Some(Attempt {
             at: Instant::now(),
             error: None,

@@ -130,7 +130,7 @@ impl PublicKey {
         }
         let (mut algorithms, material) = jwk.key()?;
         if let Some(only) = &jwk.alg {
-            let only = SignatureAlgorithm::of_header(only)?;
+            let only = SignatureAlgorithm::from_name(only)?;
             let at = algorithms.iter().position(|algorithm| *algorithm == only)?;
             algorithms = &algorithms[at..=at];
         }

@@ -1,7 +1,7 @@
 //! The settings with which a tenant describes an issuer.
 
 use reqwest::Url;
-use serde::Deserialize;
+use serde::{Deserialize, Serialize};
 
 use crate::address::literal;
 use crate::{ClaimPath, Network, SettingsError};
@@ -12,7 +12,7 @@ const MOST_ELEMENTS: usize = 20;
 const MOST_CLOCK_SKEW: u64 = 300;
 
 /// The settings of an issuer whose tokens a tenant accepts.
-#[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct IssuerSettings {
     /// The issuer's URL. Tokens must have exactly this text as the claim `iss`, and the discovery
@@ -31,13 +31,13 @@ pub struct IssuerSettings {
     /// The accepted signature algorithms. The default is RS256, ES256 and `EdDSA`.
     #[serde(default = "default_algorithms")]
     pub algorithms: Vec<SignatureAlgorithm>,
-    /// The path of the claim that names the user. The default is `sub`.
-    #[serde(default = "sub")]
-    pub user_claim: ClaimPath,
+    /// The path of the claim that names a user. If absent, tokens name no users.
+    #[serde(default)]
+    pub user_claim: Option<ClaimPath>,
     /// The path of the claim that names one or more roles, as a string or an array of strings.
     #[serde(default)]
     pub role_claim: Option<ClaimPath>,
-    /// The role for tokens that do not have `role_claim`. If absent, such tokens are rejected.
+    /// The role for tokens that name neither a user nor a role that exists.
     #[serde(default)]
     pub default_role: Option<String>,
     /// The clock skew that is tolerated, in seconds. The default is 60.
@@ -47,7 +47,7 @@ pub struct IssuerSettings {
 
 /// A signature algorithm with public keys (RFC 7518, section 3.1; RFC 8037). Algorithms with shared
 /// secrets are not supported.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[expect(missing_docs, reason = "the names are those of the RFC")]
 pub enum SignatureAlgorithm {
     RS256,
@@ -62,34 +62,24 @@ pub enum SignatureAlgorithm {
     EdDSA,
 }
 
-impl SignatureAlgorithm {
-    /// The algorithm that the header of a token names; `None` if it is not supported.
-    pub(crate) fn of_header(name: &str) -> Option<Self> {
-        let name = serde::de::value::StrDeserializer::<serde::de::value::Error>::new(name);
-        Self::deserialize(name).ok()
-    }
-}
-
-fn aud() -> ClaimPath {
-    ClaimPath::member("aud")
-}
-
-fn sub() -> ClaimPath {
-    ClaimPath::member("sub")
-}
-
-fn default_algorithms() -> Vec<SignatureAlgorithm> {
-    use SignatureAlgorithm::{ES256, EdDSA, RS256};
-    vec![RS256, ES256, EdDSA]
-}
-
-fn default_clock_skew() -> u64 {
-    60
-}
-
 impl IssuerSettings {
-    /// Checks the settings before any request is sent.
-    pub(crate) fn check(&self, network: Network) -> Result<(), SettingsError> {
+    /// The settings of an issuer with these required members; the others have their defaults.
+    pub fn new(issuer: String, audience: Vec<String>) -> Self {
+        Self {
+            issuer,
+            jwks_url: None,
+            audience,
+            audience_claim: aud(),
+            algorithms: default_algorithms(),
+            user_claim: None,
+            role_claim: None,
+            default_role: None,
+            clock_skew: default_clock_skew(),
+        }
+    }
+
+    /// Checks the settings. No request is sent.
+    pub fn check(&self, network: Network) -> Result<(), SettingsError> {
         check_url("issuer", &self.issuer, network)?;
         if let Some(url) = &self.jwks_url {
             check_url("jwks_url", url, network)?;
@@ -104,6 +94,27 @@ impl IssuerSettings {
         }
         Ok(())
     }
+}
+
+impl SignatureAlgorithm {
+    /// The algorithm with this name, as in the header of a token; `None` if it is not supported.
+    pub fn from_name(name: &str) -> Option<Self> {
+        let name = serde::de::value::StrDeserializer::<serde::de::value::Error>::new(name);
+        Self::deserialize(name).ok()
+    }
+}
+
+fn aud() -> ClaimPath {
+    ClaimPath::member("aud")
+}
+
+fn default_algorithms() -> Vec<SignatureAlgorithm> {
+    use SignatureAlgorithm::{ES256, EdDSA, RS256};
+    vec![RS256, ES256, EdDSA]
+}
+
+fn default_clock_skew() -> u64 {
+    60
 }
 
 fn check_count(member: &'static str, found: usize) -> Result<(), SettingsError> {

@@ -149,7 +149,7 @@ pub(crate) fn read(settings: Value) -> IssuerSettings {
     serde_json::from_value(settings).unwrap()
 }
 
-pub(crate) async fn verify(issuer: &Issuer, token: &str) -> Result<Arc<VerifiedToken>, TokenError> {
+pub(crate) async fn verify(issuer: &Issuer, token: &str) -> Result<VerifiedToken, TokenError> {
     issuer.verify(token, at(NOW)).await
 }
 

@@ -36,8 +36,10 @@ impl PoolKey {
             .strip_prefix(database)
             .and_then(|rest| rest.strip_prefix('/'));
         match user {
-            // The name belongs to an authenticator, not to a user.
-            Some(user) if user.starts_with('$') => format!("tidegate user repair {database} --all"),
+            // The name belongs to an authenticator or a group, not to a user.
+            Some(user) if user.starts_with('$') || user.contains('/') => {
+                format!("tidegate user repair {database} --all")
+            }
             Some(user) => format!("tidegate user repair {database} {user}"),
             None => format!("tidegate user repair {database} {database}"),
         }

@@ -16,11 +16,23 @@ pub const SET_CLAIMS: &str = "SELECT pg_catalog.set_config('tidegate.identity', 
      pg_catalog.byteacat($1::pg_catalog.bytea, pg_catalog.timestamptz_send(pg_catalog.now()))), 'hex'), \
      $3::pg_catalog.text), true) IS NULL";
 
-/// The generation of the key that the functions of a database check, as `integer`; no row without
-/// functions. Any role may run it.
+/// The generation of the key that the functions of a database check, as `integer`. No row without
+/// functions, or if a role other than the current one owns one of their schemas or a function in
+/// them: it could replace the code. To a superuser, what other superusers own is its own.
 pub const CLAIMS_GENERATION: &str = "SELECT pg_catalog.substring(p.prosrc, ', generation ([0-9]+)')::pg_catalog.int4 \
      FROM pg_catalog.pg_proc p \
-     WHERE p.oid OPERATOR(pg_catalog.=) pg_catalog.to_regprocedure('tidegate.user_id()')::pg_catalog.oid";
+     JOIN pg_catalog.pg_namespace n ON n.oid OPERATOR(pg_catalog.=) p.pronamespace \
+     WHERE n.nspname OPERATOR(pg_catalog.=) 'tidegate' \
+       AND p.proname OPERATOR(pg_catalog.=) 'user_id' AND p.pronargs OPERATOR(pg_catalog.=) 0 \
+       AND NOT EXISTS ( \
+           SELECT FROM pg_catalog.pg_namespace s \
+           LEFT JOIN pg_catalog.pg_proc f ON f.pronamespace OPERATOR(pg_catalog.=) s.oid \
+           JOIN pg_catalog.pg_roles r \
+             ON r.oid OPERATOR(pg_catalog.=) ANY (ARRAY[s.nspowner, f.proowner]) \
+           JOIN pg_catalog.pg_roles m ON m.rolname OPERATOR(pg_catalog.=) current_user \
+           WHERE s.nspname OPERATOR(pg_catalog.=) \
+                 ANY (ARRAY['tidegate', 'tidegate_private']::pg_catalog.name[]) \
+             AND r.oid OPERATOR(pg_catalog.<>) m.oid AND NOT (m.rolsuper AND r.rolsuper))";
 
 /// The message with which `tidegate.user_id()` and `tidegate.claims()` refuse claims that are
 /// missing, forged or sealed with another key; its SQLSTATE is 42501.

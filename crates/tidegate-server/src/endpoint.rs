@@ -10,6 +10,7 @@ pub(crate) mod docs;
 pub(crate) mod documents;
 pub(crate) mod graphql;
 pub(crate) mod impersonation;
+pub(crate) mod issuers;
 pub(crate) mod methods;
 pub(crate) mod oauth;
 pub(crate) mod openapi;

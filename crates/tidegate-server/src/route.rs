@@ -20,7 +20,7 @@ use tidegate_pages as pages;
 use tidegate_socket as socket;
 
 use crate::endpoint::{
-    activity, audit, call, clients, console, docs, documents, graphql, impersonation,
+    activity, audit, call, clients, console, docs, documents, graphql, impersonation, issuers,
     methods as definitions, oauth, openapi, operations, privileges, sessions, sql, tenant, tokens,
     users,
 };
@@ -48,6 +48,7 @@ routes! { |call|
         Interfaces: "/api/v4/interfaces", Get, User, Rest, None => definitions::interfaces(call).await;
         OpenRpc: "/api/v4/openrpc.json", Get, User, Rest, None => definitions::openrpc(call).await;
         Clients: "/api/v4/clients", Collection, User, Rest, Configured => clients::collection(call).await;
+        Issuers: "/api/v4/issuers", Collection, User, Rest, Configured => issuers::collection(call).await;
         Users: "/api/v4/users", Collection, User, Rest, Configured => users::collection(call).await;
         Sessions: "/api/v4/sessions", Get, User, Rest, None => sessions::list(call).await;
         Tokens: "/api/v4/tokens", Collection, User, Rest, Configured => tokens::collection(call).await;
@@ -89,6 +90,7 @@ routes! { |call|
         SqlSchema(schema): "/api/v4/sql/schema/{schema}", Get, Caller, Rest, None => sql::schemas(call, Some(schema)).await;
         MethodsNamed(names): "/api/v4/methods/{names}", Members, User, Rest, Configured => definitions::members(call, names).await;
         ClientsNamed(ids): "/api/v4/clients/{ids}", Members, User, Rest, Configured => clients::members(call, ids).await;
+        IssuersNamed(names): "/api/v4/issuers/{names}", Members, User, Rest, Configured => issuers::members(call, names).await;
         UsersNamed(names): "/api/v4/users/{names}", Members, User, Rest, Configured => users::members(call, names).await;
         UserToken(name): "/api/v4/users/{name}/token", Post, User, Rest, Configured => impersonation::token(call, name).await;
         SessionsNamed(ids): "/api/v4/sessions/{ids}", Delete, User, Rest, None => sessions::end(call, ids).await;

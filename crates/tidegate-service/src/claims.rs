@@ -46,6 +46,13 @@ const FUNCTIONS: &str = include_str!("claims_functions.sql");
 /// Revokes what default privileges granted.
 const PRIVILEGES: &str = include_str!("claims_privileges.sql");
 
+/// Keeps the key, which is a parameter, out of the server's log for the rest of the transaction.
+/// Only a superuser, or a role with the right to set the parameter, can do that; for others the key
+/// is logged where `log_statement` is `all`.
+const LOG_NO_PARAMETERS: &str = "DO $log$ BEGIN \
+    PERFORM pg_catalog.set_config('log_parameter_max_length', '0', true); \
+    EXCEPTION WHEN insufficient_privilege THEN NULL; END $log$";
+
 /// Finds out what there is. The versions in it and in the functions grow with every change of a
 /// function.
 const STATE: &str = include_str!("claims_state.sql");
@@ -123,12 +130,13 @@ async fn install(
     let settings = "SET LOCAL tidegate.provisioning = 'on'; \
                     SET LOCAL search_path = pg_catalog, pg_temp";
     transaction.batch_execute(settings).await?;
+    transaction.batch_execute(LOG_NO_PARAMETERS).await?;
     for sql in [SCHEMA, FUNCTIONS, PRIVILEGES] {
         let sql = sql.replace("{generation}", &generation);
         transaction.batch_execute(&sql).await?;
     }
-    // The key is a parameter because PostgreSQL logs texts of statements more often. It is set last,
-    // when no other role may read the sequences.
+    // The key is a parameter, so that no logged text contains it. It is set last, when no other role
+    // may read the sequences.
     let set = "SELECT pg_catalog.setval(pg_catalog.to_regclass($1), $2) IS NULL";
     for (half, key) in ["a", "b"].into_iter().zip(wanted.key) {
         let sequence = format!("tidegate_private.key_{generation}_{half}");

@@ -97,7 +97,8 @@ impl StreamRequest {
     ) -> Result<(Caller, Option<StreamToken>), ApiError> {
         let header = authenticate::bearer(&head.headers)?;
         if let Some(token) = header.or_else(|| self.member("token")) {
-            let user = authenticate::by_token(app, token).await?;
+            let database = || authenticate::named_database(&head.headers);
+            let user = authenticate::by_token(app, token, database).await?;
             let token = StreamToken {
                 expires: Instant::now() + app.issuer().remaining(&user.claims),
                 user: user.clone(),
@@ -195,7 +196,7 @@ async fn next(mut events: Events) -> Option<(Bytes, Events)> {
     loop {
         let due = tokio::select! {
             due = events.receiver.next() => due,
-            _ = events.check.tick() => match events.failure() {
+            _ = events.check.tick() => match events.failure().await {
                 Some(failure) => return Some((events.end(&failure), events)),
                 None => continue,
             },
@@ -219,10 +220,10 @@ async fn next(mut events: Events) -> Option<(Bytes, Events)> {
 
 impl Events {
     /// The error if the token is no longer valid, because its session has ended or its user was
-    /// dropped. No I/O is needed.
-    fn failure(&self) -> Option<ApiError> {
+    /// dropped.
+    async fn failure(&self) -> Option<ApiError> {
         let token = self.token.as_ref()?;
-        authenticate::recheck(&self.app, &token.user).err()
+        authenticate::recheck(&self.app, &token.user).await.err()
     }
 
     /// The text of the stream's last event, which reports an error.

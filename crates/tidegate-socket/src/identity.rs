@@ -1,11 +1,13 @@
 //! The identity of a socket's caller, and its validity.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use super::handshake::Credentials;
 use tidegate_http::app::App;
 use tidegate_http::authenticate::{self, Caller, User};
 use tidegate_http::error::ApiError;
+use tidegate_sql::RoleUse;
 
 /// The identity of a socket's caller.
 pub(super) struct CallerIdentity {
@@ -16,8 +18,13 @@ pub(super) struct CallerIdentity {
 
 impl CallerIdentity {
     /// The identity of a token, and its remaining lifetime.
-    pub(super) async fn by_token(app: &App, token: &str) -> Result<(Self, Duration), ApiError> {
-        let user = authenticate::by_token(app, token).await?;
+    pub(super) async fn by_token(
+        app: &App,
+        token: &str,
+        credentials: &Credentials,
+    ) -> Result<(Self, Duration), ApiError> {
+        let database = || Ok(credentials.database.as_deref());
+        let user = authenticate::by_token(app, token, database).await?;
         let left = app.issuer().remaining(&user.claims);
         let identity = Self {
             caller: Caller::from(user.clone()),
@@ -35,19 +42,24 @@ impl CallerIdentity {
         })
     }
 
-    /// Whether both run as the same role with the same scopes.
+    /// Whether both run as the same role, or as the same member with the same claims, with the same
+    /// scopes.
     pub(super) fn is_same(&self, other: &Self) -> bool {
         let role = |identity: &Self| {
-            let login = identity.caller.login();
-            login.map(|login| (login.database.clone(), login.role.clone()))
+            let login = identity.caller.login()?;
+            let member = match &login.role_use {
+                RoleUse::Member(member) => Some(Arc::clone(member)),
+                _ => None,
+            };
+            Some((login.database.clone(), login.role.clone(), member))
         };
         role(self) == role(other) && self.caller.scopes == other.caller.scopes
     }
 
-    /// Checks the token again. No I/O is needed.
-    pub(super) fn check(&self, app: &App) -> Result<(), ApiError> {
+    /// Checks the token again.
+    pub(super) async fn check(&self, app: &App) -> Result<(), ApiError> {
         match &self.user {
-            Some(user) => authenticate::recheck(app, user),
+            Some(user) => authenticate::recheck(app, user).await,
             None => Ok(()),
         }
     }

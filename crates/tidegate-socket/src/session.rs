@@ -271,7 +271,7 @@ impl Session {
 
     async fn tick(&mut self) -> Flow {
         if let Some(identity) = &self.identity
-            && let Err(failure) = identity.check(&self.app)
+            && let Err(failure) = identity.check(&self.app).await
         {
             return Err(self.unauthorized(&failure).await);
         }
@@ -313,7 +313,8 @@ impl Session {
     /// Validates a token, and sets or renews the identity. Returns the remaining lifetime of the
     /// token.
     async fn authenticate(&mut self, token: &str) -> Result<Duration, End> {
-        let (identity, left) = match CallerIdentity::by_token(&self.app, token).await {
+        let identity = CallerIdentity::by_token(&self.app, token, &self.credentials).await;
+        let (identity, left) = match identity {
             Ok(known) => known,
             Err(failure) => return Err(self.unauthorized(&failure).await),
         };

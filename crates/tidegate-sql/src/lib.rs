@@ -14,7 +14,7 @@ pub use executor::{
     PipelineError, PipelineStep, QueryOptions, RowSink, Transaction, TransactionOutcome,
 };
 pub use principal::{
-    DatabaseName, InvalidMember, Login, Member, Principal, RoleName, RoleUse, SharedBy,
+    ClaimText, DatabaseName, InvalidMember, Login, Member, Principal, RoleName, RoleUse, SharedBy,
 };
 pub use request::{Requests, SqlRequest};
 pub use statement::{BoundStatement, Params, Statement, TypeHint};

@@ -170,6 +170,39 @@ impl Member {
     pub fn claims(&self) -> &str {
         &self.claims
     }
+
+    /// What `tidegate.claim(name)` returns.
+    pub fn claim(&self, name: &str) -> ClaimText {
+        let claims: serde_json::Map<String, serde_json::Value> =
+            serde_json::from_str(&self.claims).unwrap_or_default();
+        match claims.get(name) {
+            None | Some(serde_json::Value::Null) => ClaimText::Null,
+            Some(serde_json::Value::String(text)) => ClaimText::Text(text.as_str().into()),
+            Some(_) => ClaimText::Other,
+        }
+    }
+}
+
+/// The result of `tidegate.claim()` for a member.
+#[derive(Clone, PartialEq, Eq)]
+pub enum ClaimText {
+    /// NULL: the claim is missing or null.
+    Null,
+    /// The text of a string.
+    Text(Box<str>),
+    /// The text that PostgreSQL makes of another value, which is not known here.
+    Other,
+}
+
+impl fmt::Debug for ClaimText {
+    /// Without the text: claims are personal data.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Null => "Null",
+            Self::Text(_) => "Text",
+            Self::Other => "Other",
+        })
+    }
 }
 
 impl fmt::Debug for Member {

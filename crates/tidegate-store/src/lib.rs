@@ -2,6 +2,7 @@
 
 mod error;
 mod instant;
+mod issuers;
 mod methods;
 mod migration;
 mod notice;
@@ -11,6 +12,7 @@ mod row;
 mod tenant;
 
 pub use error::{Error, Result};
+pub use issuers::PgIssuerStore;
 pub use methods::PgMethodStore;
 pub use migration::{Migrated, migrate, newest_version};
 pub use notice::Change;

@@ -67,6 +67,11 @@ const MIGRATIONS: &[(u32, &str, &str)] = &[
         include_str!("../migrations/0053_user_names.sql"),
     ),
     (60, "scopes", include_str!("../migrations/0060_scopes.sql")),
+    (
+        80,
+        "issuers",
+        include_str!("../migrations/0080_issuers.sql"),
+    ),
 ];
 
 /// The advisory lock that serialises migrations by several nodes. The number is the letters

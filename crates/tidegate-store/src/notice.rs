@@ -18,6 +18,8 @@ pub enum Change {
     Tenant(String),
     /// Settings of the tenant with this database were changed.
     Settings(String),
+    /// External issuers were added, changed or deleted.
+    Issuers,
     /// A method was changed, renamed or deleted.
     Method {
         /// The tenant's database.
@@ -36,6 +38,7 @@ impl Change {
         match kind {
             "sessions" => Some(Self::Sessions),
             "keys" => Some(Self::Keys),
+            "issuers" => Some(Self::Issuers),
             "client" => Some(Self::Client(name.to_owned())),
             "users" => Some(Self::Users(name.to_owned())),
             "tenant" => Some(Self::Tenant(name.to_owned())),
@@ -59,6 +62,7 @@ impl fmt::Display for Change {
         match self {
             Self::Sessions => f.write_str("sessions"),
             Self::Keys => f.write_str("keys"),
+            Self::Issuers => f.write_str("issuers"),
             Self::Client(id) => write!(f, "client {id}"),
             Self::Users(database) => write!(f, "users {database}"),
             Self::Tenant(database) => write!(f, "tenant {database}"),
@@ -78,6 +82,7 @@ mod tests {
         let changes = [
             Change::Sessions,
             Change::Keys,
+            Change::Issuers,
             Change::Client("an app".to_owned()),
             Change::Users("shop".to_owned()),
             Change::Tenant("shop".to_owned()),

@@ -20,4 +20,4 @@ pub use deadline::{DEADLINE, eventually, soon};
 pub use golden::assert_golden;
 pub use random::Random;
 #[cfg(feature = "roles")]
-pub use roles::{Passwords, create_role, executor, password};
+pub use roles::{Passwords, claims_key, create_role, executor, password};

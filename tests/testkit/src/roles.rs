@@ -5,10 +5,11 @@ use std::sync::Arc;
 use tidegate_embedded::Cluster;
 use tidegate_pool::{OpenError, Pool, PoolKey, Settings};
 use tidegate_postgres::{
-    Credential, Credentials, Postgres, RoleConnector, UserExecutor, role_password, scram_verifier,
+    ClaimsKey, Credential, Credentials, Postgres, RoleConnector, UserExecutor, role_password,
+    scram_verifier,
 };
 use tidegate_service::ServiceConnections;
-use tidegate_sql::BoxFuture;
+use tidegate_sql::{BoxFuture, DatabaseName};
 use tidegate_wire::backoff::Jitter;
 use tidegate_wire::{Config, Secret, StartupParameters};
 use tokio_postgres::Client;
@@ -30,6 +31,11 @@ pub async fn create_role(client: &Client, role: &str, options: &str) {
     let name = role.replace('"', "\"\"");
     let create = format!("CREATE ROLE \"{name}\" LOGIN PASSWORD '{verifier}' {options}");
     client.batch_execute(&create).await.unwrap();
+}
+
+/// The key that seals the claims of members for [`executor`].
+pub fn claims_key(database: &str, generation: i32) -> ClaimsKey {
+    ClaimsKey::derive(&MASTER_SECRET, database, generation)
 }
 
 /// The credentials of all roles that [`create_role`] created.
@@ -68,5 +74,7 @@ pub fn executor(cluster: &Cluster, config: Config) -> Postgres {
     let passwords = Arc::new(Passwords::new(cluster));
     let connector = RoleConnector::new(config, passwords, control.clone());
     let pool = Pool::new(connector, Settings::default(), Jitter::none());
-    Postgres::new(UserExecutor::new(pool), control)
+    let derive = |database: &DatabaseName, generation| claims_key(database.as_str(), generation);
+    let users = UserExecutor::new(pool).with_claims_keys(derive);
+    Postgres::new(users, control)
 }

@@ -134,6 +134,8 @@ settings! {
     open_signup: bool = Some("false"), Open;
     /// Ids of public clients, besides `tidegate`, through which users of every tenant sign in from programs on their own computer
     builtin_client_ids: Vec<ClientId> = Some("gc2-cli"), Open;
+    /// Load keys of external issuers also from private addresses, and from this machine without encryption
+    private_issuers: bool = Some("false"), Open;
     /// Origins of browser applications that may read responses
     cors_origins: Vec<CorsOrigin> = Some("*"), Open;
     /// File with the master key, created by `tidegate key init`

@@ -10,7 +10,7 @@ use tokio_postgres::types::ToSql;
 
 use super::super::script::{Script, SqlPart, comment, identifier};
 use super::super::session::Session;
-use super::super::{Admin, Error, Result, authenticator, role};
+use super::super::{Admin, Error, Result, authenticator, group_login, role};
 use super::Finding;
 use super::missing_objects::names;
 use super::recorded_tenants::{self, RecordedTenant};
@@ -132,7 +132,11 @@ pub(super) async fn refused(
 ) -> Result<Vec<Finding>> {
     let mut findings = Vec::new();
     let mut wrong = wrong_passwords(admin, home, tenant).await?;
-    for role in tried(home, tenant).await? {
+    let mut tried = tried(home, tenant).await?;
+    if !home.superuser {
+        tried.extend(group_login::of_tenant(home, &tenant.name).await?);
+    }
+    for role in tried {
         if wrong.contains(&role) {
             continue;
         }
@@ -185,6 +189,7 @@ async fn wrong_passwords(
     }
     let mut roles = tenant.logins().to_vec();
     roles.extend(authenticator::of_tenant(home, &tenant.name).await?);
+    roles.extend(group_login::of_tenant(home, &tenant.name).await?);
     let query = "SELECT rolname::text, rolpassword FROM pg_catalog.pg_authid \
                  WHERE rolname = ANY ($1) ORDER BY 1";
     let rows = home.client.query(query, &[&roles]).await?;

@@ -4,7 +4,7 @@ use tidegate_admin::Error;
 use tidegate_admin::doctor::FeedLogin;
 use tidegate_embedded::testing;
 
-use super::fixture::{admin, database, keep, role, root, service_admin, superuser, value};
+use super::fixture::{admin, database, keep, role, root, service_admin, superuser, user, value};
 
 const MEMBER: &str = "SELECT string_agg(DISTINCT g.rolname, ',' ORDER BY g.rolname) \
     FROM pg_auth_members m JOIN pg_roles g ON g.oid = m.roleid \
@@ -102,4 +102,47 @@ async fn a_membership_that_the_doctor_prints_is_the_administrators_to_end() {
         let drop = "DROP ROLE \"regroup/group/old\"";
         root.batch_execute(drop).await.unwrap();
     }
+}
+
+#[tokio::test]
+async fn a_group_logs_in_for_its_members() {
+    let mut config = service_admin("svc_group_login").await;
+    config.control_database = database("group_login_control");
+    let admin = admin(config);
+    let (tenant, group) = (database("group_login"), role("group_login/group/staff"));
+    admin.create_tenant(&tenant).await.unwrap();
+    keep("group_login_control", "group_login", None).await;
+    assert_eq!(admin.group_logins(&tenant).await.unwrap(), []);
+    let ann = role("group_login/ann");
+    admin.create_user(&tenant, &ann).await.unwrap();
+    let set = admin.set_groups(&tenant, &ann, std::slice::from_ref(&group));
+    set.await.unwrap();
+    assert!(user("group_login", group.as_str()).await.is_err());
+    // The role exists, and the second call changes nothing.
+    for _ in 0..2 {
+        admin.make_group_login(&tenant, &group).await.unwrap();
+    }
+    let session = user("group_login", group.as_str()).await.unwrap();
+    let may = "SELECT has_schema_privilege('public', 'USAGE')::text";
+    assert_eq!(value(&session, may).await, "true");
+    let logins = admin.group_logins(&tenant).await.unwrap();
+    assert_eq!(logins, std::slice::from_ref(&group));
+    let users = format!("{MEMBER}'group_login/ann'");
+    let root = root("postgres").await;
+    assert_eq!(value(&root, &users).await, group.as_str());
+    // Another group does not exist yet.
+    let other = role("group_login/group/other");
+    admin.make_group_login(&tenant, &other).await.unwrap();
+    user("group_login", other.as_str()).await.unwrap();
+    // Code in a session of the group can change its password.
+    let change = "ALTER ROLE CURRENT_USER PASSWORD 'other'";
+    session.batch_execute(change).await.unwrap();
+    let findings = admin.examine_tenants(FeedLogin::Outbox).await.unwrap();
+    let found = findings
+        .iter()
+        .find(|finding| finding.text.contains("have another password"));
+    let found = found.unwrap();
+    assert!(found.text.contains("group_login/group/staff"), "{found:?}");
+    assert!(!found.text.contains("group/other"), "{found:?}");
+    admin.drop_tenant(&tenant, &[]).await.unwrap();
 }

@@ -152,3 +152,20 @@ async fn a_tenant_that_is_released_keeps_nothing_of_them() {
     let left = "SELECT count(*)::text FROM pg_namespace WHERE nspname = 'tidegate_catalog'";
     assert_eq!(tenant.value(left).await, "0");
 }
+
+#[tokio::test]
+async fn a_group_that_logs_in_gets_no_authenticator() {
+    let tenant = TenantFixture::new("seats_group").await;
+    let (database, owner) = (tenant.database(), RoleName::new(tenant.name));
+    let group = tenant.role("group/staff");
+    let made = tenant.admin.make_group_login(&database, &group);
+    made.await.unwrap();
+    tenant.login(group.as_str()).await;
+    let provided = tenant.admin.provide_roles(&database, &owner, &[]);
+    provided.await.unwrap();
+    assert_eq!(tenant.value(MEMBERS).await, "3");
+    let node = node(tenant.name);
+    assert_eq!(node.of(&database, &group).await, None);
+    // The users go on sharing connections.
+    assert!(node.of(&database, &tenant.role("alice")).await.is_some());
+}

@@ -174,7 +174,8 @@ async fn a_new_key_refuses_tokens_of_the_old_one() {
     tenant.begin(&group, "m1", "{}").await;
     assert_eq!(identity(&group).await, Err(REFUSED.to_owned()));
     group.batch_execute("ROLLBACK; BEGIN").await.unwrap();
-    let found = group
+    let found = tenant
+        .root
         .query_one(tidegate_postgres::CLAIMS_GENERATION, &[])
         .await;
     assert_eq!(found.unwrap().get::<_, i32>(0), 2);

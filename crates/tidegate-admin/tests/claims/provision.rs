@@ -210,3 +210,23 @@ async fn the_doctor_names_policies_that_call_a_function_for_each_row() {
     };
     assert!(slow.text.ends_with(": slow on public.notes"), "{slow:?}");
 }
+
+#[tokio::test]
+async fn the_key_is_not_logged() {
+    let root = tidegate_testkit::database("claims_logged", "").await;
+    let log_all = "ALTER DATABASE claims_logged SET log_statement = 'all'";
+    root.batch_execute(log_all).await.unwrap();
+    let admin = Admin::new(superuser(), passwords());
+    let database = DatabaseName::new("claims_logged");
+    admin.provide_claims(&database, 1).await.unwrap();
+    let data = value(&root, "SHOW data_directory").await.unwrap().unwrap();
+    let log = std::path::Path::new(&data).with_file_name("server.log");
+    let log = String::from_utf8_lossy(&std::fs::read(log).unwrap()).into_owned();
+    assert!(
+        log.contains("pg_catalog.setval("),
+        "statements are not logged"
+    );
+    for half in passwords().claims_key("claims_logged", 1).halves() {
+        assert!(!log.contains(&half.to_string()));
+    }
+}

@@ -10,9 +10,9 @@ use tidegate_sql::RoleName;
 use tidegate_values::codec::json_string;
 use tokio::time::Instant;
 
-use crate::access::fingerprint;
 use crate::access::privileges::{ColumnPrivileges, PrivilegeOutcome, Privileges};
-use crate::access::rls_policy::{PolicyClause, RlsPolicy};
+use crate::access::rls_policy::RlsPolicy;
+use crate::access::{fingerprint, policy_query};
 use crate::catalog_query::{CatalogReader, TextRow, is_true, oid_array, role_array, text};
 
 /// A role, and the OID of a table.
@@ -63,28 +63,6 @@ mod column {
     pub(super) const IN_REPLICA_IDENTITY: usize = 7;
     pub(super) const MAY_BE_TOASTED: usize = 8;
     pub(super) const KEY_POSITION: usize = 9;
-}
-
-/// Selects each policy: its table, its OID, whether it is permissive, its condition, and the
-/// columns that the condition reads.
-const POLICIES: &str = "\
-    SELECT p.polrelid::text, p.oid::text, p.polpermissive::text, \
-           pg_catalog.pg_get_expr(p.polqual, p.polrelid), \
-           (SELECT pg_catalog.string_agg(d.refobjsubid::text, ',') FROM pg_catalog.pg_depend d \
-            WHERE d.classid = 'pg_catalog.pg_policy'::pg_catalog.regclass AND d.objid = p.oid \
-            AND d.refclassid = 'pg_catalog.pg_class'::pg_catalog.regclass \
-            AND d.refobjid = p.polrelid) \
-    FROM pg_catalog.pg_policy p \
-    WHERE p.polrelid = ANY (:relations::oid[]) AND p.polcmd IN ('r', '*') \
-    AND p.polqual IS NOT NULL ORDER BY p.polname";
-
-/// The column numbers in the result of [`POLICIES`].
-mod policy {
-    pub(super) const RELATION: usize = 0;
-    pub(super) const NUMBER: usize = 1;
-    pub(super) const PERMISSIVE: usize = 2;
-    pub(super) const CONDITION: usize = 3;
-    pub(super) const COLUMNS: usize = 4;
 }
 
 /// Selects each pair whose role may log in: whether row level security applies (PostgreSQL, "Row
@@ -229,7 +207,7 @@ async fn read(
     let queries = [
         (LOCK_TIMEOUT, &[][..]),
         (COLUMNS, &[&*relations]),
-        (POLICIES, &[&*relations]),
+        (policy_query::POLICIES, &[&*relations]),
         (fingerprint::TABLES, &[&*relations]),
         (ROLES, &[&*pairs_json]),
         (fingerprint::ROLES, &[&*role_names]),
@@ -297,7 +275,7 @@ fn tables<'a>(
     let same_table = |one: &TextRow, other: &TextRow| one.first() == other.first();
     let table = |columns: &'a [TextRow]| {
         let relation = text(&columns[0], column::RELATION);
-        let of_it = |row: &&TextRow| text(row, policy::RELATION) == relation;
+        let of_it = |row: &&TextRow| text(row, policy_query::RELATION) == relation;
         let fingerprint = fingerprints
             .iter()
             .find(|fingerprint| text(fingerprint, 0) == relation);
@@ -351,17 +329,13 @@ impl TableFacts<'_> {
     fn policy(&self, schema: &str, name: &str, of_role: &TextRow) -> RlsPolicy {
         let applicable = text(of_role, role::POLICIES);
         let applicable: Vec<&str> = applicable.split(',').collect();
-        let is_applicable = |row: &&&TextRow| applicable.contains(&&*text(row, policy::NUMBER));
-        let clause = |row: &&TextRow| PolicyClause {
-            permissive: is_true(row, policy::PERMISSIVE),
-            condition: text(row, policy::CONDITION),
-            columns: text(row, policy::COLUMNS),
-        };
+        let is_applicable =
+            |row: &&&TextRow| applicable.contains(&&*text(row, policy_query::NUMBER));
         let policies = self
             .policies
             .iter()
             .filter(is_applicable)
-            .map(clause)
+            .map(|row| policy_query::clause(row))
             .collect();
         let numbered = |row: &TextRow| (text(row, column::NUMBER), text(row, column::NAME));
         let numbers: Vec<_> = self.columns.iter().map(numbered).collect();

@@ -16,6 +16,19 @@ pub(crate) struct RlsPolicy {
     columns: Option<Vec<Box<str>>>,
     /// Whether no row can pass.
     pub(super) denies_all: bool,
+    /// The comparisons of which a visible row passes at least one; `None` if the policies are not
+    /// such a list.
+    pub(super) equalities: Option<Vec<PolicyEquality>>,
+}
+
+/// The condition of a policy that compares a column with the caller's id or a claim.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct PolicyEquality {
+    pub(crate) column: Box<str>,
+    /// Whether the column is a `uuid`; otherwise it is a text whose equality is that of its bytes.
+    pub(crate) is_uuid: bool,
+    /// The name of the claim; `None` for the id.
+    pub(crate) claim: Option<Box<str>>,
 }
 
 /// One policy of a table.
@@ -24,6 +37,8 @@ pub(crate) struct PolicyClause {
     pub(crate) condition: Box<str>,
     /// The numbers of the columns that the policy reads, separated by commas.
     pub(crate) columns: Box<str>,
+    /// What the condition is, if it only compares a column with the caller's id or a claim.
+    pub(crate) equality: Option<PolicyEquality>,
 }
 
 impl RlsPolicy {
@@ -36,6 +51,11 @@ impl RlsPolicy {
         numbers: &[(Box<str>, Box<str>)],
     ) -> Self {
         let (mut permissive, mut restrictive) = (Vec::new(), Vec::new());
+        let equality = |policy: &PolicyClause| {
+            let equality = policy.equality.clone();
+            equality.filter(|_| policy.permissive)
+        };
+        let equalities: Option<Vec<_>> = policies.iter().map(equality).collect();
         let mut columns = Some(Vec::new());
         for policy in policies {
             // A policy that uses the whole row reads every column.
@@ -62,6 +82,7 @@ impl RlsPolicy {
             query,
             columns,
             denies_all,
+            equalities: equalities.filter(|equalities| !equalities.is_empty()),
         }
     }
 

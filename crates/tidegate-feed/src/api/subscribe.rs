@@ -9,6 +9,7 @@ use parking_lot::Mutex;
 use tidegate_changelog::{Demand, LogPosition};
 use tokio::time::Instant;
 
+use crate::access::member_rule::MemberRule;
 use crate::access::old_rows;
 use crate::access::privileges::Privileges;
 use crate::access::rls_evaluators::RlsEvaluators;
@@ -102,7 +103,9 @@ pub(crate) async fn subscribe(
     }
     let start = start_at(database, request.after, since, deadline).await;
     let policy = privileges.policy.as_ref();
-    let rls = policy.map(|_| evaluators.get(&request.login, relation, &privileges));
+    let rule = policy.and_then(|policy| MemberRule::new(&request.login, policy));
+    let evaluated = policy.filter(|_| rule.is_none());
+    let rls = evaluated.map(|_| evaluators.get(&request.login, relation, &privileges));
     let subscriber = Arc::new(Subscriber {
         id: database.next_subscriber_id(),
         tag: request.tag,
@@ -117,6 +120,7 @@ pub(crate) async fn subscribe(
         sender: sender.clone(),
         metrics: database.metrics.clone(),
         rls,
+        rule,
         privileges: Mutex::new(privileges),
         ended: AtomicBool::new(false),
         last_pushed: AtomicU64::new(0),

@@ -25,11 +25,22 @@ pub(crate) struct IndexedSubscriber {
 /// The subscriptions to one operation on one table.
 #[derive(Default)]
 pub(crate) struct Index {
+    /// The subscriptions of members, by the values that policies require in a column.
+    by_rule: Vec<RuleIndex>,
     by_equality: Vec<EqualityIndex>,
     /// The subscriptions whose filters compare no column for equality.
     others: Vec<IndexedSubscriber>,
     /// The equality under which each subscription was inserted, by its id.
     equalities: HashMap<u64, Arc<Equality>>,
+}
+
+/// Subscriptions of members by the text forms of the values that policies require in one column.
+/// Each is visited for rows with such a value only.
+struct RuleIndex {
+    column: Box<str>,
+    /// The index of the column in the schema.
+    at: Option<usize>,
+    by_value: HashMap<Box<[u8]>, Vec<IndexedSubscriber>>,
 }
 
 /// Subscriptions by the values that they select in one column.
@@ -68,6 +79,14 @@ impl EqualityIndex {
 
 impl Index {
     pub(crate) fn insert(&mut self, entry: &IndexedSubscriber, schema: Option<&RelationSchema>) {
+        if let Some(rule) = &entry.subscriber.rule {
+            for key in rule.keys() {
+                let index = self.rule_index(&key.column, schema);
+                let entries = index.by_value.entry(key.value.clone());
+                entries.or_default().push(entry.clone());
+            }
+            return;
+        }
         let equality = match &entry.predicate {
             Some(predicate) => predicate.equality(),
             None => entry.subscriber.equality(),
@@ -86,6 +105,22 @@ impl Index {
                 .or_default()
                 .push(entry.clone());
         }
+    }
+
+    fn rule_index(&mut self, column: &str, schema: Option<&RelationSchema>) -> &mut RuleIndex {
+        let at = self
+            .by_rule
+            .iter()
+            .position(|index| *index.column == *column);
+        let at = at.unwrap_or_else(|| {
+            self.by_rule.push(RuleIndex {
+                column: column.into(),
+                at: schema.and_then(|schema| schema.find(column)),
+                by_value: HashMap::new(),
+            });
+            self.by_rule.len() - 1
+        });
+        &mut self.by_rule[at]
     }
 
     fn index_for(
@@ -112,6 +147,22 @@ impl Index {
 
     pub(crate) fn remove(&mut self, subscriber: &Subscriber) {
         let other = |entry: &IndexedSubscriber| entry.subscriber.id != subscriber.id;
+        if let Some(rule) = &subscriber.rule {
+            for key in rule.keys() {
+                let mut indexes = self.by_rule.iter_mut();
+                let index = indexes.find(|index| index.column == key.column);
+                let Some(index) = index else {
+                    continue;
+                };
+                if let Some(entries) = index.by_value.get_mut(&key.value) {
+                    entries.retain(other);
+                    if entries.is_empty() {
+                        index.by_value.remove(&key.value);
+                    }
+                }
+            }
+            return;
+        }
         let Some(equality) = self.equalities.remove(&subscriber.id) else {
             self.others.retain(other);
             return;
@@ -136,6 +187,14 @@ impl Index {
         row: Row<'_>,
         visit: &mut dyn FnMut(&IndexedSubscriber),
     ) {
+        for index in &self.by_rule {
+            let value = index.at.map(|at| row.value(at));
+            if let Some(ColumnValue::Text(text)) = value
+                && let Some(entries) = index.by_value.get(text)
+            {
+                entries.iter().for_each(&mut *visit);
+            }
+        }
         for index in &self.by_equality {
             match index.find(row) {
                 Some(entries) => entries.iter().for_each(&mut *visit),

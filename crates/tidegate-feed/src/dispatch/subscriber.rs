@@ -7,6 +7,7 @@ use parking_lot::Mutex;
 use tidegate_sql::Login;
 use tracing::warn;
 
+use crate::access::member_rule::MemberRule;
 use crate::access::privileges::Privileges;
 use crate::access::rls::RlsEvaluator;
 use crate::decode::change::{ChangeKind, Row, RowChange};
@@ -40,8 +41,11 @@ pub(crate) struct Subscriber {
     pub(crate) old_rows: bool,
     pub(crate) sender: EventSender,
     pub(crate) metrics: Arc<FeedMetrics>,
-    /// The evaluator, if row level security applies to the role.
+    /// The evaluator, if row level security applies to the role and PostgreSQL has to evaluate the
+    /// policies.
     pub(crate) rls: Option<Arc<RlsEvaluator>>,
+    /// The rows that policies show a member, if PostgreSQL need not evaluate them.
+    pub(crate) rule: Option<MemberRule>,
     /// The privileges as they were last read.
     pub(crate) privileges: Mutex<Arc<Privileges>>,
     pub(crate) ended: AtomicBool,
@@ -53,6 +57,11 @@ impl Subscriber {
     /// Whether the subscription has ended, so that nothing more is delivered.
     pub(crate) fn is_ended(&self) -> bool {
         self.ended.load(Ordering::Acquire) || self.sender.is_closed()
+    }
+
+    /// Whether row level security decides which rows it gets.
+    pub(crate) fn is_under_policies(&self) -> bool {
+        self.rls.is_some() || self.rule.is_some()
     }
 
     /// Whether its privileges and policies were read when its table had this fingerprint.

@@ -24,6 +24,13 @@ pub(crate) fn evaluate(
     change: &RowChange,
     history: EventPosition,
 ) -> Result<ChangeOutcome, SubscriptionEnded> {
+    if subscriber
+        .rule
+        .as_ref()
+        .is_some_and(|rule| !rule.shows(change))
+    {
+        return Ok(ChangeOutcome::Nothing);
+    }
     let schema = &change.schema;
     let fits = |binding: &SchemaBinding| binding.generation == schema.generation;
     if !binding.as_ref().is_some_and(fits) {

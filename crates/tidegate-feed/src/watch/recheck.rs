@@ -203,7 +203,7 @@ async fn reload(database: &DatabaseFeed, mut groups: Groups) -> Option<Arc<[Box<
     }
     for ((role, relation), subscribers) in groups {
         warn!(%role, relation, "could not read policies again; subscriptions under row level security end");
-        for subscriber in subscribers.iter().filter(|one| one.rls.is_some()) {
+        for subscriber in subscribers.iter().filter(|one| one.is_under_policies()) {
             subscriber.end(Ended::NotAllowed);
             database.hub.detach(subscriber);
         }
@@ -275,6 +275,7 @@ fn end_reason(privileges: &Result<Arc<Privileges>>, subscriber: &Subscriber) -> 
                 None => Ended::NotAllowed,
             })
         }
+        Ok(privileges) if subscriber.rule.is_some() => other_policies(privileges, subscriber),
         Ok(privileges) if privileges.policy.is_some() => unusable_policies(privileges, subscriber),
         Err(Error::NoTable) => Some(Ended::NoTable),
         // The role was dropped, or may no longer log in to the database.
@@ -285,12 +286,23 @@ fn end_reason(privileges: &Result<Arc<Privileges>>, subscriber: &Subscriber) -> 
     }
 }
 
+/// Why a subscription whose rule was made from other policies cannot continue.
+fn other_policies(privileges: &Privileges, subscriber: &Subscriber) -> Option<Ended> {
+    let rule = subscriber.rule.as_ref()?;
+    if rule.is_of(privileges.policy.as_ref()) {
+        return unusable_policies(privileges, subscriber);
+    }
+    Some(Ended::Changed {
+        problem: "the policies of the table have changed".to_owned(),
+    })
+}
+
 /// Why a subscription cannot continue under policies. Either it has no evaluator, or the policies
 /// read columns that are not captured for it, so that its events would be dropped silently.
 fn unusable_policies(privileges: &Privileges, subscriber: &Subscriber) -> Option<Ended> {
     let needs = old_rows::needs_old_rows(subscriber.operations, &subscriber.columns, privileges);
     let problem = match needs {
-        _ if subscriber.rls.is_none() => "row level security was enabled on the table",
+        _ if !subscriber.is_under_policies() => "row level security was enabled on the table",
         Ok(true) if !subscriber.old_rows => {
             "the policies of the table now read columns that are not captured for the subscription"
         }

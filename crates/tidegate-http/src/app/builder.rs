@@ -9,6 +9,7 @@ use tidegate_catalog::CatalogCache;
 use tidegate_feed::Feed;
 use tidegate_graphql::{ApiCache, RoleLimits};
 use tidegate_identity::{Accounts, IdentityProviders, Mailer, Secret};
+use tidegate_issuers::{GroupLogins, IssuerDirectory, IssuerRegistry};
 use tidegate_methods::{MemoryMethodStore, Registry};
 use tidegate_oauth::{Issuer, IssuerStore};
 use tidegate_rpc::Dispatcher;
@@ -19,6 +20,7 @@ use crate::activity::Activity;
 use crate::base_path::base_of;
 use crate::console::Console;
 use crate::docs::Docs;
+use crate::external::ExternalTokens;
 use crate::graphiql::Graphiql;
 use crate::limits::Limits;
 use crate::memory::MemoryBudget;
@@ -65,6 +67,8 @@ impl AppBuilder {
             metrics_token: None,
             spans: None,
             default_users: DefaultUsers::new(store),
+            external_tokens: None,
+            external_issuers: None,
             memory: MemoryBudget::new(Limits::default().memory),
             read_slots: ReadSlots::default(),
             statements: Statements::default(),
@@ -100,6 +104,20 @@ impl AppBuilder {
     /// not exist.
     pub fn accounts(mut self, accounts: Arc<Accounts>) -> Self {
         self.0.accounts = Some(accounts);
+        self
+    }
+
+    /// Accepts tokens of external issuers, which owners manage through `directory`. `groups` lets the
+    /// roles of groups log in.
+    pub fn external_issuers(
+        mut self,
+        issuers: Arc<IssuerRegistry>,
+        directory: IssuerDirectory,
+        groups: Arc<dyn GroupLogins>,
+    ) -> Self {
+        let users = Arc::clone(&self.0.store);
+        self.0.external_tokens = Some(ExternalTokens::new(issuers, groups, users));
+        self.0.external_issuers = Some(directory);
         self
     }
 

@@ -34,8 +34,9 @@ impl Access {
     /// # Errors
     ///
     /// 401 without a token, and 403 with a token of the default user, if the tenant allows no SQL
-    /// of its default user; 503 if the store is down, so that this is unknown.
+    /// of its default user; 403 for a member of a group; 503 if the store is down, so that this is unknown.
     pub async fn of(app: &App, caller: &Caller) -> Result<Self, ApiError> {
+        caller.require_own_role()?;
         let Some(login) = caller.default_user() else {
             return Ok(Self::Full);
         };

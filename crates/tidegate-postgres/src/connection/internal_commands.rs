@@ -9,10 +9,13 @@ use postgres_protocol::message::frontend;
 use tidegate_sql::Error;
 
 use super::Connection;
-use crate::statement::{CallerSwitch, StatementCache};
+use crate::claims_key::SET_CLAIMS;
+use crate::statement::{CallerSwitch, SideEffects, StatementCache};
 
 impl Connection {
     /// Queues a command without parameters and result.
+    ///
+    /// It uses the unnamed statement, which no SQL can replace.
     pub(super) fn push_command(&mut self, text: &'static str) -> Result<(), Error> {
         let out = &mut self.channel.outbound;
         let nothing = |(): (), _: &mut bytes::BytesMut| Ok(postgres_protocol::IsNull::Yes);
@@ -53,6 +56,9 @@ impl Connection {
     pub(crate) fn prepared_internal(&mut self, text: &'static str) -> Result<String, Error> {
         let (name, is_new) = self.session.statements.own(text);
         if is_new {
+            if text == SET_CLAIMS {
+                self.session.begin_sealing();
+            }
             let out = &mut self.channel.outbound;
             let mut closed = self.session.statements.close_dropped().iter();
             closed
@@ -61,6 +67,16 @@ impl Connection {
                 .map_err(Error::internal)?;
         }
         Ok(name)
+    }
+
+    /// Forgets all internal commands, because it is unknown which of them are prepared. A
+    /// connection of members is then reset before its next use: the reset has to find a statement
+    /// that SQL put in the place of one of them before that statement is closed.
+    pub(crate) fn forget_internal(&mut self) {
+        self.session.statements.forget_internal();
+        if self.session.is_sealing() {
+            self.session.note_side_effects(SideEffects::Session);
+        }
     }
 }
 

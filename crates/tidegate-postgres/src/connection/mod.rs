@@ -153,6 +153,20 @@ impl Connection {
         }
     }
 
+    /// Whether the connection must be reset before its next use although only pure reads ran: it
+    /// serves members, and its last reset is too old. A read may have run code whose definition
+    /// this node did not know yet.
+    pub(crate) fn is_check_due(&self) -> bool {
+        self.session.is_check_due(Instant::now())
+    }
+
+    /// If [`Self::is_check_due`], the state becomes [`ConnectionState::NeedsRecovery`].
+    pub(crate) fn check_if_due(&mut self) {
+        if self.is_check_due() {
+            self.session.note_side_effects(SideEffects::Session);
+        }
+    }
+
     /// Starts a pipeline. The messages that are queued next have no Sync until [`Self::sync`].
     pub(crate) fn begin_pipeline(&mut self) {
         self.session.open_pipeline();
@@ -208,7 +222,12 @@ impl Connection {
         self.session.ready_received(transaction);
         if self.session.prefix.end() {
             // The failed message may have been the Parse of an internal command.
-            self.session.statements.forget_internal();
+            self.forget_internal();
+            // A statement of SQL in the place of the seal may have read the token, which is valid
+            // as long as the backend exists.
+            if self.session.is_sealing() {
+                self.mark_closed();
+            }
         }
         self.channel.inbound.shrink();
         Ok(())

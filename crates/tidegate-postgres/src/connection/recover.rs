@@ -2,8 +2,9 @@
 
 use std::time::Duration;
 
+use tidegate_sql::Error;
 use tidegate_wire::rejection::ServerError;
-use tidegate_wire::{Backend, TerminateOutcome, Terminator, tag};
+use tidegate_wire::{Backend, TerminateOutcome, Terminator, outage, tag};
 use tokio::time::{Instant, sleep, timeout};
 
 use super::{Connection, ConnectionState, TransactionStatus};
@@ -43,6 +44,31 @@ impl Connection {
             self.finish_reset().await;
         }
         self.state() == ConnectionState::Idle
+    }
+
+    /// Brings the connection into a state in which another attempt can start. A connection of
+    /// members is reset: code of the first attempt may have replaced the statement that seals the
+    /// claims, and then raised the error that causes the second attempt.
+    pub(crate) async fn rewind(&mut self, deadline: Option<Instant>) -> Result<(), Error> {
+        if self.state() == ConnectionState::Resetting {
+            self.finish_reset().await;
+        }
+        if self.session.transaction() != TransactionStatus::Idle {
+            self.simple("ROLLBACK");
+            while self.next(deadline).await? != tag::READY_FOR_QUERY {}
+            self.ready_for_query()?;
+        }
+        if self.session.is_sealing()
+            && self.state() != ConnectionState::Closed
+            && self.session.side_effects() > SideEffects::None
+        {
+            self.push_reset();
+            self.finish_reset().await;
+        }
+        match self.state() {
+            ConnectionState::Closed => Err(outage("the session was lost between two attempts")),
+            _ => Ok(()),
+        }
     }
 
     /// Closes the connection and waits until PostgreSQL runs nothing for it: until PostgreSQL has
@@ -96,7 +122,13 @@ impl Connection {
     /// Waits for the responses of a reset that has been queued.
     pub(crate) async fn finish_reset(&mut self) {
         if self.drain(Instant::now() + RESET, Errors::Fatal).await {
-            self.session.end_reset();
+            self.session.end_reset(Instant::now());
+            if self.session.is_closed() && self.session.is_sealing() {
+                tracing::warn!(
+                    backend = self.backend().process_id,
+                    "SQL prepared a statement in a session of members; connection closed"
+                );
+            }
         } else {
             tracing::warn!(
                 backend = self.backend().process_id,

@@ -18,7 +18,7 @@ macro_rules! seed {
 
 /// Releases locks, seeds `random()`, and lists the statements that callers prepared by SQL. The
 /// text is prepared once for each connection, because planning it costs more than the rest of the
-/// reset.
+/// reset. On connections of members it is parsed each time.
 const CHECK: &str = concat!(
     "SELECT pg_catalog.pg_advisory_unlock_all()::pg_catalog.text UNION ALL SELECT ",
     seed!(),
@@ -35,8 +35,15 @@ impl Connection {
     /// Queues the reset that removes the recorded side effects.
     pub(crate) fn push_reset(&mut self) {
         let side_effects = self.session.side_effects().max(SideEffects::Session);
-        let seeds = side_effects >= SideEffects::Everything;
-        if side_effects >= SideEffects::Statements {
+        let discards = side_effects >= SideEffects::Statements;
+        let checks_first = discards && self.session.is_sealing();
+        let seeds = side_effects >= SideEffects::Everything && !checks_first;
+        if checks_first {
+            // `DISCARD ALL` would drop the statements that the check looks for.
+            self.push_check();
+            self.sync();
+        }
+        if discards {
             self.session.statements.clear();
             self.simple("DISCARD ALL");
         } else {
@@ -49,12 +56,20 @@ impl Connection {
         // A statement timeout that the caller set may fire at the very end of the reset. It then
         // hits this Sync and not the next caller's message.
         self.sync();
-        self.session.begin_reset(side_effects, 2 + u32::from(seeds));
+        let answers = 2 + u32::from(seeds) + u32::from(checks_first);
+        self.session.begin_reset(side_effects, answers);
     }
 
     fn push_check(&mut self) {
         self.begin_pipeline();
-        if self.push_internal(CHECK).is_err() {
+        // On a connection of members, code may have replaced the prepared check together with the
+        // statement that seals the next member's claims.
+        let pushed = if self.session.is_sealing() {
+            self.push_command(CHECK)
+        } else {
+            self.push_internal(CHECK)
+        };
+        if pushed.is_err() {
             self.mark_closed();
         }
     }

@@ -1,6 +1,10 @@
 //! The tracked state of a session: outstanding responses, the transaction, and side effects of
 //! statements. Nothing here does I/O.
 
+use std::time::Duration;
+
+use tokio::time::Instant;
+
 use super::ConnectionState;
 use super::prefix::Prefix;
 use super::reset::CHECK_ROWS;
@@ -16,6 +20,10 @@ pub(crate) enum TransactionStatus {
     /// The status byte `E`: the open transaction has failed.
     Failed,
 }
+
+/// How long a session that seals claims of members may be used for pure reads before it is reset.
+/// It is as long as the untrusted names of a database are valid.
+const LONGEST_WITHOUT_RESET: Duration = Duration::from_secs(1);
 
 /// The messages that have no response yet. `outstanding` counts the expected `ReadyForQuery`
 /// messages.
@@ -53,6 +61,10 @@ pub(crate) struct SessionState {
     pub(crate) prefix: Prefix,
     /// Whether the event trigger has reported that a statement changed a definition.
     redefined: bool,
+    /// Whether the session seals claims of members.
+    sealing: bool,
+    /// When the session was reset last, or began.
+    reset_at: Instant,
 }
 
 impl SessionState {
@@ -67,7 +79,25 @@ impl SessionState {
             statements,
             prefix: Prefix::default(),
             redefined: false,
+            sealing: false,
+            reset_at: Instant::now(),
         }
+    }
+
+    /// Records that the statement that seals claims of members is prepared. A connection that has
+    /// sealed claims serves members only, as long as it is open.
+    pub(super) fn begin_sealing(&mut self) {
+        self.sealing = true;
+    }
+
+    /// Whether the session seals claims of members.
+    pub(crate) fn is_sealing(&self) -> bool {
+        self.sealing
+    }
+
+    /// Whether the session seals claims of members and must be reset before its next use.
+    pub(super) fn is_check_due(&self, now: Instant) -> bool {
+        self.sealing && now.saturating_duration_since(self.reset_at) >= LONGEST_WITHOUT_RESET
     }
 
     pub(crate) fn transaction(&self) -> TransactionStatus {
@@ -178,10 +208,24 @@ impl SessionState {
     }
 
     /// Records that all responses of a reset arrived without an error. If a soft reset found
-    /// statements that callers prepared, a full reset is due.
-    pub(super) fn end_reset(&mut self) {
+    /// statements that callers prepared, a full reset is due. A session that seals claims of members
+    /// is closed in that case: the statement may have taken the place of the seal and read a token,
+    /// which is valid as long as the backend exists.
+    pub(super) fn end_reset(&mut self, now: Instant) {
         let (before, phase) = (self.side_effects, self.phase);
         self.end_interruption();
+        self.reset_at = now;
+        if self.sealing
+            && !matches!(
+                phase,
+                Phase::Resetting {
+                    rows: CHECK_ROWS,
+                    ..
+                }
+            )
+        {
+            return self.close();
+        }
         self.name_resolution = NameResolution::Initial;
         self.side_effects = match phase {
             Phase::Resetting { rows, .. }
@@ -290,7 +334,7 @@ mod tests {
         (0..CHECK_ROWS).for_each(|_| state.count_reset_row());
         state.ready_received(TransactionStatus::Idle);
         assert_eq!(state.state(true), ConnectionState::Resetting);
-        state.end_reset();
+        state.end_reset(Instant::now());
         assert_eq!(
             (state.state(true), state.side_effects()),
             (ConnectionState::Idle, SideEffects::None)
@@ -310,10 +354,34 @@ mod tests {
                 (0..CHECK_ROWS).for_each(|_| state.count_reset_row());
             }
             (0..2).for_each(|_| state.ready_received(TransactionStatus::Idle));
-            state.end_reset();
+            state.end_reset(Instant::now());
             assert_eq!(state.state(true), ConnectionState::NeedsRecovery);
             assert_eq!(state.side_effects(), SideEffects::Statements);
         }
+    }
+
+    #[test]
+    fn a_session_of_members_is_closed_unless_the_check_finds_nothing() {
+        for (rows, is_clean) in [(1, false), (CHECK_ROWS, true), (CHECK_ROWS + 1, false)] {
+            let mut state = state();
+            state.begin_sealing();
+            state.expect_answers(2);
+            state.begin_reset(SideEffects::Session, 2);
+            (0..rows).for_each(|_| state.count_reset_row());
+            (0..2).for_each(|_| state.ready_received(TransactionStatus::Idle));
+            state.end_reset(Instant::now());
+            assert_eq!(state.is_closed(), !is_clean, "{rows}");
+        }
+    }
+
+    #[test]
+    fn only_a_session_of_members_must_be_reset_after_a_while() {
+        let mut state = state();
+        let later = Instant::now() + LONGEST_WITHOUT_RESET;
+        assert!(!state.is_check_due(later));
+        state.begin_sealing();
+        assert!(state.is_check_due(later));
+        assert!(!state.is_check_due(state.reset_at));
     }
 
     #[test]
@@ -323,7 +391,7 @@ mod tests {
         state.expect_answers(2);
         state.begin_reset(SideEffects::Permanent, 2);
         (0..2).for_each(|_| state.ready_received(TransactionStatus::Idle));
-        state.end_reset();
+        state.end_reset(Instant::now());
         assert_eq!(state.state(true), ConnectionState::Closed);
         assert!(!state.may_run());
     }

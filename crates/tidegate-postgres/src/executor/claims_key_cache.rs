@@ -114,7 +114,7 @@ impl KeyLookup<'_> {
         match generation.and_then(|text| text.parse().ok()) {
             Some(generation) => Ok((self.keys.derive)(self.database, generation)),
             None => Err(outage(format!(
-                "the functions of claims are missing in the database {}",
+                "the functions of claims are missing in the database {}, or belong to another role",
                 self.database
             ))),
         }

@@ -7,7 +7,7 @@ use tidegate_pool::{Pool, PooledConnection};
 use tidegate_sql::statement::{BoundStatement, Kind};
 use tidegate_sql::{
     Author, Completion, DatabaseName, Description, Error, Executor, Login, QueryOptions, Result,
-    RoleUse,
+    RoleUse, SharedBy,
 };
 use tidegate_wire::is_lock_table_full;
 use tokio::time::{Instant, timeout_at};
@@ -265,14 +265,15 @@ impl UserExecutor {
             return;
         };
         let login = &checked_out.route.login;
-        let is_trusted = login.role_use.is_trusted();
+        // Code that runs for a member could replace a prepared query.
+        let may_keep = matches!(login.role_use, RoleUse::Trusted(by) if by != SharedBy::Members);
         let (service, database) = (service.clone(), login.database.clone());
         let read = async move |deadline| {
             let terminator = pooled.connector().terminator().clone();
             if !pooled.recover(&*terminator).await {
                 return Err(Error::internal("the connection could not be reset"));
             }
-            pooled.fingerprint(is_trusted, deadline).await
+            pooled.fingerprint(may_keep, deadline).await
         };
         tokio::spawn(refresh.run(read, service, database));
     }
@@ -339,6 +340,7 @@ impl UserExecutor {
             if pooled.session_changed() {
                 pooled.change_session();
             }
+            pooled.check_if_due();
             if pooled.state() == ConnectionState::Idle {
                 return Ok(pooled);
             }

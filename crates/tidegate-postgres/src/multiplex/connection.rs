@@ -76,7 +76,7 @@ impl Multiplexed {
                 match pooled.next(deadline).await.ok()? {
                     tag::READY_FOR_QUERY => break,
                     tag::ERROR_RESPONSE => {
-                        pooled.session.statements.forget_internal();
+                        pooled.forget_internal();
                         return None;
                     }
                     _ => {}
@@ -104,6 +104,11 @@ impl Multiplexed {
     /// multiplexed connection.
     pub(super) fn is_wanted(&self) -> bool {
         self.pooled.is_wanted()
+    }
+
+    /// Whether the connection serves members and has to be reset.
+    pub(super) fn is_check_due(&self) -> bool {
+        self.pooled.is_check_due()
     }
 
     /// Moves the queued pipelines to the send buffer.
@@ -210,6 +215,10 @@ impl Multiplexed {
                 // A fatal error ends the session for a reason unrelated to the pipeline: the
                 // backend was terminated, or PostgreSQL shuts down.
                 if error.rejection.fatal {
+                    return Err(self.protocol_error());
+                }
+                // A statement of SQL in the place of the seal may have read the token.
+                if job.is_switching() && connection.session.is_sealing() {
                     return Err(self.protocol_error());
                 }
                 job.fail(fault(&error));

@@ -102,7 +102,7 @@ fn check(claim: &SlotClaim, wire: &Multiplexed, idle: &mut u32) -> Option<CloseR
     if wire.is_stuck(Instant::now()) {
         return Some(CloseReason::Stuck);
     }
-    let wanted = wire.is_wanted();
+    let wanted = wire.is_wanted() || wire.is_check_due();
     let mut state = claim.slot().state.lock();
     let is_idle = wire.is_idle() && state.queue.as_ref().is_none_or(SendQueue::is_empty);
     *idle = if is_idle { *idle + 1 } else { 0 };

@@ -87,6 +87,11 @@ impl PendingPipeline {
         takes
     }
 
+    /// Whether the response to the switch is outstanding.
+    pub(super) fn is_switching(&self) -> bool {
+        self.progress == Progress::Switching
+    }
+
     /// The statement whose response is outstanding.
     pub(super) fn current(&self) -> Option<&PendingStatement> {
         self.steps.get(self.ends.len())

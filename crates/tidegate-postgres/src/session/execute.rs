@@ -7,11 +7,11 @@ use tidegate_sql::{Completion, DatabaseError, Error, Flow, RowSink};
 use tidegate_values::RawRow;
 use tidegate_wire::body::{self, FieldDescription};
 use tidegate_wire::rejection::ServerError;
-use tidegate_wire::{outage, tag};
+use tidegate_wire::tag;
 use tokio::time::Instant;
 
 use super::parameter_sets::Progress;
-use crate::connection::{Connection, ConnectionState, Prefix, TransactionStatus};
+use crate::connection::{Connection, Prefix, TransactionStatus};
 use crate::metadata::{MetadataCache, StatementKey};
 use crate::purity::DdlGuard;
 use crate::statement::{
@@ -111,22 +111,6 @@ impl Connection {
             RunError::RoleRefused(error)
         } else {
             RunError::Failed(error)
-        }
-    }
-
-    /// Brings the connection into a state in which another attempt can start.
-    pub(crate) async fn rewind(&mut self, deadline: Option<Instant>) -> Result<(), Error> {
-        if self.state() == ConnectionState::Resetting {
-            self.finish_reset().await;
-        }
-        if self.session.transaction() != TransactionStatus::Idle {
-            self.simple("ROLLBACK");
-            while self.next(deadline).await? != tag::READY_FOR_QUERY {}
-            self.ready_for_query()?;
-        }
-        match self.state() {
-            ConnectionState::Closed => Err(outage("the session was lost between two attempts")),
-            _ => Ok(()),
         }
     }
 

@@ -65,7 +65,7 @@ impl Connection {
                         outcome = Err(refusal);
                     }
                     if outcome.is_err() && lookup.is_kept {
-                        self.session.statements.forget_internal();
+                        self.forget_internal();
                     } else if outcome.is_err() {
                         // After the error PostgreSQL has skipped the Close.
                         self.session.statements.discard(&name);

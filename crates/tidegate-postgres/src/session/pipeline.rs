@@ -221,7 +221,7 @@ impl Connection {
         if error.is_stale_statement() {
             // PostgreSQL may not know an internal command: code that a statement called can
             // deallocate all prepared statements.
-            self.session.statements.forget_internal();
+            self.forget_internal();
         }
         if steps.overdue && error.is(CANCELLED) {
             return steps.rolled_back(Error::Deadline).into();

@@ -59,3 +59,27 @@ async fn a_database_without_the_functions_is_unavailable_to_members() {
     let error = ours("select 1").run(&fixture, &member(&fixture, 1)).await;
     assert!(matches!(error, Err(Error::Unavailable { .. })), "{error:?}");
 }
+
+/// Another role could put code there that grants what the policies do not.
+#[tokio::test]
+async fn functions_of_another_role_are_not_used() {
+    for (number, take) in [
+        "ALTER FUNCTION tidegate.user_id() OWNER TO",
+        "ALTER SCHEMA tidegate OWNER TO",
+        "ALTER FUNCTION tidegate_private.role_claims() OWNER TO",
+    ]
+    .into_iter()
+    .enumerate()
+    {
+        let name = format!("members_foreign_{number}");
+        let fixture = tenant(&name, 1).await;
+        let taken = format!("{take} \"{name}\"");
+        fixture.admin.batch_execute(&taken).await.unwrap();
+        let login = member(&fixture, 1);
+        let error = ours("select 1").run(&fixture, &login).await;
+        assert!(matches!(error, Err(Error::Unavailable { .. })), "{error:?}");
+        let back = format!("{take} CURRENT_USER");
+        fixture.admin.batch_execute(&back).await.unwrap();
+        assert_eq!(ours(ID).value(&fixture, &login).await, quoted(1));
+    }
+}

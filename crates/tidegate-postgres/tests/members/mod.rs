@@ -2,6 +2,8 @@
 
 mod attacks;
 mod keys;
+mod logins;
+mod replaced;
 mod resets;
 
 use std::sync::Arc;

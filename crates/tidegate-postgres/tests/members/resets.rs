@@ -16,7 +16,7 @@ async fn is_reset(fixture: &Fixture, login: &Login) -> bool {
 }
 
 /// Reads until a plain read is known to be pure, so that no reset follows it.
-async fn wait_until_reads_are_pure(fixture: &Fixture, login: &Login) {
+pub(super) async fn wait_until_reads_are_pure(fixture: &Fixture, login: &Login) {
     let deadline = Instant::now() + Duration::from_secs(10);
     loop {
         ours(BODIES).run(fixture, login).await.unwrap();

@@ -133,9 +133,10 @@ async fn tenant(app: &App, head: &Parts, subject: &mut Subject) -> Result<Databa
     Ok(user.login.database)
 }
 
-/// The caller as the author of definitions. The default user, which anonymous callers share, may
-/// not define methods.
+/// The caller as the author of definitions. The default user, which anonymous callers share, and
+/// members of groups may not define methods.
 fn writer(user: &User) -> Result<Caller<'_>, ApiError> {
+    user.require_own_role()?;
     if user.claims.shared {
         return Err(ApiError::insufficient_privileges(
             "the default user, which anonymous callers share, cannot define or change methods",

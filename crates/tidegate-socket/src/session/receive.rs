@@ -19,7 +19,7 @@ impl Session {
     /// Handles a text message.
     pub(super) async fn receive_text(&mut self, text: &str) -> Flow {
         if let Some(identity) = &self.identity
-            && let Err(failure) = identity.check(&self.app)
+            && let Err(failure) = identity.check(&self.app).await
         {
             return Err(self.unauthorized(&failure).await);
         }

@@ -43,10 +43,12 @@ static DELETE_TENANT: Query = Query::new(
        where client_id in (select id from tidegate.clients where database = :database)), \
      ended as (update tidegate.sessions \
        set ended_at = :at::timestamptz, end_reason = :reason \
-       where database = :database and ended_at is null returning id) \
+       where database = :database and ended_at is null returning id), \
+     issuers as (delete from tidegate.issuers where database = :database returning name) \
      select pg_catalog.pg_notify('tidegate', 'users ' || :database::text)::text, \
        (select pg_catalog.count(pg_catalog.pg_notify('tidegate', 'sessions')) from ended), \
-       (select pg_catalog.count(pg_catalog.pg_notify('tidegate', 'client ' || id)) from clients)",
+       (select pg_catalog.count(pg_catalog.pg_notify('tidegate', 'client ' || id)) from clients), \
+       (select pg_catalog.count(pg_catalog.pg_notify('tidegate', 'issuers')) from issuers)",
 );
 static PURGE: Query = Query::new(
     "with sessions as (delete from tidegate.sessions \

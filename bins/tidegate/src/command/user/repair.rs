@@ -14,7 +14,7 @@ use crate::service::Service;
 /// A role to repair.
 struct Login {
     key: PoolKey,
-    /// Whether anonymous callers share the role.
+    /// Whether anonymous callers or members share the role.
     shared: bool,
 }
 
@@ -49,7 +49,7 @@ async fn user(service: &Service, key: &UserKey) -> Result<Login> {
     Ok(login(&key.database, &user.role, user.default_user))
 }
 
-/// The users and authenticators of a tenant.
+/// The users and authenticators of a tenant, and the groups that log in for members.
 async fn of_tenant(service: &Service, database: &str) -> Result<Vec<Login>> {
     let users = service.users().users(database).await?;
     let users = users
@@ -62,6 +62,12 @@ async fn of_tenant(service: &Service, database: &str) -> Result<Vec<Login>> {
         authenticators
             .iter()
             .map(|role| login(database, role.as_str(), false)),
+    );
+    let groups = service.admin.group_logins(&name).await?;
+    logins.extend(
+        groups
+            .iter()
+            .map(|role| login(database, role.as_str(), true)),
     );
     Ok(logins)
 }

@@ -59,6 +59,11 @@ impl ObjectMembers {
         self.take(name, "true or false", |value| value.as_bool())
     }
 
+    /// Reads a member that is a whole number of seconds.
+    pub(crate) fn seconds(&mut self, name: &str) -> Result<Option<u64>, ApiError> {
+        self.take(name, "a whole number of seconds", |value| value.as_u64())
+    }
+
     /// Reads a member that is an array of strings.
     pub(crate) fn texts(&mut self, name: &str) -> Result<Option<Vec<String>>, ApiError> {
         self.take(name, "an array of strings", |value| match value {

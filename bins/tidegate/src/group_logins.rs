@@ -1,0 +1,27 @@
+//! Lets the roles of groups log in, for callers with tokens of external issuers.
+
+use tidegate_admin::{Admin, Error};
+use tidegate_identity::{StoreError, StoreFuture, group_role};
+use tidegate_issuers::GroupLogins;
+use tidegate_sql::{DatabaseName, RoleName};
+
+/// Implements the port [`GroupLogins`] with the cluster administrator.
+pub(crate) struct PgGroupLogins(pub(crate) Admin);
+
+impl PgGroupLogins {
+    async fn make_login(&self, database: &str, group: &str) -> Result<(), StoreError> {
+        let role = group_role(database, group).map_err(|error| StoreError::Failed(error.into()))?;
+        let role = RoleName::new(role);
+        let database = DatabaseName::new(database);
+        let failed = |error: Error| StoreError::Unavailable(Box::new(error));
+        let _lock = self.0.lock_groups(&database).await.map_err(failed)?;
+        let made = self.0.make_group_login(&database, &role);
+        made.await.map_err(failed)
+    }
+}
+
+impl GroupLogins for PgGroupLogins {
+    fn enable<'a>(&'a self, database: &'a str, group: &'a str) -> StoreFuture<'a, ()> {
+        Box::pin(self.make_login(database, group))
+    }
+}

@@ -1,0 +1,88 @@
+//! Groups that log in for their members who have no role of their own.
+
+use SqlPart::{Name, Secret, Syntax};
+use tidegate_sql::{DatabaseName, RoleName};
+
+use super::script::SqlPart;
+use super::session::{self, Session};
+use super::{Admin, Result, authenticator, group, users_role};
+
+/// Lets a group log in for its members who have no role of their own: the role gets LOGIN, its
+/// password, and what every user has, CONNECT on the database and USAGE on the schema `public`.
+/// A missing role is created; one that has LOGIN does not change. `session` is in the tenant's
+/// database.
+///
+/// # Errors
+///
+/// [`super::Error::ForeignRole`].
+async fn make_login(
+    admin: &Admin,
+    session: &Session,
+    (database, login): (&str, &str),
+) -> Result<()> {
+    let logins = of_tenant(session, database).await?;
+    if logins.iter().any(|known| known == login) {
+        return Ok(());
+    }
+    let mut script = authenticator::provisioning_script();
+    group::make(session, login, &mut script).await?;
+    let verifier = admin.passwords.verifier(login);
+    script.push(&[
+        Syntax("ALTER ROLE "),
+        Name(login),
+        Syntax(" LOGIN PASSWORD "),
+        Secret(&verifier),
+    ]);
+    if let Some(of_users) = users_role::of_tenant(session, database).await? {
+        script.append(users_role::join(session, &of_users, &[login]));
+    } else {
+        // The tenant's name is too long for a role of all users.
+        script.append(users_role::connect(database, login));
+        if let Some(public) = session.owner_of_public().await? {
+            let usage = users_role::usage(login);
+            script.append(session.acting_for(&public, usage).await?);
+        }
+    }
+    script.run(session).await
+}
+
+/// The roles of a tenant's groups that log in for members.
+pub(super) async fn of_tenant(session: &Session, database: &str) -> Result<Vec<String>> {
+    let mut groups = group::of_tenant(session, database).await?;
+    let rows = session
+        .client
+        .query(
+            "SELECT r.rolname::text FROM pg_catalog.pg_roles r \
+             WHERE r.rolname = ANY ($1) AND r.rolcanlogin",
+            &[&groups],
+        )
+        .await?;
+    let logins: Vec<&str> = rows.iter().map(|row| row.get(0)).collect();
+    groups.retain(|group| logins.contains(&group.as_str()));
+    Ok(groups)
+}
+
+impl Admin {
+    /// Lets a group (`database/group/name`) log in for its members who have no role of their own. The
+    /// role is created if missing. Does nothing if it logs in already. The caller must hold
+    /// [`Self::lock_groups`].
+    ///
+    /// # Errors
+    ///
+    /// [`super::Error::ForeignRole`].
+    pub async fn make_group_login(&self, database: &DatabaseName, group: &RoleName) -> Result<()> {
+        let session = self.open(database.as_str()).await?;
+        let names = (database.as_str(), group.as_str());
+        if users_role::of_tenant(&session, names.0).await?.is_none() {
+            users_role::provide(self, &session, names.0).await?;
+        }
+        session::retry_on_conflict(|| make_login(self, &session, names)).await
+    }
+
+    /// The groups of a tenant that log in for members, by role name.
+    pub async fn group_logins(&self, database: &DatabaseName) -> Result<Vec<RoleName>> {
+        let home = self.open_home().await?;
+        let names = of_tenant(&home, database.as_str()).await?;
+        Ok(names.into_iter().map(RoleName::new).collect())
+    }
+}

@@ -1,0 +1,162 @@
+//! Row level security of members that is decided without a query.
+//!
+//! Many members of a group subscribe to the same table, and a policy shows each of them its own
+//! rows: `owner = (SELECT tidegate.user_id())`. The value that a member's rows have in the column is
+//! known when it subscribes, so the subscriptions of a table are found by the value of a row
+//! ([`crate::dispatch::index`]). Other policies are evaluated by PostgreSQL, for each member.
+
+use tidegate_sql::{ClaimText, Login, Member, RoleUse};
+
+use crate::access::rls_policy::{PolicyEquality, RlsPolicy};
+use crate::decode::change::{ChangeKind, Row, RowChange};
+use crate::decode::pgoutput::ColumnValue;
+
+/// The rows that policies show a member.
+#[derive(Debug)]
+pub(crate) struct MemberRule {
+    /// The policies from which the rule was made.
+    equalities: Vec<PolicyEquality>,
+    keys: Vec<RuleKey>,
+}
+
+/// A column, and the value in it, in its text form, that makes a row visible.
+#[derive(Debug)]
+pub(crate) struct RuleKey {
+    pub(crate) column: Box<str>,
+    pub(crate) value: Box<[u8]>,
+}
+
+impl MemberRule {
+    /// The rule of a member under these policies. `None` if PostgreSQL has to evaluate them: the
+    /// caller is not a member, or a policy is not a comparison with a text that is known here.
+    pub(crate) fn new(login: &Login, policy: &RlsPolicy) -> Option<Self> {
+        let RoleUse::Member(member) = &login.role_use else {
+            return None;
+        };
+        let equalities = policy.equalities.clone()?;
+        let mut keys = Vec::with_capacity(equalities.len());
+        for equality in &equalities {
+            // A comparison with NULL shows no row.
+            if let Some(value) = value_of(member, equality)? {
+                keys.push(RuleKey {
+                    column: equality.column.clone(),
+                    value: value.into_boxed_bytes(),
+                });
+            }
+        }
+        Some(Self { equalities, keys })
+    }
+
+    /// Whether these policies give the same rule.
+    pub(crate) fn is_of(&self, policy: Option<&RlsPolicy>) -> bool {
+        policy.and_then(|policy| policy.equalities.as_ref()) == Some(&self.equalities)
+    }
+
+    /// The values that make a row visible. Without any, no row is visible.
+    pub(crate) fn keys(&self) -> &[RuleKey] {
+        &self.keys
+    }
+
+    /// Whether the member may see a change. A row without the compared column is not visible.
+    pub(crate) fn shows(&self, change: &RowChange) -> bool {
+        let ChangeKind::Row(_, tuple) = &change.kind else {
+            return true;
+        };
+        let row = Row {
+            schema: &change.schema,
+            tuple,
+        };
+        self.keys.iter().any(|key| {
+            let at = row.schema.find(&key.column);
+            at.is_some_and(|at| row.value(at) == ColumnValue::Text(&key.value))
+        })
+    }
+}
+
+/// The value with which a policy compares its column: the outer `None` if it is not known here, the
+/// inner one for NULL.
+fn value_of(member: &Member, equality: &PolicyEquality) -> Option<Option<Box<str>>> {
+    let text: Box<str> = match &equality.claim {
+        None => member.id().into(),
+        Some(name) => match member.claim(name) {
+            ClaimText::Null => return Some(None),
+            ClaimText::Text(text) => text,
+            ClaimText::Other => return None,
+        },
+    };
+    // PostgreSQL reads other spellings too, and refuses what is no UUID.
+    (!equality.is_uuid || is_canonical_uuid(&text)).then_some(Some(text))
+}
+
+/// Whether a text is a UUID as PostgreSQL prints it.
+fn is_canonical_uuid(text: &str) -> bool {
+    text.len() == 36
+        && text.bytes().enumerate().all(|(at, byte)| match at {
+            8 | 13 | 18 | 23 => byte == b'-',
+            _ => matches!(byte, b'0'..=b'9' | b'a'..=b'f'),
+        })
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use tidegate_sql::{DatabaseName, RoleName};
+
+    use super::*;
+    use crate::access::rls_policy::PolicyClause;
+
+    const UUID: &str = "0b7e9c1e-0000-4000-8000-00000000000f";
+
+    fn policy(permissive: bool, equality: Option<(bool, Option<&str>)>) -> PolicyClause {
+        PolicyClause {
+            permissive,
+            condition: "x".into(),
+            columns: "1".into(),
+            equality: equality.map(|(is_uuid, claim)| PolicyEquality {
+                column: "a".into(),
+                is_uuid,
+                claim: claim.map(Into::into),
+            }),
+        }
+    }
+
+    fn keys(id: &str, claims: &str, policies: Vec<PolicyClause>) -> Option<Vec<String>> {
+        let login = Login {
+            database: DatabaseName::new("shop"),
+            role: RoleName::new("shop/group/staff"),
+            role_use: RoleUse::Member(Arc::new(Member::new(id, claims).unwrap())),
+        };
+        let policy = RlsPolicy::new(("public", "t"), policies, &[("1".into(), "a".into())]);
+        let rule = MemberRule::new(&login, &policy)?;
+        assert!(rule.is_of(Some(&policy)) && !rule.is_of(None));
+        let text = |key: &RuleKey| String::from_utf8(key.value.to_vec()).unwrap();
+        Some(rule.keys().iter().map(text).collect())
+    }
+
+    #[test]
+    fn only_comparisons_with_known_texts_make_a_rule() {
+        let id = || policy(true, Some((false, None)));
+        let claim = |name| policy(true, Some((false, Some(name))));
+        let uuid = || policy(true, Some((true, None)));
+        let claims = r#"{"org":"o\u00fc","n":1,"none":null,"list":["x"]}"#;
+        let some = |texts: &[&str]| Some(texts.iter().map(ToString::to_string).collect());
+        let cases = [
+            (vec![id()], some(&["m1"])),
+            (vec![id(), claim("org")], some(&["m1", "oü"])),
+            (vec![claim("none")], some(&[])),
+            (vec![claim("missing"), id()], some(&["m1"])),
+            (vec![claim("n")], None),
+            (vec![claim("list")], None),
+            (vec![id(), policy(true, None)], None),
+            (vec![id(), policy(false, Some((false, None)))], None),
+            (vec![], None),
+            (vec![uuid()], None),
+        ];
+        for (policies, expected) in cases {
+            assert_eq!(keys("m1", claims, policies), expected);
+        }
+        assert_eq!(keys(UUID, "{}", vec![uuid()]), some(&[UUID]));
+        assert_eq!(keys(&UUID.to_uppercase(), "{}", vec![uuid()]), None);
+    }
+}

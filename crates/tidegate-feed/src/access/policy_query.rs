@@ -1,0 +1,81 @@
+//! Queries the policies of tables, and recognises those that compare a column with the id or a claim
+//! of the caller.
+
+use crate::access::rls_policy::{PolicyClause, PolicyEquality};
+use crate::catalog_query::{TextRow, is_true, text};
+
+/// Selects each policy: its table, its OID, whether it is permissive, its condition, and the
+/// columns that the condition reads. For a condition that only compares a column with
+/// `(SELECT tidegate.user_id())` or `(SELECT tidegate.claim('name'))`, also the column, its type
+/// and the name of the claim.
+///
+/// PostgreSQL recognises such a condition by comparing texts: it prints conditions in the same way
+/// in all supported versions, and with an empty `search_path` it names the schema of every function
+/// and operator that is not its own. The columns are of types whose equality is that of their text
+/// forms. The functions must be the service's.
+pub(crate) const POLICIES: &str = "\
+    WITH own AS (SELECT NOT EXISTS (\
+        SELECT FROM pg_catalog.pg_namespace s \
+        LEFT JOIN pg_catalog.pg_proc f ON f.pronamespace = s.oid \
+        JOIN pg_catalog.pg_roles r ON r.oid IN (s.nspowner, f.proowner) \
+        JOIN pg_catalog.pg_roles m ON m.rolname = current_user \
+        WHERE s.nspname IN ('tidegate', 'tidegate_private') \
+          AND r.oid <> m.oid AND NOT (m.rolsuper AND r.rolsuper)) AS functions) \
+    SELECT p.polrelid::text, p.oid::text, p.polpermissive::text, e.condition, \
+           (SELECT pg_catalog.string_agg(d.refobjsubid::text, ',') FROM pg_catalog.pg_depend d \
+            WHERE d.classid = 'pg_catalog.pg_policy'::pg_catalog.regclass AND d.objid = p.oid \
+            AND d.refclassid = 'pg_catalog.pg_class'::pg_catalog.regclass \
+            AND d.refobjid = p.polrelid), \
+           q.name, q.type, \
+           pg_catalog.replace(pg_catalog.substring(c.call, \
+               'claim[(]''(.*)''::text[)]$'), '''''', '''') \
+    FROM own CROSS JOIN pg_catalog.pg_policy p \
+    CROSS JOIN LATERAL (SELECT pg_catalog.pg_get_expr(p.polqual, p.polrelid)) AS e(condition) \
+    CROSS JOIN LATERAL (SELECT pg_catalog.substring(e.condition, \
+        'SELECT [(]?(tidegate[.](?:user_id[(][)]|claim[(]''(?:[^''\\\\]|'''')*''::text[)]))')) \
+        AS c(call) \
+    LEFT JOIN LATERAL (\
+        SELECT a.attname::text, pg_catalog.format_type(a.atttypid, NULL) \
+        FROM pg_catalog.pg_attribute a \
+        LEFT JOIN pg_catalog.pg_collation o ON o.oid = a.attcollation \
+        CROSS JOIN LATERAL (SELECT CASE WHEN pg_catalog.strpos(c.call, 'user_id') = 10 \
+                                   THEN 'user_id' ELSE 'claim' END) AS n(alias) \
+        WHERE a.attrelid = p.polrelid AND a.attnum > 0 AND NOT a.attisdropped \
+          AND COALESCE(o.collisdeterministic, true) \
+          AND e.condition = ANY (CASE a.atttypid \
+              WHEN 'pg_catalog.text'::pg_catalog.regtype THEN ARRAY[\
+                  pg_catalog.format('(%I = ( SELECT %s AS %s))', a.attname, c.call, n.alias)] \
+              WHEN 'pg_catalog.varchar'::pg_catalog.regtype THEN ARRAY[\
+                  pg_catalog.format('((%I)::text = ( SELECT %s AS %s))', a.attname, c.call, n.alias)] \
+              WHEN 'pg_catalog.uuid'::pg_catalog.regtype THEN ARRAY[\
+                  pg_catalog.format('(%I = ( SELECT (%s)::uuid AS %s))', a.attname, c.call, n.alias), \
+                  pg_catalog.format('(%I = (( SELECT %s AS %s))::uuid)', a.attname, c.call, n.alias)] \
+              ELSE '{}'::text[] END)) AS q(name, type) ON own.functions \
+    WHERE p.polrelid = ANY (:relations::oid[]) AND p.polcmd IN ('r', '*') \
+    AND p.polqual IS NOT NULL ORDER BY p.polname";
+
+/// The column numbers in the result of [`POLICIES`].
+pub(crate) const RELATION: usize = 0;
+pub(crate) const NUMBER: usize = 1;
+const PERMISSIVE: usize = 2;
+const CONDITION: usize = 3;
+const COLUMNS: usize = 4;
+const EQUAL_COLUMN: usize = 5;
+const EQUAL_TYPE: usize = 6;
+const CLAIM: usize = 7;
+
+/// The policy in a row of the result of [`POLICIES`].
+pub(crate) fn clause(row: &TextRow) -> PolicyClause {
+    let is_equality = row.get(EQUAL_COLUMN).is_some_and(Option::is_some);
+    let claim = row.get(CLAIM).cloned().flatten();
+    PolicyClause {
+        permissive: is_true(row, PERMISSIVE),
+        condition: text(row, CONDITION),
+        columns: text(row, COLUMNS),
+        equality: is_equality.then(|| PolicyEquality {
+            column: text(row, EQUAL_COLUMN),
+            is_uuid: &*text(row, EQUAL_TYPE) == "uuid",
+            claim: claim.map(Into::into),
+        }),
+    }
+}

@@ -1,0 +1,246 @@
+//! Tokens of external issuers: the identity with which a request with such a token runs.
+//!
+//! A token is verified once. Then a lookup finds it, and its times, its issuer and its user are
+//! checked again.
+
+mod identity;
+
+use std::fmt;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::{Duration, Instant, SystemTime};
+
+use quick_cache::Weighter;
+use quick_cache::sync::Cache;
+use tidegate_identity::{Secret, SecretHash, SessionId, Timestamp};
+use tidegate_issuers::{
+    GroupLogins, IssuerRegistry, SelectionError, TenantIssuer, TokenError, UnverifiedToken,
+    VerifiedToken, unverified,
+};
+use tidegate_oauth::{Issuer, IssuerStore};
+
+use crate::error::ApiError;
+use identity::Identities;
+
+pub(crate) use identity::ExternalUser;
+
+/// How many bytes of tokens are cached. The claims take about three times as much.
+const CACHED_BYTES: u64 = 16 << 20;
+/// The usual length of a token in bytes, with which the cache is dimensioned.
+const USUAL_LENGTH: u64 = 1_024;
+/// How long the identity of a token is used without asking the store. A change of its user counts
+/// after this time at the latest.
+const FRESH: Duration = Duration::from_secs(4);
+/// How long the identity of a token is used if the store is down.
+const USABLE: Duration = Duration::from_mins(1);
+
+/// Verifies tokens of external issuers.
+pub(crate) struct ExternalTokens {
+    issuers: Arc<IssuerRegistry>,
+    identities: Identities,
+    verified: Cache<Box<str>, Arc<ExternalToken>, TokenLength>,
+}
+
+/// A verified token of an external issuer.
+pub(crate) struct ExternalToken {
+    text: Box<str>,
+    issuer: Arc<TenantIssuer>,
+    token: VerifiedToken,
+    /// Whether the request with which it was verified named the database.
+    named_database: bool,
+    /// A number by which connections tell tokens apart.
+    session: SessionId,
+    identity: Mutex<Option<(ExternalUser, Instant)>>,
+}
+
+#[derive(Clone, Debug)]
+struct TokenLength;
+
+impl Weighter<Box<str>, Arc<ExternalToken>> for TokenLength {
+    fn weight(&self, token: &Box<str>, _: &Arc<ExternalToken>) -> u64 {
+        2 * token.len() as u64
+    }
+}
+
+impl ExternalToken {
+    /// Whether the issuer would be selected again for a request that names this database.
+    fn serves(&self, database: Option<&str>) -> bool {
+        !self.issuer.is_retired()
+            && match database {
+                Some(database) => self.issuer.record().database == database,
+                None => !self.named_database,
+            }
+    }
+
+    fn identity(&self) -> Option<(ExternalUser, Instant)> {
+        let identity = self.identity.lock();
+        identity.unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    fn set_identity(&self, user: ExternalUser) {
+        let mut identity = self.identity.lock().unwrap_or_else(PoisonError::into_inner);
+        *identity = Some((user, Instant::now()));
+    }
+}
+
+impl fmt::Debug for ExternalToken {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("ExternalToken")
+            .field("issuer", &self.issuer.record().name)
+            .finish_non_exhaustive()
+    }
+}
+
+impl ExternalTokens {
+    pub(crate) fn new(
+        issuers: Arc<IssuerRegistry>,
+        groups: Arc<dyn GroupLogins>,
+        users: Arc<dyn IssuerStore>,
+    ) -> Self {
+        Self {
+            identities: Identities::new(Arc::clone(&issuers), groups, users),
+            issuers,
+            verified: Cache::with_weighter(
+                usize::try_from(CACHED_BYTES / USUAL_LENGTH).unwrap_or(usize::MAX),
+                CACHED_BYTES,
+                TokenLength,
+            ),
+        }
+    }
+
+    /// The issuers of all tenants.
+    pub(crate) fn issuers(&self) -> &IssuerRegistry {
+        &self.issuers
+    }
+
+    /// The user of a token; `own` is the service's own issuer. `None` if it is no token of an external issuer of the tenant.
+    ///
+    /// # Errors
+    ///
+    /// 401 for an invalid token, 403 if it names neither a user nor a group of the tenant, 503 if
+    /// the keys of its issuer cannot be loaded, or if the store is down.
+    pub(crate) async fn user(
+        &self,
+        own: &Issuer,
+        token: &str,
+        database: Option<&str>,
+    ) -> Result<Option<ExternalUser>, ApiError> {
+        let now = system_time(own.now());
+        if let Some(known) = self.verified.get(token)
+            && known.serves(database)
+        {
+            let issuer = known.issuer.issuer();
+            if issuer.recheck(&known.token, now).map_err(refused)? {
+                return self.user_of(&known).await.map(Some);
+            }
+        }
+        let Ok(claims) = unverified(token) else {
+            return Ok(None);
+        };
+        let Some(issuer) = self.select(own, &claims, database)? else {
+            return Ok(None);
+        };
+        let verified = issuer.issuer().verify(token, now).await.map_err(refused)?;
+        let known = Arc::new(ExternalToken {
+            text: token.into(),
+            issuer,
+            token: verified,
+            named_database: database.is_some(),
+            session: session_of(token),
+            identity: Mutex::default(),
+        });
+        let user = self.user_of(&known).await?;
+        self.verified.insert(token.into(), known);
+        Ok(Some(user))
+    }
+
+    fn select(
+        &self,
+        own: &Issuer,
+        claims: &UnverifiedToken,
+        database: Option<&str>,
+    ) -> Result<Option<Arc<TenantIssuer>>, ApiError> {
+        if claims.issuer == own.address() {
+            return Ok(None);
+        }
+        match self.issuers.select(claims, database) {
+            Ok(issuer) => Ok(Some(issuer)),
+            Err(SelectionError::Unknown) => Ok(None),
+            Err(error) => Err(ApiError::invalid_token(format!(
+                "the token is not accepted, {error}"
+            ))),
+        }
+    }
+
+    /// The user of a verified token. Changes of users count within seconds.
+    async fn user_of(&self, known: &Arc<ExternalToken>) -> Result<ExternalUser, ApiError> {
+        let before = known.identity();
+        if let Some((user, asked_at)) = &before
+            && asked_at.elapsed() < FRESH
+        {
+            return Ok(user.clone());
+        }
+        match self.identities.of(known).await {
+            Ok(user) => {
+                known.set_identity(user.clone());
+                Ok(user)
+            }
+            Err(failure) if failure.status.is_server_error() => match before {
+                Some((user, asked_at)) if asked_at.elapsed() < USABLE => Ok(user),
+                _ => Err(failure),
+            },
+            Err(failure) => Err(failure),
+        }
+    }
+
+    /// Checks again whether the token of a user is valid and still names the same role. `own` is the
+    /// service's own issuer.
+    ///
+    /// # Errors
+    ///
+    /// Those of [`user`](Self::user).
+    pub(crate) async fn recheck(&self, own: &Issuer, user: &ExternalUser) -> Result<(), ApiError> {
+        let token = &user.token;
+        let database = token.issuer.record().database.as_str();
+        let again = self.user(own, &token.text, Some(database)).await?;
+        match again {
+            Some(again) if again.is_same(user) => Ok(()),
+            Some(_) => Err(ApiError::invalid_token(
+                "the token is not accepted, it names another role than before",
+            )),
+            None => Err(ApiError::invalid_token(
+                "the token is not accepted, its issuer is not one that the database accepts",
+            )),
+        }
+    }
+}
+
+impl fmt::Debug for ExternalTokens {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("ExternalTokens").finish_non_exhaustive()
+    }
+}
+
+/// The response for a token that its issuer does not verify.
+fn refused(error: TokenError) -> ApiError {
+    match error {
+        TokenError::Unavailable(_) => {
+            let text = "the keys of the token's issuer cannot be loaded now";
+            ApiError::unavailable("ISSUER_UNAVAILABLE", text, Duration::from_secs(10))
+                .caused_by(Some(error.into()))
+        }
+        error => ApiError::invalid_token(format!("the token is not accepted, {error}")),
+    }
+}
+
+fn system_time(now: Timestamp) -> SystemTime {
+    let millis = u64::try_from(now.millis()).unwrap_or(0);
+    SystemTime::UNIX_EPOCH + Duration::from_millis(millis)
+}
+
+/// A number for a token: the first half of its SHA-256.
+fn session_of(token: &str) -> SessionId {
+    let hash = SecretHash::of(&Secret::new(token));
+    let mut half = [0; 16];
+    half.copy_from_slice(&hash.as_bytes()[..16]);
+    SessionId::from_bytes(half)
+}

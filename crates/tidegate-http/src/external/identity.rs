@@ -1,0 +1,265 @@
+//! What the claims of a verified token stand for: a user of the tenant, or a group of it. A claim is
+//! compared with names that exist; it never becomes part of a statement.
+
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use quick_cache::sync::Cache;
+use serde_json::{Map, Value};
+use tidegate_identity::{StoreError, Timestamp, UserKey, UserName, group_role};
+use tidegate_issuers::{GroupLogins, IssuerRecord, IssuerRegistry, NamedRole};
+use tidegate_oauth::{Claims, IssuerStore, Scope, Scopes};
+use tidegate_sql::{DatabaseName, Login, Member, RoleName, RoleUse};
+use tokio::sync::Mutex;
+
+use super::ExternalToken;
+use crate::error::ApiError;
+
+/// How long the role that names stand for is used without asking the store.
+const FRESH: Duration = Duration::from_secs(4);
+/// How many combinations of names are cached.
+const CACHED_NAMES: usize = 10_000;
+/// Claims that differ in every token of a person. Without them, a renewed token has the same claims
+/// for policies as the one before.
+const OF_ONE_TOKEN: [&str; 4] = ["exp", "nbf", "iat", "jti"];
+
+/// The user that a token stands for.
+#[derive(Clone, Debug)]
+pub(crate) struct ExternalUser {
+    /// The token's claims, as those of a user.
+    pub(crate) claims: Arc<Claims>,
+    /// The login of a person in a group; `None` for a user with a role.
+    pub(crate) member: Option<Login>,
+    /// The token.
+    pub(crate) token: Arc<ExternalToken>,
+}
+
+impl ExternalUser {
+    /// Whether statements of both run as the same role, and with the same claims if it is a group's.
+    pub(super) fn is_same(&self, other: &Self) -> bool {
+        let role = |user: &Self| (user.claims.role.clone(), user.claims.shared);
+        role(self) == role(other) && self.member == other.member
+    }
+}
+
+/// Finds the identities of tokens.
+pub(super) struct Identities {
+    issuers: Arc<IssuerRegistry>,
+    groups: Arc<dyn GroupLogins>,
+    users: Arc<dyn IssuerStore>,
+    roles: Cache<String, (Option<NamedRole>, Instant)>,
+    /// Serialises what makes groups able to log in.
+    enabling: Mutex<()>,
+}
+
+impl Identities {
+    pub(super) fn new(
+        issuers: Arc<IssuerRegistry>,
+        groups: Arc<dyn GroupLogins>,
+        users: Arc<dyn IssuerStore>,
+    ) -> Self {
+        Self {
+            issuers,
+            groups,
+            users,
+            roles: Cache::new(CACHED_NAMES),
+            enabling: Mutex::default(),
+        }
+    }
+
+    /// The user of a token: the user that the user claim names, or else the first group or user that
+    /// the role claim names, or else the default role.
+    ///
+    /// # Errors
+    ///
+    /// 403 if no claim names one, 401 if the claims cannot be those of a group's member, 503 if the
+    /// store is down.
+    pub(super) async fn of(&self, token: &Arc<ExternalToken>) -> Result<ExternalUser, ApiError> {
+        let record = token.issuer.record();
+        if let Some(name) = &token.token.user
+            && let Some(user) = self.user(token, name).await?
+        {
+            return Ok(user);
+        }
+        let default = record.settings.default_role.iter();
+        let names: Vec<String> = token
+            .token
+            .roles
+            .iter()
+            .chain(default)
+            .filter(|name| is_name(record, name))
+            .cloned()
+            .collect();
+        let found = match self.role(record, names).await? {
+            Some(NamedRole::User(name)) => self.user(token, &name).await?,
+            Some(NamedRole::Group { group, .. }) => Some(member(token, &group)?),
+            None => None,
+        };
+        found.ok_or_else(|| no_identity(record))
+    }
+
+    async fn user(
+        &self,
+        token: &Arc<ExternalToken>,
+        name: &str,
+    ) -> Result<Option<ExternalUser>, ApiError> {
+        let record = token.issuer.record();
+        if !is_name(record, name) {
+            return Ok(None);
+        }
+        let key = UserKey::new(&record.database, name);
+        let found = self.users.user(&key).await.map_err(ApiError::from_bearer)?;
+        Ok(found.map(|user| {
+            let claims = Claims {
+                role: user.role,
+                shared: user.default_user,
+                properties: user.properties,
+                email: user.email,
+                ..claims(token, name)
+            };
+            ExternalUser {
+                claims: Arc::new(claims),
+                member: None,
+                token: Arc::clone(token),
+            }
+        }))
+    }
+
+    /// The first of these names that is a group or a user. The role of a group is made able to log
+    /// in.
+    async fn role(
+        &self,
+        record: &IssuerRecord,
+        names: Vec<String>,
+    ) -> Result<Option<NamedRole>, ApiError> {
+        if names.is_empty() {
+            return Ok(None);
+        }
+        // Names contain no slash.
+        let key = format!("{}/{}", record.database, names.join("/"));
+        if let Some((known, asked_at)) = self.roles.get(&key)
+            && asked_at.elapsed() < FRESH
+        {
+            return Ok(known);
+        }
+        let found = self.find(&record.database, &names).await;
+        let found = found.map_err(ApiError::from_bearer)?;
+        self.roles.insert(key, (found.clone(), Instant::now()));
+        Ok(found)
+    }
+
+    async fn find(
+        &self,
+        database: &str,
+        names: &[String],
+    ) -> Result<Option<NamedRole>, StoreError> {
+        let store = self.issuers.store();
+        let find = || store.named_role(database, names);
+        let cannot_log_in = |found: &Option<NamedRole>| {
+            matches!(
+                found,
+                Some(NamedRole::Group {
+                    can_log_in: false,
+                    ..
+                })
+            )
+        };
+        let found = find().await?;
+        if !cannot_log_in(&found) {
+            return Ok(found);
+        }
+        let _guard = self.enabling.lock().await;
+        // Another request may have enabled it meanwhile.
+        let found = find().await?;
+        if let Some(NamedRole::Group { group, .. }) = &found
+            && cannot_log_in(&found)
+        {
+            self.groups.enable(database, group).await?;
+        }
+        Ok(found)
+    }
+}
+
+/// Whether a name in a token may be that of a user or group. The owner is reached by no token of an
+/// external issuer.
+fn is_name(record: &IssuerRecord, name: &str) -> bool {
+    name != record.database && UserName::parse(name).is_ok()
+}
+
+/// The claims of a token as those of a user. Such a token does not manage the tenant: that needs a
+/// sign-in.
+fn claims(token: &ExternalToken, user: &str) -> Claims {
+    let expires_at = i64::try_from(token.token.expires_at).unwrap_or(i64::MAX);
+    Claims {
+        id: String::new(),
+        session: token.session,
+        client_id: String::new(),
+        database: token.issuer.record().database.clone(),
+        user: user.to_owned(),
+        role: String::new(),
+        owner: false,
+        shared: false,
+        scopes: Scopes::of(&[Scope::Read, Scope::Write, Scope::Methods, Scope::Sql]),
+        actor: None,
+        properties: None,
+        email: None,
+        issued_at: Timestamp::default(),
+        expires_at: Timestamp::from_seconds(expires_at),
+    }
+}
+
+/// A person without a role, in a group. Its id is the name of the issuer, a colon and the subject:
+/// no user has such a name, and no other issuer can give it.
+fn member(token: &Arc<ExternalToken>, group: &str) -> Result<ExternalUser, ApiError> {
+    let (record, verified) = (token.issuer.record(), &token.token);
+    let id = format!("{}:{}", record.name, verified.subject);
+    let own: Map<String, Value> = verified
+        .claims
+        .iter()
+        .filter(|(name, _)| !OF_ONE_TOKEN.contains(&name.as_str()))
+        .map(|(name, value)| (name.clone(), value.clone()))
+        .collect();
+    let own_text = serde_json::to_string(&own).map_err(ApiError::internal)?;
+    let member = Member::new(&id, &own_text).map_err(|error| {
+        ApiError::invalid_token(format!("the token cannot be used for a group: {error}"))
+    })?;
+    let role = group_role(&record.database, group).map_err(ApiError::internal)?;
+    let claims = Claims {
+        role: role.clone(),
+        properties: Some(own),
+        ..claims(token, &id)
+    };
+    Ok(ExternalUser {
+        claims: Arc::new(claims),
+        member: Some(Login {
+            database: DatabaseName::new(&record.database),
+            role: RoleName::new(role),
+            role_use: RoleUse::Member(Arc::new(member)),
+        }),
+        token: Arc::clone(token),
+    })
+}
+
+/// 403: the token is valid, but stands for no user or group of the tenant.
+fn no_identity(record: &IssuerRecord) -> ApiError {
+    let claims: Vec<String> = [&record.settings.user_claim, &record.settings.role_claim]
+        .into_iter()
+        .flatten()
+        .map(|path| format!("`{path}`"))
+        .collect();
+    let text = if claims.is_empty() {
+        format!(
+            "the issuer {} has no `user_claim`, no `role_claim` and no `default_role` that is a \
+             user or group of the database",
+            record.name
+        )
+    } else {
+        format!(
+            "the token is valid, but {} names no user or group of the database, and the issuer {} \
+             has no `default_role` that is one",
+            claims.join(" or "),
+            record.name
+        )
+    };
+    ApiError::insufficient_privileges(text)
+}

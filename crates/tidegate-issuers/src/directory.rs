@@ -1,0 +1,232 @@
+//! The management of issuers by the owner of a tenant and by the operator.
+
+use std::fmt;
+use std::net::IpAddr;
+use std::sync::Arc;
+
+use tidegate_identity::{AuditEvent, AuditKind, Ports, StoreError, UserName};
+
+use crate::{
+    ClaimPath, ExternalIssuerStore, GroupLogins, IssuerRecord, IssuerSettings, NamedRole, Network,
+    SettingsError, SignatureAlgorithm,
+};
+
+/// The largest number of issuers of a tenant.
+const MOST_ISSUERS: usize = 20;
+/// The longest name of an issuer, in bytes.
+const MAX_NAME: usize = 64;
+/// How often a change is tried again when another request changed the issuer meanwhile.
+const MAX_TRIES: u32 = 20;
+
+/// Changes to the settings of an issuer; `None` leaves a member unchanged, `Some(None)` removes it.
+#[derive(Clone, Debug, Default)]
+#[expect(missing_docs, reason = "the members are those of IssuerSettings")]
+pub struct IssuerChange {
+    pub issuer: Option<String>,
+    pub jwks_url: Option<Option<String>>,
+    pub audience: Option<Vec<String>>,
+    pub audience_claim: Option<ClaimPath>,
+    pub algorithms: Option<Vec<SignatureAlgorithm>>,
+    pub user_claim: Option<Option<ClaimPath>>,
+    pub role_claim: Option<Option<ClaimPath>>,
+    pub default_role: Option<Option<String>>,
+    pub clock_skew: Option<u64>,
+}
+
+impl IssuerChange {
+    /// Copies the members that are given into `settings`.
+    pub fn apply(self, settings: &mut IssuerSettings) {
+        fn set<T>(member: &mut T, value: Option<T>) {
+            if let Some(value) = value {
+                *member = value;
+            }
+        }
+        set(&mut settings.issuer, self.issuer);
+        set(&mut settings.jwks_url, self.jwks_url);
+        set(&mut settings.audience, self.audience);
+        set(&mut settings.audience_claim, self.audience_claim);
+        set(&mut settings.algorithms, self.algorithms);
+        set(&mut settings.user_claim, self.user_claim);
+        set(&mut settings.role_claim, self.role_claim);
+        set(&mut settings.default_role, self.default_role);
+        set(&mut settings.clock_skew, self.clock_skew);
+    }
+}
+
+/// Why an issuer cannot be created, changed or found.
+#[derive(Debug, thiserror::Error)]
+pub enum DirectoryError {
+    /// The name is not allowed.
+    #[error("`name`: expected 1 to 64 characters of A-Z a-z 0-9 _ . -, not . or ..")]
+    Name,
+    /// The settings are not allowed.
+    #[error(transparent)]
+    Settings(#[from] SettingsError),
+    /// The default role cannot be a user or group of the tenant.
+    #[error("`default_role`: expected the name of a user or group of the database, not its owner")]
+    DefaultRole,
+    /// The tenant has as many issuers as it may have.
+    #[error("the database has 20 issuers already")]
+    TooMany,
+    /// The tenant has an issuer of this name.
+    #[error("the issuer {0} exists already")]
+    Taken(String),
+    /// The tenant has no issuer of this name.
+    #[error("there is no issuer {0}")]
+    NotFound(String),
+    /// The store failed.
+    #[error(transparent)]
+    Store(#[from] StoreError),
+}
+
+/// The issuers of tenants, for the management API and the command line. Nodes learn of changes by
+/// the store's notifications.
+#[derive(Clone)]
+pub struct IssuerDirectory {
+    issuers: Arc<dyn ExternalIssuerStore>,
+    groups: Arc<dyn GroupLogins>,
+    ports: Ports,
+    network: Network,
+    actor: Option<String>,
+    address: Option<IpAddr>,
+}
+
+impl IssuerDirectory {
+    /// A directory in the store `issuers`. `network` is where keys may be loaded from.
+    pub fn new(
+        issuers: Arc<dyn ExternalIssuerStore>,
+        groups: Arc<dyn GroupLogins>,
+        ports: Ports,
+        network: Network,
+    ) -> Self {
+        Self {
+            issuers,
+            groups,
+            ports,
+            network,
+            actor: None,
+            address: None,
+        }
+    }
+
+    /// The same directory, whose audit events name the user `actor` and `address`. Without this,
+    /// they name the operator.
+    #[must_use]
+    pub fn acting_as(&self, actor: &str, address: Option<IpAddr>) -> Self {
+        Self {
+            actor: Some(actor.to_owned()),
+            address,
+            ..self.clone()
+        }
+    }
+
+    /// The issuers of a tenant, sorted by name.
+    pub async fn list(&self, database: &str) -> Result<Vec<IssuerRecord>, DirectoryError> {
+        Ok(self.issuers.issuers(database).await?)
+    }
+
+    /// An issuer of a tenant; [`DirectoryError::NotFound`].
+    pub async fn find(&self, database: &str, name: &str) -> Result<IssuerRecord, DirectoryError> {
+        let all = self.list(database).await?;
+        let found = all.into_iter().find(|record| record.name == name);
+        found.ok_or_else(|| DirectoryError::NotFound(name.to_owned()))
+    }
+
+    /// Adds an issuer. A default role that is neither a user nor a group becomes a group.
+    pub async fn create(
+        &self,
+        database: &str,
+        name: &str,
+        settings: IssuerSettings,
+    ) -> Result<IssuerRecord, DirectoryError> {
+        check_name(name)?;
+        self.check(database, &settings).await?;
+        if self.list(database).await?.len() >= MOST_ISSUERS {
+            return Err(DirectoryError::TooMany);
+        }
+        let record = IssuerRecord {
+            database: database.to_owned(),
+            name: name.to_owned(),
+            settings,
+            created_at: self.ports.clock.now(),
+        };
+        if !self.issuers.insert_issuer(&record).await? {
+            return Err(DirectoryError::Taken(name.to_owned()));
+        }
+        self.audit(AuditKind::IssuerCreated, &record).await;
+        Ok(record)
+    }
+
+    /// Changes the settings of an issuer.
+    pub async fn change(
+        &self,
+        database: &str,
+        name: &str,
+        change: IssuerChange,
+    ) -> Result<IssuerRecord, DirectoryError> {
+        for _ in 0..MAX_TRIES {
+            let read = self.find(database, name).await?;
+            let mut record = read.clone();
+            change.clone().apply(&mut record.settings);
+            self.check(database, &record.settings).await?;
+            if self.issuers.update_issuer(&read, &record).await? {
+                self.audit(AuditKind::IssuerChanged, &record).await;
+                return Ok(record);
+            }
+        }
+        let reason = "too many concurrent changes of the issuer";
+        Err(StoreError::Unavailable(reason.into()).into())
+    }
+
+    /// Drops an issuer. Its tokens are refused within seconds on all nodes.
+    pub async fn drop_issuer(&self, database: &str, name: &str) -> Result<(), DirectoryError> {
+        let record = self.find(database, name).await?;
+        if !self.issuers.delete_issuer(database, name).await? {
+            return Err(DirectoryError::NotFound(name.to_owned()));
+        }
+        self.audit(AuditKind::IssuerDropped, &record).await;
+        Ok(())
+    }
+
+    async fn check(&self, database: &str, settings: &IssuerSettings) -> Result<(), DirectoryError> {
+        settings.check(self.network)?;
+        let Some(role) = &settings.default_role else {
+            return Ok(());
+        };
+        if role == database || UserName::parse(role).is_err() {
+            return Err(DirectoryError::DefaultRole);
+        }
+        let names = std::slice::from_ref(role);
+        match self.issuers.named_role(database, names).await? {
+            Some(NamedRole::User(_)) => Ok(()),
+            Some(NamedRole::Group { .. }) | None => Ok(self.groups.enable(database, role).await?),
+        }
+    }
+
+    async fn audit(&self, kind: AuditKind, record: &IssuerRecord) {
+        let now = self.ports.clock.now();
+        let event = AuditEvent::new(now, kind, Some(&record.database))
+            .with_detail(&record.name)
+            .with_acting_user(self.actor.clone())
+            .with_address(self.address);
+        self.ports.store.append_audit_or_log(&[event]).await;
+    }
+}
+
+impl fmt::Debug for IssuerDirectory {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("IssuerDirectory")
+            .field("network", &self.network)
+            .finish_non_exhaustive()
+    }
+}
+
+fn check_name(name: &str) -> Result<(), DirectoryError> {
+    let allowed = |b: u8| b.is_ascii_alphanumeric() || b"_.-".contains(&b);
+    let length = 1..=MAX_NAME;
+    if length.contains(&name.len()) && name.bytes().all(allowed) && !matches!(name, "." | "..") {
+        Ok(())
+    } else {
+        Err(DirectoryError::Name)
+    }
+}

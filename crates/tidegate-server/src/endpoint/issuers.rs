@@ -1,0 +1,243 @@
+//! `/api/v4/issuers`: the external issuers whose tokens a tenant accepts, managed by its owner.
+
+use bytes::Bytes;
+use http::{Method as Verb, Response, StatusCode};
+use serde::Serialize;
+use serde_json::{Map, Value};
+use tidegate_issuers::{
+    ClaimPath, DirectoryError, IssuerChange, IssuerDirectory, IssuerRecord, IssuerSettings,
+    SignatureAlgorithm,
+};
+use tidegate_oauth::Scope;
+
+use super::clients::absent;
+use super::rest::{self, ObjectMembers};
+use tidegate_http::app::App;
+use tidegate_http::body::Body;
+use tidegate_http::call::{Call, no_content};
+use tidegate_http::error::ApiError;
+use tidegate_http::forwarded;
+use tidegate_http::request_body::BodyError;
+
+const BASE: &str = "/api/v4/issuers";
+const MEMBERS: &str = "name, issuer, jwks_url, audience, audience_claim, algorithms, user_claim, \
+                       role_claim, default_role, clock_skew";
+
+/// An issuer in a response.
+#[derive(Serialize)]
+struct IssuerView<'a> {
+    name: &'a str,
+    #[serde(flatten)]
+    settings: &'a IssuerSettings,
+}
+
+/// The issuers of a tenant, and the owner who manages them.
+struct IssuerAdmin {
+    directory: IssuerDirectory,
+    database: String,
+}
+
+impl IssuerAdmin {
+    async fn of<B>(call: &mut Call<'_, B>) -> Result<Self, ApiError> {
+        let user = rest::user(call, Scope::Admin).await?;
+        let directory = call.app.external_issuers().ok_or_else(absent)?;
+        rest::require_owner(&user.claims)?;
+        let trusted = call.app.trusted_proxies();
+        let address = forwarded::client_address(call.peer, &call.head.headers, trusted);
+        Ok(Self {
+            directory: directory.acting_as(user.claims.acting(), Some(address)),
+            database: user.claims.database.clone(),
+        })
+    }
+
+    async fn find(&self, names: &[&str]) -> Result<Vec<IssuerRecord>, ApiError> {
+        let mut found = Vec::with_capacity(names.len());
+        for name in names {
+            let record = self.directory.find(&self.database, name).await;
+            found.push(record.map_err(failure)?);
+        }
+        Ok(found)
+    }
+
+    /// Adds the issuers, all or none.
+    async fn create(&self, new: Vec<NewIssuer>, listed: bool) -> Result<Vec<String>, ApiError> {
+        let mut made: Vec<String> = Vec::with_capacity(new.len());
+        for (index, NewIssuer { name, settings }) in new.into_iter().enumerate() {
+            if let Err(error) = self.directory.create(&self.database, &name, settings).await {
+                for name in &made {
+                    let dropped = self.directory.drop_issuer(&self.database, name).await;
+                    dropped.map_err(failure)?;
+                }
+                return Err(rest::at_index(failure(error), listed, index));
+            }
+            made.push(name);
+        }
+        Ok(made)
+    }
+}
+
+/// An issuer to add.
+struct NewIssuer {
+    name: String,
+    settings: IssuerSettings,
+}
+
+/// Handles `GET`, which lists the issuers, and `POST`, which adds one or several.
+pub(crate) async fn collection<B>(mut call: Call<'_, B>) -> Result<Response<Body>, ApiError>
+where
+    B: http_body::Body<Data = Bytes> + Send + Unpin,
+    B::Error: Into<BodyError>,
+{
+    let admin = IssuerAdmin::of(&mut call).await?;
+    if call.head.method != Verb::POST {
+        let issuers = admin.directory.list(&admin.database).await;
+        let issuers = issuers.map_err(failure)?;
+        return rest::shown(&issuers.iter().map(shown).collect::<Vec<_>>());
+    }
+    let body = rest::objects(call.app, call.head, call.body, call.subject).await?;
+    let read = |(index, object)| {
+        let new = new_issuer(object);
+        new.map_err(|failure| rest::at_index(failure, body.listed, index))
+    };
+    let new = body.objects.into_iter().enumerate().map(read);
+    let new = new.collect::<Result<Vec<_>, _>>()?;
+    let made = admin.create(new, body.listed).await?;
+    reload(call.app).await?;
+    let names: Vec<&str> = made.iter().map(String::as_str).collect();
+    rest::linked(StatusCode::CREATED, BASE, &names)
+}
+
+/// Handles `GET`, `PATCH` and `DELETE`, which show, change and drop the issuers in the path.
+pub(crate) async fn members<B>(
+    mut call: Call<'_, B>,
+    names: &str,
+) -> Result<Response<Body>, ApiError>
+where
+    B: http_body::Body<Data = Bytes> + Send + Unpin,
+    B::Error: Into<BodyError>,
+{
+    let admin = IssuerAdmin::of(&mut call).await?;
+    let names = rest::names(call.app, names)?;
+    let found = admin.find(&names).await?;
+    match call.head.method {
+        Verb::PATCH => {
+            let members = rest::object_of(call.app, call.head, call.body, call.subject).await?;
+            let change = patch(members)?;
+            for name in &names {
+                let changed = admin
+                    .directory
+                    .change(&admin.database, name, change.clone());
+                changed.await.map_err(failure)?;
+            }
+            reload(call.app).await?;
+            rest::linked(StatusCode::SEE_OTHER, BASE, &names)
+        }
+        Verb::DELETE => {
+            for name in &names {
+                let dropped = admin.directory.drop_issuer(&admin.database, name).await;
+                dropped.map_err(failure)?;
+            }
+            reload(call.app).await?;
+            Ok(no_content())
+        }
+        _ => match &*found {
+            [issuer] => rest::shown(&shown(issuer)),
+            several => rest::shown(&several.iter().map(shown).collect::<Vec<_>>()),
+        },
+    }
+}
+
+/// Makes a change count on this node at once. The other nodes notice it within seconds.
+async fn reload(app: &App) -> Result<(), ApiError> {
+    let reloaded = app.reload_issuers().await;
+    reloaded.map_err(|error| failure(DirectoryError::Store(error)))
+}
+
+fn shown(record: &IssuerRecord) -> IssuerView<'_> {
+    IssuerView {
+        name: &record.name,
+        settings: &record.settings,
+    }
+}
+
+fn failure(error: DirectoryError) -> ApiError {
+    match error {
+        DirectoryError::Name | DirectoryError::Settings(_) | DirectoryError::DefaultRole => {
+            ApiError::input(error.to_string())
+        }
+        DirectoryError::TooMany => ApiError::conflict(error.to_string()),
+        DirectoryError::Taken(_) => ApiError::already_exists(error.to_string()),
+        DirectoryError::NotFound(_) => ApiError::not_found(error.to_string()),
+        DirectoryError::Store(error) => {
+            ApiError::from_accounts(tidegate_identity::Error::Store(error))
+        }
+    }
+}
+
+fn new_issuer(object: Map<String, Value>) -> Result<NewIssuer, ApiError> {
+    let mut members = ObjectMembers::new(object);
+    let name = members.required("name")?;
+    let issuer = members.required("issuer")?;
+    let missing = || ApiError::input("`audience`: missing");
+    let audience = members.names("audience")?.ok_or_else(missing)?;
+    let mut settings = IssuerSettings::new(issuer, audience);
+    rest_of(&mut members)?.apply(&mut settings);
+    members.finish(MEMBERS)?;
+    Ok(NewIssuer { name, settings })
+}
+
+fn patch(mut members: ObjectMembers) -> Result<IssuerChange, ApiError> {
+    if members.has("name") {
+        return Err(ApiError::input("`name`: an issuer keeps its name"));
+    }
+    let (issuer, audience) = (members.text("issuer")?, members.names("audience")?);
+    let change = IssuerChange {
+        issuer,
+        audience,
+        ..rest_of(&mut members)?
+    };
+    members.finish(MEMBERS.trim_start_matches("name, "))?;
+    Ok(change)
+}
+
+/// The members that are optional in a new issuer.
+fn rest_of(members: &mut ObjectMembers) -> Result<IssuerChange, ApiError> {
+    let path = |text: String, member: &str| {
+        let path: Result<ClaimPath, _> = text.parse();
+        path.map_err(|error| ApiError::input(format!("`{member}`: {error}")))
+    };
+    let mut optional_path = |member: &str| -> Result<Option<Option<ClaimPath>>, ApiError> {
+        let text = members.optional_text(member)?;
+        let path = |text: Option<String>| text.map(|text| path(text, member)).transpose();
+        text.map(path).transpose()
+    };
+    let (user_claim, role_claim) = (optional_path("user_claim")?, optional_path("role_claim")?);
+    let audience_claim = members.text("audience_claim")?;
+    Ok(IssuerChange {
+        jwks_url: members.optional_text("jwks_url")?,
+        audience_claim: audience_claim
+            .map(|text| path(text, "audience_claim"))
+            .transpose()?,
+        algorithms: algorithms(members)?,
+        user_claim,
+        role_claim,
+        default_role: members.optional_text("default_role")?,
+        clock_skew: members.seconds("clock_skew")?,
+        ..IssuerChange::default()
+    })
+}
+
+fn algorithms(members: &mut ObjectMembers) -> Result<Option<Vec<SignatureAlgorithm>>, ApiError> {
+    let Some(names) = members.texts("algorithms")? else {
+        return Ok(None);
+    };
+    let unknown = || {
+        ApiError::input(
+            "`algorithms`: expected some of RS256, RS384, RS512, PS256, PS384, PS512, ES256, \
+             ES384, EdDSA",
+        )
+    };
+    let parse = |name: &String| SignatureAlgorithm::from_name(name).ok_or_else(unknown);
+    let algorithms = names.iter().map(parse).collect::<Result<_, _>>()?;
+    Ok(Some(algorithms))
+}

@@ -1,0 +1,175 @@
+//! The table of external issuers.
+
+use std::fmt;
+use std::sync::Arc;
+
+use tidegate_identity::{StoreError, StoreFuture};
+use tidegate_issuers::{ExternalIssuerStore, IssuerRecord, NamedRole};
+use tidegate_sql::Executor;
+
+use crate::error::{Error, Result};
+use crate::query::{Argument, Database, Query};
+use crate::row::{self, Record};
+
+static VERSION: Query = Query::new(
+    "select pg_catalog.concat(pg_catalog.count(*), ' ', pg_catalog.max(version)) \
+     from tidegate.issuers",
+);
+static ALL: Query = Query::new(
+    "select database, name, settings, created_at from tidegate.issuers \
+     order by database collate \"C\", name collate \"C\"",
+);
+static LIST: Query = Query::new(
+    "select database, name, settings, created_at from tidegate.issuers \
+     where database = :database order by name collate \"C\"",
+);
+static INSERT: Query = Query::new(
+    "with added as (insert into tidegate.issuers (database, name, settings, created_at) \
+     values (:database, :name, :settings::json, :created_at::timestamptz) \
+     on conflict do nothing returning name) \
+     select pg_catalog.count(pg_catalog.pg_notify('tidegate', 'issuers')) from added",
+);
+static UPDATE: Query = Query::new(
+    "with changed as (update tidegate.issuers set settings = :settings::json, \
+       version = pg_catalog.nextval('tidegate.issuer_versions') \
+     where database = :database and name = :name and settings::jsonb = :read::jsonb \
+     returning name) \
+     select pg_catalog.count(pg_catalog.pg_notify('tidegate', 'issuers')) from changed",
+);
+static DELETE: Query = Query::new(
+    "with gone as (delete from tidegate.issuers where database = :database and name = :name \
+     returning name) \
+     select pg_catalog.count(pg_catalog.pg_notify('tidegate', 'issuers')) from gone",
+);
+/// Roles are the same in all databases of a cluster, so the control database knows those of groups.
+static NAMED: Query = Query::new(
+    "select named.name, r.rolname is not null, coalesce(r.rolcanlogin, false) \
+     from pg_catalog.json_array_elements_text(:names::json) with ordinality as named (name, place) \
+     left join pg_catalog.pg_roles r \
+       on r.rolname::text = pg_catalog.concat(:database::text, '/group/', named.name) \
+     left join tidegate.users u on u.database = :database and u.name = named.name \
+     where named.name <> :database and (r.rolname is not null or u.name is not null) \
+     order by named.place limit 1",
+);
+
+/// The external issuers in the schema `tidegate` of the control database.
+#[derive(Clone)]
+pub struct PgIssuerStore {
+    database: Database,
+}
+
+impl PgIssuerStore {
+    /// A store in the control database that `executor` uses. [`crate::migrate`] must have run
+    /// before.
+    pub fn new(executor: Arc<dyn Executor>) -> Self {
+        Self {
+            database: Database::new(executor),
+        }
+    }
+
+    async fn version(&self) -> Result<String> {
+        let version = self.database.row(&VERSION, &[], row::string).await?;
+        version.ok_or_else(|| Error::failed("a version was expected"))
+    }
+
+    async fn insert(&self, record: &IssuerRecord) -> Result<bool> {
+        let settings = serde_json::to_string(&record.settings).map_err(Error::failed)?;
+        let values: [Argument<'_>; 4] = [
+            &record.database,
+            &record.name,
+            &settings,
+            &record.created_at,
+        ];
+        let added = self.database.row(&INSERT, &values, row::count).await?;
+        Ok(added == Some(1))
+    }
+
+    async fn update(&self, read: &IssuerRecord, record: &IssuerRecord) -> Result<bool> {
+        let before = serde_json::to_string(&read.settings).map_err(Error::failed)?;
+        let after = serde_json::to_string(&record.settings).map_err(Error::failed)?;
+        let values: [Argument<'_>; 4] = [&after, &record.database, &record.name, &before];
+        let changed = self.database.row(&UPDATE, &values, row::count).await?;
+        Ok(changed == Some(1))
+    }
+
+    async fn delete(&self, database: &str, name: &str) -> Result<bool> {
+        let values: [Argument<'_>; 2] = [&database, &name];
+        let gone = self.database.row(&DELETE, &values, row::count).await?;
+        Ok(gone == Some(1))
+    }
+
+    async fn named(&self, database: &str, names: &[String]) -> Result<Option<NamedRole>> {
+        let names = serde_json::to_string(names).map_err(Error::failed)?;
+        let values: [Argument<'_>; 2] = [&names, &database];
+        self.database.row(&NAMED, &values, read_named).await
+    }
+}
+
+impl fmt::Debug for PgIssuerStore {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("PgIssuerStore")
+    }
+}
+
+fn step<'a, T: 'a>(work: impl Future<Output = Result<T>> + Send + 'a) -> StoreFuture<'a, T> {
+    Box::pin(async move { work.await.map_err(StoreError::from) })
+}
+
+impl ExternalIssuerStore for PgIssuerStore {
+    fn issuers_version(&self) -> StoreFuture<'_, String> {
+        step(self.version())
+    }
+
+    fn all_issuers(&self) -> StoreFuture<'_, Vec<IssuerRecord>> {
+        step(self.database.rows(&ALL, &[], read))
+    }
+
+    fn issuers<'a>(&'a self, database: &'a str) -> StoreFuture<'a, Vec<IssuerRecord>> {
+        step(async move { self.database.rows(&LIST, &[&database], read).await })
+    }
+
+    fn insert_issuer<'a>(&'a self, record: &'a IssuerRecord) -> StoreFuture<'a, bool> {
+        step(self.insert(record))
+    }
+
+    fn update_issuer<'a>(
+        &'a self,
+        read: &'a IssuerRecord,
+        record: &'a IssuerRecord,
+    ) -> StoreFuture<'a, bool> {
+        step(self.update(read, record))
+    }
+
+    fn delete_issuer<'a>(&'a self, database: &'a str, name: &'a str) -> StoreFuture<'a, bool> {
+        step(self.delete(database, name))
+    }
+
+    fn named_role<'a>(
+        &'a self,
+        database: &'a str,
+        names: &'a [String],
+    ) -> StoreFuture<'a, Option<NamedRole>> {
+        step(self.named(database, names))
+    }
+}
+
+fn read(row: &mut Record<'_>) -> Result<IssuerRecord> {
+    Ok(IssuerRecord {
+        database: row.string()?,
+        name: row.string()?,
+        settings: serde_json::from_str(row.text()?).map_err(Error::failed)?,
+        created_at: row.timestamp()?,
+    })
+}
+
+fn read_named(row: &mut Record<'_>) -> Result<NamedRole> {
+    let (name, is_group, can_log_in) = (row.string()?, row.boolean()?, row.boolean()?);
+    Ok(if is_group {
+        NamedRole::Group {
+            group: name,
+            can_log_in,
+        }
+    } else {
+        NamedRole::User(name)
+    })
+}
