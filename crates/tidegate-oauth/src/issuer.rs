@@ -7,15 +7,19 @@ mod consent;
 mod device;
 mod federation;
 mod grant;
+mod id_token;
 mod impersonation;
 mod introspection;
 mod key_rotation;
 mod maintenance;
 mod metadata;
+mod openid_metadata;
+mod openid_request;
 mod personal_token;
 mod session;
 mod sign_up;
 mod tenant_sessions;
+mod user_info;
 
 use std::fmt;
 use std::net::IpAddr;
@@ -29,6 +33,7 @@ pub use federation::{LoginOutcome, ProviderCallback};
 pub use impersonation::ImpersonationToken;
 pub use introspection::{ActiveToken, Introspection};
 pub use metadata::Endpoints;
+pub use openid_request::{OpenIdRequest, Prompt};
 pub use personal_token::{CreatedPersonalToken, NewPersonalToken};
 
 use tidegate_identity::{Error as IdentityError, IdentityService, MasterKey, Timestamp};

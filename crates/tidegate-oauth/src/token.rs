@@ -2,6 +2,7 @@
 
 mod access;
 mod cache;
+mod id_token;
 mod personal;
 mod refresh;
 mod response;
@@ -11,6 +12,7 @@ pub use response::TokenResponse;
 
 pub(crate) use access::{AccessToken, decode as decode_access, encode as encode_access};
 pub(crate) use cache::TokenCache;
+pub(crate) use id_token::{IdToken, IdTokenHint, UserClaims, subject};
 pub(crate) use personal::PersonalTokens;
 pub(crate) use refresh::{RefreshClaims, RefreshTokens};
 

@@ -1,7 +1,7 @@
 //! `/auth`: the authorization endpoint (RFC 6749, section 4.1).
 
 use http::Response;
-use tidegate_oauth::AuthorizationError;
+use tidegate_oauth::{AuthorizationError, AuthorizationRequest, Error, Prompt};
 
 use super::context::{PageContext, form};
 use super::form_error::{failure, request_error};
@@ -25,16 +25,27 @@ where
         Err(AuthorizationError::Redirect(location)) => return Ok(context.redirect(&location)),
         Err(AuthorizationError::Display(error)) => return Err(request_error(error)),
     };
+    if request.openid.asks(Prompt::None) {
+        return silent(&context, &request).await;
+    }
     let (client, here) = (&request.client, context.request_path());
+    let query = without_sign_in(context.raw_query(), &request);
+    let next = context.path(&format!("/auth?{query}"));
     let open = client.allow_signup && context.app.allows_sign_up();
-    let sign_up = open.then(|| context.path(&format!("/signup/?{}", context.raw_query())));
+    let sign_up = open.then(|| context.path(&format!("/signup/?{query}")));
     let returns_to = Some(&*request.redirect_uri);
+    let known = context.browser.clone();
+    let again = known.filter(|browser| issuer.needs_sign_in(&request, browser));
+    let name = again.as_ref().map(|browser| &*browser.user.key.name);
     let purpose = Purpose {
         client: Some(client),
         database: request.database.as_deref(),
-        back: &here,
+        next: &next,
+        again: again.is_some(),
+        username: request.openid.login_hint().or(name),
         returns_to,
         sign_up: sign_up.as_deref(),
+        ..Purpose::own_page(&here)
     };
     if let Some(answer) = require_sign_in(&mut context, &purpose).await? {
         return Ok(answer);
@@ -43,6 +54,14 @@ where
         return Ok(context.redirect(&here));
     };
     let (user, address) = (&browser.user, context.request.address);
+    if request.openid.asks(Prompt::SelectAccount) {
+        if context.step() == Some("continue") {
+            return Ok(context.redirect(&next));
+        }
+        let token = context.token();
+        let card = template::select_account(&form(&here, &token, None), &user.key.name);
+        return Ok(context.show("Choose an account", &card, (None, returns_to)));
+    }
     let decision = match context.step() {
         Some("decide") => context.field("decision"),
         _ => None,
@@ -69,4 +88,44 @@ where
         }
         _ => Ok(context.redirect(&issuer.grant_code(&request, &browser, address).await)),
     }
+}
+
+/// Answers a request with `prompt=none`, for which no page may be shown (OpenID Connect Core 1.0,
+/// section 3.1.2.6).
+async fn silent(
+    context: &PageContext<'_>,
+    request: &AuthorizationRequest,
+) -> Result<Response<Body>, ApiError> {
+    let issuer = context.app.issuer();
+    let checked = issuer.check_silent(request, context.browser.as_ref()).await;
+    let location = match (checked, &context.browser) {
+        // A `HEAD` request changes nothing, so it gets no code.
+        (Ok(()), Some(browser)) if !context.is_head() => {
+            let address = context.request.address;
+            issuer.grant_code(request, browser, address).await
+        }
+        (Ok(()), _) => issuer.refuse(request, &Error::InteractionRequired),
+        (Err(error), _) => issuer.refuse(request, &error),
+    };
+    Ok(context.redirect(&location))
+}
+
+/// The query of an authorization request without what a sign-in satisfies. The page after the
+/// sign-in would otherwise ask for another one.
+fn without_sign_in(query: &str, request: &AuthorizationRequest) -> String {
+    if !request.scopes.has("openid") {
+        return query.to_owned();
+    }
+    let names_sign_in = |pair: &&str| {
+        let name = pair.split('=').next();
+        matches!(name, Some("prompt" | "max_age"))
+    };
+    let mut kept: Vec<_> = query
+        .split('&')
+        .filter(|pair| !names_sign_in(pair))
+        .collect();
+    if request.openid.asks(Prompt::Consent) {
+        kept.push("prompt=consent");
+    }
+    kept.join("&")
 }

@@ -67,6 +67,7 @@ const MIGRATIONS: &[(u32, &str, &str)] = &[
         include_str!("../migrations/0053_user_names.sql"),
     ),
     (60, "scopes", include_str!("../migrations/0060_scopes.sql")),
+    (90, "openid", include_str!("../migrations/0090_openid.sql")),
 ];
 
 /// The advisory lock that serialises migrations by several nodes. The number is the letters

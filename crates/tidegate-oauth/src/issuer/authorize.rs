@@ -2,7 +2,7 @@
 
 use std::net::IpAddr;
 
-use super::Issuer;
+use super::{Issuer, OpenIdRequest};
 use crate::pkce::Challenge;
 use crate::request::scopes;
 use crate::{
@@ -26,6 +26,8 @@ pub struct AuthorizationRequest {
     pub database: Option<String>,
     /// The scopes.
     pub scopes: Scopes,
+    /// The parameters of OpenID Connect.
+    pub openid: OpenIdRequest,
     state: Option<String>,
     challenge: Challenge,
 }
@@ -53,7 +55,8 @@ impl Issuer {
     ///
     /// [`AuthorizationError::Display`] unless the client and its redirect URI are known; otherwise
     /// [`AuthorizationError::Redirect`] with `invalid_request`, `unsupported_response_type`,
-    /// `invalid_scope` or `unauthorized_client`.
+    /// `invalid_scope`, `unauthorized_client`, or an error of OpenID Connect for a parameter that is
+    /// not supported.
     pub async fn authorization_request(
         &self,
         parameters: &Parameters,
@@ -69,11 +72,13 @@ impl Issuer {
         let checked = state.and_then(|_| check(&client, parameters));
         let checked = checked.and_then(|valid| {
             self.check_resource(parameters.text("resource")?)?;
-            Ok(valid)
+            let openid = self.openid_request(valid.1, parameters)?;
+            Ok((valid, openid))
         });
         match checked {
-            Ok((challenge, scopes)) => Ok(AuthorizationRequest {
+            Ok(((challenge, scopes), openid)) => Ok(AuthorizationRequest {
                 scopes,
+                openid,
                 database: client.database.clone().or(named),
                 state: kept.map(str::to_owned),
                 client,
@@ -160,7 +165,7 @@ impl Issuer {
             }
             Err(error) => {
                 tracing::warn!(%error, client_id = request.client.id, "authorization code could not be issued");
-                self.error_redirect(&request.redirect_uri, request.state.as_deref(), &error)
+                self.refuse(request, &error)
             }
         }
     }
@@ -179,8 +184,12 @@ impl Issuer {
             .with_user(&user.key.name)
             .with_client(Some(&request.client.id));
         self.ports.audit(event.with_address(address)).await;
-        let state = request.state.as_deref();
-        self.error_redirect(&request.redirect_uri, state, &Error::AccessDenied)
+        self.refuse(request, &Error::AccessDenied)
+    }
+
+    /// The redirect URL that reports an error to the client.
+    pub fn refuse(&self, request: &AuthorizationRequest, error: &Error) -> String {
+        self.error_redirect(&request.redirect_uri, request.state.as_deref(), error)
     }
 
     async fn new_code(&self, request: &AuthorizationRequest, browser: &Browser) -> Result<Secret> {
@@ -196,6 +205,7 @@ impl Issuer {
             redirect_uri: request.redirect_uri.clone(),
             challenge: request.challenge.as_str().to_owned(),
             scopes: request.scopes,
+            nonce: request.openid.nonce.clone(),
             user: user.key.clone(),
             browser: Some(browser.session.id),
             expires_at: now.plus(self.settings.lifetimes.authorization_code),
