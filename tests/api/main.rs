@@ -73,6 +73,8 @@ mod oauth;
 mod oauth2_client;
 mod oauth_input;
 mod observing;
+mod openid;
+mod openid_requests;
 mod operations;
 mod own_database;
 mod password_reset;
