@@ -74,6 +74,7 @@ mod oauth2_client;
 mod oauth_input;
 mod observing;
 mod openid;
+mod openid_logout;
 mod openid_requests;
 mod operations;
 mod own_database;

@@ -316,6 +316,7 @@ async fn the_discovery_document_agrees_with_that_of_the_authorization_server() {
         ("userinfo_endpoint", USER_INFO),
         ("jwks_uri", "/.well-known/jwks.json"),
         ("authorization_endpoint", "/auth"),
+        ("end_session_endpoint", "/signout"),
     ] {
         assert_eq!(openid[name], format!("{url}{path}"), "{name}");
     }

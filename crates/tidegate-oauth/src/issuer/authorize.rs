@@ -104,20 +104,19 @@ impl Issuer {
     ) -> Result<(Client, String)> {
         let client = self.client_of(parameters).await?;
         let redirect_uri = parameters.required("redirect_uri")?;
+        let client = self.redirecting(client, redirect_uri);
+        let client = client.ok_or(Error::UnregisteredRedirect)?;
+        Ok((client, redirect_uri.to_owned()))
+    }
+
+    /// The client as it is when it redirects to `uri`; `None` if it may not redirect there.
+    pub(super) fn redirecting(&self, client: Client, uri: &str) -> Option<Client> {
         if client.database.is_none() {
-            let client = self.settings.builtin.redirecting(client, redirect_uri);
-            let client = client.ok_or(Error::UnregisteredRedirect)?;
-            return Ok((client, redirect_uri.to_owned()));
+            return self.settings.builtin.redirecting(client, uri);
         }
-        let registered = client
-            .redirect_uris
-            .iter()
-            .any(|registered| redirect::matches(registered, redirect_uri));
-        if registered {
-            Ok((client, redirect_uri.to_owned()))
-        } else {
-            Err(Error::UnregisteredRedirect)
-        }
+        let mut registered = client.redirect_uris.iter();
+        let is_registered = registered.any(|known| redirect::matches(known, uri));
+        is_registered.then_some(client)
     }
 
     /// Whether `uri` is a page of the built-in clients, or a redirect URI that any client of any
@@ -133,12 +132,16 @@ impl Issuer {
     }
 
     async fn client_of(&self, parameters: &Parameters) -> Result<Client> {
-        let id = parameters.required("client_id")?;
-        if id.len() > MAX_ID_LENGTH {
-            return Err(Error::UnknownClient);
-        }
-        let client = self.client(id).await?;
+        let client = self.known_client(parameters.required("client_id")?).await?;
         client.ok_or(Error::UnknownClient)
+    }
+
+    /// The client with an id that came in an address.
+    pub(super) async fn known_client(&self, id: &str) -> Result<Option<Client>> {
+        if id.len() > MAX_ID_LENGTH {
+            return Ok(None);
+        }
+        self.client(id).await
     }
 
     /// Issues an authorization code to a user who signed in and consented (where the client asks

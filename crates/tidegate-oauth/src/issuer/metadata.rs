@@ -22,6 +22,8 @@ pub struct Endpoints<'a> {
     pub key_set: &'a str,
     /// The userinfo endpoint (OpenID Connect Core 1.0, section 5.3).
     pub user_info: &'a str,
+    /// The page that ends browser sessions (OpenID Connect RP-Initiated Logout 1.0, section 2.1).
+    pub end_session: &'a str,
 }
 
 #[derive(Serialize)]

@@ -40,6 +40,7 @@ struct OpenIdMetadata<'a> {
     #[serde(flatten)]
     server: Metadata<'a>,
     userinfo_endpoint: String,
+    end_session_endpoint: String,
     subject_types_supported: [&'a str; 1],
     id_token_signing_alg_values_supported: [&'a str; 1],
     claims_supported: &'a [&'a str],
@@ -58,6 +59,7 @@ impl Issuer {
         json::text(&OpenIdMetadata {
             server: self.server_metadata(endpoints, &SCOPES),
             userinfo_endpoint: format!("{issuer}{}", endpoints.user_info),
+            end_session_endpoint: format!("{issuer}{}", endpoints.end_session),
             subject_types_supported: ["public"],
             id_token_signing_alg_values_supported: ["ES256"],
             claims_supported: &CLAIMS,

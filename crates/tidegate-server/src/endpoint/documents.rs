@@ -19,6 +19,7 @@ const ENDPOINTS: Endpoints<'static> = Endpoints {
     introspection: "/api/v4/oauth/introspect",
     key_set: "/.well-known/jwks.json",
     user_info: "/api/v4/oauth/userinfo",
+    end_session: "/signout",
 };
 
 /// Handles `GET /.well-known/oauth-authorization-server` (RFC 8414).
