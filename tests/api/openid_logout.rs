@@ -24,7 +24,7 @@ async fn signed_in(client_id: &str, user: &str) -> (Browser<'static>, String) {
 async fn is_signed_in(browser: &mut Browser<'_>) -> bool {
     let page = browser.get("/account").await;
     assert_eq!(page.status, 200);
-    !page.text.contains("name=\"password\"")
+    !page.text.contains("value=\"sign_in\"")
 }
 
 fn asks(page: &Page) -> bool {
