@@ -142,7 +142,7 @@ async fn an_answer_without_openid_has_no_id_token() {
         expected.sort_unstable();
         assert_eq!(names, expected, "{scope}");
     }
-    // Nobody signs in for a token of the default user.
+    // A token of the default user comes without a sign-in.
     let body = json!({"database": "demo", "client_id": "demo-app", "scope": "openid"});
     let guest = demo()
         .rest_with(None, ("POST", "/api/v4/oauth/guest"), &body)

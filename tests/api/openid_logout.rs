@@ -48,7 +48,7 @@ async fn an_id_token_of_the_user_signs_out_without_a_question() {
         page.text
     );
     assert!(!is_signed_in(&mut browser).await);
-    // The browser of somebody who is signed out already goes on too.
+    // A browser that is signed out already is redirected too.
     let page = browser.get(&path).await;
     assert_eq!((page.status, &page.location), (303, &expected));
 

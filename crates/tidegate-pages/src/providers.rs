@@ -15,7 +15,7 @@ pub(super) fn choices(context: &PageContext<'_>, next: &str) -> Vec<template::Ch
     let query = next.split_once('?').map_or("", |(_, query)| query);
     let names = context.app.providers().map(IdentityProviders::names);
     let choice = |name: &ProviderName| template::Choice {
-        address: context.path(&format!("/signin/{}?{query}", percent::encode(&name.id),)),
+        address: context.path(&format!("/signin/{}?{query}", percent::encode(&name.id))),
         label: name.label.clone(),
     };
     names.unwrap_or_default().iter().map(choice).collect()

@@ -1,8 +1,7 @@
 //! Issues ID tokens, and reads those that clients send back as hints.
 
 use super::Issuer;
-use super::session::Issue;
-use crate::token::{IdToken, IdTokenHint};
+use crate::token::{IdToken, IdTokenHint, Issue};
 use crate::{GrantKind, Result, Session};
 use tidegate_identity::{Secret, Timestamp, User};
 

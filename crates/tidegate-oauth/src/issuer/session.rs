@@ -1,19 +1,9 @@
 //! Opening, refreshing and ending sessions.
 
 use super::grant::GrantContext;
-use crate::token::{self, AccessToken};
+use crate::token::{self, AccessToken, Issue};
 use crate::{GrantKind, Issuer, Result, Scopes, Session, TokenResponse};
 use tidegate_identity::{AuditKind, EndReason, Secret, SessionId, Timestamp, User};
-
-/// What to issue for a session.
-pub(crate) struct Issue<'a> {
-    /// The number of the refresh token.
-    pub(crate) number: u64,
-    /// The scopes of the access token.
-    pub(crate) scopes: Scopes,
-    /// The `nonce` of the ID token.
-    pub(crate) nonce: Option<&'a str>,
-}
 
 impl Issuer {
     /// Opens a session for an authenticated user and issues its first tokens.

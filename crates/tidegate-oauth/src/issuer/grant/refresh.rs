@@ -8,7 +8,7 @@
 //! that number is at most n; presenting it issues token n + 1.
 
 use super::GrantContext;
-use crate::issuer::session::Issue;
+use crate::token::Issue;
 use crate::{Error, RefreshOutcome, Result, Scopes, TokenResponse};
 use tidegate_identity::{EndReason, Secret};
 
