@@ -74,7 +74,7 @@ impl OpenIdRequest {
 
     /// Whether the sign-in of this browser does not satisfy the request: it is too old, or of
     /// another user than the one that the client expects.
-    fn is_unfit(&self, browser: &Browser, now: Timestamp) -> bool {
+    fn rejects(&self, browser: &Browser, now: Timestamp) -> bool {
         let age = now.seconds() - browser.session.created_at.seconds();
         let is_expected = match &self.hint {
             Hint::Absent | Hint::Unknown => true,
@@ -122,7 +122,7 @@ impl Issuer {
     /// Whether the person must sign in for the request, though signed in in `browser` already.
     pub fn needs_sign_in(&self, request: &AuthorizationRequest, browser: &Browser) -> bool {
         let openid = &request.openid;
-        openid.asks(Prompt::Login) || openid.is_unfit(browser, self.ports.clock.now())
+        openid.asks(Prompt::Login) || openid.rejects(browser, self.ports.clock.now())
     }
 
     /// Whether a request with `prompt=none` can be granted without a page.
