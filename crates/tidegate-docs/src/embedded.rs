@@ -81,6 +81,7 @@ pub(crate) const CHAPTERS: &[Embedded] = embedded! {
     "adr/0011-console.md",
     "adr/0012-claims.md",
     "adr/0012-claims-plan.md",
+    "adr/0013-openid.md",
 };
 
 /// The files that chapters refer to.

@@ -142,10 +142,16 @@ impl ApiError {
     /// 403: the request needs one of these scopes, and the token has none of them.
     pub fn insufficient_scope(needed: &[Scope]) -> Self {
         let names: Vec<_> = needed.iter().map(|scope| scope.name()).collect();
-        let text = format!(
-            "the token has no scope for this request; it needs {}",
-            names.join(" or ")
-        );
+        Self::scope_missing(&names.join(" or "))
+    }
+
+    /// 403: the request needs the scope `openid`, and the token does not have it.
+    pub fn openid_scope_missing() -> Self {
+        Self::scope_missing("openid")
+    }
+
+    fn scope_missing(needed: &str) -> Self {
+        let text = format!("the token has no scope for this request; it needs {needed}");
         Self::new(StatusCode::FORBIDDEN, INSUFFICIENT_SCOPE, text)
             .challenging(Challenge::InsufficientScope)
     }

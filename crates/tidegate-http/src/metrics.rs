@@ -22,7 +22,7 @@ const BOUNDS: [f64; 16] = [
 ];
 
 /// The largest number of routes that can be counted.
-pub const ROUTES: usize = 64;
+pub const ROUTES: usize = 80;
 const CLASSES: [&str; 5] = ["1xx", "2xx", "3xx", "4xx", "5xx"];
 
 /// A source of metrics of another part of the service. It writes the text format, each family with

@@ -49,7 +49,7 @@ pub use second_factor::SecondFactor;
 pub use secret::{Secret, SecretHash};
 pub use service::{
     Browser, CountedAttempts, Enrolment, IdentityService, LoginAttempt, LoginPurpose,
-    SignUpApplication, SignUpLink,
+    SignUpApplication, SignUpLink, SignedIn,
 };
 pub use session::{EndReason, SessionId};
 pub use settings::{Lifetimes, Settings};

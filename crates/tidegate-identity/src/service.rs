@@ -19,7 +19,7 @@ use std::net::IpAddr;
 use ring::hmac;
 
 pub use attempts::CountedAttempts;
-pub use browser::Browser;
+pub use browser::{Browser, SignedIn};
 pub use password_login::LoginAttempt;
 pub use provider_login::LoginPurpose;
 pub use second_factor::Enrolment;

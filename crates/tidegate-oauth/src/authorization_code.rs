@@ -17,6 +17,8 @@ pub struct AuthorizationCode {
     pub challenge: String,
     /// The scopes of the request.
     pub scopes: Scopes,
+    /// The `nonce` of the request, which the ID token repeats (OpenID Connect Core, section 2).
+    pub nonce: Option<String>,
     /// The user who approved the request.
     pub user: UserKey,
     /// The browser session in which the code was issued. `None` after that session has ended, which

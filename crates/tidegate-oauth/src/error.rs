@@ -49,6 +49,19 @@ pub enum Error {
     /// The user has as many personal access tokens as it may have.
     #[error("too many personal access tokens")]
     TooManyPersonalTokens,
+    /// A parameter of OpenID Connect that the authorization endpoint does not support: `request`,
+    /// `request_uri` or `registration` (Core 1.0, section 3.1.2.6).
+    #[error("the parameter {0} is not supported")]
+    UnsupportedParameter(&'static str),
+    /// The client wants no page, and the person must sign in.
+    #[error("the person must sign in")]
+    LoginRequired,
+    /// The client wants no page, and the person must be asked for consent.
+    #[error("the person must be asked for consent")]
+    ConsentRequired,
+    /// The client wants no page, and the person must do something else.
+    #[error("the person must use a page")]
+    InteractionRequired,
     /// A response type other than `code` (RFC 6749, section 3.1.1).
     #[error("unknown response type")]
     UnsupportedResponseType,

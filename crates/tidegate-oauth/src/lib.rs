@@ -33,7 +33,7 @@ pub use error::{Error, ErrorKind, Result, TokenError};
 pub use issuer::{
     Account, ActiveToken, AuthorizationError, AuthorizationRequest, CreatedPersonalToken,
     DeviceAuthorization, Endpoints, ImpersonationToken, Introspection, Issuer, LoginOutcome,
-    NewPersonalToken, PendingDevice, ProviderCallback,
+    LogoutRequest, NewPersonalToken, OpenIdRequest, PendingDevice, Prompt, ProviderCallback,
 };
 pub use key::{KeyState, SigningKeyRecord};
 pub use memory::{IssuerTables, MemoryStore};

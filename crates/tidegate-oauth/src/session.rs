@@ -23,6 +23,9 @@ pub struct Session {
     pub personal: Option<Box<PersonalToken>>,
     /// The highest number of a refresh token that was ever presented; 0 before the first refresh.
     pub presented: u64,
+    /// When the user signed in, which may be long before the session was opened. It is the claim
+    /// `auth_time` of ID tokens (OpenID Connect Core, section 2).
+    pub authenticated_at: Timestamp,
     /// When the session was opened.
     pub created_at: Timestamp,
     /// When it was opened or last refreshed; for a personal access token, when it was last used.

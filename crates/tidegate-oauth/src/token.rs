@@ -2,6 +2,7 @@
 
 mod access;
 mod cache;
+mod id_token;
 mod personal;
 mod refresh;
 mod response;
@@ -11,11 +12,24 @@ pub use response::TokenResponse;
 
 pub(crate) use access::{AccessToken, decode as decode_access, encode as encode_access};
 pub(crate) use cache::TokenCache;
+pub(crate) use id_token::{IdToken, IdTokenHint, UserClaims, subject};
 pub(crate) use personal::PersonalTokens;
 pub(crate) use refresh::{RefreshClaims, RefreshTokens};
 
+use crate::Scopes;
+
 /// Tokens that are longer are refused without being parsed.
 pub(crate) const MAX_LENGTH: usize = 8 * 1024;
+
+/// What to issue for a session.
+pub(crate) struct Issue<'a> {
+    /// The number of the refresh token.
+    pub(crate) number: u64,
+    /// The scopes of the access token.
+    pub(crate) scopes: Scopes,
+    /// The `nonce` of the ID token.
+    pub(crate) nonce: Option<&'a str>,
+}
 
 /// The three segments of a compact JWS (RFC 7515, section 7.1).
 pub(crate) struct Segments<'a> {

@@ -15,6 +15,8 @@ async fn the_document_lists_what_is_implemented() {
         revocation: "/api/v4/oauth/revoke",
         introspection: "/api/v4/oauth/introspect",
         key_set: "/.well-known/jwks.json",
+        user_info: "/api/v4/oauth/userinfo",
+        end_session: "/signout",
     });
     let document: Value = serde_json::from_str(&document).unwrap();
     assert_eq!(document["issuer"], ISSUER);

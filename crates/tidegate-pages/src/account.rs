@@ -23,13 +23,7 @@ where
 {
     let mut context = PageContext::receive(call).await?;
     let back = context.path("/account");
-    let purpose = Purpose {
-        client: None,
-        database: None,
-        back: &back,
-        returns_to: None,
-        sign_up: None,
-    };
+    let purpose = Purpose::own_page(&back);
     if let Some(answer) = require_sign_in(&mut context, &purpose).await? {
         return Ok(answer);
     }

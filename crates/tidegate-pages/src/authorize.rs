@@ -1,10 +1,12 @@
 //! `/auth`: the authorization endpoint (RFC 6749, section 4.1).
 
 use http::Response;
-use tidegate_oauth::AuthorizationError;
+use tidegate_identity::Browser;
+use tidegate_oauth::{AuthorizationError, AuthorizationRequest, Error, Prompt};
 
 use super::context::{PageContext, form};
 use super::form_error::{failure, request_error};
+use super::received::Received;
 use super::sign_in::{Purpose, require_sign_in};
 use crate::template;
 use tidegate_http::body::Body;
@@ -12,29 +14,66 @@ use tidegate_http::call::Call;
 use tidegate_http::error::ApiError;
 use tidegate_http::request_body::BodyError;
 
+/// The parameters of a request that a client posts (OpenID Connect Core 1.0, section 3.1.2.1).
+const PARAMETERS: [&str; 18] = [
+    "response_type",
+    "response_mode",
+    "client_id",
+    "redirect_uri",
+    "scope",
+    "state",
+    "nonce",
+    "code_challenge",
+    "code_challenge_method",
+    "prompt",
+    "max_age",
+    "login_hint",
+    "id_token_hint",
+    "database",
+    "resource",
+    "request",
+    "request_uri",
+    "registration",
+];
+
 /// Handles `GET` and `POST /auth`.
 pub async fn authorize<B>(call: Call<'_, B>) -> Result<Response<Body>, ApiError>
 where
     B: http_body::Body<Data = bytes::Bytes> + Send + Unpin,
     B::Error: Into<BodyError>,
 {
-    let mut context = PageContext::receive(call).await?;
+    let received = Received::read(call).await?;
+    if let Some(answer) = received.redirected_to_get("/auth", &PARAMETERS)? {
+        return Ok(answer);
+    }
+    let mut context = PageContext::of(received).await?;
     let issuer = context.app.issuer();
     let request = match issuer.authorization_request(&context.query).await {
         Ok(request) => request,
         Err(AuthorizationError::Redirect(location)) => return Ok(context.redirect(&location)),
         Err(AuthorizationError::Display(error)) => return Err(request_error(error)),
     };
+    if request.openid.asks(Prompt::None) {
+        return silent(&context, &request).await;
+    }
     let (client, here) = (&request.client, context.request_path());
+    let query = without_sign_in(context.raw_query(), &request);
+    let next = context.path(&format!("/auth?{query}"));
     let open = client.allow_signup && context.app.allows_sign_up();
-    let sign_up = open.then(|| context.path(&format!("/signup/?{}", context.raw_query())));
+    let sign_up = open.then(|| context.path(&format!("/signup/?{query}")));
     let returns_to = Some(&*request.redirect_uri);
+    let known = context.browser.clone();
+    let again = known.filter(|browser| issuer.needs_sign_in(&request, browser));
+    let name = again.as_ref().map(|browser| &*browser.user.key.name);
     let purpose = Purpose {
         client: Some(client),
         database: request.database.as_deref(),
-        back: &here,
+        next: &next,
+        again: again.is_some(),
+        username: request.openid.login_hint().or(name),
         returns_to,
         sign_up: sign_up.as_deref(),
+        ..Purpose::own_page(&here)
     };
     if let Some(answer) = require_sign_in(&mut context, &purpose).await? {
         return Ok(answer);
@@ -42,31 +81,93 @@ where
     let Some(browser) = context.browser.clone() else {
         return Ok(context.redirect(&here));
     };
-    let (user, address) = (&browser.user, context.request.address);
+    let here = Here {
+        path: &here,
+        next: &next,
+    };
+    grant(&context, &request, &browser, here).await
+}
+
+/// The page of an authorization request.
+struct Here<'a> {
+    /// Its URL.
+    path: &'a str,
+    /// Its URL after a sign-in.
+    next: &'a str,
+}
+
+/// Grants the request of a user who is signed in, or asks the user first.
+async fn grant(
+    context: &PageContext<'_>,
+    request: &AuthorizationRequest,
+    browser: &Browser,
+    here: Here<'_>,
+) -> Result<Response<Body>, ApiError> {
+    let (issuer, address) = (context.app.issuer(), context.request.address);
+    let (user, returns_to) = (&browser.user, Some(&*request.redirect_uri));
+    let token = context.token();
+    let form = form(here.path, &token, None);
+    if request.openid.asks(Prompt::SelectAccount) {
+        if context.step() == Some("continue") {
+            return Ok(context.redirect(here.next));
+        }
+        let card = template::select_account(&form, &user.key.name);
+        return Ok(context.show("Choose an account", &card, (None, returns_to)));
+    }
     let decision = match context.step() {
         Some("decide") => context.field("decision"),
         _ => None,
     };
-    match decision {
-        Some("deny") => {
-            let location = issuer.deny_code(&request, user, address).await;
-            Ok(context.redirect(&location))
+    let needs_consent = || issuer.needs_consent(request, browser);
+    let location = match decision {
+        Some("deny") => issuer.deny_code(request, user, address).await,
+        Some("allow") => issuer.grant_code(request, browser, address).await,
+        _ if context.is_head() || needs_consent().await.map_err(failure)? => {
+            let asked = (&*user.key.name, request.scopes);
+            let card = template::consent(&form, &request.client, asked);
+            return Ok(context.show("Allow access", &card, (None, returns_to)));
         }
-        Some("allow") => {
-            Ok(context.redirect(&issuer.grant_code(&request, &browser, address).await))
+        _ => issuer.grant_code(request, browser, address).await,
+    };
+    Ok(context.redirect(&location))
+}
+
+/// Answers a request with `prompt=none`, for which no page may be shown (OpenID Connect Core 1.0,
+/// section 3.1.2.6).
+async fn silent(
+    context: &PageContext<'_>,
+    request: &AuthorizationRequest,
+) -> Result<Response<Body>, ApiError> {
+    let issuer = context.app.issuer();
+    let checked = issuer.check_silent(request, context.browser.as_ref()).await;
+    let location = match (checked, &context.browser) {
+        // A `HEAD` request changes nothing, so it gets no code.
+        (Ok(()), Some(browser)) if !context.is_head() => {
+            let address = context.request.address;
+            issuer.grant_code(request, browser, address).await
         }
-        _ if context.is_head()
-            || issuer
-                .needs_consent(&request, &browser)
-                .await
-                .map_err(failure)? =>
-        {
-            let token = context.token();
-            let name = user.key.name.as_str();
-            let card =
-                template::consent(&form(&here, &token, None), client, (name, request.scopes));
-            Ok(context.show("Allow access", &card, (None, returns_to)))
-        }
-        _ => Ok(context.redirect(&issuer.grant_code(&request, &browser, address).await)),
+        (Ok(()), _) => issuer.refuse(request, &Error::InteractionRequired),
+        (Err(error), _) => issuer.refuse(request, &error),
+    };
+    Ok(context.redirect(&location))
+}
+
+/// The query of an authorization request without what a sign-in satisfies. The page after the
+/// sign-in would otherwise ask for another one.
+fn without_sign_in(query: &str, request: &AuthorizationRequest) -> String {
+    if !request.scopes.has("openid") {
+        return query.to_owned();
     }
+    let names_sign_in = |pair: &&str| {
+        let name = pair.split('=').next();
+        matches!(name, Some("prompt" | "max_age"))
+    };
+    let mut kept: Vec<_> = query
+        .split('&')
+        .filter(|pair| !names_sign_in(pair))
+        .collect();
+    if request.openid.asks(Prompt::Consent) {
+        kept.push("prompt=consent");
+    }
+    kept.join("&")
 }

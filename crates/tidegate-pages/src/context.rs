@@ -1,7 +1,7 @@
 //! The context of a page request: the browser, the parameters, the form, and methods that build
 //! responses.
 
-use http::header::{HOST, ORIGIN, RETRY_AFTER, SET_COOKIE, USER_AGENT};
+use http::header::{HOST, ORIGIN, RETRY_AFTER, SET_COOKIE};
 use http::request::Parts;
 use http::{HeaderMap, Method, Response, StatusCode};
 use maud::Markup;
@@ -10,16 +10,14 @@ use tidegate_oauth::Parameters;
 
 use super::cookie;
 use super::form_error::{FormError, failure};
+use super::received::Received;
 use crate::template::{self, PageForm};
 use tidegate_http::app::App;
 use tidegate_http::body::Body;
 use tidegate_http::call::Call;
 use tidegate_http::error::ApiError;
-use tidegate_http::memory::Holder;
-use tidegate_http::negotiate::ContentType;
 use tidegate_http::report::{Errors, Protocol};
 use tidegate_http::request_body::BodyError;
-use tidegate_http::{forwarded, request_body};
 
 /// The context of a page request.
 pub(super) struct PageContext<'a> {
@@ -44,35 +42,20 @@ impl<'a> PageContext<'a> {
         B: http_body::Body<Data = bytes::Bytes> + Send + Unpin,
         B::Error: Into<BodyError>,
     {
-        let Call {
+        Self::of(Received::read(call).await?).await
+    }
+
+    /// The context of a request that has been read; the errors of [`receive`](Self::receive).
+    pub(super) async fn of(received: Received<'a>) -> Result<Self, ApiError> {
+        let Received {
             app,
-            peer,
             head,
-            body,
-            body_limit,
-            ..
-        } = call;
-        let trusted = app.trusted_proxies();
-        if !app.insecure_http() && !forwarded::is_private(peer, &head.headers, trusted) {
-            return Err(ApiError::input("this page is available over HTTPS only"));
-        }
-        let agent = head
-            .headers
-            .get(USER_AGENT)
-            .map(http::HeaderValue::as_bytes);
-        let request = RequestContext {
-            address: Some(forwarded::client_address(peer, &head.headers, trusted)),
-            agent: String::from_utf8_lossy(agent.unwrap_or_default()).into_owned(),
-        };
+            request,
+            form,
+        } = received;
         let known = cookie::read(&head.headers, is_secure(app));
-        let posted = head.method == Method::POST;
         let identity = app.issuer().identity();
-        let form = if posted {
-            read(app, head, body, body_limit).await?
-        } else {
-            Parameters::default()
-        };
-        if posted {
+        if let Some(form) = &form {
             check_origin(app, &head.headers)?;
             let token = form.text("form_token").ok().flatten().unwrap_or_default();
             let is_own = |cookie| identity.is_form_token(cookie, token);
@@ -99,7 +82,7 @@ impl<'a> PageContext<'a> {
             browser,
             query: query
                 .map_err(|_| ApiError::input("the parameters in the address are malformed"))?,
-            form,
+            form: form.unwrap_or_default(),
         })
     }
 
@@ -237,23 +220,6 @@ pub(super) fn form<'f>(
 /// only.
 fn is_secure(app: &App) -> bool {
     app.issuer().address().starts_with("https://")
-}
-
-async fn read<B>(app: &App, head: &Parts, body: B, body_limit: u64) -> Result<Parameters, ApiError>
-where
-    B: http_body::Body<Data = bytes::Bytes> + Send + Unpin,
-    B::Error: Into<BodyError>,
-{
-    if ContentType::of(&head.headers) != Some(ContentType::Form) {
-        return Err(ApiError::unsupported_media_type(
-            "the body must be application/x-www-form-urlencoded",
-        ));
-    }
-    let mut limits = *app.limits();
-    limits.request_body = body_limit;
-    let share = app.memory().share(Holder::Anonymous(None));
-    let body = request_body::read(body, &head.headers, &limits, share).await?;
-    Parameters::from_form(&body.bytes).map_err(failure)
 }
 
 /// Refuses a form that another site posted, by `Sec-Fetch-Site` and `Origin`. Without these

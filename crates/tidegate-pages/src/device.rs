@@ -42,9 +42,7 @@ where
     let purpose = Purpose {
         client: Some(&device.client),
         database: device.client.database.as_deref(),
-        back: &back,
-        returns_to: None,
-        sign_up: None,
+        ..Purpose::own_page(&back)
     };
     if let Some(answer) = require_sign_in(&mut context, &purpose).await? {
         return Ok(answer);

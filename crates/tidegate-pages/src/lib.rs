@@ -12,6 +12,7 @@ mod form_error;
 mod overview;
 mod provider_sign_in;
 mod providers;
+mod received;
 mod reset;
 mod sign_in;
 mod sign_in_link;

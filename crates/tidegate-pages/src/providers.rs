@@ -9,15 +9,13 @@ use super::context::PageContext;
 use super::form_error::failure;
 use crate::template;
 
-/// The identity providers that the sign-in page offers.
-pub(super) fn choices(context: &PageContext<'_>) -> Vec<template::Choice> {
+/// The identity providers that the sign-in page offers. `next` is the URL after the sign-in, with
+/// the query of an authorization request.
+pub(super) fn choices(context: &PageContext<'_>, next: &str) -> Vec<template::Choice> {
+    let query = next.split_once('?').map_or("", |(_, query)| query);
     let names = context.app.providers().map(IdentityProviders::names);
     let choice = |name: &ProviderName| template::Choice {
-        address: context.path(&format!(
-            "/signin/{}?{}",
-            percent::encode(&name.id),
-            context.raw_query()
-        )),
+        address: context.path(&format!("/signin/{}?{query}", percent::encode(&name.id))),
         label: name.label.clone(),
     };
     names.unwrap_or_default().iter().map(choice).collect()

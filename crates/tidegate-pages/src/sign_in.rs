@@ -19,10 +19,32 @@ pub(super) struct Purpose<'a> {
     pub(super) database: Option<&'a str>,
     /// The URL of the page that requires the sign-in.
     pub(super) back: &'a str,
+    /// The URL of the page after the sign-in.
+    pub(super) next: &'a str,
+    /// Whether a person who is signed in must sign in again.
+    pub(super) again: bool,
+    /// The name of the user who is expected to sign in.
+    pub(super) username: Option<&'a str>,
     /// The URL to which the browser goes in the end, if it is not `back`.
     pub(super) returns_to: Option<&'a str>,
     /// The sign-up page, if sign-up is allowed.
     pub(super) sign_up: Option<&'a str>,
+}
+
+impl<'a> Purpose<'a> {
+    /// The sign-in for a page of this service at the URL `back`.
+    pub(super) fn own_page(back: &'a str) -> Self {
+        Self {
+            client: None,
+            database: None,
+            back,
+            next: back,
+            again: false,
+            username: None,
+            returns_to: None,
+            sign_up: None,
+        }
+    }
 }
 
 /// Returns the signed-in browser, or the next page of the sign-in.
@@ -48,6 +70,9 @@ pub(super) async fn require_sign_in(
     if !fits(&browser.user.key) {
         let refused = other_database(&browser, purpose);
         return Ok(Some(sign_in_page(context, purpose, Some(&refused))));
+    }
+    if purpose.again {
+        return Ok(Some(sign_in_page(context, purpose, None)));
     }
     let wanted = purpose.client.is_some_and(|client| client.two_factor);
     if !browser.lacks_second_factor && (browser.session.second_factor || !wanted) {
@@ -90,7 +115,7 @@ async fn sign_in(
             // The previous session of the browser is not ended, because another person may have
             // opened it.
             context.switch_cookie(cookie).await?;
-            Ok(context.redirect(purpose.back))
+            Ok(context.redirect(purpose.next))
         }
         Err(error) => {
             let refused = FormError::of("password", error)?;
@@ -137,7 +162,7 @@ fn sign_in_page(
     // one gets no buttons.
     let choices = match purpose.client {
         Some(client) if client.database.is_some() && purpose.returns_to.is_some() => {
-            super::providers::choices(context)
+            super::providers::choices(context, purpose.next)
         }
         _ => Vec::new(),
     };
@@ -145,7 +170,7 @@ fn sign_in_page(
         form: form(purpose.back, &token, refused),
         client: purpose.client.map(|client| &*client.name),
         database,
-        username: context.field("username"),
+        username: context.field("username").or(purpose.username),
         sign_up: purpose.sign_up,
         choices: &choices,
         reset: &reset,

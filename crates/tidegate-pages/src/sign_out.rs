@@ -1,14 +1,23 @@
-//! `/signout`: ends the browser's session.
+//! `/signout`: ends the browser's session, also for clients (OpenID Connect RP-Initiated Logout 1.0).
 
 use http::Response;
 
 use super::context::{PageContext, form};
-use super::form_error::failure;
+use super::form_error::{failure, request_error};
+use super::received::Received;
 use crate::template;
 use tidegate_http::body::Body;
 use tidegate_http::call::Call;
 use tidegate_http::error::ApiError;
 use tidegate_http::request_body::BodyError;
+
+/// The parameters of a request that a client posts (RP-Initiated Logout 1.0, section 2).
+const PARAMETERS: [&str; 4] = [
+    "id_token_hint",
+    "client_id",
+    "post_logout_redirect_uri",
+    "state",
+];
 
 /// Handles `GET` and `POST /signout`.
 pub async fn sign_out<B>(call: Call<'_, B>) -> Result<Response<Body>, ApiError>
@@ -16,9 +25,24 @@ where
     B: http_body::Body<Data = bytes::Bytes> + Send + Unpin,
     B::Error: Into<BodyError>,
 {
-    let mut context = PageContext::receive(call).await?;
-    let next = next(&context).await?;
+    let received = Received::read(call).await?;
+    if let Some(answer) = received.redirected_to_get("/signout", &PARAMETERS)? {
+        return Ok(answer);
+    }
+    let mut context = PageContext::of(received).await?;
+    let issuer = context.app.issuer();
+    let request = issuer.logout_request(&context.query).await;
+    let request = request.map_err(request_error)?;
+    let next = match request.redirect() {
+        Some(uri) => Some(uri.to_owned()),
+        None => next(&context).await?,
+    };
     match &context.browser {
+        // The client has an ID token of the user, so it may sign the user out.
+        Some(browser) if !context.is_head() && request.is_of(&browser.user.key) => {
+            context.sign_out().await?;
+            Ok(signed_out_page(&context, next.as_deref()))
+        }
         // The page asks for confirmation, because a link on another site must not sign the user
         // out.
         Some(browser) if context.step() != Some("sign_out") => {

@@ -14,7 +14,9 @@ mod sign_up;
 pub(crate) use account::{account, confirm_link};
 pub(crate) use form::{FormMessage, PageForm};
 pub(crate) use layout::layout;
-pub(crate) use notice::{consent, decided, device_consent, failure, notice, sign_out, user_code};
+pub(crate) use notice::{
+    consent, decided, device_consent, failure, notice, select_account, sign_out, user_code,
+};
 pub(crate) use reset::{ask_for_email, choose_password, confirm_sign_up};
 pub(crate) use second_factor::{enrol, recovery_codes, second_factor};
 pub(crate) use sign_in::{Choice, SignIn, sign_in};

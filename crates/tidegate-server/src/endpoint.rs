@@ -21,6 +21,7 @@ pub(crate) mod sessions;
 pub(crate) mod sql;
 pub(crate) mod tenant;
 pub(crate) mod tokens;
+pub(crate) mod user_info;
 pub(crate) mod users;
 
 pub use openapi::openapi;

@@ -22,7 +22,7 @@ use tidegate_socket as socket;
 use crate::endpoint::{
     activity, audit, call, clients, console, docs, documents, graphql, impersonation, issuers,
     methods as definitions, oauth, openapi, operations, privileges, sessions, sql, tenant, tokens,
-    users,
+    user_info, users,
 };
 use define::routes;
 pub(crate) use methods::Methods;
@@ -60,7 +60,9 @@ routes! { |call|
         DeviceAuthorization: "/api/v4/oauth/device", Post, Client, OAuth, Form => oauth::device(call).await;
         Revoke: "/api/v4/oauth/revoke", Post, Client, OAuth, Form => oauth::revoke(call).await;
         Introspect: "/api/v4/oauth/introspect", Post, Client, OAuth, Form => oauth::introspect(call).await;
+        UserInfo: "/api/v4/oauth/userinfo", Collection, User, Rest, Form => user_info::user_info(call).await;
         Metadata: "/.well-known/oauth-authorization-server", Get, Public, Rest, None => Ok(documents::metadata(call.app));
+        OpenIdMetadata: "/.well-known/openid-configuration", Get, Public, Rest, None => Ok(documents::openid_metadata(call.app));
         ResourceMetadata: "/.well-known/oauth-protected-resource", Get, Public, Rest, None => Ok(documents::resource_metadata(call.app));
         Keys: "/.well-known/jwks.json", Get, Public, Rest, None => documents::keys(call.app);
         OpenApi: "/api/v4/openapi.json", Get, Public, Rest, None => Ok(openapi::serve());

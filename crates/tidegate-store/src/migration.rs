@@ -72,6 +72,7 @@ const MIGRATIONS: &[(u32, &str, &str)] = &[
         "issuers",
         include_str!("../migrations/0080_issuers.sql"),
     ),
+    (90, "openid", include_str!("../migrations/0090_openid.sql")),
 ];
 
 /// The advisory lock that serialises migrations by several nodes. The number is the letters

@@ -1,48 +1,16 @@
 """Every flow that Authlib knows and Tidegate serves, by the library's own session."""
 
-import html
-import os
-import re
-from urllib.parse import urljoin
-
 import requests
 from authlib.common.security import generate_token
 from authlib.integrations.base_client.errors import OAuthError
 from authlib.integrations.requests_client import OAuth2Session
 
-HOME = os.environ["TIDEGATE_URL"]
+from person import HOME, walk
+
 CALLBACK = "http://127.0.0.1:5173/callback"
 META = requests.get(f"{HOME}/.well-known/oauth-authorization-server").json()
 TOKEN = META["token_endpoint"]
 DEVICE = "urn:ietf:params:oauth:grant-type:device_code"
-
-
-def walk(start, **fields):
-    """A person with a browser that has no JavaScript; returns where it ended."""
-    fields = {"username": "alice", "password": "alice1234", "decision": "allow", **fields}
-    browser = requests.Session()
-    answer = browser.get(start, allow_redirects=False)
-    for _ in range(12):
-        if "location" in answer.headers:
-            url = urljoin(answer.url, answer.headers["location"])
-            if not url.startswith(HOME):
-                return url
-            answer = browser.get(url, allow_redirects=False)
-            continue
-        form = re.search(r"<form [^>]*>.*?</form>", answer.text, re.S)
-        if not form or answer.status_code != 200:
-            return answer
-        body = {}
-        for tag in re.findall(r"<input [^>]*>", form[0]):
-            known = dict(re.findall(r'([a-z-]+)="([^"]*)"', tag))
-            body[known["name"]] = fields.get(known["name"], html.unescape(known.get("value", "")))
-        if 'name="decision"' in form[0]:
-            body["decision"] = fields["decision"]
-        action = re.search(r'action="([^"]*)"', form[0])[1]
-        answer = browser.post(
-            urljoin(answer.url, html.unescape(action)), data=body, allow_redirects=False
-        )
-    raise AssertionError("the pages have no end")
 
 
 def session(client_id, secret=None, method="none"):

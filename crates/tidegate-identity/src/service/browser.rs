@@ -8,7 +8,8 @@ use ring::hmac;
 
 use super::{IdentityService, LoginAttempt};
 use crate::{
-    AuditKind, BrowserSession, Error, RequestContext, Result, Secret, SecretHash, User, UserKey,
+    AuditKind, BrowserSession, Error, RequestContext, Result, Secret, SecretHash, Timestamp, User,
+    UserKey,
 };
 
 /// How old `seen_at` of a session must be before it is updated, to save writes.
@@ -23,6 +24,15 @@ pub struct Browser {
     pub user: User,
     /// Whether the user has a second factor that was not verified in this browser.
     pub lacks_second_factor: bool,
+}
+
+/// A user who is signed in, and since when.
+#[derive(Clone, Debug)]
+pub struct SignedIn {
+    /// The user.
+    pub user: User,
+    /// When the user signed in.
+    pub since: Timestamp,
 }
 
 impl IdentityService {
@@ -139,14 +149,18 @@ impl IdentityService {
 
     /// The user, if still signed in in this browser session. The idle lifetime is not checked,
     /// because this serves codes and device approvals, which live for minutes only.
-    pub async fn signed_in(&self, key: &UserKey, browser: SecretHash) -> Result<Option<User>> {
+    pub async fn signed_in(&self, key: &UserKey, browser: SecretHash) -> Result<Option<SignedIn>> {
         let store = &self.ports.store;
         let session = store.browser_session(browser).await?;
         let Some(session) = session.filter(|session| session.user == *key) else {
             return Ok(None);
         };
         let user = store.user(key).await?;
-        Ok(user.filter(|user| password_fingerprint(user) == session.password_fingerprint))
+        let user = user.filter(|user| password_fingerprint(user) == session.password_fingerprint);
+        Ok(user.map(|user| SignedIn {
+            user,
+            since: session.created_at,
+        }))
     }
 
     /// Ends one of the user's own browser sessions, named by its id in base64url;

@@ -50,6 +50,14 @@ impl Error {
             Self::InvalidTarget => ("invalid_target", InvalidRequest),
             Self::UnsupportedGrantType => ("unsupported_grant_type", InvalidRequest),
             Self::UnsupportedResponseType => ("unsupported_response_type", InvalidRequest),
+            Self::UnsupportedParameter("request") => ("request_not_supported", InvalidRequest),
+            Self::UnsupportedParameter("registration") => {
+                ("registration_not_supported", InvalidRequest)
+            }
+            Self::UnsupportedParameter(_) => ("request_uri_not_supported", InvalidRequest),
+            Self::LoginRequired => ("login_required", InvalidRequest),
+            Self::ConsentRequired => ("consent_required", InvalidRequest),
+            Self::InteractionRequired => ("interaction_required", InvalidRequest),
             Self::AuthorizationPending => ("authorization_pending", InvalidRequest),
             Self::SlowDown => ("slow_down", InvalidRequest),
             Self::AccessDenied

@@ -19,6 +19,9 @@ impl Error {
             Self::ImpersonationRefused(reason) | Self::PersonalTokenRefused(reason) => {
                 (*reason).into()
             }
+            Self::UnsupportedParameter(name) => {
+                format!("the parameter {name} is not supported").into()
+            }
             Self::InvalidToken(error) => format!("the token is not accepted, {error}").into(),
             Self::Identity(error) => identity(error),
             other => other.fixed_description().into(),
@@ -42,6 +45,11 @@ impl Error {
             }
             Self::TooManyPersonalTokens => {
                 "the user has 100 personal access tokens; revoke one first"
+            }
+            Self::LoginRequired => "the person must sign in, and prompt is none",
+            Self::ConsentRequired => "the person must be asked for consent, and prompt is none",
+            Self::InteractionRequired => {
+                "the person must use the second factor, and prompt is none"
             }
             Self::UnsupportedResponseType => "the response_type must be code",
             Self::UnregisteredRedirect => "the redirect_uri is not registered for this client",

@@ -2,7 +2,7 @@
 
 use std::net::IpAddr;
 
-use super::Issuer;
+use super::{Issuer, OpenIdRequest};
 use crate::pkce::Challenge;
 use crate::request::scopes;
 use crate::{
@@ -26,6 +26,8 @@ pub struct AuthorizationRequest {
     pub database: Option<String>,
     /// The scopes.
     pub scopes: Scopes,
+    /// The parameters of OpenID Connect.
+    pub openid: OpenIdRequest,
     state: Option<String>,
     challenge: Challenge,
 }
@@ -53,7 +55,8 @@ impl Issuer {
     ///
     /// [`AuthorizationError::Display`] unless the client and its redirect URI are known; otherwise
     /// [`AuthorizationError::Redirect`] with `invalid_request`, `unsupported_response_type`,
-    /// `invalid_scope` or `unauthorized_client`.
+    /// `invalid_scope`, `unauthorized_client`, or an error of OpenID Connect for a parameter that is
+    /// not supported.
     pub async fn authorization_request(
         &self,
         parameters: &Parameters,
@@ -69,11 +72,13 @@ impl Issuer {
         let checked = state.and_then(|_| check(&client, parameters));
         let checked = checked.and_then(|valid| {
             self.check_resource(parameters.text("resource")?)?;
-            Ok(valid)
+            let openid = self.openid_request(valid.1, parameters)?;
+            Ok((valid, openid))
         });
         match checked {
-            Ok((challenge, scopes)) => Ok(AuthorizationRequest {
+            Ok(((challenge, scopes), openid)) => Ok(AuthorizationRequest {
                 scopes,
+                openid,
                 database: client.database.clone().or(named),
                 state: kept.map(str::to_owned),
                 client,
@@ -99,20 +104,19 @@ impl Issuer {
     ) -> Result<(Client, String)> {
         let client = self.client_of(parameters).await?;
         let redirect_uri = parameters.required("redirect_uri")?;
+        let client = self.redirecting(client, redirect_uri);
+        let client = client.ok_or(Error::UnregisteredRedirect)?;
+        Ok((client, redirect_uri.to_owned()))
+    }
+
+    /// The client as it is when it redirects to `uri`; `None` if it may not redirect there.
+    pub(super) fn redirecting(&self, client: Client, uri: &str) -> Option<Client> {
         if client.database.is_none() {
-            let client = self.settings.builtin.redirecting(client, redirect_uri);
-            let client = client.ok_or(Error::UnregisteredRedirect)?;
-            return Ok((client, redirect_uri.to_owned()));
+            return self.settings.builtin.redirecting(client, uri);
         }
-        let registered = client
-            .redirect_uris
-            .iter()
-            .any(|registered| redirect::matches(registered, redirect_uri));
-        if registered {
-            Ok((client, redirect_uri.to_owned()))
-        } else {
-            Err(Error::UnregisteredRedirect)
-        }
+        let mut registered = client.redirect_uris.iter();
+        let is_registered = registered.any(|known| redirect::matches(known, uri));
+        is_registered.then_some(client)
     }
 
     /// Whether `uri` is a page of the built-in clients, or a redirect URI that any client of any
@@ -128,12 +132,16 @@ impl Issuer {
     }
 
     async fn client_of(&self, parameters: &Parameters) -> Result<Client> {
-        let id = parameters.required("client_id")?;
-        if id.len() > MAX_ID_LENGTH {
-            return Err(Error::UnknownClient);
-        }
-        let client = self.client(id).await?;
+        let client = self.known_client(parameters.required("client_id")?).await?;
         client.ok_or(Error::UnknownClient)
+    }
+
+    /// The client with an id that came in an address.
+    pub(super) async fn known_client(&self, id: &str) -> Result<Option<Client>> {
+        if id.len() > MAX_ID_LENGTH {
+            return Ok(None);
+        }
+        self.client(id).await
     }
 
     /// Issues an authorization code to a user who signed in and consented (where the client asks
@@ -160,7 +168,7 @@ impl Issuer {
             }
             Err(error) => {
                 tracing::warn!(%error, client_id = request.client.id, "authorization code could not be issued");
-                self.error_redirect(&request.redirect_uri, request.state.as_deref(), &error)
+                self.refuse(request, &error)
             }
         }
     }
@@ -179,8 +187,12 @@ impl Issuer {
             .with_user(&user.key.name)
             .with_client(Some(&request.client.id));
         self.ports.audit(event.with_address(address)).await;
-        let state = request.state.as_deref();
-        self.error_redirect(&request.redirect_uri, state, &Error::AccessDenied)
+        self.refuse(request, &Error::AccessDenied)
+    }
+
+    /// The redirect URL that reports an error to the client.
+    pub fn refuse(&self, request: &AuthorizationRequest, error: &Error) -> String {
+        self.error_redirect(&request.redirect_uri, request.state.as_deref(), error)
     }
 
     async fn new_code(&self, request: &AuthorizationRequest, browser: &Browser) -> Result<Secret> {
@@ -196,6 +208,7 @@ impl Issuer {
             redirect_uri: request.redirect_uri.clone(),
             challenge: request.challenge.as_str().to_owned(),
             scopes: request.scopes,
+            nonce: request.openid.nonce.clone(),
             user: user.key.clone(),
             browser: Some(browser.session.id),
             expires_at: now.plus(self.settings.lifetimes.authorization_code),

@@ -1,12 +1,14 @@
 //! Consent that is remembered.
 
-use super::{AuthorizationRequest, Issuer};
+use super::{AuthorizationRequest, Issuer, Prompt};
 use crate::{ClientAuthentication, Consent, Result, redirect};
 use tidegate_identity::{AuditKind, Browser, EndReason, Error as IdentityError, RequestContext};
 
 impl Issuer {
     /// Whether the user must be asked before this request is granted. The answer is remembered, for
     /// the scopes that were asked for; a client without `confirm` needs none.
+    ///
+    /// With `prompt=consent` the user is always asked.
     ///
     /// A public client that redirects to a program on the user's device is always asked for: another
     /// program could send the same request (RFC 8252, section 8.6).
@@ -15,6 +17,9 @@ impl Issuer {
         request: &AuthorizationRequest,
         browser: &Browser,
     ) -> Result<bool> {
+        if request.openid.asks(Prompt::Consent) {
+            return Ok(true);
+        }
         if !request.client.confirm {
             return Ok(false);
         }

@@ -60,6 +60,7 @@ impl Issuer {
             scopes: caller.scopes,
             personal: None,
             presented: 0,
+            authenticated_at: now,
             created_at: now,
             refreshed_at: now,
             expires_at,

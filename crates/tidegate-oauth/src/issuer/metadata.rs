@@ -20,10 +20,14 @@ pub struct Endpoints<'a> {
     pub introspection: &'a str,
     /// The JWK set (RFC 7517).
     pub key_set: &'a str,
+    /// The userinfo endpoint (OpenID Connect Core 1.0, section 5.3).
+    pub user_info: &'a str,
+    /// The page that ends browser sessions (OpenID Connect RP-Initiated Logout 1.0, section 2.1).
+    pub end_session: &'a str,
 }
 
 #[derive(Serialize)]
-struct Metadata<'a> {
+pub(super) struct Metadata<'a> {
     issuer: &'a str,
     authorization_endpoint: String,
     token_endpoint: String,
@@ -86,10 +90,19 @@ impl Issuer {
 
     /// The metadata document as JSON text. It lists only features that are implemented.
     pub fn metadata(&self, endpoints: &Endpoints<'_>) -> String {
+        json::text(&self.server_metadata(endpoints, Scopes::narrowing()))
+    }
+
+    /// The members of the metadata document, with these scopes.
+    pub(super) fn server_metadata<'a>(
+        &'a self,
+        endpoints: &Endpoints<'_>,
+        scopes: &'a [&'a str],
+    ) -> Metadata<'a> {
         let issuer = self.settings.issuer();
         let url = |path: &str| format!("{issuer}{path}");
         let any = ["none", "client_secret_basic", "client_secret_post"];
-        let metadata = Metadata {
+        Metadata {
             issuer,
             authorization_endpoint: url(endpoints.authorization),
             token_endpoint: url(endpoints.token),
@@ -107,7 +120,7 @@ impl Issuer {
                 GrantKind::DEVICE_URN,
                 "device_code",
             ],
-            scopes_supported: Scopes::narrowing(),
+            scopes_supported: scopes,
             code_challenge_methods_supported: ["S256"],
             authorization_response_iss_parameter_supported: true,
             token_endpoint_auth_methods_supported: any,
@@ -116,7 +129,6 @@ impl Issuer {
                 "client_secret_basic",
                 "client_secret_post",
             ],
-        };
-        json::text(&metadata)
+        }
     }
 }

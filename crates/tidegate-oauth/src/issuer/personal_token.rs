@@ -141,6 +141,7 @@ impl Issuer {
                 hash: SecretHash::of(&secret),
             })),
             presented: 0,
+            authenticated_at: now,
             created_at: now,
             refreshed_at: now,
             expires_at,

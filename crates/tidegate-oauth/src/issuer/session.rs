@@ -1,7 +1,7 @@
 //! Opening, refreshing and ending sessions.
 
 use super::grant::GrantContext;
-use crate::token::{self, AccessToken};
+use crate::token::{self, AccessToken, Issue};
 use crate::{GrantKind, Issuer, Result, Scopes, Session, TokenResponse};
 use tidegate_identity::{AuditKind, EndReason, Secret, SessionId, Timestamp, User};
 
@@ -15,7 +15,7 @@ impl Issuer {
     ) -> Result<TokenResponse> {
         let session = self.new_session(cx, user, opened)?;
         self.ports.store.insert_session(&session).await?;
-        self.first_tokens(cx, &session, user).await
+        self.first_tokens(cx, &session, user, None).await
     }
 
     /// A new session, not stored yet. Without refresh tokens it ends with its access token.
@@ -40,6 +40,7 @@ impl Issuer {
             scopes,
             personal: None,
             presented: 0,
+            authenticated_at: now,
             created_at: now,
             refreshed_at: now,
             expires_at: now.plus(lifetimes.session_idle).min(closes_at),
@@ -48,12 +49,13 @@ impl Issuer {
         })
     }
 
-    /// Issues the first tokens of a stored session.
+    /// Issues the first tokens of a stored session; an ID token repeats `nonce`.
     pub(crate) async fn first_tokens(
         &self,
         cx: &GrantContext<'_>,
         session: &Session,
         user: &User,
+        nonce: Option<&str>,
     ) -> Result<TokenResponse> {
         let kind = AuditKind::SessionOpened(session.grant.name());
         let event = self.ports.event(kind, Some(&user.key.database));
@@ -63,15 +65,21 @@ impl Issuer {
         self.ports
             .audit(event.with_session(session.id).with_address(cx.address))
             .await;
-        self.tokens(session, user, (1, session.scopes))
+        let issue = Issue {
+            number: 1,
+            scopes: session.scopes,
+            nonce,
+        };
+        self.tokens(session, user, &issue)
     }
 
-    /// Issues an access token for a session with these scopes, and refresh token `number`.
+    /// Issues an access token for a session, a refresh token where the grant gives one, and an ID
+    /// token for the scope `openid` where a person signed in.
     pub(crate) fn tokens(
         &self,
         session: &Session,
         user: &User,
-        (number, scopes): (u64, Scopes),
+        issue: &Issue<'_>,
     ) -> Result<TokenResponse> {
         let issuer = self.settings.issuer();
         let issued_at = session.refreshed_at;
@@ -85,7 +93,7 @@ impl Issuer {
             user,
             client_id: &session.client_id,
             session: session.id,
-            scopes,
+            scopes: issue.scopes,
             id: &id,
             issued_at,
             expires_at,
@@ -94,16 +102,18 @@ impl Issuer {
         let refresh = (session.grant != GrantKind::ClientCredentials).then(|| {
             let encoded = self
                 .refresh_tokens
-                .encode(issuer, &user.role, session, number);
+                .encode(issuer, &user.role, session, issue.number);
             Secret::new(encoded)
         });
+        let id_token = self.id_token(session, user, (&access, expires_at), issue)?;
         let expires_in = expires_at.seconds() - issued_at.seconds();
         Ok(TokenResponse {
             access_token: Secret::new(access),
             token_type: "Bearer",
             expires_in: u64::try_from(expires_in).unwrap_or_default(),
             refresh_token: refresh,
-            scopes,
+            scopes: issue.scopes,
+            id_token,
         })
     }
 

@@ -44,10 +44,15 @@ impl KeyRing {
         std::iter::once(&self.active).chain(&self.others)
     }
 
-    /// The key whose tokens have this header segment. The comparison is exact, so a header with
+    /// The key whose access tokens have this header segment. The comparison is exact, so a header with
     /// another algorithm, type, key or member never matches and is never parsed.
     pub(crate) fn with_header(&self, header: &str) -> Option<&SigningKey> {
         self.keys().find(|key| key.header() == header)
+    }
+
+    /// The key whose ID tokens have this header segment, compared exactly.
+    pub(crate) fn with_id_token_header(&self, header: &str) -> Option<&SigningKey> {
+        self.keys().find(|key| key.id_token_header() == header)
     }
 
     /// Whether the ring holds the keys of `records`, in the same states.

@@ -22,6 +22,7 @@ pub(crate) struct SigningKey {
     pair: EcdsaKeyPair,
     public: UnparsedPublicKey<Vec<u8>>,
     header: String,
+    id_token_header: String,
 }
 
 impl SigningKey {
@@ -56,12 +57,17 @@ impl SigningKey {
             return Err(IdentityError::DamagedSecret.into());
         }
         let public = UnparsedPublicKey::new(&ECDSA_P256_SHA256_FIXED, record.public_key.clone());
-        let header = format!(r#"{{"alg":"ES256","typ":"at+jwt","kid":"{}"}}"#, record.id);
+        let header = |kind: &str| {
+            let text = format!(r#"{{"alg":"ES256","typ":"{kind}","kid":"{}"}}"#, record.id);
+            URL_SAFE_NO_PAD.encode(text)
+        };
+        let (header, id_token_header) = (header("at+jwt"), header("JWT"));
         Ok(Self {
             record,
             pair,
             public,
-            header: URL_SAFE_NO_PAD.encode(header),
+            header,
+            id_token_header,
         })
     }
 
@@ -69,9 +75,27 @@ impl SigningKey {
         &self.record
     }
 
-    /// The header segment of all tokens of this key.
+    /// The header segment of all access tokens of this key.
     pub(crate) fn header(&self) -> &str {
         &self.header
+    }
+
+    /// The header segment of all ID tokens of this key. It differs from that of access tokens, so
+    /// neither kind of token is accepted as the other.
+    pub(crate) fn id_token_header(&self) -> &str {
+        &self.id_token_header
+    }
+
+    /// The compact JWS (RFC 7515, section 7.1) of `payload` with this header segment.
+    pub(crate) fn signed(&self, header: &str, payload: &str) -> Result<String> {
+        let mut text = String::with_capacity(1024);
+        text.push_str(header);
+        text.push('.');
+        URL_SAFE_NO_PAD.encode_string(payload, &mut text);
+        let signature = self.sign(text.as_bytes())?;
+        text.push('.');
+        text.push_str(&signature);
+        Ok(text)
     }
 
     /// The ES256 signature of `message` (RFC 7518, section 3.4) in base64url.

@@ -126,15 +126,7 @@ pub(crate) fn encode(token: &AccessToken<'_>, key: &SigningKey) -> crate::Result
         shared: user.default_user,
         act: token.actor.map(|sub| ActClaim { sub }),
     };
-    let payload = json::text(&payload);
-    let mut text = String::with_capacity(1024);
-    text.push_str(key.header());
-    text.push('.');
-    URL_SAFE_NO_PAD.encode_string(payload, &mut text);
-    let signature = key.sign(text.as_bytes())?;
-    text.push('.');
-    text.push_str(&signature);
-    Ok(text)
+    key.signed(key.header(), &json::text(&payload))
 }
 
 /// Verifies the signature, issuer, audience and issue time. The caller must check the expiry at

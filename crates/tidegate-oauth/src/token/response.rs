@@ -18,6 +18,8 @@ pub struct TokenResponse {
     pub refresh_token: Option<Secret>,
     /// The scopes of the access token.
     pub scopes: Scopes,
+    /// The ID token, for the scope `openid` (OpenID Connect Core, section 3.1.3.3).
+    pub id_token: Option<Secret>,
 }
 
 impl TokenResponse {
@@ -31,6 +33,8 @@ impl TokenResponse {
             #[serde(skip_serializing_if = "Option::is_none")]
             refresh_token: Option<&'a str>,
             scope: String,
+            #[serde(skip_serializing_if = "Option::is_none")]
+            id_token: Option<&'a str>,
         }
         let body = Body {
             access_token: self.access_token.expose(),
@@ -38,6 +42,7 @@ impl TokenResponse {
             expires_in: self.expires_in,
             refresh_token: self.refresh_token.as_ref().map(Secret::expose),
             scope: self.scopes.to_string(),
+            id_token: self.id_token.as_ref().map(Secret::expose),
         };
         json::text(&body)
     }

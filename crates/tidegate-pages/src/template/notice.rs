@@ -124,6 +124,18 @@ fn another(form: &PageForm<'_>, user: &str) -> Markup {
     quiet.around("switch", &fields)
 }
 
+/// Lets the user go on with the account that is signed in, or with another one.
+pub(crate) fn select_account(form: &PageForm<'_>, user: &str) -> Markup {
+    let fields = html! {
+        button.primary type="submit" { "Continue as " (user) }
+    };
+    html! {
+        h1 { "Choose an account" }
+        (form.around("continue", &fields))
+        (another(form, user))
+    }
+}
+
 /// The message after the user approved or denied a device.
 pub(crate) fn decided(allowed: bool) -> Markup {
     if allowed {

@@ -18,11 +18,18 @@ const ENDPOINTS: Endpoints<'static> = Endpoints {
     revocation: "/api/v4/oauth/revoke",
     introspection: "/api/v4/oauth/introspect",
     key_set: "/.well-known/jwks.json",
+    user_info: "/api/v4/oauth/userinfo",
+    end_session: "/signout",
 };
 
 /// Handles `GET /.well-known/oauth-authorization-server` (RFC 8414).
 pub(crate) fn metadata(app: &App) -> Response<Body> {
     document(app.issuer().metadata(&ENDPOINTS).into())
+}
+
+/// Handles `GET /.well-known/openid-configuration` (OpenID Connect Discovery 1.0).
+pub(crate) fn openid_metadata(app: &App) -> Response<Body> {
+    document(app.issuer().openid_metadata(&ENDPOINTS).into())
 }
 
 /// Handles `GET /.well-known/oauth-protected-resource` (RFC 9728).

@@ -10,13 +10,13 @@ use crate::row::{self, Record};
 
 static INSERT: Query = Query::new(
     "insert into tidegate.authorization_codes (hash, client_id, redirect_uri, challenge, database, \
-       user_name, browser, expires_at, session, scope) \
+       user_name, browser, expires_at, session, scope, nonce) \
      values (:hash::bytea, :client_id, :redirect_uri, :challenge, :database, :user_name, \
-       :browser::bytea, :expires_at::timestamptz, :session::uuid, :scope)",
+       :browser::bytea, :expires_at::timestamptz, :session::uuid, :scope, :nonce)",
 );
 static FIND: Query = Query::new(
     "select hash, client_id, redirect_uri, challenge, database, user_name, browser, expires_at, \
-     session, scope \
+     session, scope, nonce \
      from tidegate.authorization_codes where hash = :hash::bytea",
 );
 /// Redeems a code. Of parallel updates, one finds the code unused; the others wait for it, and then
@@ -27,17 +27,17 @@ static REDEEM: Query = Query::new(
          and expires_at > :created_at::timestamptz \
        returning 1), \
      opened as (insert into tidegate.sessions (id, database, user_name, client_id, grant_kind, \
-         presented, created_at, refreshed_at, expires_at, closes_at, scope) \
+         presented, created_at, refreshed_at, expires_at, closes_at, scope, authenticated_at) \
        select :id::uuid, :database, :user_name, :client_id, :grant_kind, :presented::bigint, \
          :created_at::timestamptz, :refreshed_at::timestamptz, :expires_at::timestamptz, \
-         :closes_at::timestamptz, :scope from used returning 1) \
+         :closes_at::timestamptz, :scope, :authenticated_at::timestamptz from used returning 1) \
      select pg_catalog.count(*) from opened",
 );
 
 pub(super) async fn insert(database: &Database, code: &AuthorizationCode) -> Result<()> {
     let hash = &code.hash.as_bytes()[..];
     let browser = code.browser.as_ref().map(|browser| &browser.as_bytes()[..]);
-    let values: [Argument<'_>; 10] = [
+    let values: [Argument<'_>; 11] = [
         &hash,
         &code.client_id,
         &code.redirect_uri,
@@ -48,6 +48,7 @@ pub(super) async fn insert(database: &Database, code: &AuthorizationCode) -> Res
         &code.expires_at,
         &code.session,
         &code.scopes,
+        &code.nonce,
     ];
     database.execute(&INSERT, &values).await?;
     Ok(())
@@ -83,5 +84,6 @@ fn read(row: &mut Record<'_>) -> Result<AuthorizationCode> {
         expires_at: row.timestamp()?,
         session: row.optional_array()?.map(SessionId::from_bytes),
         scopes: sessions::scopes(row)?,
+        nonce: row.optional_string()?,
     })
 }

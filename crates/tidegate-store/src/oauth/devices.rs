@@ -46,10 +46,10 @@ static REDEEM: Query = Query::new(
        where hash = :hash::bytea and state = 'approved' and browser is not null \
          and expires_at > :created_at::timestamptz returning 1), \
      opened as (insert into tidegate.sessions (id, database, user_name, client_id, grant_kind, \
-         presented, created_at, refreshed_at, expires_at, closes_at, scope) \
+         presented, created_at, refreshed_at, expires_at, closes_at, scope, authenticated_at) \
        select :id::uuid, :database, :user_name, :client_id, :grant_kind, :presented::bigint, \
          :created_at::timestamptz, :refreshed_at::timestamptz, :expires_at::timestamptz, \
-         :closes_at::timestamptz, :scope from used returning 1) \
+         :closes_at::timestamptz, :scope, :authenticated_at::timestamptz from used returning 1) \
      select pg_catalog.count(*) from opened",
 );
 

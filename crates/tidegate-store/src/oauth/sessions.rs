@@ -11,16 +11,17 @@ use crate::row::{self, Record};
 
 static INSERT: Query = Query::new(
     "insert into tidegate.sessions (id, database, user_name, client_id, grant_kind, presented, \
-       created_at, refreshed_at, expires_at, closes_at, scope, token_name, token_hash, \
-       ended_at, end_reason) \
+       created_at, refreshed_at, expires_at, closes_at, scope, authenticated_at, token_name, \
+       token_hash, ended_at, end_reason) \
      values (:id::uuid, :database, :user_name, :client_id, :grant_kind, :presented::bigint, \
        :created_at::timestamptz, :refreshed_at::timestamptz, :expires_at::timestamptz, \
-       :closes_at::timestamptz, :scope, :token_name, :token_hash::bytea, \
-       :ended_at::timestamptz, :end_reason)",
+       :closes_at::timestamptz, :scope, :authenticated_at::timestamptz, :token_name, \
+       :token_hash::bytea, :ended_at::timestamptz, :end_reason)",
 );
 static FIND: Query = Query::new(
     "select id, database, user_name, client_id, grant_kind, presented, created_at, refreshed_at, \
-     expires_at, closes_at, scope, token_name, token_hash, ended_at, end_reason from tidegate.sessions where id = :id::uuid",
+     expires_at, closes_at, scope, \
+     coalesce(authenticated_at, created_at), token_name, token_hash, ended_at, end_reason from tidegate.sessions where id = :id::uuid",
 );
 /// Presents a refresh token by compare-and-swap: each parallel call sees the result of the previous
 /// one.
@@ -30,13 +31,15 @@ static PRESENT: Query = Query::new(
      where id = :id::uuid and ended_at is null and expires_at > :now::timestamptz \
        and closes_at > :now::timestamptz and presented <= :number::bigint \
      returning id, database, user_name, client_id, grant_kind, presented, created_at, \
-       refreshed_at, expires_at, closes_at, scope, token_name, token_hash, ended_at, end_reason",
+       refreshed_at, expires_at, closes_at, scope, \
+     coalesce(authenticated_at, created_at), token_name, token_hash, ended_at, end_reason",
 );
 static USE_TOKEN: Query = Query::new(
     "update tidegate.sessions set refreshed_at = :now::timestamptz \
      where token_hash = :hash::bytea and ended_at is null and expires_at > :now::timestamptz \
      returning id, database, user_name, client_id, grant_kind, presented, created_at, \
-       refreshed_at, expires_at, closes_at, scope, token_name, token_hash, ended_at, end_reason",
+       refreshed_at, expires_at, closes_at, scope, \
+     coalesce(authenticated_at, created_at), token_name, token_hash, ended_at, end_reason",
 );
 static END: Query = Query::new(
     "with ended as (update tidegate.sessions \
@@ -70,7 +73,8 @@ static PURGE_GUESTS: Query = Query::new(
 
 static OF_USER: Query = Query::new(
     "select id, database, user_name, client_id, grant_kind, presented, created_at, refreshed_at, \
-     expires_at, closes_at, scope, token_name, token_hash, ended_at, end_reason from tidegate.sessions \
+     expires_at, closes_at, scope, \
+     coalesce(authenticated_at, created_at), token_name, token_hash, ended_at, end_reason from tidegate.sessions \
      where database = :database and user_name = :name and ended_at is null \
        and expires_at > :now::timestamptz and closes_at > :now::timestamptz \
      order by refreshed_at desc, id limit 1000",
@@ -78,7 +82,8 @@ static OF_USER: Query = Query::new(
 
 static OF_TENANT: Query = Query::new(
     "select id, database, user_name, client_id, grant_kind, presented, created_at, refreshed_at, \
-     expires_at, closes_at, scope, token_name, token_hash, ended_at, end_reason from tidegate.sessions \
+     expires_at, closes_at, scope, \
+     coalesce(authenticated_at, created_at), token_name, token_hash, ended_at, end_reason from tidegate.sessions \
      where database = :database and ended_at is null and grant_kind <> 'guest' \
        and expires_at > :now::timestamptz and closes_at > :now::timestamptz \
      order by refreshed_at desc, id limit :limit::bigint",
@@ -86,19 +91,20 @@ static OF_TENANT: Query = Query::new(
 
 static TOKENS: Query = Query::new(
     "select id, database, user_name, client_id, grant_kind, presented, created_at, refreshed_at, \
-     expires_at, closes_at, scope, token_name, token_hash, ended_at, end_reason \
+     expires_at, closes_at, scope, \
+     coalesce(authenticated_at, created_at), token_name, token_hash, ended_at, end_reason \
      from tidegate.sessions \
      where database = :database and (:name::text is null or user_name = :name::text) \
        and token_hash is not null and ended_at is null and expires_at > :now::timestamptz \
      order by refreshed_at desc, id limit :limit::bigint",
 );
 
-/// The values of a session that a code opens: the columns from `database` to `closes_at`, without
-/// those that the statements name before.
+/// The values of a session that a code opens: the columns from `database` to `authenticated_at`,
+/// without those that the statements name before.
 pub(super) fn session_values<'a>(
     session: &'a Session,
     grant: &'a &'static str,
-) -> [Argument<'a>; 9] {
+) -> [Argument<'a>; 10] {
     [
         &session.user.database,
         &session.user.name,
@@ -109,6 +115,7 @@ pub(super) fn session_values<'a>(
         &session.expires_at,
         &session.closes_at,
         &session.scopes,
+        &session.authenticated_at,
     ]
 }
 
@@ -139,7 +146,7 @@ pub(super) async fn insert(database: &Database, session: &Session) -> Result<()>
         session.ended.map(|end| end.at),
         session.ended.map(|end| end.reason.name()),
     );
-    let values: [Argument<'_>; 15] = [
+    let values: [Argument<'_>; 16] = [
         &session.id,
         &key.database,
         &key.name,
@@ -151,6 +158,7 @@ pub(super) async fn insert(database: &Database, session: &Session) -> Result<()>
         &session.expires_at,
         &session.closes_at,
         &session.scopes,
+        &session.authenticated_at,
         &name,
         &hash,
         &ended_at,
@@ -248,6 +256,7 @@ fn read(row: &mut Record<'_>) -> Result<Session> {
         expires_at: row.timestamp()?,
         closes_at: row.timestamp()?,
         scopes: scopes(row)?,
+        authenticated_at: row.timestamp()?,
         personal: personal(row)?,
         ended: session_end(row)?,
     })

@@ -58,6 +58,7 @@ fn code(byte: u8) -> AuthorizationCode {
         expires_at: after(60),
         session: None,
         scopes: Scopes::parse("read").unwrap(),
+        nonce: Some(format!("n-{byte}")),
     }
 }
 

@@ -66,6 +66,7 @@ pub(crate) fn session(number: u128, database: &str, user: &str, client_id: &str)
         scopes: Scopes::parse("read sql").unwrap(),
         personal: None,
         presented: 0,
+        authenticated_at: NOW.plus(Duration::from_secs(7)),
         created_at: NOW,
         refreshed_at: NOW,
         expires_at: NOW.plus(Duration::from_secs(30)),

@@ -7,8 +7,8 @@
 
 use super::GrantContext;
 use crate::pkce::Challenge;
-use crate::{Error, GrantKind, Result, TokenResponse};
-use tidegate_identity::{EndReason, Secret, SecretHash};
+use crate::{Error, GrantKind, Result, Session, TokenResponse};
+use tidegate_identity::{EndReason, Secret, SecretHash, SignedIn};
 
 /// Redeems an authorization code.
 ///
@@ -40,12 +40,16 @@ pub(super) async fn exchange(
         return Err(Error::InvalidCode);
     }
     let browser = code.browser.ok_or(Error::InvalidCode)?;
-    let user = cx.issuer.identity.signed_in(&code.user, browser).await?;
-    let user = user.ok_or(Error::InvalidCode)?;
+    let signed_in = cx.issuer.identity.signed_in(&code.user, browser).await?;
+    let SignedIn { user, since } = signed_in.ok_or(Error::InvalidCode)?;
     let opened = (GrantKind::AuthorizationCode, code.scopes);
-    let session = cx.issuer.new_session(cx, &user, opened)?;
+    let session = Session {
+        authenticated_at: since,
+        ..cx.issuer.new_session(cx, &user, opened)?
+    };
     if store.redeem_code(hash, &session).await? {
-        return cx.issuer.first_tokens(cx, &session, &user).await;
+        let nonce = code.nonce.as_deref();
+        return cx.issuer.first_tokens(cx, &session, &user, nonce).await;
     }
     // The code has expired, or a parallel request redeemed it first.
     let winner = store.code(hash).await?.and_then(|code| code.session);

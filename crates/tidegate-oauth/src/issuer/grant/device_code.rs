@@ -1,8 +1,8 @@
 //! The device grant (RFC 8628, section 3.4).
 
 use super::GrantContext;
-use crate::{DeviceState, Error, GrantKind, Result, TokenResponse};
-use tidegate_identity::{Secret, SecretHash};
+use crate::{DeviceState, Error, GrantKind, Result, Session, TokenResponse};
+use tidegate_identity::{Secret, SecretHash, SignedIn};
 
 /// Issues tokens to an approved device.
 ///
@@ -28,15 +28,18 @@ pub(super) async fn exchange(cx: &GrantContext<'_>, code: &Secret) -> Result<Tok
     if !cx.client.admits(&approval.user.database) {
         return Err(Error::InvalidDeviceCode);
     }
-    let user = cx
+    let signed_in = cx
         .issuer
         .identity
         .signed_in(&approval.user, approval.browser);
-    let user = user.await?.ok_or(Error::InvalidDeviceCode)?;
+    let SignedIn { user, since } = signed_in.await?.ok_or(Error::InvalidDeviceCode)?;
     let opened = (GrantKind::DeviceCode, scopes);
-    let session = cx.issuer.new_session(cx, &user, opened)?;
+    let session = Session {
+        authenticated_at: since,
+        ..cx.issuer.new_session(cx, &user, opened)?
+    };
     if !store.redeem_device_code(hash, &session).await? {
         return Err(Error::InvalidDeviceCode);
     }
-    cx.issuer.first_tokens(cx, &session, &user).await
+    cx.issuer.first_tokens(cx, &session, &user, None).await
 }

@@ -8,6 +8,7 @@
 //! that number is at most n; presenting it issues token n + 1.
 
 use super::GrantContext;
+use crate::token::Issue;
 use crate::{Error, RefreshOutcome, Result, Scopes, TokenResponse};
 use tidegate_identity::{EndReason, Secret};
 
@@ -46,7 +47,13 @@ pub(super) async fn exchange(
                 .ok_or(Error::InvalidRefreshToken)?;
             let scopes = session.scopes.narrowed_to(asked)?;
             let number = claims.number.saturating_add(1);
-            issuer.tokens(&session, &user, (number, scopes))
+            // An ID token of a refresh has no nonce (OpenID Connect Core, section 12.2).
+            let issue = Issue {
+                number,
+                scopes,
+                nonce: None,
+            };
+            issuer.tokens(&session, &user, &issue)
         }
         RefreshOutcome::Reused => {
             issuer

@@ -1,0 +1,81 @@
+//! Sign-out at the request of a client (OpenID Connect RP-Initiated Logout 1.0).
+
+use super::Issuer;
+use crate::token::subject;
+use crate::{Error, Parameters, Result, redirect};
+use tidegate_identity::{Error as IdentityError, UserKey};
+
+/// A request to end a browser session.
+#[derive(Clone, Debug, Default)]
+pub struct LogoutRequest {
+    /// The subject of the ID token that the client sent.
+    subject: Option<String>,
+    /// The URL to which the browser goes afterwards.
+    redirect: Option<String>,
+}
+
+impl LogoutRequest {
+    /// Whether the client sent an ID token of this user. The user need not be asked then (section
+    /// 2).
+    pub fn is_of(&self, user: &UserKey) -> bool {
+        self.subject.as_deref() == Some(&*subject(user))
+    }
+
+    /// The URL to which the browser goes afterwards, with `state`. The client has registered it.
+    pub fn redirect(&self) -> Option<&str> {
+        self.redirect.as_deref()
+    }
+}
+
+impl Issuer {
+    /// Reads and checks a request to end a browser session. The client is that of the ID token in
+    /// `id_token_hint`, or the one in `client_id`. Without a client that is known there is no
+    /// redirect (section 3). A hint that this issuer did not sign is ignored.
+    ///
+    /// Errors: [`Error::UnregisteredRedirect`] unless `post_logout_redirect_uri` is a redirect URI
+    /// of the client, `invalid_request` for malformed parameters and for a `client_id` that differs
+    /// from the client of the ID token.
+    pub async fn logout_request(&self, parameters: &Parameters) -> Result<LogoutRequest> {
+        let hint = parameters.text("id_token_hint")?;
+        let hint = hint.and_then(|token| self.id_token_hint(token));
+        let named = parameters.text("client_id")?;
+        let client_id = match (&hint, named) {
+            (Some(hint), Some(named)) if hint.aud != named => {
+                let expected = "the client of the ID token";
+                let part = "client_id";
+                return Err(IdentityError::Malformed { part, expected }.into());
+            }
+            (Some(hint), _) => Some(&*hint.aud),
+            (None, named) => named,
+        };
+        let uri = parameters.text("post_logout_redirect_uri")?;
+        let redirect = match client_id.zip(uri) {
+            Some((client_id, uri)) => {
+                let state = parameters.text("state")?;
+                self.logout_redirect(client_id, uri, state).await?
+            }
+            None => None,
+        };
+        Ok(LogoutRequest {
+            subject: hint.map(|hint| hint.sub),
+            redirect,
+        })
+    }
+
+    /// The URL with `state`; `None` if there is no such client.
+    async fn logout_redirect(
+        &self,
+        client_id: &str,
+        uri: &str,
+        state: Option<&str>,
+    ) -> Result<Option<String>> {
+        let Some(client) = self.known_client(client_id).await? else {
+            return Ok(None);
+        };
+        if self.redirecting(client, uri).is_none() {
+            return Err(Error::UnregisteredRedirect);
+        }
+        let state: Vec<_> = state.map(|state| ("state", state)).into_iter().collect();
+        Ok(Some(redirect::with_parameters(uri, &state)))
+    }
+}

@@ -1,0 +1,187 @@
+//! What OpenID Connect adds to authorization requests (Core 1.0, section 3.1.2.1). It applies to
+//! requests with the scope `openid` only, so other OAuth requests are answered as before.
+
+use super::{AuthorizationRequest, Issuer};
+use crate::token::{IdTokenHint, subject};
+use crate::{Error, Parameters, Result, Scopes};
+use tidegate_identity::{Browser, Error as IdentityError, Timestamp};
+
+/// The longest `nonce` in characters. ID tokens repeat it.
+const MAX_NONCE: usize = 512;
+
+/// What a client asks the authorization endpoint to show, in the parameter `prompt`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Prompt {
+    /// Show no page.
+    None,
+    /// Ask for the password again.
+    Login,
+    /// Ask for consent again.
+    Consent,
+    /// Let the person choose an account.
+    SelectAccount,
+}
+
+impl Prompt {
+    /// All values, with their names on the wire.
+    const NAMES: [(Self, &'static str); 4] = [
+        (Self::None, "none"),
+        (Self::Login, "login"),
+        (Self::Consent, "consent"),
+        (Self::SelectAccount, "select_account"),
+    ];
+
+    /// The names on the wire, for the metadata document.
+    pub(super) fn names() -> [&'static str; 4] {
+        Self::NAMES.map(|(_, name)| name)
+    }
+}
+
+/// The parameters that OpenID Connect adds to an authorization request. Without the scope `openid`
+/// there are none.
+#[derive(Clone, Debug, Default)]
+pub struct OpenIdRequest {
+    /// Repeated in the ID token.
+    pub(super) nonce: Option<String>,
+    prompts: Vec<Prompt>,
+    /// The largest age in seconds of the sign-in.
+    max_age: Option<i64>,
+    login_hint: Option<String>,
+    hint: Hint,
+}
+
+/// The parameter `id_token_hint`.
+#[derive(Clone, Debug, Default)]
+enum Hint {
+    #[default]
+    Absent,
+    /// Not an ID token of this issuer, or signed by a key that does not exist any more.
+    Unknown,
+    /// The subject of the user whom the client expects.
+    Subject(String),
+}
+
+impl OpenIdRequest {
+    /// Whether the request has this value in `prompt`.
+    pub fn asks(&self, prompt: Prompt) -> bool {
+        self.prompts.contains(&prompt)
+    }
+
+    /// The user name that the client expects to sign in.
+    pub fn login_hint(&self) -> Option<&str> {
+        self.login_hint.as_deref()
+    }
+
+    /// Whether the sign-in of this browser does not satisfy the request: it is too old, or of
+    /// another user than the one that the client expects.
+    fn rejects(&self, browser: &Browser, now: Timestamp) -> bool {
+        let age = now.seconds() - browser.session.created_at.seconds();
+        let is_expected = match &self.hint {
+            Hint::Absent | Hint::Unknown => true,
+            Hint::Subject(expected) => *expected == subject(&browser.user.key),
+        };
+        !is_expected || self.max_age.is_some_and(|most| age >= most)
+    }
+}
+
+impl Issuer {
+    /// Reads the parameters of OpenID Connect.
+    ///
+    /// Errors: [`Error::UnsupportedParameter`] for request objects (section 6) and registrations
+    /// (section 7), `invalid_request` for a malformed `nonce`, `prompt` or `max_age`. Other
+    /// parameters are ignored, as is a value of `prompt` that is not known (section 3.1.2.1).
+    pub(super) fn openid_request(
+        &self,
+        scopes: Scopes,
+        parameters: &Parameters,
+    ) -> Result<OpenIdRequest> {
+        if !scopes.has("openid") {
+            return Ok(OpenIdRequest::default());
+        }
+        for name in ["request", "request_uri", "registration"] {
+            if parameters.text(name)?.is_some() {
+                return Err(Error::UnsupportedParameter(name));
+            }
+        }
+        let hint = match parameters.text("id_token_hint")? {
+            None => Hint::Absent,
+            Some(token) => match self.id_token_hint(token) {
+                Some(IdTokenHint { sub, .. }) => Hint::Subject(sub),
+                None => Hint::Unknown,
+            },
+        };
+        Ok(OpenIdRequest {
+            nonce: nonce(parameters)?,
+            prompts: prompts(parameters)?,
+            max_age: max_age(parameters)?,
+            login_hint: parameters.text("login_hint")?.map(str::to_owned),
+            hint,
+        })
+    }
+
+    /// Whether the person must sign in for the request, though signed in in `browser` already.
+    pub fn needs_sign_in(&self, request: &AuthorizationRequest, browser: &Browser) -> bool {
+        let openid = &request.openid;
+        openid.asks(Prompt::Login) || openid.rejects(browser, self.ports.clock.now())
+    }
+
+    /// Whether a request with `prompt=none` can be granted without a page.
+    ///
+    /// Errors for the client (section 3.1.2.6): [`Error::LoginRequired`],
+    /// [`Error::InteractionRequired`] for a missing second factor, [`Error::ConsentRequired`].
+    pub async fn check_silent(
+        &self,
+        request: &AuthorizationRequest,
+        browser: Option<&Browser>,
+    ) -> Result<()> {
+        let browser = browser
+            .filter(|browser| request.admits(&browser.user.key))
+            .filter(|browser| !self.needs_sign_in(request, browser))
+            .filter(|_| !matches!(request.openid.hint, Hint::Unknown))
+            .ok_or(Error::LoginRequired)?;
+        let needs_second_factor = request.client.two_factor && !browser.session.second_factor;
+        if browser.lacks_second_factor || needs_second_factor {
+            return Err(Error::InteractionRequired);
+        }
+        if self.needs_consent(request, browser).await? {
+            return Err(Error::ConsentRequired);
+        }
+        Ok(())
+    }
+}
+
+fn malformed(part: &'static str, expected: &'static str) -> Error {
+    IdentityError::Malformed { part, expected }.into()
+}
+
+fn nonce(parameters: &Parameters) -> Result<Option<String>> {
+    let Some(nonce) = parameters.text("nonce")? else {
+        return Ok(None);
+    };
+    if nonce.chars().count() > MAX_NONCE || nonce.chars().any(char::is_control) {
+        let expected = "up to 512 characters, none of them a control character";
+        return Err(malformed("nonce", expected));
+    }
+    Ok(Some(nonce.to_owned()))
+}
+
+fn prompts(parameters: &Parameters) -> Result<Vec<Prompt>> {
+    let names = parameters.text("prompt")?.unwrap_or_default().split(' ');
+    let names: Vec<_> = names.filter(|name| !name.is_empty()).collect();
+    if names.contains(&"none") && names.len() > 1 {
+        return Err(malformed("prompt", "none without other values"));
+    }
+    let known = Prompt::NAMES.into_iter();
+    let asked = known.filter(|(_, name)| names.contains(name));
+    Ok(asked.map(|(prompt, _)| prompt).collect())
+}
+
+fn max_age(parameters: &Parameters) -> Result<Option<i64>> {
+    let Some(text) = parameters.text("max_age")? else {
+        return Ok(None);
+    };
+    let is_number = text.bytes().all(|byte| byte.is_ascii_digit());
+    let seconds = text.parse().ok().filter(|_| is_number);
+    let seconds = seconds.ok_or_else(|| malformed("max_age", "a number of seconds"))?;
+    Ok(Some(seconds))
+}

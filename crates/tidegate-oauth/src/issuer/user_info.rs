@@ -1,0 +1,32 @@
+//! The claims of the userinfo endpoint (OpenID Connect Core 1.0, section 5.3).
+
+use serde::Serialize;
+
+use super::Issuer;
+use crate::token::{UserClaims, subject};
+use crate::{Claims, Error, Result, TokenError, json};
+use tidegate_identity::UserKey;
+
+#[derive(Serialize)]
+struct UserInfo<'a> {
+    sub: &'a str,
+    #[serde(flatten)]
+    claims: UserClaims<'a>,
+}
+
+impl Issuer {
+    /// The claims about the user of an access token, as JSON text: those that the scopes of the
+    /// token ask for, as they are now. `sub` equals that of the user's ID tokens. The caller checks
+    /// that the token has the scope `openid`.
+    ///
+    /// [`Error::InvalidToken`] if the user does not exist any more.
+    pub async fn user_info(&self, claims: &Claims) -> Result<String> {
+        let key = UserKey::new(&*claims.database, &*claims.user);
+        let user = self.ports.store.user(&key).await?;
+        let user = user.ok_or(Error::InvalidToken(TokenError::SessionEnded))?;
+        Ok(json::text(&UserInfo {
+            sub: &subject(&user.key),
+            claims: UserClaims::of(&user, claims.scopes),
+        }))
+    }
+}
