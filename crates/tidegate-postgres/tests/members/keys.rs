@@ -1,9 +1,12 @@
 //! Keys that change, and databases that refuse the claims.
 
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use futures_util::future::join_all;
 use tidegate_sql::{Author, Error, Mode};
 
 use super::{BODIES, ID, bodies, in_transaction, install, member, ours, quoted, request, tenant};
-use crate::fixture::Sql;
+use crate::fixture::{Sql, connect};
 
 fn is_refused(error: &Error) -> bool {
     let Error::Unavailable { source, .. } = error else {
@@ -82,4 +85,39 @@ async fn functions_of_another_role_are_not_used() {
         fixture.admin.batch_execute(&back).await.unwrap();
         assert_eq!(ours(ID).value(&fixture, &login).await, quoted(1));
     }
+}
+
+/// A statement may meet a rotation at any moment. (A transaction that meets one between two
+/// statements fails.)
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn requests_during_rotations_succeed() {
+    let mut fixture = tenant("members_rotations", 8).await;
+    let mut admin = connect(&fixture.url()).await;
+    std::mem::swap(&mut fixture.admin, &mut admin);
+    let name = fixture.name.clone();
+    let rotated = AtomicBool::new(false);
+    let reads = |number| {
+        let (fixture, rotated) = (&fixture, &rotated);
+        async move {
+            let mut count = 0;
+            while !rotated.load(Ordering::Relaxed) {
+                for kind in [0, 3, 6, 7] {
+                    request(fixture, number, kind).await;
+                    count += 1;
+                }
+            }
+            count
+        }
+    };
+    let rotations = async {
+        for generation in 2..40 {
+            install(&name, &mut admin, generation).await;
+            for _ in 0..5 {
+                request(&fixture, 20, 0).await;
+            }
+        }
+        rotated.store(true, Ordering::Relaxed);
+    };
+    let (counts, ()) = tokio::join!(join_all((1..=12).map(reads)), rotations);
+    assert!(counts.iter().sum::<usize>() > 1_000, "{counts:?}");
 }
