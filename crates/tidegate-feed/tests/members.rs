@@ -203,7 +203,8 @@ async fn create(fixture: &Fixture, table: &str, policies: &[(&str, &str)]) {
          GRANT SELECT ON {table} TO PUBLIC; ALTER TABLE {table} ENABLE ROW LEVEL SECURITY;"
     );
     for (number, (kind, policy)) in policies.iter().enumerate() {
-        sql += &format!("CREATE POLICY p{number} ON {table} {kind} USING ({policy});");
+        let create = format!("CREATE POLICY p{number} ON {table} {kind} USING ({policy});");
+        sql.push_str(&create);
     }
     fixture.run(&sql).await;
 }

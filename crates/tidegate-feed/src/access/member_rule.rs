@@ -36,12 +36,14 @@ impl MemberRule {
         let equalities = policy.equalities.clone()?;
         let mut keys = Vec::with_capacity(equalities.len());
         for equality in &equalities {
-            // A comparison with NULL shows no row.
-            if let Some(value) = value_of(member, equality)? {
-                keys.push(RuleKey {
+            match value_of(member, equality) {
+                ClaimText::Text(text) => keys.push(RuleKey {
                     column: equality.column.clone(),
-                    value: value.into_boxed_bytes(),
-                });
+                    value: text.into_boxed_bytes(),
+                }),
+                // A comparison with NULL shows no row.
+                ClaimText::Null => {}
+                ClaimText::Other => return None,
             }
         }
         Some(Self { equalities, keys })
@@ -73,19 +75,18 @@ impl MemberRule {
     }
 }
 
-/// The value with which a policy compares its column: the outer `None` if it is not known here, the
-/// inner one for NULL.
-fn value_of(member: &Member, equality: &PolicyEquality) -> Option<Option<Box<str>>> {
-    let text: Box<str> = match &equality.claim {
-        None => member.id().into(),
-        Some(name) => match member.claim(name) {
-            ClaimText::Null => return Some(None),
-            ClaimText::Text(text) => text,
-            ClaimText::Other => return None,
-        },
+/// The value with which a policy compares its column. [`ClaimText::Other`] means that only
+/// PostgreSQL knows it.
+fn value_of(member: &Member, equality: &PolicyEquality) -> ClaimText {
+    let value = match &equality.claim {
+        None => ClaimText::Text(member.id().into()),
+        Some(name) => member.claim(name),
     };
-    // PostgreSQL reads other spellings too, and refuses what is no UUID.
-    (!equality.is_uuid || is_canonical_uuid(&text)).then_some(Some(text))
+    match value {
+        // PostgreSQL reads other spellings too, and refuses what is no UUID.
+        ClaimText::Text(text) if equality.is_uuid && !is_canonical_uuid(&text) => ClaimText::Other,
+        value => value,
+    }
 }
 
 /// Whether a text is a UUID as PostgreSQL prints it.

@@ -344,10 +344,16 @@ impl<'a> Execution<'a> {
         binding.then(|| self.task.bound.place(self.bound, placeholder))
     }
 
-    /// Whether the columns are known when the statement is bound: an unconfirmed description waits
-    /// for that of the portal, and a statement with sealed claims may be repeated before a row.
+    /// Whether the columns are passed to the sink when the statement is bound. An unconfirmed
+    /// description waits for that of the portal.
     pub(super) fn announces_at_bind(&self) -> bool {
-        !self.unconfirmed && !matches!(self.task.switch, Some(CallerSwitch::Claims(_)))
+        !self.unconfirmed && self.announces_before_rows()
+    }
+
+    /// Whether the columns are passed to the sink before the first row. A statement with sealed
+    /// claims may be repeated until then.
+    fn announces_before_rows(&self) -> bool {
+        !matches!(self.task.switch, Some(CallerSwitch::Claims(_)))
     }
 
     /// Passes the columns to the sink, once.
@@ -367,7 +373,11 @@ impl<'a> Execution<'a> {
     ) -> Result<(), Error> {
         let matches = fields == self.prepared.description.fields;
         if matches || self.task.bound.statement.kind() != Kind::Read {
-            return self.announce(sink);
+            return if self.announces_before_rows() {
+                self.announce(sink)
+            } else {
+                Ok(())
+            };
         }
         self.failure.get_or_insert_with(ServerError::stale);
         Ok(())

@@ -1,9 +1,12 @@
 //! Keys that change, and databases that refuse the claims.
 
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+
+use futures_util::future::join_all;
 use tidegate_sql::{Author, Error, Mode};
 
 use super::{BODIES, ID, bodies, in_transaction, install, member, ours, quoted, request, tenant};
-use crate::fixture::Sql;
+use crate::fixture::{Sql, connect};
 
 fn is_refused(error: &Error) -> bool {
     let Error::Unavailable { source, .. } = error else {
@@ -82,4 +85,44 @@ async fn functions_of_another_role_are_not_used() {
         fixture.admin.batch_execute(&back).await.unwrap();
         assert_eq!(ours(ID).value(&fixture, &login).await, quoted(1));
     }
+}
+
+/// A statement may meet a rotation at any moment. (A transaction that meets one between two
+/// statements fails.)
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn requests_during_rotations_succeed() {
+    let mut fixture = tenant("members_rotations", 8).await;
+    let mut admin = connect(&fixture.url()).await;
+    std::mem::swap(&mut fixture.admin, &mut admin);
+    let name = fixture.name.clone();
+    let rotated = AtomicBool::new(false);
+    let rounds: Vec<AtomicUsize> = (0..12).map(|_| AtomicUsize::new(0)).collect();
+    let reads = |number: usize| {
+        let (fixture, rotated, round) = (&fixture, &rotated, &rounds[number]);
+        async move {
+            while !rotated.load(Ordering::Relaxed) {
+                for kind in [0, 3, 6, 7] {
+                    request(fixture, number + 1, kind).await;
+                }
+                round.fetch_add(1, Ordering::Relaxed);
+            }
+        }
+    };
+    let rotations = async {
+        for generation in 2..30 {
+            install(&name, &mut admin, generation).await;
+            // No request meets two rotations: each is repeated only once.
+            let begun: Vec<_> = rounds
+                .iter()
+                .map(|round| round.load(Ordering::Relaxed))
+                .collect();
+            let is_behind =
+                |(round, begun): (&AtomicUsize, &usize)| round.load(Ordering::Relaxed) < begun + 2;
+            while rounds.iter().zip(&begun).any(is_behind) {
+                request(&fixture, 20, 0).await;
+            }
+        }
+        rotated.store(true, Ordering::Relaxed);
+    };
+    tokio::join!(join_all((0..rounds.len()).map(reads)), rotations);
 }
