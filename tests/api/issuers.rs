@@ -97,7 +97,9 @@ impl World {
     pub(crate) fn claims(&self, more: Value) -> Value {
         let mut claims = json!({"iss": self.server.url, "aud": "api", "sub": "ada",
             "iat": now() - 10, "exp": now() + 600});
-        let more = more.as_object().unwrap().clone();
+        let Value::Object(more) = more else {
+            panic!("claims are an object, not {more}");
+        };
         claims.as_object_mut().unwrap().extend(more);
         claims
     }
