@@ -67,6 +67,11 @@ const MIGRATIONS: &[(u32, &str, &str)] = &[
         include_str!("../migrations/0053_user_names.sql"),
     ),
     (60, "scopes", include_str!("../migrations/0060_scopes.sql")),
+    (
+        70,
+        "members",
+        include_str!("../migrations/0070_members.sql"),
+    ),
 ];
 
 /// The advisory lock that serialises migrations by several nodes. The number is the letters

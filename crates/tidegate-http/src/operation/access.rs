@@ -2,7 +2,7 @@
 //!
 //! Users run what their privileges allow. For callers that run as the default user, the tenant's
 //! setting `anonymous_sql` decides, because PostgreSQL lets every role use memory, disk and locks
-//! of the whole cluster, and these callers are unknown.
+//! of the whole cluster, and these callers are unknown. Members run none, because they share a role.
 
 use std::time::{Duration, Instant};
 
@@ -33,9 +33,14 @@ impl Access {
     ///
     /// # Errors
     ///
-    /// 401 without a token, and 403 with a token of the default user, if the tenant allows no SQL
-    /// of its default user; 503 if the store is down, so that this is unknown.
+    /// 403 for a member; 401 without a token, and 403 with a token of the default user, if the tenant
+    /// allows no SQL of its default user; 503 if the store is down, so that this is unknown.
     pub async fn of(app: &App, caller: &Caller) -> Result<Self, ApiError> {
+        if caller.is_member() {
+            return Err(ApiError::insufficient_privileges(
+                "a member runs no SQL of its own; GraphQL and methods of the owner are open to it",
+            ));
+        }
         let Some(login) = caller.default_user() else {
             return Ok(Self::Full);
         };

@@ -122,7 +122,7 @@ impl Issuer {
                 let account = (provider, account);
                 let created = self
                     .identity
-                    .sign_up_with_account(accounts, database, account, context);
+                    .sign_up_with_account((accounts, &client.signup), database, account, context);
                 Ok(created.await?)
             }
             None => Err(Error::SignUpClosed),

@@ -133,9 +133,14 @@ async fn tenant(app: &App, head: &Parts, subject: &mut Subject) -> Result<Databa
     Ok(user.login.database)
 }
 
-/// The caller as the author of definitions. The default user, which anonymous callers share, may
-/// not define methods.
+/// The caller as the author of definitions. The default user, which anonymous callers share, and
+/// members may not define methods.
 fn writer(user: &User) -> Result<Caller<'_>, ApiError> {
+    if user.claims.member.is_some() {
+        return Err(ApiError::insufficient_privileges(
+            "a member cannot define or change methods",
+        ));
+    }
     if user.claims.shared {
         return Err(ApiError::insufficient_privileges(
             "the default user, which anonymous callers share, cannot define or change methods",
