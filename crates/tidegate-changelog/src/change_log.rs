@@ -93,6 +93,27 @@ pub trait ChangeLog: Send + Sync {
     fn abandon<'a>(&'a self, database: &'a DatabaseName) -> BoxFuture<'a, LogResult<()>>;
 }
 
+/// A change log of which one process at a time can be the reader for all others.
+pub trait SharedLog: ChangeLog {
+    /// Opens the stream of the reader. Returns `None` while another process has it open.
+    ///
+    /// # Errors
+    ///
+    /// Those of [`ChangeLog::open`].
+    fn open_reader<'a>(
+        &'a self,
+        database: &'a DatabaseName,
+        start: LogStart,
+    ) -> BoxFuture<'a, LogResult<Option<Box<dyn LogStream>>>>;
+
+    /// Closes the stream of the reader, if it is older than `age`: its process has fallen silent.
+    fn close_reader<'a>(
+        &'a self,
+        database: &'a DatabaseName,
+        age: Duration,
+    ) -> BoxFuture<'a, LogResult<()>>;
+}
+
 /// What a subscription needs to know about a table's changes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Demand {

@@ -4,6 +4,6 @@ mod change_log;
 mod error;
 mod position;
 
-pub use change_log::{Captured, ChangeLog, Demand, LogMessage, LogStart, LogStream};
+pub use change_log::{Captured, ChangeLog, Demand, LogMessage, LogStart, LogStream, SharedLog};
 pub use error::{LogError, LogResult};
 pub use position::{LogIdentity, LogPosition};

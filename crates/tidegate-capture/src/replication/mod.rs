@@ -29,6 +29,7 @@ use std::time::Duration;
 
 use tidegate_changelog::{
     Captured, ChangeLog, Demand, LogError, LogPosition, LogResult, LogStart, LogStream,
+    SharedLog,
 };
 use tidegate_postgres::Credentials;
 use tidegate_sql::{BoxFuture, DatabaseName};
@@ -187,6 +188,27 @@ impl ChangeLog for Replication {
 
     fn abandon<'a>(&'a self, database: &'a DatabaseName) -> BoxFuture<'a, LogResult<()>> {
         Box::pin(slot::abandon(&self.shared, database))
+    }
+}
+
+impl SharedLog for Replication {
+    fn open_reader<'a>(
+        &'a self,
+        database: &'a DatabaseName,
+        start: LogStart,
+    ) -> BoxFuture<'a, LogResult<Option<Box<dyn LogStream>>>> {
+        Box::pin(async move {
+            let stream = slot::open_reader(&self.shared, database, start).await?;
+            Ok(stream.map(|stream| Box::new(stream) as Box<dyn LogStream>))
+        })
+    }
+
+    fn close_reader<'a>(
+        &'a self,
+        database: &'a DatabaseName,
+        age: Duration,
+    ) -> BoxFuture<'a, LogResult<()>> {
+        Box::pin(slot::close_reader(&self.shared, database, age))
     }
 }
 

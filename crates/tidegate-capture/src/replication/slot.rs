@@ -19,6 +19,9 @@ const QUICK: Duration = Duration::from_secs(15);
 /// releases.
 const ADVANCE: Duration = Duration::from_mins(2);
 
+/// The suffix of the slot of a reader that several nodes share.
+const READER: &str = "reader";
+
 /// The state of a database's log and of its retention slot.
 struct LogState {
     identity: LogIdentity,
@@ -39,10 +42,76 @@ pub(super) async fn open(
     start: LogStart,
 ) -> LogResult<Stream> {
     let fresh = tables::prepare(shared, database).await?;
+    let session = ReplicationSession::open(&shared.reader, database).await?;
+    let suffix = session.process().to_string();
+    open_as(shared, session, (&suffix, fresh), start).await
+}
+
+/// Opens the stream of the reader. Its slot has a fixed name, so PostgreSQL allows one at a time,
+/// and drops the slot with the connection.
+pub(super) async fn open_reader(
+    shared: &Shared,
+    database: &DatabaseName,
+    start: LogStart,
+) -> LogResult<Option<Stream>> {
+    let fresh = tables::prepare(shared, database).await?;
     let mut session = ReplicationSession::open(&shared.reader, database).await?;
+    if has_reader(&mut session).await? {
+        return Ok(None);
+    }
+    match open_as(shared, session, (READER, fresh), start).await {
+        Ok(stream) => Ok(Some(stream)),
+        Err(error) => {
+            // Another node may have been faster.
+            let mut session = ReplicationSession::open(&shared.reader, database).await?;
+            let is_taken = has_reader(&mut session).await?;
+            if is_taken { Ok(None) } else { Err(error) }
+        }
+    }
+}
+
+async fn has_reader(session: &mut ReplicationSession) -> LogResult<bool> {
+    let query = format!(
+        "SELECT 1 FROM pg_catalog.pg_database d JOIN pg_catalog.pg_replication_slots s \
+         ON s.slot_name = 'tidegate_' || d.oid || '_{READER}' \
+         WHERE d.datname = pg_catalog.current_database()"
+    );
+    Ok(!session.run(&query, QUICK).await?.is_empty())
+}
+
+/// Terminates the connection of a reader that has been open for longer than `age`.
+pub(super) async fn close_reader(
+    shared: &Shared,
+    database: &DatabaseName,
+    age: Duration,
+) -> LogResult<()> {
+    let mut session = ReplicationSession::open(&shared.reader, database).await?;
+    let seconds = age.as_secs_f64();
+    // The age spares a reader that has just taken over from the silent one.
+    let command = format!(
+        "SELECT pg_catalog.pg_terminate_backend(a.pid) \
+         FROM pg_catalog.pg_database d JOIN pg_catalog.pg_replication_slots s \
+         ON s.slot_name = 'tidegate_' || d.oid || '_{READER}' \
+         JOIN pg_catalog.pg_stat_activity a ON a.pid = s.active_pid \
+         WHERE d.datname = pg_catalog.current_database() \
+         AND a.backend_start < pg_catalog.clock_timestamp() \
+             - pg_catalog.make_interval(secs => {seconds})"
+    );
+    session.run(&command, QUICK).await?;
+    Ok(())
+}
+
+/// Opens a stream whose slot has a suffix. `fresh` says that the publications are new.
+async fn open_as(
+    shared: &Shared,
+    mut session: ReplicationSession,
+    (suffix, fresh): (&str, bool),
+    start: LogStart,
+) -> LogResult<Stream> {
     let mut place = table(&mut session).await?;
+    let slot = format!("{}_{suffix}", place.anchor_name);
     let Some(anchored) = anchor(shared, &mut session, &mut place, fresh).await? else {
-        return open_unanchored(shared, session, &place, start).await;
+        return open_unanchored(shared, session, (&place, &slot), start).await;
     };
     let start = match start {
         LogStart::At(position) if position < anchored || position > place.now => {
@@ -52,7 +121,7 @@ pub(super) async fn open(
         LogStart::Earliest => anchored,
         LogStart::Now => place.now.max(anchored),
     };
-    let (anchor, slot) = (&place.anchor_name, slot_name(&place, &session));
+    let anchor = &place.anchor_name;
     let copy =
         format!("SELECT pg_catalog.pg_copy_logical_replication_slot('{anchor}', '{slot}', true)");
     session.run(&copy, QUICK).await?;
@@ -64,15 +133,14 @@ pub(super) async fn open(
 async fn open_unanchored(
     shared: &Shared,
     mut session: ReplicationSession,
-    place: &LogState,
+    (place, slot): (&LogState, &str),
     start: LogStart,
 ) -> LogResult<Stream> {
     if matches!(start, LogStart::At(_)) {
         return Err(LogError::Gone);
     }
-    let slot = slot_name(place, &session);
-    let start = create(shared, &mut session, &slot, true).await?;
-    stream(session, &slot, place.identity, start).await
+    let start = create(shared, &mut session, slot, true).await?;
+    stream(session, slot, place.identity, start).await
 }
 
 async fn stream(
@@ -89,10 +157,6 @@ async fn stream(
     );
     let connection = session.start(&command, QUICK).await?;
     Ok(Stream::new(connection, identity, start))
-}
-
-fn slot_name(place: &LogState, session: &ReplicationSession) -> String {
-    format!("{}_{}", place.anchor_name, session.process())
 }
 
 async fn table(session: &mut ReplicationSession) -> LogResult<LogState> {
