@@ -220,8 +220,9 @@ fn run(log: &[Transaction], schedule: &Schedule) -> Vec<LogMessage> {
         choose(&schedule.kept, *index) && !one.items.is_empty()
     };
     let kept = sent.iter().enumerate().filter(is_kept);
-    let in_ring = last.iter().filter(|one| !one.items.is_empty());
-    let ring: Vec<_> = in_ring.rev().take(schedule.ring).rev().cloned().collect();
+    let mut ring = last.clone();
+    ring.retain(|one| !one.items.is_empty());
+    let ring = ring.split_off(ring.len().saturating_sub(schedule.ring));
     let mut world = World {
         log,
         kept: kept.map(|(_, one)| one.clone()).collect(),
