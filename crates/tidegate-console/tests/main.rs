@@ -25,6 +25,11 @@ fn folder() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../../console")
 }
 
+/// The folder of the built console.
+fn dist() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("dist")
+}
+
 fn sources() -> Vec<PathBuf> {
     let mut files: Vec<_> = OTHER_SOURCES.iter().map(PathBuf::from).collect();
     let mut folders = vec![PathBuf::from("src")];
@@ -52,8 +57,7 @@ fn hash(path: &Path) -> String {
 
 #[test]
 fn the_console_was_built_from_its_present_source() {
-    let recorded =
-        fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join("dist/SOURCE.txt")).unwrap();
+    let recorded = fs::read_to_string(dist().join("SOURCE.txt")).unwrap();
     let recorded: BTreeMap<_, _> = recorded
         .lines()
         .map(|line| line.split_once("  ").unwrap())
@@ -80,7 +84,7 @@ fn the_console_was_built_from_its_present_source() {
 
 #[test]
 fn every_built_file_is_embedded() {
-    let mut built: Vec<_> = fs::read_dir(folder().join("dist"))
+    let mut built: Vec<_> = fs::read_dir(dist())
         .unwrap()
         .map(|entry| entry.unwrap().file_name().into_string().unwrap())
         .filter(|name| name != "SOURCE.txt" && name != "index.html")
@@ -90,7 +94,7 @@ fn every_built_file_is_embedded() {
     embedded.sort();
     assert_eq!(built, embedded);
     for built in FILES {
-        let content = fs::read(folder().join("dist").join(built.name)).unwrap();
+        let content = fs::read(dist().join(built.name)).unwrap();
         assert_eq!(content, built.bytes, "{}", built.name);
     }
 }
