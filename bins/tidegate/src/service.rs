@@ -37,7 +37,7 @@ pub(crate) struct Service {
     pub(crate) ports: Ports,
     /// Client ids that no tenant may register.
     reserved_client_ids: Vec<String>,
-    /// Where keys of external issuers may be loaded from.
+    /// The networks from which keys of external issuers may be loaded.
     issuer_network: Network,
 }
 

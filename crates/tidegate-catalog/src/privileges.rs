@@ -96,7 +96,7 @@ pub struct ColumnPrivilege {
     pub column: String,
 }
 
-/// What the catalog contains about a table, its privileges and the roles.
+/// A table in the catalog, with its privileges and the roles.
 #[derive(Debug, Deserialize)]
 struct TablePrivileges {
     relation: String,

@@ -93,7 +93,7 @@ pub trait ChangeLog: Send + Sync {
     fn abandon<'a>(&'a self, database: &'a DatabaseName) -> BoxFuture<'a, LogResult<()>>;
 }
 
-/// What a subscription needs to know about a table's changes.
+/// The properties of a table that a subscription to its changes needs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Demand {
     /// The table's OID.

@@ -1,4 +1,4 @@
-//! What the functions return for each kind of caller.
+//! Tests the results of the claims functions for each kind of caller.
 
 use super::fixture::{ClaimsFixture, REFUSED, identity, value};
 

@@ -147,7 +147,7 @@ pub(super) async fn value(client: &Client, sql: &str) -> Result<Option<String>, 
     }
 }
 
-/// What the functions return.
+/// The results of the claims functions.
 pub(super) async fn identity(client: &Client) -> Result<(Option<String>, Option<String>), String> {
     let id = value(client, "SELECT tidegate.user_id()").await?;
     Ok((id, value(client, "SELECT tidegate.claims()::text").await?))

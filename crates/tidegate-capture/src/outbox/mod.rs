@@ -52,7 +52,7 @@ pub struct OutboxSettings {
     /// The shortest poll interval, used after a change was read, and the longest, used when nothing
     /// was read for long.
     pub pace: (Duration, Duration),
-    /// The longest wait for a lock on a table. The table's writers wait meanwhile.
+    /// The longest wait for a lock on a table. Writers of the table wait for as long.
     pub lock_timeout: Duration,
 }
 
