@@ -12,7 +12,7 @@ use crate::{Result, process};
 const NAME: &str = "large schema";
 const ROUNDS: u32 = 9;
 /// The longest time for a definition to become visible.
-const PATIENCE: Duration = Duration::from_mins(1);
+const TIMEOUT: Duration = Duration::from_mins(1);
 
 const TYPES: &str = "create schema large; create type large.mood as enum ('low', 'high'); \
     create domain large.price as numeric(12, 2) check (value >= 0)";
@@ -59,7 +59,7 @@ pub(crate) async fn run(service: &Service, only: Option<&str>) -> Result<()> {
         "\n{NAME} (2,600 relations): the first request took {:.0} ms",
         milliseconds(started.elapsed())
     );
-    tokio::time::sleep(REST).await;
+    tokio::time::sleep(RELOAD_PAUSE).await;
     through(service).await?;
     past_service(service).await
 }
@@ -87,7 +87,7 @@ async fn through(service: &Service) -> Result<()> {
         if answer["errors"] != Value::Null {
             return Err(answer.to_string().into());
         }
-        tokio::time::sleep(REST).await;
+        tokio::time::sleep(RELOAD_PAUSE).await;
         let after = cpu(service)?;
         ours += after.0 - before.0;
         database += after.1 - before.1;
@@ -114,13 +114,13 @@ async fn past_service(service: &Service) -> Result<()> {
         let started = Instant::now();
         let query = format!("{{ getOther{round} {{ id }} }}");
         while ask(service, &query).await?["errors"] != Value::Null {
-            if started.elapsed() > PATIENCE {
+            if started.elapsed() > TIMEOUT {
                 return Err("a definition was never seen".into());
             }
             tokio::time::sleep(Duration::from_millis(5)).await;
         }
         times.push(started.elapsed());
-        tokio::time::sleep(REST).await;
+        tokio::time::sleep(RELOAD_PAUSE).await;
     }
     let times = summary(&mut times);
     println!("a definition past the service took effect after {times}");
@@ -128,7 +128,7 @@ async fn past_service(service: &Service) -> Result<()> {
 }
 
 /// The pause after a definition, because the service may still be loading the schema.
-const REST: Duration = Duration::from_secs(2);
+const RELOAD_PAUSE: Duration = Duration::from_secs(2);
 
 /// The seconds of CPU that the service and PostgreSQL have used.
 fn cpu(service: &Service) -> Result<(f64, f64)> {

@@ -25,7 +25,7 @@ pub(crate) async fn compare(service: &Service) -> Result<()> {
             service.owner_token,
             body.len()
         );
-        process::forget_peak(service.server)?;
+        process::reset_peak(service.server)?;
         let started = Instant::now();
         let size = Connection::open(service.address)
             .await?

@@ -1,9 +1,9 @@
 //! Measures change events: throughput, latency, CPU and memory.
 
-mod audience;
 mod bulk;
 mod delivery;
 mod idle;
+mod subscribers;
 mod writer;
 mod writers;
 

@@ -139,10 +139,10 @@ impl Bench<'_> {
         };
         Arc::new(Plan {
             address: self.service.address,
-            path: variant.door.path().to_owned(),
+            path: variant.endpoint.path().to_owned(),
             accept: shape.header.accept.clone(),
             callers,
-            body: shape.body(variant.door),
+            body: shape.body(variant.endpoint),
         })
     }
 
@@ -219,7 +219,7 @@ async fn check(plan: &Plan) -> Result<()> {
     let (mut body, mut request) = (Vec::new(), Vec::new());
     plan.write(0, &mut Random::new(1), [&mut body, &mut request]);
     let mut connection = Connection::open(plan.address).await?;
-    if connection.exchange(&request).await?.size > LOOKED_AT {
+    if connection.exchange(&request).await?.size > MAX_CHECKED_SIZE {
         return Ok(());
     }
     let answer = connection.ask(&request).await?;
@@ -253,7 +253,7 @@ const LEAD_IN: Duration = Duration::from_millis(200);
 
 /// The largest response in bytes that is checked. Larger ones may be streamed without the length
 /// that the check needs.
-const LOOKED_AT: u64 = 64 << 10;
+const MAX_CHECKED_SIZE: u64 = 64 << 10;
 
 fn mean(rates: &[f64]) -> Option<f64> {
     let sum: f64 = rates.iter().sum();

@@ -30,7 +30,7 @@ const ROUNDS: u32 = 200;
 const PEOPLE: u32 = 200;
 /// The interval between two queries of a connection. With it the service is in use, but not
 /// saturated.
-const PACE: Duration = Duration::from_millis(20);
+const QUERY_INTERVAL: Duration = Duration::from_millis(20);
 
 /// Whether a case is selected.
 fn chosen(only: Option<&str>, name: &str) -> bool {
@@ -217,14 +217,14 @@ async fn queries_at_pace(
 ) -> Result<Vec<Duration>> {
     let mut connection = Connection::open(address).await?;
     let mut times = Vec::new();
-    let begin = Instant::now() + PACE.mul_f64(first as f64 / 16.0);
+    let begin = Instant::now() + QUERY_INTERVAL.mul_f64(first as f64 / 16.0);
     let mut due = begin;
     while due < begin + time {
         sleep_until(due.into()).await;
         let turn = (first * 61 + times.len()) % requests.len();
         connection.exchange(&requests[turn]).await?;
         times.push(due.elapsed());
-        due += PACE;
+        due += QUERY_INTERVAL;
     }
     Ok(times)
 }

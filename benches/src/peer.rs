@@ -9,7 +9,7 @@ use crate::load::{Caller, Plan};
 use crate::shape::Shape;
 
 /// How long the other server may take until it responds.
-const PATIENCE: Duration = Duration::from_mins(5);
+const TIMEOUT: Duration = Duration::from_mins(5);
 
 /// The address of the other server, and how to find its documents.
 #[derive(Debug, PartialEq, Eq)]
@@ -61,7 +61,7 @@ impl Peer {
             };
             match answered.await {
                 Ok(exchange) if !exchange.failed => return Ok(()),
-                _ if started.elapsed() > PATIENCE => {
+                _ if started.elapsed() > TIMEOUT => {
                     return Err(format!("{} does not answer at {}", self.name, self.address).into());
                 }
                 _ => tokio::time::sleep(Duration::from_millis(500)).await,

@@ -34,10 +34,10 @@ pub(crate) fn cpu(pid: u32) -> Result<f64> {
 /// A child that ends between two reads would be missed, so the values are read until two results
 /// agree.
 pub(crate) fn family_cpu(parent: u32) -> Result<f64> {
-    let mut last = look(parent)?;
+    let mut last = sample(parent)?;
     loop {
         std::thread::sleep(std::time::Duration::from_millis(50));
-        let now = look(parent)?;
+        let now = sample(parent)?;
         if now >= last && now - last < 0.02 {
             return Ok(now);
         }
@@ -45,7 +45,7 @@ pub(crate) fn family_cpu(parent: u32) -> Result<f64> {
     }
 }
 
-fn look(parent: u32) -> Result<f64> {
+fn sample(parent: u32) -> Result<f64> {
     let mut sum = ticks(&stat(parent)?, &[16, 17])?;
     for entry in fs::read_dir("/proc")? {
         let Ok(pid) = entry?.file_name().to_string_lossy().parse::<u32>() else {
@@ -84,6 +84,6 @@ pub(crate) fn peak(pid: u32) -> Result<u64> {
 }
 
 /// Resets the peak of the resident memory.
-pub(crate) fn forget_peak(pid: u32) -> Result<()> {
+pub(crate) fn reset_peak(pid: u32) -> Result<()> {
     Ok(fs::write(format!("/proc/{pid}/clear_refs"), "5")?)
 }

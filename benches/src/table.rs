@@ -1,6 +1,6 @@
 //! The output table.
 
-use crate::shape::header::Door;
+use crate::shape::header::Endpoint;
 use crate::statistics::{Sample, ratio};
 use crate::variant::Variant;
 
@@ -53,7 +53,7 @@ impl Table {
             let mut both = variants.iter().zip(samples);
             let one = both.find(|(other, _)| variant.is_compared_to(other));
             let of_one = one.map(|(_, one)| ratio(sample.rate(), one.rate()));
-            let peer = peer.filter(|_| variant.door == Door::GraphQl);
+            let peer = peer.filter(|_| variant.endpoint == Endpoint::GraphQl);
             println!("{}", self.row(variant, sample, [floor, of_one, peer]));
         }
     }
@@ -123,7 +123,7 @@ mod tests {
     use std::time::Duration;
 
     use super::Table;
-    use crate::shape::header::{Callers, Door};
+    use crate::shape::header::{Callers, Endpoint};
     use crate::statistics::Sample;
     use crate::variant::Variant;
 
@@ -131,7 +131,7 @@ mod tests {
     fn a_row_has_ratios_to_the_floor_to_one_user_and_to_the_peer() {
         let variant = Variant {
             name: "x".to_owned(),
-            door: Door::GraphQl,
+            endpoint: Endpoint::GraphQl,
             callers: Callers::Users,
             users: 9,
             aim: Some(0.75),

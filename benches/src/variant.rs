@@ -3,7 +3,7 @@
 use crate::accounts::name;
 use crate::arguments::Arguments;
 use crate::shape::Shape;
-use crate::shape::header::{Callers, Door, VariantSpec};
+use crate::shape::header::{Callers, Endpoint, VariantSpec};
 
 /// One row of the table.
 #[derive(Clone, Debug)]
@@ -11,7 +11,7 @@ pub(crate) struct Variant {
     /// The name of the variant in the table.
     pub(crate) name: String,
     /// The endpoint of the requests.
-    pub(crate) door: Door,
+    pub(crate) endpoint: Endpoint,
     /// The callers of the requests.
     pub(crate) callers: Callers,
     /// How many sub-users the variant needs.
@@ -24,20 +24,25 @@ impl Variant {
     /// Whether `other` is the single user with which this variant's many users are compared.
     pub(crate) fn is_compared_to(&self, other: &Self) -> bool {
         let many = self.users > 1 || self.callers == Callers::Tenants;
-        many && self.door == other.door && other.callers == Callers::One
+        many && self.endpoint == other.endpoint && other.callers == Callers::One
     }
 }
 
 /// The selected variants of a shape, and the variants with which these are compared.
 pub(crate) fn of(shape: &Shape, arguments: &Arguments) -> Vec<Variant> {
     let mut all = Vec::new();
-    for &VariantSpec { door, callers, aim } in &shape.header.variants {
+    for &VariantSpec {
+        endpoint,
+        callers,
+        aim,
+    } in &shape.header.variants
+    {
         for users in numbers(callers, arguments) {
             let who = who(callers, users, arguments);
-            let name = format!("{}, {}, {who}", shape.header.name, door.name());
+            let name = format!("{}, {}, {who}", shape.header.name, endpoint.name());
             all.push(Variant {
                 name,
-                door,
+                endpoint,
                 callers,
                 users,
                 aim,
@@ -90,7 +95,7 @@ pub(crate) fn floor_role(variants: &[Variant]) -> String {
     }
 }
 
-impl Door {
+impl Endpoint {
     fn name(self) -> &'static str {
         match self {
             Self::GraphQl => "graphql",

@@ -8,7 +8,7 @@ use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::TcpStream;
 
 use crate::node::{Node, operator};
-use crate::service::{PATIENCE, Service, demo_folder, eventually};
+use crate::service::{Service, TIMEOUT, demo_folder, eventually};
 use crate::socket::open_at;
 
 const SQL: &str = "/api/v4/sql/database/shop";
@@ -182,7 +182,7 @@ async fn uploads_that_stop_take_nothing_from_others_and_end_soon() {
                 let _ = stream.write_all(&vec![b' '; 4_900_000]).await;
                 let mut answer = Vec::new();
                 let read = stream.read_to_end(&mut answer);
-                let _ = tokio::time::timeout(PATIENCE, read).await.unwrap();
+                let _ = tokio::time::timeout(TIMEOUT, read).await.unwrap();
                 String::from_utf8_lossy(&answer)
                     .chars()
                     .take(12)
@@ -194,7 +194,7 @@ async fn uploads_that_stop_take_nothing_from_others_and_end_soon() {
         works(&demo).await;
     }
     let took = started.elapsed();
-    assert!(took < PATIENCE / 2, "{took:?}");
+    assert!(took < TIMEOUT / 2, "{took:?}");
     let mut answers: Vec<String> = Vec::new();
     for upload in uploads {
         answers.push(upload.await.unwrap());

@@ -230,7 +230,7 @@ async fn a_reader_beside_many_writers_misses_nothing() {
         seen.len()
     };
     let both = async { tokio::join!(writers, reader) };
-    let (_, seen) = tokio::time::timeout(crate::service::PATIENCE, both)
+    let (_, seen) = tokio::time::timeout(crate::service::TIMEOUT, both)
         .await
         .unwrap();
     assert_eq!(seen, 200);

@@ -9,7 +9,7 @@ use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::TcpStream;
 
 use crate::node::{Node, operator};
-use crate::service::{PATIENCE, Service, TextResponse, demo, demo_folder, eventually};
+use crate::service::{Service, TIMEOUT, TextResponse, demo, demo_folder, eventually};
 
 /// The longest time of a response that is not delayed.
 const AT_ONCE: Duration = Duration::from_secs(1);
@@ -25,7 +25,7 @@ async fn health(stream: &mut TcpStream) {
     let mut answer = Vec::new();
     while !answer.ends_with(br#"{"status":"ok"}"#) {
         let mut buffer = [0; 1024];
-        let read = tokio::time::timeout(PATIENCE, stream.read(&mut buffer));
+        let read = tokio::time::timeout(TIMEOUT, stream.read(&mut buffer));
         let read = read.await.expect("no answer").unwrap();
         assert_ne!(read, 0, "it was closed");
         answer.extend_from_slice(&buffer[..read]);
@@ -150,7 +150,7 @@ async fn pages_of_any_origin_may_call_where_nothing_is_set() {
 #[tokio::test]
 async fn a_request_that_outlasts_drain_timeout_is_cancelled() {
     let operator = operator().await;
-    let client = Client::builder().timeout(PATIENCE).build().unwrap();
+    let client = Client::builder().timeout(TIMEOUT).build().unwrap();
     let flags = ["--drain-timeout", "1s"];
     let node = Node::start_with(&operator, &flags, ("http", client)).await;
     let tokens = node.sign_in("shop", "shop", "owner-password").await;
@@ -191,7 +191,7 @@ async fn a_collector_gets_the_spans_of_requests() {
     let collector = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
     let url = format!("http://{}", collector.local_addr().unwrap());
     let operator = operator().await;
-    let client = Client::builder().timeout(PATIENCE).build().unwrap();
+    let client = Client::builder().timeout(TIMEOUT).build().unwrap();
     let node = Node::start_with(&operator, &["--otlp-url", &url], ("http", client)).await;
     let tokens = node.sign_in("shop", "shop", "owner-password").await;
     let request = node.client.post(format!("{}/api/v4/sql", node.url));
@@ -203,7 +203,7 @@ async fn a_collector_gets_the_spans_of_requests() {
         )
         .json(&json!({"q": "select 'hidden-4715' as v"}));
     assert_eq!(request.send().await.unwrap().status(), StatusCode::OK);
-    let span = tokio::time::timeout(PATIENCE, async {
+    let span = tokio::time::timeout(TIMEOUT, async {
         loop {
             let (stream, _) = collector.accept().await.unwrap();
             let spans = collected(stream).await;

@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::TcpStream;
 
-use crate::service::{PATIENCE, Service, demo, demo_folder, eventually};
+use crate::service::{Service, TIMEOUT, demo, demo_folder, eventually};
 
 /// A parameter of the startup packet takes precedence over a role's own settings.
 #[tokio::test]
@@ -61,7 +61,7 @@ async fn postgresql_killed_under_load_gives_clear_answers_and_recovers() {
     stop.store(true, Ordering::Relaxed);
     let mut written = 0;
     for task in tasks {
-        let ended = tokio::time::timeout(PATIENCE, task).await;
+        let ended = tokio::time::timeout(TIMEOUT, task).await;
         written += ended.expect("a request hung").unwrap();
     }
     let q = "select count(*)::int as n from f_load";
@@ -94,9 +94,9 @@ async fn crash(demo: &Arc<Service>) {
     let pid = pid.unwrap().get::<_, i32>(0).to_string();
     let killed = Command::new("kill").args(["-KILL", &pid]).status();
     assert!(killed.unwrap().success());
-    let ended = tokio::time::timeout(PATIENCE, ended).await;
+    let ended = tokio::time::timeout(TIMEOUT, ended).await;
     ended.expect("PostgreSQL ended nobody").unwrap();
-    let answer = tokio::time::timeout(PATIENCE, in_flight).await;
+    let answer = tokio::time::timeout(TIMEOUT, in_flight).await;
     assert_eq!(answer.expect("a request hung").unwrap(), 503);
 }
 

@@ -8,13 +8,13 @@ use tidegate_embedded::Shutdown;
 use crate::feed_workload::{Dice, TABLES, WRITERS, WorkloadWriter, definition};
 use crate::node::{Node, no_streams_remain, operator};
 use crate::operator::Operator;
-use crate::service::PATIENCE;
+use crate::service::TIMEOUT;
 use crate::socket::{Socket, owner};
 
 const OUTBOX: [&str; 2] = ["--feed-source", "outbox"];
 
 async fn start(operator: &Operator, flags: &[&str]) -> Node {
-    let client = Client::builder().timeout(PATIENCE).build().unwrap();
+    let client = Client::builder().timeout(TIMEOUT).build().unwrap();
     Node::start_with(operator, flags, ("http", client)).await
 }
 

@@ -413,7 +413,7 @@ async fn people_sign_up_where_the_client_allows_it() {
             .submit(&page, "sign_up", &fields(name, password))
             .await;
         assert_eq!(again.status, status, "{name}");
-        assert!(again.text.contains("class=\"complaint\""), "{name}");
+        assert!(again.text.contains("class=\"error\""), "{name}");
     }
     let done = browser
         .submit(&page, "sign_up", &fields("mina", "mina-1234"))

@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 use reqwest::Method;
 use serde_json::{Value, json};
 
-use crate::service::{PATIENCE, TextResponse, demo, eventually};
+use crate::service::{TIMEOUT, TextResponse, demo, eventually};
 
 pub(crate) const PUBLIC: &str = "/api/graphql/schema/public";
 
@@ -54,7 +54,7 @@ pub(crate) async fn settled(user: Option<&str>, query: &str) -> Value {
         if answer["errors"][0]["extensions"]["code"] != "GRAPHQL_VALIDATION_FAILED" {
             return answer;
         }
-        assert!(began.elapsed() < PATIENCE, "{query}: {answer}");
+        assert!(began.elapsed() < TIMEOUT, "{query}: {answer}");
         tokio::time::sleep(Duration::from_millis(10)).await;
     }
 }

@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 use tokio::sync::OnceCell;
 
 use crate::graphql_names::prepare_in;
-use crate::service::{PATIENCE, Service, demo, demo_folder};
+use crate::service::{Service, TIMEOUT, demo, demo_folder};
 use crate::socket::socket;
 use crate::sql_outputs::memory;
 
@@ -135,7 +135,7 @@ async fn an_introspection_of_hundreds_of_megabytes_uses_memory_only_as_it_is_rea
     let answer = post_to(&demo, &query, None).await;
     let (mut size, mut stream) = (0, answer.bytes_stream());
     while size < 8 << 20 {
-        let chunk = tokio::time::timeout(PATIENCE, stream.next()).await.unwrap();
+        let chunk = tokio::time::timeout(TIMEOUT, stream.next()).await.unwrap();
         let Some(chunk) = chunk else {
             panic!("it ends behind {size} bytes")
         };

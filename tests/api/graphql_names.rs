@@ -7,7 +7,7 @@ use reqwest::Method;
 use serde_json::{Value, json};
 
 use crate::node::{Node, operator};
-use crate::service::{PATIENCE, Service, demo, eventually};
+use crate::service::{Service, TIMEOUT, demo, eventually};
 
 /// Creates a schema in the demo with these statements, as its owner.
 pub(crate) async fn prepare(schema: &str, statements: &str) {
@@ -264,7 +264,7 @@ async fn a_schema_of_any_name_and_one_without_tables_answers() {
             );
             break;
         }
-        assert!(began.elapsed() < PATIENCE, "{answer:?}");
+        assert!(began.elapsed() < TIMEOUT, "{answer:?}");
     }
     let query =
         "{ __typename __schema { queryType { name fields { name } } mutationType { name } } }";
@@ -289,7 +289,7 @@ async fn a_schema_of_any_name_and_one_without_tables_answers() {
             );
             break;
         }
-        assert!(began.elapsed() < PATIENCE, "{answer:?}");
+        assert!(began.elapsed() < TIMEOUT, "{answer:?}");
     }
 }
 
@@ -319,7 +319,7 @@ async fn a_role_sees_what_it_may_use() {
         if found["v"].is_object() {
             break found;
         }
-        assert!(began.elapsed() < PATIENCE, "{answer:?}");
+        assert!(began.elapsed() < TIMEOUT, "{answer:?}");
     };
     let names = |value: &Value| -> Vec<String> {
         let fields = value["fields"].as_array().unwrap().iter();

@@ -51,7 +51,7 @@ pub(crate) async fn world() -> World {
 
 pub(crate) async fn node(operator: &Operator) -> Node {
     let client = Client::builder()
-        .timeout(crate::service::PATIENCE)
+        .timeout(crate::service::TIMEOUT)
         .redirect(reqwest::redirect::Policy::none())
         .build()
         .unwrap();

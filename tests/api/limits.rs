@@ -5,11 +5,11 @@ use reqwest::{Client, StatusCode};
 use serde_json::{Value, json};
 
 use crate::node::{Node, operator};
-use crate::service::{PATIENCE, demo};
+use crate::service::{TIMEOUT, demo};
 
 /// Starts a node that trusts the test as a proxy, so that requests can come from any address.
 async fn behind_a_proxy(operator: &crate::operator::Operator) -> Node {
-    let client = Client::builder().timeout(PATIENCE).build().unwrap();
+    let client = Client::builder().timeout(TIMEOUT).build().unwrap();
     let flags = ["--trusted-proxies", "127.0.0.1"];
     Node::start_with(operator, &flags, ("http", client)).await
 }
@@ -196,7 +196,7 @@ async fn credentials_travel_in_the_clear_only_where_the_settings_say_so() {
         (&proxy[..], StatusCode::BAD_REQUEST),
         (&open[..], StatusCode::OK),
     ] {
-        let client = Client::builder().timeout(PATIENCE).build().unwrap();
+        let client = Client::builder().timeout(TIMEOUT).build().unwrap();
         let node = Node::start_with(&operator, flags, ("http", client)).await;
         let request = node.client.post(format!("{}/api/v4/oauth", node.url));
         // A client on another machine used plain HTTP to the proxy.

@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 
 use crate::operator::Operator;
 use crate::process::{Process, ProcessOutput};
-use crate::service::{PATIENCE, eventually};
+use crate::service::{TIMEOUT, eventually};
 
 /// A node and its log.
 pub(crate) struct Node {
@@ -19,7 +19,7 @@ pub(crate) struct Node {
 
 impl Node {
     pub(crate) async fn start(operator: &Operator) -> Self {
-        let client = Client::builder().timeout(PATIENCE).build().unwrap();
+        let client = Client::builder().timeout(TIMEOUT).build().unwrap();
         Self::start_with(operator, &[], ("http", client)).await
     }
 

@@ -5,11 +5,11 @@ use serde_json::{Value, json};
 
 use crate::node::{Node, operator};
 use crate::operator::Operator;
-use crate::service::{PATIENCE, eventually};
+use crate::service::{TIMEOUT, eventually};
 use crate::socket::open_at;
 
 async fn start(operator: &Operator, flags: &[&str]) -> Node {
-    let client = Client::builder().timeout(PATIENCE).build().unwrap();
+    let client = Client::builder().timeout(TIMEOUT).build().unwrap();
     let json = ["--log-format", "json"];
     Node::start_with(operator, &[&json, flags].concat(), ("http", client)).await
 }

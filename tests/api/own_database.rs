@@ -11,7 +11,7 @@ use tempfile::TempDir;
 
 use crate::operator::Operator;
 use crate::process::{Process, ProcessOutput};
-use crate::service::{BINARY, PATIENCE, eventually};
+use crate::service::{BINARY, TIMEOUT, eventually};
 
 const ADDRESS: &str = "postgresql://admin:secret@db.example/postgres";
 
@@ -56,7 +56,7 @@ async fn what_the_readme_says_of_a_database_of_ones_own_runs_as_printed() {
     let shown = ProcessOutput::of(child.stdout.take().unwrap());
     let mut child = Process(child);
 
-    let client = Client::builder().timeout(PATIENCE).build().unwrap();
+    let client = Client::builder().timeout(TIMEOUT).build().unwrap();
     let url = format!("http://127.0.0.1:{}", shown.port().await);
     eventually("the service is ready", || async {
         let answer = client.get(format!("{url}/readyz")).send().await;

@@ -4,7 +4,7 @@ use std::fmt::Write as _;
 
 use reqwest::{Client, Method, Response, redirect};
 
-use crate::service::{PATIENCE, Service};
+use crate::service::{Service, TIMEOUT};
 
 /// The redirect URI of the demo's client.
 pub(crate) const CALLBACK: &str = "http://127.0.0.1:5173/callback";
@@ -48,7 +48,7 @@ impl<'a> Browser<'a> {
         let client = Client::builder()
             .redirect(redirect::Policy::none())
             .pool_max_idle_per_host(0)
-            .timeout(PATIENCE);
+            .timeout(TIMEOUT);
         Self {
             service,
             client: client.build().unwrap(),

@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
-use crate::service::PATIENCE;
+use crate::service::TIMEOUT;
 
 const PAUSE: Duration = Duration::from_millis(10);
 
@@ -22,7 +22,7 @@ impl Process {
             if let Some(status) = self.0.try_wait().unwrap() {
                 return status;
             }
-            assert!(began.elapsed() < PATIENCE, "it does not end");
+            assert!(began.elapsed() < TIMEOUT, "it does not end");
             std::thread::sleep(PAUSE);
         }
     }
@@ -81,7 +81,7 @@ impl ProcessOutput {
                 return text;
             }
             let text = self.text.lock().unwrap();
-            assert!(began.elapsed() < PATIENCE, "{part} is not in\n{text}");
+            assert!(began.elapsed() < TIMEOUT, "{part} is not in\n{text}");
             drop(text);
             std::thread::sleep(PAUSE);
         }

@@ -19,7 +19,7 @@ use crate::process::ProcessOutput;
 pub(crate) const BINARY: &str = env!("CARGO_BIN_EXE_tidegate");
 
 /// The longest time that a test waits for anything.
-pub(crate) const PATIENCE: Duration = Duration::from_mins(1);
+pub(crate) const TIMEOUT: Duration = Duration::from_mins(1);
 
 /// A running demo.
 pub(crate) struct Service {
@@ -115,7 +115,7 @@ impl Service {
             client: reqwest::Client::builder()
                 .pool_max_idle_per_host(0)
                 .redirect(reqwest::redirect::Policy::none())
-                .timeout(PATIENCE)
+                .timeout(TIMEOUT)
                 .build()
                 .unwrap(),
             tokens: tokio::sync::Mutex::default(),

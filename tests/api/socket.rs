@@ -9,7 +9,7 @@ use tokio_tungstenite::tungstenite::{Error, Message};
 use tokio_tungstenite::{MaybeTlsStream, WebSocketStream, connect_async};
 
 use crate::node::Node;
-use crate::service::{PATIENCE, demo};
+use crate::service::{TIMEOUT, demo};
 
 /// A socket.
 pub(crate) struct Socket(WebSocketStream<MaybeTlsStream<TcpStream>>);
@@ -69,7 +69,7 @@ impl Socket {
     /// The next message that is not a ping. Pings are answered.
     pub(crate) async fn hear(&mut self) -> Value {
         loop {
-            let heard = tokio::time::timeout(PATIENCE, self.0.next()).await.unwrap();
+            let heard = tokio::time::timeout(TIMEOUT, self.0.next()).await.unwrap();
             match heard {
                 Some(Ok(Message::Text(text))) => return serde_json::from_str(&text).unwrap(),
                 Some(Ok(Message::Ping(_) | Message::Pong(_))) => {}
@@ -92,7 +92,7 @@ impl Socket {
     /// Waits for the next message, which must be a close. Returns its code and its reason.
     pub(crate) async fn closed(&mut self) -> (u16, String) {
         loop {
-            let heard = tokio::time::timeout(PATIENCE, self.0.next()).await.unwrap();
+            let heard = tokio::time::timeout(TIMEOUT, self.0.next()).await.unwrap();
             match heard {
                 Some(Ok(Message::Close(Some(frame)))) => {
                     return (frame.code.into(), frame.reason.to_string());
@@ -106,7 +106,7 @@ impl Socket {
     /// Skips messages up to the close. Returns its code.
     pub(crate) async fn close_code(&mut self) -> u16 {
         loop {
-            let heard = tokio::time::timeout(PATIENCE, self.0.next()).await.unwrap();
+            let heard = tokio::time::timeout(TIMEOUT, self.0.next()).await.unwrap();
             match heard {
                 Some(Ok(Message::Close(Some(frame)))) => return frame.code.into(),
                 Some(Ok(_)) => {}

@@ -7,7 +7,7 @@ use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::TcpStream;
 
 use crate::node::{Node, operator};
-use crate::service::{PATIENCE, demo};
+use crate::service::{TIMEOUT, demo};
 use crate::socket::{open, open_at};
 
 #[tokio::test]
@@ -24,7 +24,7 @@ async fn an_unknown_subprotocol_is_closed() {
     stream.write_all(request.as_bytes()).await.unwrap();
     let mut said = Vec::new();
     let close = [&[0x88][..], &[28], &4406_u16.to_be_bytes()].concat();
-    tokio::time::timeout(PATIENCE, async {
+    tokio::time::timeout(TIMEOUT, async {
         while !said.windows(close.len()).any(|part| part == close) {
             assert_ne!(stream.read_buf(&mut said).await.unwrap(), 0, "{said:?}");
         }

@@ -7,7 +7,7 @@ use futures_util::{Stream, StreamExt};
 use reqwest::Method;
 use serde_json::{Value, json};
 
-use crate::service::{PATIENCE, demo};
+use crate::service::{TIMEOUT, demo};
 use crate::socket::{Socket, open, socket};
 
 /// Creates a table for this test.
@@ -396,7 +396,7 @@ async fn read_until<B: AsRef<[u8]>>(
     text: &mut String,
 ) {
     while !text.contains(part) {
-        let next = tokio::time::timeout(PATIENCE, events.next()).await;
+        let next = tokio::time::timeout(TIMEOUT, events.next()).await;
         let next = next.unwrap_or_else(|_| panic!("nothing comes after {text}"));
         *text += std::str::from_utf8(next.unwrap().unwrap().as_ref()).unwrap();
     }

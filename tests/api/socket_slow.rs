@@ -8,7 +8,7 @@ use tokio_tungstenite::WebSocketStream;
 use tokio_tungstenite::tungstenite::Message;
 
 use crate::node::{Node, operator};
-use crate::service::{PATIENCE, eventually};
+use crate::service::{TIMEOUT, eventually};
 use crate::socket::{Socket, open_at};
 
 const ROWS: i64 = 60;
@@ -55,7 +55,7 @@ pub(crate) async fn say(socket: &mut WebSocketStream<TcpStream>, message: &Value
 /// The next message. A close is returned as the number of its code.
 pub(crate) async fn hear(socket: &mut WebSocketStream<TcpStream>) -> Value {
     loop {
-        let heard = tokio::time::timeout(PATIENCE, socket.next()).await.unwrap();
+        let heard = tokio::time::timeout(TIMEOUT, socket.next()).await.unwrap();
         match heard.unwrap().unwrap() {
             Message::Text(text) => return serde_json::from_str(&text).unwrap(),
             Message::Close(Some(frame)) => return json!(u16::from(frame.code)),

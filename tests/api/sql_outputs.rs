@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::TcpStream;
 
-use crate::service::{PATIENCE, Service, demo, demo_folder, eventually};
+use crate::service::{Service, TIMEOUT, demo, demo_folder, eventually};
 
 async fn output(body: Value, accept: Option<&str>) -> (u16, String, String) {
     let token = demo().token("demo").await;
@@ -165,7 +165,7 @@ async fn a_slow_reader_costs_no_memory_and_no_other_reader() {
     );
     let mut size = 0;
     let mut stream = answer.bytes_stream();
-    while let Some(chunk) = tokio::time::timeout(PATIENCE, stream.next()).await.unwrap() {
+    while let Some(chunk) = tokio::time::timeout(TIMEOUT, stream.next()).await.unwrap() {
         size += chunk.unwrap().len();
     }
     assert!(size > 300_000_000, "{size}");

@@ -12,7 +12,7 @@ use tokio_tungstenite::tungstenite::protocol::Role;
 
 use crate::node::{Node, operator};
 use crate::operator::{text, tidegate};
-use crate::service::{PATIENCE, eventually};
+use crate::service::{TIMEOUT, eventually};
 
 /// Writes a new certificate for the loopback address, and its key. Returns the certificate, which
 /// the client must trust.
@@ -26,7 +26,7 @@ fn write(folder: &Path) -> Certificate {
 /// A client that trusts this certificate and opens a new connection for every request.
 fn trusting(certificate: Certificate) -> Client {
     Client::builder()
-        .timeout(PATIENCE)
+        .timeout(TIMEOUT)
         .add_root_certificate(certificate)
         .pool_max_idle_per_host(0)
         .build()
@@ -46,7 +46,7 @@ async fn over_socket(client: &Client, url: &str, q: &str) -> Value {
     let mut socket = WebSocketStream::from_raw_socket(stream, Role::Client, None).await;
     let message = Message::text(json!({"q": q}).to_string());
     socket.send(message).await.unwrap();
-    let heard = tokio::time::timeout(PATIENCE, socket.next()).await.unwrap();
+    let heard = tokio::time::timeout(TIMEOUT, socket.next()).await.unwrap();
     let heard = heard.unwrap().unwrap();
     serde_json::from_str(heard.to_text().unwrap()).unwrap()
 }

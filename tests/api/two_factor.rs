@@ -53,7 +53,7 @@ async fn a_client_with_two_factor_asks_for_a_second_one() {
             .await;
         assert_eq!(refused.status, 400, "{wrong}");
         assert!(
-            refused.text.contains("id=\"proof-complaint\""),
+            refused.text.contains("id=\"proof-error\""),
             "{}",
             refused.text
         );

@@ -10,7 +10,7 @@ use tidegate_embedded::Cluster;
 
 use crate::operator::{text, tidegate};
 use crate::process::{Process, ProcessOutput};
-use crate::service::{BINARY, PATIENCE, eventually};
+use crate::service::{BINARY, TIMEOUT, eventually};
 
 /// A cluster with the database `shop`, and a folder for the command's files.
 struct Own {
@@ -106,7 +106,7 @@ fn behind<'t>(text: &'t str, word: &str) -> &'t str {
 
 /// Signs in as the owner with the printed credentials, and runs a statement.
 async fn ask(printed: &str, password: &str, q: &str) -> Value {
-    let client = Client::builder().timeout(PATIENCE).build().unwrap();
+    let client = Client::builder().timeout(TIMEOUT).build().unwrap();
     let url = behind(printed, "serves the database shop at ");
     let body = json!({"grant_type": "password", "username": "shop", "password": password,
                       "client_id": behind(printed, "  client   ")});

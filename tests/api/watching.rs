@@ -11,12 +11,12 @@ use tokio::net::TcpStream;
 
 use crate::node::{Node, operator};
 use crate::operator::{text, tidegate};
-use crate::service::{PATIENCE, Service, TextResponse, demo_folder, eventually};
+use crate::service::{Service, TIMEOUT, TextResponse, demo_folder, eventually};
 
 #[tokio::test]
 async fn a_log_line_has_caller_and_route_and_no_secret() {
     let operator = operator().await;
-    let client = Client::builder().timeout(PATIENCE).build().unwrap();
+    let client = Client::builder().timeout(TIMEOUT).build().unwrap();
     let node = Node::start_with(&operator, &["--log-format", "json"], ("http", client)).await;
     let tokens = node.sign_in("shop", "shop", "owner-password").await;
     let token = tokens["access_token"].as_str().unwrap();

@@ -2,7 +2,7 @@
 
 use std::time::{Duration, Instant};
 
-use super::audience::Audience;
+use super::subscribers::Subscribers;
 use crate::service::Service;
 use crate::{Result, process};
 
@@ -12,9 +12,9 @@ const ROWS: usize = 500_000;
 /// Writes many rows in one transaction, with one subscriber.
 pub(crate) async fn measure(service: &Service) -> Result<()> {
     let query = "subscription { BenchFeedMessageAdded { id key note } }".to_owned();
-    let audience = Audience::open(service, &[vec![query]]).await?;
+    let subscribers = Subscribers::open(service, &[vec![query]]).await?;
     tokio::time::sleep(Duration::from_secs(2)).await;
-    process::forget_peak(service.server)?;
+    process::reset_peak(service.server)?;
     let (resident, cpu) = (
         process::resident(service.server)?,
         process::cpu(service.server)?,
@@ -26,9 +26,9 @@ pub(crate) async fn measure(service: &Service) -> Result<()> {
     );
     service.run(&insert).await?;
     let committed = Instant::now();
-    let all = |heard: &super::audience::Heard| heard.events >= ROWS;
-    audience.until(Duration::from_secs(90), all).await?;
-    let last = audience.look().last.unwrap_or(committed);
+    let all = |received: &super::subscribers::Received| received.events >= ROWS;
+    subscribers.until(Duration::from_secs(90), all).await?;
+    let last = subscribers.received().last.unwrap_or(committed);
     let elapsed = last.saturating_duration_since(committed).as_secs_f64();
     println!(
         "{NAME}: insert {:.1} s, last event {elapsed:.1} s behind its commit ({:.0} events/s), \

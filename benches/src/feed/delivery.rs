@@ -2,7 +2,7 @@
 
 use std::time::{Duration, Instant};
 
-use super::audience::Audience;
+use super::subscribers::Subscribers;
 use super::writer::Writer;
 use crate::service::Service;
 use crate::{Result, process};
@@ -12,7 +12,7 @@ use crate::{Result, process};
 pub(crate) struct Case {
     pub(crate) name: &'static str,
     sockets: usize,
-    wants: Wants,
+    filters: Filters,
     rows: u32,
     /// The rate of the writers in transactions per second.
     rate: u32,
@@ -20,37 +20,43 @@ pub(crate) struct Case {
 
 /// The rows to which sockets subscribe.
 #[derive(Clone, Copy, Debug)]
-enum Wants {
+enum Filters {
     /// The rows of this many keys for each socket, all different.
     Keys(usize),
     /// All rows, with the same selection.
     All,
 }
 
-const fn case(name: &'static str, sockets: usize, wants: Wants, rows: u32, rate: u32) -> Case {
+const fn case(name: &'static str, sockets: usize, filters: Filters, rows: u32, rate: u32) -> Case {
     Case {
         name,
         sockets,
-        wants,
+        filters,
         rows,
         rate,
     }
 }
 
 pub(crate) const CASES: [Case; 7] = [
-    case("feed latency, 1,000 sockets", 1000, Wants::Keys(1), 1, 1000),
-    case("feed 100 filters", 100, Wants::Keys(1), 1, 5000),
-    case("feed 10,000 filters", 100, Wants::Keys(100), 1, 5000),
-    case("feed 100 filters, 100 rows", 100, Wants::Keys(1), 100, 50),
+    case(
+        "feed latency, 1,000 sockets",
+        1000,
+        Filters::Keys(1),
+        1,
+        1000,
+    ),
+    case("feed 100 filters", 100, Filters::Keys(1), 1, 5000),
+    case("feed 10,000 filters", 100, Filters::Keys(100), 1, 5000),
+    case("feed 100 filters, 100 rows", 100, Filters::Keys(1), 100, 50),
     case(
         "feed 10,000 filters, 100 rows",
         100,
-        Wants::Keys(100),
+        Filters::Keys(100),
         100,
         50,
     ),
-    case("feed to 1,000, row by row", 1000, Wants::All, 1, 100),
-    case("feed to 1,000, by tens", 1000, Wants::All, 10, 10),
+    case("feed to 1,000, row by row", 1000, Filters::All, 1, 100),
+    case("feed to 1,000, by tens", 1000, Filters::All, 10, 10),
 ];
 
 pub(crate) fn header() -> String {
@@ -73,41 +79,45 @@ pub(crate) fn header() -> String {
 impl Case {
     /// Runs the case for some seconds. Returns its line of the table.
     pub(crate) async fn measure(&self, service: &Service, seconds: u64) -> Result<String> {
-        let audience = Audience::open(service, &self.queries()).await?;
+        let subscribers = Subscribers::open(service, &self.queries()).await?;
         let writer = Writer {
-            keys: match self.wants {
-                Wants::Keys(each) => each * self.sockets,
-                Wants::All => 1,
+            keys: match self.filters {
+                Filters::Keys(each) => each * self.sockets,
+                Filters::All => 1,
             },
             rows: self.rows,
             clients: 8,
             rate: Some(self.rate),
         };
-        self.write(service, &audience, &writer, 1).await?;
-        audience.forget();
+        self.write(service, &subscribers, &writer, 1).await?;
+        subscribers.reset();
         let before = (
             process::cpu(service.server)?,
             process::family_cpu(service.postmaster)?,
         );
         let started = Instant::now();
-        let (changes, behind) = self.write(service, &audience, &writer, seconds).await?;
+        let (changes, behind) = self.write(service, &subscribers, &writer, seconds).await?;
         let server = process::cpu(service.server)? - before.0;
         let database = process::family_cpu(service.postmaster)? - before.1;
-        let mut heard = audience.look();
-        let elapsed = heard.last.map_or(started.elapsed(), |last| last - started);
-        heard.latencies.sort_unstable();
+        let mut received = subscribers.received();
+        let elapsed = received
+            .last
+            .map_or(started.elapsed(), |last| last - started);
+        received.latencies.sort_unstable();
         let percentile = |share: f64| {
-            let last = heard.latencies.len().saturating_sub(1);
-            let latency = heard.latencies.get((last as f64 * share).round() as usize);
+            let last = received.latencies.len().saturating_sub(1);
+            let latency = received
+                .latencies
+                .get((last as f64 * share).round() as usize);
             latency.map_or(f64::NAN, |latency| *latency as f64 / 1e3)
         };
-        let events = heard.events as f64;
+        let events = received.events as f64;
         Ok(format!(
             "{:<30} {:>9.0} {:>9.0} {:>7.1} {:>8.2} {:>8.2} {:>10.1} {:>10.2} {:>9.1} {:>9.0} {:>6}",
             self.name,
             changes as f64 / elapsed.as_secs_f64(),
             events / elapsed.as_secs_f64(),
-            events / heard.reads as f64,
+            events / received.reads as f64,
             percentile(0.50),
             percentile(0.99),
             server * 1e6 / changes as f64,
@@ -123,20 +133,20 @@ impl Case {
     async fn write(
         &self,
         service: &Service,
-        audience: &Audience,
+        subscribers: &Subscribers,
         writer: &Writer,
         seconds: u64,
     ) -> Result<(usize, Duration)> {
         let written = writer.run(service, seconds).await?;
         let ended = Instant::now();
         let changes = written.transactions * self.rows as usize;
-        let events = match self.wants {
-            Wants::Keys(_) => changes,
-            Wants::All => changes * self.sockets,
+        let events = match self.filters {
+            Filters::Keys(_) => changes,
+            Filters::All => changes * self.sockets,
         };
-        let all = |heard: &super::audience::Heard| heard.events >= events;
-        audience.until(Duration::from_mins(1), all).await?;
-        let last = audience.look().last.unwrap_or(ended);
+        let all = |received: &super::subscribers::Received| received.events >= events;
+        subscribers.until(Duration::from_mins(1), all).await?;
+        let last = subscribers.received().last.unwrap_or(ended);
         Ok((changes, last.saturating_duration_since(ended)))
     }
 
@@ -144,9 +154,9 @@ impl Case {
         let query = |condition: &str| {
             format!("subscription {{ BenchFeedMessageAdded{condition} {{ at id key note }} }}")
         };
-        let of = |socket: usize| match self.wants {
-            Wants::All => vec![query("")],
-            Wants::Keys(each) => (1..=each)
+        let of = |socket: usize| match self.filters {
+            Filters::All => vec![query("")],
+            Filters::Keys(each) => (1..=each)
                 .map(|n| query(&format!("(where: {{key: {{eq: {}}}}})", socket * each + n)))
                 .collect(),
         };

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use super::audience::Audience;
+use super::subscribers::Subscribers;
 use crate::service::Service;
 use crate::{Result, process};
 
@@ -13,13 +13,13 @@ const SOCKETS: usize = 2000;
 pub(crate) async fn measure(service: &Service) -> Result<()> {
     // The first subscriber starts the feed, which allocates buffers that it keeps.
     let query = "subscription { BenchFeedMessageAdded { id } }".to_owned();
-    drop(Audience::open(service, &vec![vec![query.clone()]; 50]).await?);
+    drop(Subscribers::open(service, &vec![vec![query.clone()]; 50]).await?);
     settle().await;
     // Both measurements have one baseline, because the second may use memory that the first has
     // freed.
     let before = process::resident(service.server)?;
     for (what, queries) in [("", vec![]), (" with a subscription", vec![query])] {
-        let audience = Audience::open(service, &vec![queries; SOCKETS]).await?;
+        let subscribers = Subscribers::open(service, &vec![queries; SOCKETS]).await?;
         settle().await;
         let after = process::resident(service.server)?;
         println!(
@@ -28,7 +28,7 @@ pub(crate) async fn measure(service: &Service) -> Result<()> {
             after >> 20,
             before >> 20,
         );
-        drop(audience);
+        drop(subscribers);
         settle().await;
     }
     Ok(())

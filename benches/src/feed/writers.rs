@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use super::audience::Audience;
+use super::subscribers::Subscribers;
 use super::writer::{TABLE, Writer};
 use crate::arguments::Arguments;
 use crate::service::Service;
@@ -14,13 +14,13 @@ const SECONDS: u64 = 3;
 
 /// Which subscriptions exist while the writers run.
 #[derive(Clone, Copy, Debug)]
-enum Listener {
+enum Subscriptions {
     /// None. The writers use a PostgreSQL that never had a subscription.
-    Nobody,
+    None,
     /// One subscription that matches none of the rows.
-    ToNothing,
+    Unmatched,
     /// One subscription that matches all rows.
-    ToAll,
+    All,
 }
 
 /// The result of a round.
@@ -41,19 +41,20 @@ const WRITER: Writer = Writer {
     rate: None,
 };
 /// A rate in transactions per second at which the machine is not saturated.
-const CALM: u32 = 8000;
+const MODERATE_RATE: u32 = 8000;
 
-/// Writes at full speed and at the rate [`CALM`], alternating between the kinds of subscriptions.
+/// Writes at full speed and at the rate [`MODERATE_RATE`], alternating between the kinds of
+/// subscriptions.
 pub(crate) async fn measure(service: &Service, arguments: &Arguments) -> Result<()> {
     let apart = Service::start(arguments, None).await?;
     apart.run(TABLE).await?;
-    for rate in [None, Some(CALM)] {
+    for rate in [None, Some(MODERATE_RATE)] {
         let writer = Writer { rate, ..WRITER };
         let mut rounds: [Vec<Round>; 3] = Default::default();
         for _ in 0..ROUNDS {
-            rounds[0].push(round(&apart, writer, Listener::Nobody).await?);
-            rounds[1].push(round(service, writer, Listener::ToNothing).await?);
-            rounds[2].push(round(service, writer, Listener::ToAll).await?);
+            rounds[0].push(round(&apart, writer, Subscriptions::None).await?);
+            rounds[1].push(round(service, writer, Subscriptions::Unmatched).await?);
+            rounds[2].push(round(service, writer, Subscriptions::All).await?);
         }
         show(writer, &rounds);
     }
@@ -93,26 +94,26 @@ fn show(writer: Writer, [nobody, nothing, all]: &[Vec<Round>; 3]) {
     }
 }
 
-async fn round(service: &Service, writer: Writer, listener: Listener) -> Result<Round> {
+async fn round(service: &Service, writer: Writer, subscriptions: Subscriptions) -> Result<Round> {
     let query = |condition: &str| {
         vec![vec![format!(
             "subscription {{ BenchFeedMessageAdded{condition} {{ id key note }} }}"
         )]]
     };
-    let queries = match listener {
-        Listener::Nobody => vec![],
-        Listener::ToNothing => query("(where: {key: {eq: 0}})"),
-        Listener::ToAll => query(""),
+    let queries = match subscriptions {
+        Subscriptions::None => vec![],
+        Subscriptions::Unmatched => query("(where: {key: {eq: 0}})"),
+        Subscriptions::All => query(""),
     };
-    let audience = Audience::open(service, &queries).await?;
+    let subscribers = Subscribers::open(service, &queries).await?;
     let before = (
         process::cpu(service.server)?,
         process::family_cpu(service.postmaster)?,
     );
     let written = writer.run(service, SECONDS).await?;
-    if let Listener::ToAll = listener {
-        let all = |heard: &super::audience::Heard| heard.events >= written.transactions;
-        audience.until(Duration::from_mins(1), all).await?;
+    if let Subscriptions::All = subscriptions {
+        let all = |received: &super::subscribers::Received| received.events >= written.transactions;
+        subscribers.until(Duration::from_mins(1), all).await?;
     }
     let transactions = written.transactions as f64;
     Ok(Round {

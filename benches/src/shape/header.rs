@@ -6,7 +6,7 @@ use crate::Result;
 
 /// The endpoint of a request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Door {
+pub(crate) enum Endpoint {
     /// The document is sent to `/api/graphql/schema/public`.
     GraphQl,
     /// The statement is a method of the owner, called at `/api/v4/call`.
@@ -38,7 +38,7 @@ pub(crate) enum Callers {
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct VariantSpec {
     /// The endpoint.
-    pub(crate) door: Door,
+    pub(crate) endpoint: Endpoint,
     /// The callers.
     pub(crate) callers: Callers,
     /// The smallest ratio that is meant to be reached: to the rate of one user if many users are
@@ -117,9 +117,9 @@ impl Header {
         match key.trim() {
             "name" => value.clone_into(&mut self.name),
             "set" => self.parameters.push(parameter(value)?),
-            "graphql" => self.variants(Door::GraphQl, value)?,
-            "call" => self.variants(Door::Call, value)?,
-            "sql" => self.variants(Door::Sql, value)?,
+            "graphql" => self.variants(Endpoint::GraphQl, value)?,
+            "call" => self.variants(Endpoint::Call, value)?,
+            "sql" => self.variants(Endpoint::Sql, value)?,
             "variables" => self.variables = Some(value.to_owned()),
             "batch" => self.batch = number(value)?,
             "sets" => self.sets = number(value)?,
@@ -132,14 +132,18 @@ impl Header {
         Ok(())
     }
 
-    fn variants(&mut self, door: Door, value: &str) -> Result<()> {
+    fn variants(&mut self, endpoint: Endpoint, value: &str) -> Result<()> {
         for callers in value.split(',') {
             let (callers, aim) = match callers.split_once(">=") {
                 Some((callers, number)) => (callers, Some(aim(number.trim())?)),
                 None => (callers, None),
             };
             let callers = Callers::parse(callers.trim())?;
-            self.variants.push(VariantSpec { door, callers, aim });
+            self.variants.push(VariantSpec {
+                endpoint,
+                callers,
+                aim,
+            });
         }
         Ok(())
     }
@@ -196,11 +200,15 @@ fn rows(text: &str) -> Result<String> {
 
 #[cfg(test)]
 mod tests {
-    use super::{Callers, Door, Header, VariantSpec};
+    use super::{Callers, Endpoint, Header, VariantSpec};
     use crate::shape::value::Value;
 
-    fn asked(door: Door, callers: Callers, aim: Option<f64>) -> VariantSpec {
-        VariantSpec { door, callers, aim }
+    fn asked(endpoint: Endpoint, callers: Callers, aim: Option<f64>) -> VariantSpec {
+        VariantSpec {
+            endpoint,
+            callers,
+            aim,
+        }
     }
 
     #[test]
@@ -214,9 +222,9 @@ mod tests {
         assert_eq!(
             header.variants,
             [
-                asked(Door::GraphQl, Callers::Owner, Some(0.6)),
-                asked(Door::GraphQl, Callers::Some(32), None),
-                asked(Door::Sql, Callers::One, None),
+                asked(Endpoint::GraphQl, Callers::Owner, Some(0.6)),
+                asked(Endpoint::GraphQl, Callers::Some(32), None),
+                asked(Endpoint::Sql, Callers::One, None),
             ]
         );
         assert_eq!(header.batch, 10);
@@ -244,7 +252,7 @@ mod tests {
     }
 
     #[test]
-    fn a_shape_needs_a_name_and_a_door() {
+    fn a_shape_needs_a_name_and_an_endpoint() {
         for text in [
             "-- name: x\nselect 1",
             "-- sql: owner\nselect 1",

@@ -12,7 +12,7 @@ use serde_json::{Value as Json, json};
 
 use crate::Result;
 use body::Body;
-use header::{Door, Header};
+use header::{Endpoint, Header};
 use template::{join, split};
 use value::Value;
 
@@ -61,14 +61,14 @@ impl Shape {
 
     fn check(&self) -> Result<()> {
         for asked in &self.header.variants {
-            match asked.door {
-                Door::GraphQl if self.document.is_none() => {
+            match asked.endpoint {
+                Endpoint::GraphQl if self.document.is_none() => {
                     return Err(format!("expected a document in {}.graphql", self.stem).into());
                 }
-                Door::Call | Door::Sql if self.statement.is_empty() => {
+                Endpoint::Call | Endpoint::Sql if self.statement.is_empty() => {
                     return Err("expected a statement for `call` and `sql`".into());
                 }
-                Door::Call | Door::Sql if self.statement.contains('\\') => {
+                Endpoint::Call | Endpoint::Sql if self.statement.contains('\\') => {
                     return Err("expected one statement for `call` and `sql`".into());
                 }
                 _ => {}
@@ -80,7 +80,7 @@ impl Shape {
     /// The owner's method with the statement; `None` if no variant calls it.
     pub(crate) fn method(&self) -> Option<Json> {
         let mut asked = self.header.variants.iter();
-        let called = asked.any(|asked| asked.door == Door::Call);
+        let called = asked.any(|asked| asked.endpoint == Endpoint::Call);
         called.then(|| json!({ "method": self.method_name(), "q": self.statement }))
     }
 
@@ -89,16 +89,16 @@ impl Shape {
     }
 
     /// The bodies of requests to an endpoint.
-    pub(crate) fn body(&self, door: Door) -> Body {
+    pub(crate) fn body(&self, endpoint: Endpoint) -> Body {
         let text = |text: &str| Json::from(text).to_string();
-        let (before, after) = match door {
-            Door::GraphQl => return self.document_body(self.document.as_deref()),
-            Door::Call => {
+        let (before, after) = match endpoint {
+            Endpoint::GraphQl => return self.document_body(self.document.as_deref()),
+            Endpoint::Call => {
                 let method = text(&self.method_name());
                 let before = format!(r#"{{"jsonrpc":"2.0","id":1,"method":{method},"params":"#);
                 (before, "}")
             }
-            Door::Sql => (format!(r#"{{"q":{},"params":"#, text(&self.statement)), "}"),
+            Endpoint::Sql => (format!(r#"{{"q":{},"params":"#, text(&self.statement)), "}"),
         };
         let values = self.header.parameters.iter().map(|(_, value)| *value);
         let values: Vec<_> = values.collect();
@@ -193,7 +193,7 @@ fn file(folder: &Path, stem: &str, ending: &str) -> std::path::PathBuf {
 #[cfg(test)]
 mod tests {
     use super::Shape;
-    use super::header::Door;
+    use super::header::Endpoint;
     use super::value::Random;
     use crate::Result;
 
@@ -206,10 +206,12 @@ mod tests {
         Ok(shape.ok_or("no shape")?)
     }
 
-    fn body(shape: &Shape, door: Door) -> Result<String> {
+    fn body(shape: &Shape, endpoint: Endpoint) -> Result<String> {
         let mut body = Vec::new();
         let user = 2;
-        shape.body(door).write(&mut Random::new(1), user, &mut body);
+        shape
+            .body(endpoint)
+            .write(&mut Random::new(1), user, &mut body);
         Ok(String::from_utf8(body)?)
     }
 
@@ -220,11 +222,11 @@ mod tests {
     fn a_shape_is_a_request_and_a_script() -> Result<()> {
         let shape = shape(BY_KEY)?;
         let sql = r#"{"q":"select a::text from t where id = :id","params":{"id": 3}}"#;
-        assert_eq!(body(&shape, Door::Sql)?, sql);
+        assert_eq!(body(&shape, Endpoint::Sql)?, sql);
         let call = r#"{"jsonrpc":"2.0","id":1,"method":"bench.by-key","params":{"id": 3}}"#;
-        assert_eq!(body(&shape, Door::Call)?, call);
+        assert_eq!(body(&shape, Endpoint::Call)?, call);
         let document = r#"{"query":"{ a }","variables":{"id": 3}}"#;
-        assert_eq!(body(&shape, Door::GraphQl)?, document);
+        assert_eq!(body(&shape, Endpoint::GraphQl)?, document);
         let script = "\\set id random(1, 1)\nselect a::text from t where id = :id;\n";
         assert_eq!(shape.script().as_deref(), Some(script));
         Ok(())
@@ -233,7 +235,7 @@ mod tests {
     #[test]
     fn a_batch_draws_its_values_for_each_call() -> Result<()> {
         let shape = shape(&BY_KEY.replace("-- call", "-- batch: 2\n-- call"))?;
-        let calls: serde_json::Value = serde_json::from_str(&body(&shape, Door::Call)?)?;
+        let calls: serde_json::Value = serde_json::from_str(&body(&shape, Endpoint::Call)?)?;
         assert_eq!(calls.as_array().map(Vec::len), Some(2));
         let script = "\\set id_0 random(1, 1)\n\\set id_1 random(1, 1)\n\\startpipeline\nbegin;\n\
             select a::text from t where id = :id_0;\nselect a::text from t where id = :id_1;\n\
@@ -245,7 +247,7 @@ mod tests {
     #[test]
     fn sets_are_one_statement_with_several_parameters() -> Result<()> {
         let shape = shape(&BY_KEY.replace("-- call", "-- sets: 2\n-- call"))?;
-        assert!(body(&shape, Door::Sql)?.ends_with(r#""params":[{"id": 3},{"id": 3}]}"#));
+        assert!(body(&shape, Endpoint::Sql)?.ends_with(r#""params":[{"id": 3},{"id": 3}]}"#));
         Ok(())
     }
 
@@ -256,7 +258,7 @@ mod tests {
         assert!(shapes.iter().filter(|shape| shape.peer.is_some()).count() > 10);
         for shape in shapes {
             for asked in &shape.header.variants {
-                let sent = body(&shape, asked.door)?;
+                let sent = body(&shape, asked.endpoint)?;
                 let json: Result<serde_json::Value, _> = serde_json::from_str(&sent);
                 assert!(json.is_ok(), "{}: {sent}", shape.stem);
             }

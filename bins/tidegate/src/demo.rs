@@ -26,7 +26,7 @@ const TENANT: &str = "demo";
 /// How often the demo checks whether PostgreSQL still runs.
 const CHECK_INTERVAL: Duration = Duration::from_millis(500);
 /// The error if the demo is to listen on an address that is not loopback.
-const OPEN_HOUSE: &str = "the demo's passwords are public, so it listens on loopback \
+const LOOPBACK_ONLY: &str = "the demo's passwords are public, so it listens on loopback \
     addresses only; use --listen 127.0.0.1:8080, or add --insecure-http if everybody who reaches \
     this address may read and write its data";
 
@@ -43,7 +43,7 @@ pub(crate) async fn run(command: &cli::Demo, mut layers: Layers) -> Result {
         .iter()
         .all(|address| address.ip().is_loopback());
     if !loopback && !settings.insecure_http {
-        return Err(Failure::Usage(OPEN_HOUSE.to_owned()));
+        return Err(Failure::Usage(LOOPBACK_ONLY.to_owned()));
     }
     let stop = signal::stop()?;
     let graphiql = graphiql::read(&settings)?;

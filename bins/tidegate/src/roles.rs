@@ -140,7 +140,7 @@ fn groups(user: &User) -> Result<Vec<RoleName>, RoleError> {
 
 fn role_error(error: Error) -> RoleError {
     match error {
-        Error::ForeignRole(role) => RoleError::Taken(role),
+        Error::RoleExists(role) => RoleError::Taken(role),
         Error::OwnsObjects { count, example, .. } => RoleError::OwnsObjects { count, example },
         Error::CarriesRights { objects, .. } => RoleError::CarriesRights(objects),
         Error::UsedElsewhere { places, .. } => RoleError::UsedElsewhere(places),

@@ -205,7 +205,7 @@ pub(super) async fn release(
 ) -> Result<()> {
     let mut ours = Vec::new();
     for name in roles {
-        if role::existing(session, name).await? == role::Existing::Ours {
+        if role::origin(session, name).await? == role::RoleOrigin::Tidegate {
             role::end_sessions(home, name).await?;
             ours.push(name.as_str());
         }

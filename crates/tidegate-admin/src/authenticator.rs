@@ -169,7 +169,7 @@ async fn assign_in(admin: &Admin, session: &Session, users: &Users<'_>) -> Resul
     };
     // The lock is taken in the administrator's database. In the tenant's database users could hold
     // the same lock for as long as they like.
-    let home = admin.open_home().await?;
+    let home = admin.open_admin_database().await?;
     home.lock(&lock).await?;
     session::retry_on_conflict(|| assign_all(session, users, &admin.passwords)).await
 }
@@ -235,7 +235,7 @@ async fn next(session: &Session, prefix: &str, number: &mut u32) -> Result<Optio
         if name.len() > MAX_NAME {
             return Ok(None);
         }
-        if role::existing(session, &name).await? == role::Existing::Nothing {
+        if role::origin(session, &name).await? == role::RoleOrigin::Missing {
             return Ok(Some(name));
         }
     }

@@ -38,7 +38,7 @@ impl RoleIdentity {
 
 /// Whether the service's role owns the table of identities and its schema. Another owner could run
 /// code in the service's session by a trigger or a view.
-const IS_OURS: &str = "SELECT EXISTS ( \
+const OWNS_IDENTITIES: &str = "SELECT EXISTS ( \
     SELECT FROM pg_catalog.pg_class c \
     JOIN pg_catalog.pg_namespace n ON n.oid = c.relnamespace \
     JOIN pg_catalog.pg_roles t ON t.oid = c.relowner \
@@ -63,14 +63,14 @@ const DIFFERENCES: &str = "SELECT coalesce(w.role, i.role::text) \
        OR (w.user_id, w.claims::jsonb) IS DISTINCT FROM (i.user_id, i.claims) \
     ORDER BY 1";
 
-async fn is_ours(session: &Session) -> Result<bool> {
-    Ok(session.client.query_one(IS_OURS, &[]).await?.get(0))
+async fn owns_identities(session: &Session) -> Result<bool> {
+    Ok(session.client.query_one(OWNS_IDENTITIES, &[]).await?.get(0))
 }
 
 /// Deletes the identity of a role that is dropped in the same transaction: a user that gets the
 /// name later must not get its claims.
 pub(super) async fn forget(session: &Session, role: &str) -> Result<()> {
-    if is_ours(session).await? {
+    if owns_identities(session).await? {
         session.client.execute(DELETE, &[&role]).await?;
     }
     Ok(())
@@ -111,7 +111,7 @@ impl Admin {
         };
         // In the administrator's database: in the tenant's, users could hold the lock for as long
         // as they like.
-        let home = self.open_home().await?;
+        let home = self.open_admin_database().await?;
         home.lock(&lock).await?;
         Ok(install_claims(&mut session.client, &wanted).await?)
     }
@@ -157,7 +157,7 @@ impl Admin {
         if identity.is_default(database.as_str()) {
             return forget(&session, role).await;
         }
-        if is_ours(&session).await? {
+        if owns_identities(&session).await? {
             let RoleIdentity {
                 user_id, claims, ..
             } = identity;
@@ -188,7 +188,7 @@ impl Admin {
         wanted: &[RoleIdentity],
     ) -> Result<Vec<String>> {
         let session = self.open(database.as_str()).await?;
-        if !is_ours(&session).await? {
+        if !owns_identities(&session).await? {
             return Ok(Vec::new());
         }
         let wanted = wanted

@@ -106,7 +106,7 @@ impl Admin {
     ///
     /// Only if the administrator cannot log in or read the catalog.
     pub async fn examine(&self, feed: FeedLogin<'_>) -> Result<Vec<Finding>> {
-        let session = self.open_home().await?;
+        let session = self.open_admin_database().await?;
         let mut findings = checks::rights(&session).await?;
         findings.extend(checks::settings(&session, self.config.nodes).await?);
         findings.extend(feed_findings(&session, self.config.nodes, feed).await?);
@@ -128,7 +128,7 @@ impl Admin {
     ///
     /// Only if the administrator cannot log in or read the catalog.
     pub async fn why_no_changes(&self, feed: FeedLogin<'_>) -> Result<Option<String>> {
-        let session = self.open_home().await?;
+        let session = self.open_admin_database().await?;
         let findings = match feed {
             FeedLogin::Logical(reader) => {
                 // A lack of slots is not checked here, because it is reported when a client

@@ -52,7 +52,7 @@ pub enum Error {
     #[error(
         "the role {0} exists already, and Tidegate did not create it; choose another name, or another role with `tenant adopt --as ROLE`"
     )]
-    ForeignRole(String),
+    RoleExists(String),
     /// The role does not exist.
     #[error("there is no role {0}; `tidegate doctor` prints the SQL that creates it")]
     NoRole(String),
@@ -60,7 +60,7 @@ pub enum Error {
     #[error(
         "Tidegate did not create the role {0} and does not change it; `tidegate doctor` prints how to give it to a tenant"
     )]
-    NotOurs(String),
+    RoleNotManaged(String),
     /// PostgreSQL refuses a login for a reason that cannot be repaired.
     #[error("PostgreSQL refuses the login of {role}")]
     LoginRefused {

@@ -6,7 +6,7 @@ use std::time::Duration;
 use SqlPart::{Name, Syntax};
 use tidegate_wire::version;
 
-use super::role::{self, Existing, MARK};
+use super::role::{self, MARK, RoleOrigin};
 use super::script::{Script, SqlPart};
 use super::session::{AdvisoryLock, Session};
 use super::{Error, Result};
@@ -84,10 +84,10 @@ async fn require_left(
 
 /// Writes the statements that create a group's role if it does not exist.
 pub(super) async fn make(session: &Session, group: &str, script: &mut Script) -> Result<()> {
-    match role::existing(session, group).await? {
-        Existing::Ours => {}
-        Existing::Foreign => return Err(Error::ForeignRole(group.to_owned())),
-        Existing::Nothing => script.append(create(group)),
+    match role::origin(session, group).await? {
+        RoleOrigin::Tidegate => {}
+        RoleOrigin::Other => return Err(Error::RoleExists(group.to_owned())),
+        RoleOrigin::Missing => script.append(create(group)),
     }
     Ok(())
 }

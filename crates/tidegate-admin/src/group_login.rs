@@ -14,7 +14,7 @@ use super::{Admin, Result, authenticator, group, users_role};
 ///
 /// # Errors
 ///
-/// [`super::Error::ForeignRole`].
+/// [`super::Error::RoleExists`].
 async fn make_login(
     admin: &Admin,
     session: &Session,
@@ -69,7 +69,7 @@ impl Admin {
     ///
     /// # Errors
     ///
-    /// [`super::Error::ForeignRole`].
+    /// [`super::Error::RoleExists`].
     pub async fn make_group_login(&self, database: &DatabaseName, group: &RoleName) -> Result<()> {
         let session = self.open(database.as_str()).await?;
         let names = (database.as_str(), group.as_str());
@@ -81,7 +81,7 @@ impl Admin {
 
     /// The groups of a tenant that log in for members, by role name.
     pub async fn group_logins(&self, database: &DatabaseName) -> Result<Vec<RoleName>> {
-        let home = self.open_home().await?;
+        let home = self.open_admin_database().await?;
         let names = of_tenant(&home, database.as_str()).await?;
         Ok(names.into_iter().map(RoleName::new).collect())
     }

@@ -125,13 +125,13 @@ impl Admin {
     }
 
     /// A session in the database of `admin_url`.
-    async fn open_home(&self) -> Result<Session> {
+    async fn open_admin_database(&self) -> Result<Session> {
         self.open(self.config.admin_database.as_str()).await
     }
 
     /// The limits of the server, from which the size of the pool follows.
     pub async fn server(&self) -> Result<Server> {
-        let session = self.open_home().await?;
+        let session = self.open_admin_database().await?;
         let row = session
             .client
             .query_one(
@@ -152,9 +152,9 @@ impl Admin {
 
     /// Whether the cluster has a role of this name.
     pub async fn has_role(&self, role: &RoleName) -> Result<bool> {
-        let session = self.open_home().await?;
-        let found = role::existing(&session, role.as_str()).await?;
-        Ok(found != role::Existing::Nothing)
+        let session = self.open_admin_database().await?;
+        let found = role::origin(&session, role.as_str()).await?;
+        Ok(found != role::RoleOrigin::Missing)
     }
 
     /// Creates the control database if it does not exist, with access for the administrator only.
@@ -166,7 +166,7 @@ impl Admin {
     pub async fn prepare_control_database(&self) -> Result<()> {
         let name = self.config.control_database.as_str();
         tenant::require_free(name)?;
-        let session = self.open_home().await?;
+        let session = self.open_admin_database().await?;
         if tenant::database_exists(&session, name).await? {
             return tenant::require_control(&self.open(name).await?, name).await;
         }
@@ -193,19 +193,19 @@ impl Admin {
         script.push(&[script::SqlPart::Syntax(
             "REVOKE CONNECT, TEMPORARY ON DATABASE postgres, template1 FROM PUBLIC",
         )]);
-        script.run(&self.open_home().await?).await
+        script.run(&self.open_admin_database().await?).await
     }
 
     /// Creates a tenant: the owner's role, and a database whose schema `public` the owner gets.
     ///
     /// # Errors
     ///
-    /// [`Error::Reserved`], [`Error::DatabaseExists`], [`Error::ForeignRole`]. After any error,
+    /// [`Error::Reserved`], [`Error::DatabaseExists`], [`Error::RoleExists`]. After any error,
     /// everything that was created is dropped again.
     pub async fn create_tenant(&self, database: &DatabaseName) -> Result<()> {
         self.refuse_reserved(database)?;
         let name = database.as_str();
-        let session = self.open_home().await?;
+        let session = self.open_admin_database().await?;
         session.lock(&DATABASE_LOCK).await?;
         let mut made = tenant::Made::default();
         let created = tenant::create(&session, name, &self.passwords, &mut made).await;
@@ -230,7 +230,7 @@ impl Admin {
     ///
     /// # Errors
     ///
-    /// Those of the connection, [`Error::Busy`] and [`Error::ForeignRole`].
+    /// Those of the connection, [`Error::Busy`] and [`Error::RoleExists`].
     pub async fn provide_roles(
         &self,
         database: &DatabaseName,
@@ -278,7 +278,7 @@ impl Admin {
     ///
     /// # Errors
     ///
-    /// [`Error::Reserved`], [`Error::NoDatabase`], [`Error::ForeignRole`], [`Error::MissingRight`].
+    /// [`Error::Reserved`], [`Error::NoDatabase`], [`Error::RoleExists`], [`Error::MissingRight`].
     pub async fn plan_adoption(
         &self,
         database: &DatabaseName,
@@ -286,7 +286,7 @@ impl Admin {
     ) -> Result<Adoption> {
         let name = database.as_str();
         self.refuse_reserved(database)?;
-        if !tenant::database_exists(&self.open_home().await?, name).await? {
+        if !tenant::database_exists(&self.open_admin_database().await?, name).await? {
             return Err(Error::NoDatabase(name.to_owned()));
         }
         let session = self.open(name).await?;
@@ -319,7 +319,7 @@ impl Admin {
         changes: &[RightsChange],
     ) -> Result<()> {
         let name = database.as_str();
-        let home = self.open_home().await?;
+        let home = self.open_admin_database().await?;
         let mut roles = roles.to_vec();
         roles.extend(group::of_tenant(&home, name).await?);
         roles.extend(authenticator::of_tenant(&home, name).await?);
@@ -347,7 +347,7 @@ impl Admin {
     ///
     /// [`Error::UsedElsewhere`]. It is returned before anything is dropped.
     pub async fn drop_tenant(&self, database: &DatabaseName, roles: &[String]) -> Result<()> {
-        let session = self.open_home().await?;
+        let session = self.open_admin_database().await?;
         session.lock(&DATABASE_LOCK).await?;
         let mut roles = roles.to_vec();
         roles.extend(group::of_tenant(&session, database.as_str()).await?);

@@ -14,7 +14,8 @@ use super::{Admin, Error, Result, authenticator, role};
 impl Admin {
     /// The authenticators of a tenant, by name.
     pub async fn authenticators(&self, database: &DatabaseName) -> Result<Vec<RoleName>> {
-        let names = authenticator::of_tenant(&self.open_home().await?, database.as_str()).await?;
+        let names =
+            authenticator::of_tenant(&self.open_admin_database().await?, database.as_str()).await?;
         Ok(names.into_iter().map(RoleName::new).collect())
     }
 
@@ -25,7 +26,7 @@ impl Admin {
     ///
     /// # Errors
     ///
-    /// [`Error::NoRole`], [`Error::NotOurs`]; [`Error::LoginRefused`] if the login is refused for
+    /// [`Error::NoRole`], [`Error::RoleNotManaged`]; [`Error::LoginRefused`] if the login is refused for
     /// another reason.
     pub async fn repair_login(
         &self,
@@ -33,12 +34,12 @@ impl Admin {
         key: &PoolKey,
         shared: bool,
     ) -> Result<Vec<String>> {
-        let home = self.open_home().await?;
+        let home = self.open_admin_database().await?;
         let name = key.role.as_str();
-        match role::existing(&home, name).await? {
-            role::Existing::Ours => {}
-            role::Existing::Nothing => return Err(Error::NoRole(name.to_owned())),
-            role::Existing::Foreign => return Err(Error::NotOurs(name.to_owned())),
+        match role::origin(&home, name).await? {
+            role::RoleOrigin::Tidegate => {}
+            role::RoleOrigin::Missing => return Err(Error::NoRole(name.to_owned())),
+            role::RoleOrigin::Other => return Err(Error::RoleNotManaged(name.to_owned())),
         }
         let password = role::password(name, &self.passwords.verifier(name));
         session::retry_on_conflict(|| password.run(&home)).await?;

@@ -10,23 +10,23 @@ pub(super) use tidegate_service::ROLE_MARK as MARK;
 
 /// Whether a role exists, and who created it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Existing {
+pub(super) enum RoleOrigin {
     /// The role does not exist.
-    Nothing,
+    Missing,
     /// Tidegate created it.
-    Ours,
+    Tidegate,
     /// Tidegate did not create it.
-    Foreign,
+    Other,
 }
 
 /// Looks up a role.
-pub(super) async fn existing(session: &Session, role: &str) -> Result<Existing> {
-    let found = existing_of(session, &[role]).await?;
-    Ok(found.first().copied().unwrap_or(Existing::Nothing))
+pub(super) async fn origin(session: &Session, role: &str) -> Result<RoleOrigin> {
+    let found = origins(session, &[role]).await?;
+    Ok(found.first().copied().unwrap_or(RoleOrigin::Missing))
 }
 
 /// Looks up roles; the results are in the same order.
-pub(super) async fn existing_of(session: &Session, roles: &[&str]) -> Result<Vec<Existing>> {
+pub(super) async fn origins(session: &Session, roles: &[&str]) -> Result<Vec<RoleOrigin>> {
     let rows = session
         .client
         .query(
@@ -37,12 +37,12 @@ pub(super) async fn existing_of(session: &Session, roles: &[&str]) -> Result<Vec
             &[&roles, &MARK],
         )
         .await?;
-    let existing = |row: &tokio_postgres::Row| match (row.get(0), row.get(1)) {
-        (false, _) => Existing::Nothing,
-        (true, true) => Existing::Ours,
-        (true, false) => Existing::Foreign,
+    let origin = |row: &tokio_postgres::Row| match (row.get(0), row.get(1)) {
+        (false, _) => RoleOrigin::Missing,
+        (true, true) => RoleOrigin::Tidegate,
+        (true, false) => RoleOrigin::Other,
     };
-    Ok(rows.iter().map(existing).collect())
+    Ok(rows.iter().map(origin).collect())
 }
 
 /// Writes the statements that create a role. If an earlier attempt left the role behind, writes
@@ -54,10 +54,10 @@ pub(super) async fn make(
 ) -> Result<Script> {
     let mut script = Script::default();
     let verifier = passwords.verifier(role);
-    match existing(session, role).await? {
-        Existing::Foreign => return Err(Error::ForeignRole(role.to_owned())),
-        Existing::Ours => script.append(password(role, &verifier)),
-        Existing::Nothing => script.append(create(role, Some(&verifier))),
+    match origin(session, role).await? {
+        RoleOrigin::Other => return Err(Error::RoleExists(role.to_owned())),
+        RoleOrigin::Tidegate => script.append(password(role, &verifier)),
+        RoleOrigin::Missing => script.append(create(role, Some(&verifier))),
     }
     Ok(script)
 }

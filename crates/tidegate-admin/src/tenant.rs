@@ -3,7 +3,7 @@
 use SqlPart::{Name, Syntax};
 use tidegate_wire::version;
 
-use super::role::{self, Existing, OutsideDatabase};
+use super::role::{self, OutsideDatabase, RoleOrigin};
 use super::script::{Script, SqlPart, identifier};
 use super::session::Session;
 use super::{Error, Result, RolePasswords, claims, handover, restricted, revocation, users_role};
@@ -90,7 +90,7 @@ pub(super) async fn create(
     if database_exists(session, database).await? {
         return Err(Error::DatabaseExists(database.to_owned()));
     }
-    let was_there = role::existing(session, database).await? != Existing::Nothing;
+    let was_there = role::origin(session, database).await? != RoleOrigin::Missing;
     role::make(session, database, passwords)
         .await?
         .run(session)
@@ -250,7 +250,7 @@ pub(super) async fn drop_database(session: &Session, database: &str) -> Result<(
 pub(super) async fn drop_roles(session: &Session, roles: &[String]) -> Result<()> {
     let mut script = Script::default();
     for role in roles {
-        if role::existing(session, role).await? == Existing::Ours {
+        if role::origin(session, role).await? == RoleOrigin::Tidegate {
             script.push(&[Syntax("DROP ROLE "), Name(role)]);
         }
     }

@@ -7,7 +7,7 @@ use SqlPart::{Name, Syntax};
 use tidegate_wire::version;
 
 use super::authenticator::{self, AuthenticatorRoom};
-use super::role::{self, Existing};
+use super::role::{self, RoleOrigin};
 use super::script::{Script, SqlPart, list};
 use super::session::Session;
 use super::{Admin, Error, Result, group, users_role};
@@ -25,23 +25,23 @@ pub(super) struct NewUser<'a> {
 ///
 /// # Errors
 ///
-/// [`Error::ForeignRole`], [`Error::StaysMember`].
+/// [`Error::RoleExists`], [`Error::StaysMember`].
 pub(super) async fn create(admin: &Admin, home: &Session, new: &NewUser<'_>) -> Result<bool> {
     let Some(users_role) = users_role::name(new.database) else {
         return create_with_own_grants(admin, home, new).await;
     };
     let mut names = vec![new.role, users_role.as_str()];
     names.extend(new.groups);
-    let found = role::existing_of(home, &names).await?;
-    if let Some(place) = found.iter().position(|found| *found == Existing::Foreign) {
-        return Err(Error::ForeignRole(names[place].to_owned()));
+    let found = role::origins(home, &names).await?;
+    if let Some(place) = found.iter().position(|found| *found == RoleOrigin::Other) {
+        return Err(Error::RoleExists(names[place].to_owned()));
     }
-    if found[1] == Existing::Nothing {
+    if found[1] == RoleOrigin::Missing {
         let session = admin.open(new.database).await?;
         users_role::provide(admin, &session, new.database).await?;
     }
     let mut script = make(admin, new.role, found[0]);
-    if found[0] == Existing::Ours {
+    if found[0] == RoleOrigin::Tidegate {
         script.append(users_role::join(home, &users_role, &[new.role]));
         script.run(home).await?;
         if !new.groups.is_empty() {
@@ -50,7 +50,7 @@ pub(super) async fn create(admin: &Admin, home: &Session, new: &NewUser<'_>) -> 
         return Ok(true);
     }
     for (group, found) in new.groups.iter().zip(&found[2..]) {
-        if *found == Existing::Nothing {
+        if *found == RoleOrigin::Missing {
             script.append(group::create(group));
         }
     }
@@ -64,11 +64,11 @@ pub(super) async fn create(admin: &Admin, home: &Session, new: &NewUser<'_>) -> 
     Ok(matches!(room, AuthenticatorRoom::Full))
 }
 
-fn make(admin: &Admin, role: &str, existing: Existing) -> Script {
+fn make(admin: &Admin, role: &str, origin: RoleOrigin) -> Script {
     let verifier = admin.passwords.verifier(role);
-    match existing {
-        Existing::Nothing => role::create(role, Some(&verifier)),
-        Existing::Ours | Existing::Foreign => role::password(role, &verifier),
+    match origin {
+        RoleOrigin::Missing => role::create(role, Some(&verifier)),
+        RoleOrigin::Tidegate | RoleOrigin::Other => role::password(role, &verifier),
     }
 }
 
@@ -85,12 +85,12 @@ fn membership<'a>(session: &Session, role: &'a str, of: &[&'a str]) -> Vec<SqlPa
 /// to the user's role itself.
 async fn create_with_own_grants(admin: &Admin, home: &Session, new: &NewUser<'_>) -> Result<bool> {
     let session = admin.open(new.database).await?;
-    let existing = role::existing(&session, new.role).await?;
-    if existing == Existing::Foreign {
-        return Err(Error::ForeignRole(new.role.to_owned()));
+    let origin = role::origin(&session, new.role).await?;
+    if origin == RoleOrigin::Other {
+        return Err(Error::RoleExists(new.role.to_owned()));
     }
     let mut script = authenticator::provisioning_script();
-    script.append(make(admin, new.role, existing));
+    script.append(make(admin, new.role, origin));
     script.append(users_role::connect(new.database, new.role));
     if let Some(public) = session.owner_of_public().await? {
         let usage = users_role::usage(new.role);

@@ -26,7 +26,7 @@ impl Admin {
     ///
     /// # Errors
     ///
-    /// [`Error::ForeignRole`], [`Error::StaysMember`].
+    /// [`Error::RoleExists`], [`Error::StaysMember`].
     pub async fn create_user_in_groups(
         &self,
         database: &DatabaseName,
@@ -95,7 +95,7 @@ impl Admin {
     ///
     /// # Errors
     ///
-    /// [`Error::ForeignRole`], [`Error::StaysMember`].
+    /// [`Error::RoleExists`], [`Error::StaysMember`].
     pub async fn set_groups(
         &self,
         database: &DatabaseName,
@@ -114,7 +114,7 @@ impl Admin {
     /// the doctor reports both. Such a role has no authenticator: its callers have shared
     /// connections that log in as the role.
     pub async fn limit_shared(&self, role: &RoleName, shared: bool) -> Result<()> {
-        let session = self.open_home().await?;
+        let session = self.open_admin_database().await?;
         let role = role.as_str();
         session::retry_on_conflict(|| shared::limit(&session, role, shared)).await?;
         let Some((database, _)) = role.rsplit_once('/') else {
@@ -161,14 +161,14 @@ impl Admin {
     ) -> Result<()> {
         let _turn = self.lock_users(database).await;
         let session = self.open(database.as_str()).await?;
-        match role::existing(&session, role.as_str()).await? {
-            role::Existing::Nothing => return claims::forget(&session, role.as_str()).await,
-            role::Existing::Foreign => return Err(Error::ForeignRole(role.to_string())),
-            role::Existing::Ours => {}
+        match role::origin(&session, role.as_str()).await? {
+            role::RoleOrigin::Missing => return claims::forget(&session, role.as_str()).await,
+            role::RoleOrigin::Other => return Err(Error::RoleExists(role.to_string())),
+            role::RoleOrigin::Tidegate => {}
         }
         let names = (role.as_str(), owner.as_str());
         tenant::may_drop_user(&session, (database.as_str(), names), reassign).await?;
-        let home = self.open_home().await?;
+        let home = self.open_admin_database().await?;
         let sessions = (&home, &session);
         let dropped = session::retry_on_conflict(|| {
             tenant::drop_user(sessions, (database.as_str(), names), reassign)
@@ -176,7 +176,7 @@ impl Admin {
         let Err(error) = dropped.await else {
             return Ok(());
         };
-        if role::existing(&home, role.as_str()).await? == role::Existing::Nothing {
+        if role::origin(&home, role.as_str()).await? == role::RoleOrigin::Missing {
             // Another session has dropped the role.
             return Ok(());
         }

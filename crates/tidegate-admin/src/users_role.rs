@@ -14,7 +14,7 @@ use std::time::Duration;
 use SqlPart::{Name, Syntax};
 use tidegate_wire::version;
 
-use super::role::{self, Existing, MARK};
+use super::role::{self, MARK, RoleOrigin};
 use super::script::{Script, SqlPart, list};
 use super::session::{self, AdvisoryLock, Session};
 use super::{Admin, Error, Result, authenticator, group};
@@ -46,7 +46,7 @@ pub(super) async fn of_tenant(session: &Session, database: &str) -> Result<Optio
     let Some(role) = name(database) else {
         return Ok(None);
     };
-    let there = role::existing(session, &role).await? == Existing::Ours;
+    let there = role::origin(session, &role).await? == RoleOrigin::Tidegate;
     Ok(there.then_some(role))
 }
 
@@ -54,12 +54,12 @@ pub(super) async fn of_tenant(session: &Session, database: &str) -> Result<Optio
 ///
 /// # Errors
 ///
-/// [`Error::ForeignRole`].
+/// [`Error::RoleExists`].
 pub(super) async fn make(session: &Session, role: &str) -> Result<Script> {
-    match role::existing(session, role).await? {
-        Existing::Ours => Ok(Script::default()),
-        Existing::Foreign => Err(Error::ForeignRole(role.to_owned())),
-        Existing::Nothing => Ok(group::create(role)),
+    match role::origin(session, role).await? {
+        RoleOrigin::Tidegate => Ok(Script::default()),
+        RoleOrigin::Other => Err(Error::RoleExists(role.to_owned())),
+        RoleOrigin::Missing => Ok(group::create(role)),
     }
 }
 
@@ -99,7 +99,7 @@ pub(super) fn join(session: &Session, role: &str, users: &[&str]) -> Script {
 ///
 /// # Errors
 ///
-/// [`Error::ForeignRole`], [`Error::Busy`].
+/// [`Error::RoleExists`], [`Error::Busy`].
 pub(super) async fn provide(admin: &Admin, session: &Session, database: &str) -> Result<()> {
     let Some(role) = name(database) else {
         return Ok(());
@@ -111,7 +111,7 @@ pub(super) async fn provide(admin: &Admin, session: &Session, database: &str) ->
     };
     // The lock is taken in the administrator's database. In the tenant's database users could hold
     // the same lock for as long as they like.
-    let home = admin.open_home().await?;
+    let home = admin.open_admin_database().await?;
     home.lock(&lock).await?;
     session::retry_on_conflict(|| provide_once(session, database, &role)).await
 }

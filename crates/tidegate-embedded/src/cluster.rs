@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use crate::binaries::Lookup;
 use crate::configuration::check_extra;
-use crate::directory::{Directory, data_of, is_empty, made_by};
+use crate::directory::{Directory, data_of, data_version, is_empty};
 use crate::error::{Error, Result};
 use crate::postmaster::{Postmaster, Shutdown};
 use crate::server::{ADMIN_USER, Server};
@@ -19,7 +19,7 @@ use crate::watcher::Watcher;
 use crate::{orphan, port};
 
 /// How long a shutdown may take before a faster mode is used.
-const PATIENCE: Duration = Duration::from_secs(20);
+const STOP_TIMEOUT: Duration = Duration::from_secs(20);
 
 /// A private PostgreSQL that is running.
 ///
@@ -212,7 +212,7 @@ impl Server {
     fn open(settings: &Settings) -> Result<Self> {
         let existing = match &settings.data_dir {
             DataDir::Temporary => None,
-            DataDir::Kept(path) => made_by(path).map(|major| (path.as_path(), major)),
+            DataDir::Kept(path) => data_version(path).map(|major| (path.as_path(), major)),
         };
         let binaries = Lookup::new(settings, existing).find()?;
         let (directory, user) = open_directory(settings)?;
@@ -257,7 +257,7 @@ impl Inner {
 
     fn halt(&self, mode: Shutdown) {
         if let Some(mut postmaster) = self.running().take() {
-            postmaster.shut_down(&self.server.user, mode, PATIENCE);
+            postmaster.shut_down(&self.server.user, mode, STOP_TIMEOUT);
         }
     }
 

@@ -54,7 +54,7 @@ impl Directory {
         create_with_parents(&named, user)?;
         let root = path.canonicalize().context("find", path)?;
         user.require_entry(&root)?;
-        require_ours(&root, user)?;
+        require_empty_or_cluster(&root, user)?;
         let socket_dir = socket_dir(&root, scratch)?;
         Self::take(root, socket_dir, user, false)
     }
@@ -182,7 +182,7 @@ pub(crate) fn data_of(root: &Path) -> PathBuf {
 }
 
 /// The major version that created the cluster at `root`; `None` if there is no cluster yet.
-pub(crate) fn made_by(root: &Path) -> Option<u16> {
+pub(crate) fn data_version(root: &Path) -> Option<u16> {
     fs::read_to_string(data_of(root).join("PG_VERSION"))
         .ok()?
         .trim()
@@ -191,7 +191,7 @@ pub(crate) fn made_by(root: &Path) -> Option<u16> {
 }
 
 /// Accepts an empty directory or one of this crate. Fails for any other.
-fn require_ours(root: &Path, user: &ServerUser) -> Result<()> {
+fn require_empty_or_cluster(root: &Path, user: &ServerUser) -> Result<()> {
     let owner = fs::metadata(root).context("read", root)?.uid();
     let is_empty = is_empty(root)?;
     let dir = root.to_owned();

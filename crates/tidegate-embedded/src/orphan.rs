@@ -11,7 +11,7 @@ use crate::error::{Error, IoContext, Result};
 use crate::postmaster::PidFile;
 use crate::user::{ServerUser, Signal};
 
-const PATIENCE: Duration = Duration::from_secs(20);
+const STOP_TIMEOUT: Duration = Duration::from_secs(20);
 
 /// Stops the PostgreSQL that a process that was killed left running in this directory. The
 /// directory must be locked by this process.
@@ -46,7 +46,7 @@ pub(crate) fn stop(directory: &Directory, user: &ServerUser) -> Result<()> {
 
 fn is_gone(data: &Path, pid: u32) -> bool {
     let began = Instant::now();
-    while began.elapsed() < PATIENCE {
+    while began.elapsed() < STOP_TIMEOUT {
         let holds = PidFile::read(data).is_some_and(|file| file.pid == pid);
         if !holds || command_line(pid).is_none_or(|line| line.is_empty()) {
             return true;

@@ -73,8 +73,8 @@ impl Postmaster {
         })
     }
 
-    /// Stops the server. Uses a faster mode after `patience`.
-    pub(crate) fn shut_down(&mut self, user: &ServerUser, mode: Shutdown, patience: Duration) {
+    /// Stops the server. Uses a faster mode after `timeout`.
+    pub(crate) fn shut_down(&mut self, user: &ServerUser, mode: Shutdown, timeout: Duration) {
         let ways: &[Signal] = match mode {
             Shutdown::Fast => &[Signal::Fast, Signal::Immediate],
             Shutdown::Immediate => &[Signal::Immediate],
@@ -84,7 +84,7 @@ impl Postmaster {
             if !self.is_running() {
                 return;
             }
-            if user.signal(*way, self.pid()).is_ok() && self.wait_exit(patience) {
+            if user.signal(*way, self.pid()).is_ok() && self.wait_exit(timeout) {
                 return;
             }
         }

@@ -22,7 +22,7 @@ async fn a_subscription_waits_for_open_writers_until_its_deadline() {
         subscribe_timeout: Duration::from_millis(1500),
         ..FeedSettings::default()
     });
-    let fixture = Fixture::with("feed_patience", &setup).await;
+    let fixture = Fixture::with("feed_timeout", &setup).await;
     fixture
         .run("CREATE TABLE t (id int PRIMARY KEY, a int); GRANT SELECT ON t TO PUBLIC")
         .await;

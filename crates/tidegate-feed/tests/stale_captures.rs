@@ -15,7 +15,7 @@ const TAKE_OUT: &str = "ALTER PUBLICATION tidegate DROP TABLE t; INSERT INTO t V
 
 /// A setup whose feed waits only a second for the writers of a table. It has a cluster of its own,
 /// because streams of other tests would wait for the writers too.
-fn impatient(poll_interval: Duration) -> Setup {
+fn with_short_timeout(poll_interval: Duration) -> Setup {
     Setup {
         cluster: own_cluster(),
         settings: FeedSettings {
@@ -29,8 +29,11 @@ fn impatient(poll_interval: Duration) -> Setup {
 
 #[tokio::test]
 async fn a_table_with_a_slow_writer_is_captured_again_when_the_writer_ends() {
-    let (fixture, queries) =
-        QueryLog::fixture("feed_lost_slowly", &impatient(Duration::from_millis(200))).await;
+    let (fixture, queries) = QueryLog::fixture(
+        "feed_lost_slowly",
+        &with_short_timeout(Duration::from_millis(200)),
+    )
+    .await;
     fixture.run(TABLE).await;
     let mut all = fixture.first("t", &["id"]).await;
     wait_for_poll(&queries).await;
@@ -47,7 +50,7 @@ async fn a_table_with_a_slow_writer_is_captured_again_when_the_writer_ends() {
 
 #[tokio::test]
 async fn a_table_that_is_locked_when_the_stream_reopens_is_captured_later() {
-    let setup = impatient(Duration::from_hours(1));
+    let setup = with_short_timeout(Duration::from_hours(1));
     let fixture = Fixture::with("feed_lost_busy", &setup).await;
     fixture.run(TABLE).await;
     let mut all = fixture.first("t", &["id"]).await;

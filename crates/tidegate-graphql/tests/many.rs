@@ -19,7 +19,7 @@ const MANY: usize = 20_000;
 
 /// How long a test may take. A debug build needs seconds for what a release build parses in a tenth
 /// of a second.
-const PATIENCE: Duration = Duration::from_secs(30);
+const TIMEOUT: Duration = Duration::from_secs(30);
 
 fn repeated(one: impl Fn(usize) -> String) -> String {
     (0..MANY).fold(String::new(), |mut text, number| {
@@ -97,7 +97,7 @@ fn the_first_errors_of_a_document_are_reported() {
     for (document, what) in documents() {
         let began = Instant::now();
         let found = messages(&api, &document);
-        assert!(began.elapsed() < PATIENCE, "{what}: {:?}", began.elapsed());
+        assert!(began.elapsed() < TIMEOUT, "{what}: {:?}", began.elapsed());
         assert_eq!(found.len(), REPORTED + 1, "{what}: {found:?}");
         assert!(
             found[REPORTED].contains("more errors"),
@@ -147,5 +147,5 @@ async fn the_first_errors_of_variables_are_reported() {
     api.execute(&prepared, Some(&values("1")), context)
         .await
         .unwrap_err();
-    assert!(began.elapsed() < PATIENCE, "{:?}", began.elapsed());
+    assert!(began.elapsed() < TIMEOUT, "{:?}", began.elapsed());
 }

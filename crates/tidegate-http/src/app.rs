@@ -30,7 +30,7 @@ use crate::graphiql::Graphiql;
 use crate::limits::Limits;
 use crate::memory::MemoryBudget;
 use crate::metrics::{Metrics, MetricsSource};
-use crate::statements::Statements;
+use crate::statement_cache::StatementCache;
 use crate::trace::{SpanContext, SpanSink};
 
 pub use builder::AppBuilder;
@@ -76,7 +76,7 @@ struct Parts {
     methods: Arc<Registry>,
     memory: MemoryBudget,
     read_slots: ReadSlots,
-    statements: Statements,
+    statement_cache: StatementCache,
     node: u64,
     requests: AtomicU64,
     traced: AtomicU64,
@@ -263,8 +263,8 @@ impl App {
         &self.0.read_slots
     }
 
-    pub(crate) fn statements(&self) -> &Statements {
-        &self.0.statements
+    pub(crate) fn statement_cache(&self) -> &StatementCache {
+        &self.0.statement_cache
     }
 
     pub(crate) fn default_users(&self) -> &DefaultUsers {

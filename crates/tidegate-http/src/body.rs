@@ -73,7 +73,7 @@ pub enum Content {
         /// The number of remaining bytes in all pieces.
         size: u64,
         /// The reservation in the memory budget for the pieces, held until they have been sent.
-        share: Option<Reservation>,
+        reservation: Option<Reservation>,
     },
     /// Bytes that are produced while the client reads.
     Streamed(Pin<Box<dyn BodySource>>),
@@ -153,9 +153,13 @@ impl Content {
     pub fn into_bytes(self) -> (Bytes, Option<Reservation>) {
         match self {
             Self::Whole(bytes) => (bytes, None),
-            Self::Pieces { pieces, share, .. } => {
+            Self::Pieces {
+                pieces,
+                reservation,
+                ..
+            } => {
                 let pieces: Vec<_> = pieces.into();
-                (pieces.concat().into(), share)
+                (pieces.concat().into(), reservation)
             }
             Self::Empty | Self::Streamed(_) => (Bytes::new(), None),
         }

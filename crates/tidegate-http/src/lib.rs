@@ -32,7 +32,7 @@ pub mod operation;
 pub mod percent;
 pub mod report;
 pub mod request_body;
-mod statements;
+mod statement_cache;
 pub mod trace;
 
 pub use app::{App, AppBuilder};

@@ -35,10 +35,10 @@ impl Holder {
 
 /// The memory budget of all requests. Clones share it.
 #[derive(Clone, Debug)]
-pub struct MemoryBudget(Arc<Mutex<Held>>);
+pub struct MemoryBudget(Arc<Mutex<BudgetState>>);
 
 #[derive(Debug)]
-struct Held {
+struct BudgetState {
     /// The bytes that are not reserved.
     free: u64,
     /// The bytes that all anonymous callers together hold.
@@ -50,7 +50,7 @@ struct Held {
 impl MemoryBudget {
     /// A budget of `bytes`.
     pub fn new(bytes: u64) -> Self {
-        Self(Arc::new(Mutex::new(Held {
+        Self(Arc::new(Mutex::new(BudgetState {
             free: bytes,
             anonymous: 0,
             holders: HashMap::new(),
@@ -58,20 +58,20 @@ impl MemoryBudget {
     }
 
     /// A reservation for one request, of no bytes yet.
-    pub fn share(&self, holder: Holder) -> Reservation {
+    pub fn reservation(&self, holder: Holder) -> Reservation {
         Reservation {
             memory: self.clone(),
             holder,
-            held: 0,
+            reserved: 0,
         }
     }
 
-    fn lock(&self) -> MutexGuard<'_, Held> {
+    fn lock(&self) -> MutexGuard<'_, BudgetState> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-impl Held {
+impl BudgetState {
     fn take(&mut self, holder: &Holder, bytes: u64) -> Result<(), Exhausted> {
         let free = self.free.checked_sub(bytes).ok_or(Exhausted)?;
         let own = self.holders.get(holder).copied().unwrap_or_default() + bytes;
@@ -87,7 +87,7 @@ impl Held {
         }
         (self.free, self.anonymous) = (free, anonymous);
         match self.holders.get_mut(holder) {
-            Some(held) => *held = own,
+            Some(reserved) => *reserved = own,
             None => {
                 self.holders.insert(holder.clone(), own);
             }
@@ -95,14 +95,14 @@ impl Held {
         Ok(())
     }
 
-    fn give_back(&mut self, holder: &Holder, bytes: u64) {
+    fn release(&mut self, holder: &Holder, bytes: u64) {
         self.free += bytes;
         if holder.is_anonymous() {
             self.anonymous -= bytes;
         }
-        if let Some(held) = self.holders.get_mut(holder) {
-            *held -= bytes;
-            if *held == 0 {
+        if let Some(reserved) = self.holders.get_mut(holder) {
+            *reserved -= bytes;
+            if *reserved == 0 {
                 self.holders.remove(holder);
             }
         }
@@ -114,7 +114,7 @@ impl Held {
 pub struct Reservation {
     memory: MemoryBudget,
     holder: Holder,
-    held: u64,
+    reserved: u64,
 }
 
 impl Reservation {
@@ -125,15 +125,15 @@ impl Reservation {
     /// [`Exhausted`] if the holder may not have that much; then nothing is reserved.
     pub fn take(&mut self, bytes: u64) -> Result<(), Exhausted> {
         self.memory.lock().take(&self.holder, bytes)?;
-        self.held += bytes;
+        self.reserved += bytes;
         Ok(())
     }
 }
 
 impl Drop for Reservation {
     fn drop(&mut self) {
-        if self.held > 0 {
-            self.memory.lock().give_back(&self.holder, self.held);
+        if self.reserved > 0 {
+            self.memory.lock().release(&self.holder, self.reserved);
         }
     }
 }
@@ -151,15 +151,18 @@ mod tests {
     }
 
     /// Reserves single bytes until a reservation fails. Returns how many succeeded.
-    fn fill(share: &mut Reservation) -> u64 {
-        while share.take(1).is_ok() {}
-        share.held
+    fn fill(reservation: &mut Reservation) -> u64 {
+        while reservation.take(1).is_ok() {}
+        reservation.reserved
     }
 
     #[test]
     fn a_share_that_ends_gives_back_what_it_held() {
         let memory = MemoryBudget::new(20);
-        let (mut one, mut two) = (memory.share(tenant("a")), memory.share(tenant("a")));
+        let (mut one, mut two) = (
+            memory.reservation(tenant("a")),
+            memory.reservation(tenant("a")),
+        );
         one.take(4).unwrap();
         one.take(4).unwrap();
         assert_eq!(two.take(3), Err(Exhausted));
@@ -168,35 +171,35 @@ mod tests {
         two.take(8).unwrap();
         assert_eq!(two.take(1), Err(Exhausted));
         drop(two);
-        let held = memory.lock();
-        assert_eq!((held.free, held.holders.len()), (20, 0));
+        let reserved = memory.lock();
+        assert_eq!((reserved.free, reserved.holders.len()), (20, 0));
     }
 
     #[test]
     fn a_tenant_leaves_something_for_every_other() {
         let memory = MemoryBudget::new(1_200);
         let mut shares: Vec<_> = ["a", "b", "c", "d"]
-            .map(|name| memory.share(tenant(name)))
+            .map(|name| memory.reservation(tenant(name)))
             .into();
         let taken: Vec<_> = shares.iter_mut().map(fill).collect();
         assert_eq!(taken, [600, 300, 150, 75]);
-        let mut later = memory.share(anonymous("a"));
+        let mut later = memory.reservation(anonymous("a"));
         assert!(fill(&mut later) > 0);
     }
 
     #[test]
     fn anonymous_callers_share_a_quarter_and_leave_the_rest_to_users() {
         let memory = MemoryBudget::new(1_200);
-        let mut of_one = memory.share(anonymous("a"));
+        let mut of_one = memory.reservation(anonymous("a"));
         assert_eq!(fill(&mut of_one), 171);
-        let mut more = memory.share(anonymous("a"));
+        let mut more = memory.reservation(anonymous("a"));
         assert_eq!(more.take(1), Err(Exhausted));
         let mut of_others: Vec<_> = (0..50)
-            .map(|number| memory.share(anonymous(&number.to_string())))
+            .map(|number| memory.reservation(anonymous(&number.to_string())))
             .collect();
         let others: u64 = of_others.iter_mut().map(fill).sum();
         assert!((270..=300).contains(&(171 + others)), "{others}");
-        let mut user = memory.share(tenant("a"));
+        let mut user = memory.reservation(tenant("a"));
         assert!(fill(&mut user) >= 450);
         drop((of_one, of_others));
         assert_eq!(memory.lock().anonymous, 0);

@@ -30,7 +30,7 @@ pub struct RequestBody {
     /// The bytes.
     pub bytes: Bytes,
     /// The reservation in the memory budget for the bytes, held until the request has ended.
-    _share: Reservation,
+    _reservation: Reservation,
 }
 
 opaque_debug!(RequestBody);
@@ -40,13 +40,13 @@ opaque_debug!(RequestBody);
 /// # Errors
 ///
 /// 413 beyond the limit, for `Content-Length` before anything is read; 408 if it is sent too
-/// slowly; 415 if it is compressed; 429 if its size cannot be reserved in `share`; 400 if the
+/// slowly; 415 if it is compressed; 429 if its size cannot be reserved in `reservation`; 400 if the
 /// connection is closed.
 pub async fn read<B>(
     mut body: B,
     headers: &HeaderMap,
     limits: &Limits,
-    mut share: Reservation,
+    mut reservation: Reservation,
 ) -> Result<RequestBody, ApiError>
 where
     B: http_body::Body<Data = Bytes> + Unpin,
@@ -78,11 +78,11 @@ where
     let bytes = match next(&mut body, deadline).await? {
         None => Bytes::new(),
         Some(first) if body.is_end_stream() && first.len() as u64 <= small => first,
-        Some(first) => collect(first, body, limits, (&mut share, deadline)).await?,
+        Some(first) => collect(first, body, limits, (&mut reservation, deadline)).await?,
     };
     Ok(RequestBody {
         bytes,
-        _share: share,
+        _reservation: reservation,
     })
 }
 
@@ -91,7 +91,7 @@ async fn collect<B>(
     first: Bytes,
     mut body: B,
     limits: &Limits,
-    (share, mut deadline): (&mut Reservation, Instant),
+    (reservation, mut deadline): (&mut Reservation, Instant),
 ) -> Result<Bytes, ApiError>
 where
     B: http_body::Body<Data = Bytes> + Unpin,
@@ -111,7 +111,7 @@ where
             return Err(too_large(limits));
         }
         if size > paid {
-            share
+            reservation
                 .take(size - paid)
                 .map_err(|Exhausted| ApiError::exhausted())?;
             paid = size;

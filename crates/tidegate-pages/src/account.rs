@@ -111,7 +111,7 @@ async fn remove_second_factor(
             let mut refused = FormError::of("proof", error)?;
             if wrong {
                 "That is not your password, and no code that works now."
-                    .clone_into(&mut refused.complaint.text);
+                    .clone_into(&mut refused.message.text);
             }
             overview(context, (Some(refused), None)).await
         }
@@ -151,7 +151,7 @@ async fn change_password(
             let wrong = matches!(error, IdentityError::WrongCredentials);
             let mut refused = FormError::of(field, error)?;
             if wrong {
-                "The current password is wrong.".clone_into(&mut refused.complaint.text);
+                "The current password is wrong.".clone_into(&mut refused.message.text);
             }
             overview(context, (Some(refused), None)).await
         }

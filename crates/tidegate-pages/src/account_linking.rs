@@ -49,7 +49,7 @@ pub(super) async fn link(
             let wrong = matches!(error, IdentityError::WrongCredentials);
             let mut refused = FormError::of("password", error)?;
             if wrong {
-                "The password is wrong.".clone_into(&mut refused.complaint.text);
+                "The password is wrong.".clone_into(&mut refused.message.text);
             }
             Ok(ask(context, browser, (provider, Some(&refused))))
         }

@@ -174,16 +174,16 @@ impl<'a> PageContext<'a> {
         &self,
         title: &str,
         card: &Markup,
-        (complaint, returns_to): (Option<&FormError>, Option<&str>),
+        (error, returns_to): (Option<&FormError>, Option<&str>),
     ) -> Response<Body> {
-        let status = complaint.map_or(StatusCode::OK, |refused| refused.status);
+        let status = error.map_or(StatusCode::OK, |refused| refused.status);
         let markup = template::layout(self.base(), title, card);
         let mut response = template::answer(status, markup, returns_to);
-        if let Some(refused) = complaint.filter(|refused| refused.status != StatusCode::OK) {
+        if let Some(refused) = error.filter(|refused| refused.status != StatusCode::OK) {
             let errors = Errors::one(Protocol::Page, refused.code);
             response.body_mut().subject.errors = Some(Box::new(errors));
         }
-        if let Some(seconds) = complaint.and_then(|refused| refused.retry_after) {
+        if let Some(seconds) = error.and_then(|refused| refused.retry_after) {
             response.headers_mut().insert(RETRY_AFTER, seconds.into());
         }
         self.with_cookie(response)
@@ -212,7 +212,7 @@ pub(super) fn form<'f>(
     PageForm {
         action,
         token,
-        complaint: refused.map(|refused| &refused.complaint),
+        message: refused.map(|refused| &refused.message),
     }
 }
 

@@ -17,7 +17,7 @@ pub(super) struct FormError {
     /// The error code for the log and the metrics.
     pub(super) code: &'static str,
     pub(super) retry_after: Option<u64>,
-    pub(super) complaint: FormMessage,
+    pub(super) message: FormMessage,
 }
 
 impl FormError {
@@ -42,7 +42,7 @@ impl FormError {
             status: StatusCode::from_u16(status).unwrap_or(StatusCode::BAD_REQUEST),
             code,
             retry_after,
-            complaint: FormMessage::new(field, text),
+            message: FormMessage::new(field, text),
         })
     }
 
@@ -52,7 +52,7 @@ impl FormError {
             status: StatusCode::BAD_REQUEST,
             code: REFUSED,
             retry_after: None,
-            complaint: FormMessage::new("", ""),
+            message: FormMessage::new("", ""),
         }
     }
 
@@ -62,7 +62,7 @@ impl FormError {
             status: StatusCode::BAD_REQUEST,
             code: REFUSED,
             retry_after: None,
-            complaint: FormMessage::new("database", text),
+            message: FormMessage::new("database", text),
         }
     }
 
@@ -72,7 +72,7 @@ impl FormError {
             status: StatusCode::OK,
             code: REFUSED,
             retry_after: None,
-            complaint: FormMessage::new("", text),
+            message: FormMessage::new("", text),
         }
     }
 
@@ -82,7 +82,7 @@ impl FormError {
             status: StatusCode::BAD_REQUEST,
             code: REFUSED,
             retry_after: None,
-            complaint: FormMessage::new(field, "Fill in this field."),
+            message: FormMessage::new(field, "Fill in this field."),
         }
     }
 }

@@ -112,7 +112,7 @@ where
     }
     let mut limits = *app.limits();
     limits.request_body = body_limit;
-    let share = app.memory().share(Holder::Anonymous(None));
-    let body = request_body::read(body, &head.headers, &limits, share).await?;
+    let reservation = app.memory().reservation(Holder::Anonymous(None));
+    let body = request_body::read(body, &head.headers, &limits, reservation).await?;
     Parameters::from_form(&body.bytes).map_err(failure)
 }

@@ -38,7 +38,7 @@ where
         let next = sign_in.as_deref().unwrap_or(&redirect_uri);
         match create(&mut context, &client, next).await? {
             Ok(answer) => return Ok(answer),
-            Err(error) => Some(complaint(error)?),
+            Err(error) => Some(form_error(error)?),
         }
     } else {
         None
@@ -102,7 +102,7 @@ fn read(context: &PageContext<'_>, client: &Client) -> Result<NewUser, Error> {
     Ok(user)
 }
 
-fn complaint(error: Error) -> Result<FormError, ApiError> {
+fn form_error(error: Error) -> Result<FormError, ApiError> {
     let field = match &error {
         Error::MissingParameter(field) => return Ok(FormError::missing(field)),
         Error::Identity(IdentityError::InvalidMember {

@@ -24,7 +24,7 @@ use tidegate_http::trace::{Span, SpanSink};
 const QUEUE: usize = 4_096;
 const BATCH: usize = 512;
 const INTERVAL: Duration = Duration::from_secs(2);
-const PATIENCE: Duration = Duration::from_secs(10);
+const EXPORT_TIMEOUT: Duration = Duration::from_secs(10);
 
 /// The reason why spans cannot be sent.
 #[derive(Debug, thiserror::Error)]
@@ -177,7 +177,7 @@ impl Sender {
             return true;
         }
         let body = encode::encode(&batch, &self.service, self.clock.now());
-        let sent = tokio::time::timeout(PATIENCE, self.collector.post(body)).await;
+        let sent = tokio::time::timeout(EXPORT_TIMEOUT, self.collector.post(body)).await;
         if let Err(error) = sent.unwrap_or(Err(OtlpError::Silent)) {
             tracing::warn!(%error, spans = batch.len(), "cannot export spans; dropped");
         }

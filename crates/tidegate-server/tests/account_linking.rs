@@ -230,7 +230,7 @@ async fn linking_without_a_recent_sign_in_needs_the_password() {
     assert!(
         refused
             .text()
-            .contains("aria-describedby=\"password-complaint\"")
+            .contains("aria-describedby=\"password-error\"")
     );
     assert!(
         !refused.text().contains("/authorize?"),
@@ -305,7 +305,7 @@ async fn the_last_credential_cannot_be_unlinked() {
     let late = browser.post(&api, (&page, "change_password"), &new).await;
     assert_eq!(late.status, 400, "{}", late.text());
     assert!(
-        late.text().contains("new_password-complaint"),
+        late.text().contains("new_password-error"),
         "{}",
         late.text()
     );

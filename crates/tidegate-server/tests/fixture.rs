@@ -26,7 +26,7 @@ use tower::Service as _;
 use crate::documented::assert_documented;
 use crate::executor::Scripted;
 
-pub(crate) const PATIENCE: Duration = Duration::from_secs(10);
+pub(crate) const TIMEOUT: Duration = Duration::from_secs(10);
 
 pub(crate) struct Api {
     pub(crate) app: App,
@@ -153,9 +153,7 @@ impl Api {
             .unwrap();
         let (head, body) = response.into_parts();
         assert_documented(&method, &path, head.status);
-        let body = tokio::time::timeout(PATIENCE, body.collect())
-            .await
-            .unwrap();
+        let body = tokio::time::timeout(TIMEOUT, body.collect()).await.unwrap();
         TestResponse {
             status: head.status,
             headers: head.headers,
@@ -236,7 +234,7 @@ impl Server {
     }
 
     pub(crate) async fn stopped(self) {
-        tokio::time::timeout(PATIENCE, self.running)
+        tokio::time::timeout(TIMEOUT, self.running)
             .await
             .unwrap()
             .unwrap()
@@ -260,7 +258,7 @@ pub(crate) fn password(user: &str) -> Value {
 
 /// Waits until a condition holds.
 pub(crate) async fn eventually(what: &str, is_so: impl Fn() -> bool) {
-    let deadline = Instant::now() + PATIENCE;
+    let deadline = Instant::now() + TIMEOUT;
     while !is_so() {
         assert!(Instant::now() < deadline, "never happened: {what}");
         tokio::time::sleep(Duration::from_millis(2)).await;

@@ -6,7 +6,7 @@ use http::{Method, Request};
 use serde_json::json;
 use tidegate_server::{Limits, Timeouts};
 
-use crate::fixture::{Api, PATIENCE, Server, eventually};
+use crate::fixture::{Api, Server, TIMEOUT, eventually};
 
 async fn connect(server: &Server) -> client::SendRequest<Bytes> {
     let (sender, connection) = client::handshake(server.connect().await).await.unwrap();
@@ -51,7 +51,7 @@ async fn many_requests_share_a_connection() {
         }));
     }
     for answer in answers {
-        let text = tokio::time::timeout(PATIENCE, answer)
+        let text = tokio::time::timeout(TIMEOUT, answer)
             .await
             .unwrap()
             .unwrap();
@@ -156,7 +156,7 @@ async fn an_answer_that_breaks_off_is_reset() {
         }
         false
     };
-    assert!(tokio::time::timeout(PATIENCE, broken).await.unwrap());
+    assert!(tokio::time::timeout(TIMEOUT, broken).await.unwrap());
 }
 
 #[tokio::test]
@@ -200,7 +200,7 @@ async fn an_idle_connection_is_closed_in_good_order() {
     let (answer, _) = sender.send_request(health, true).unwrap();
     assert_eq!(answer.await.unwrap().status(), 200);
     // There is no error, because the server ended the connection gracefully.
-    tokio::time::timeout(PATIENCE, running)
+    tokio::time::timeout(TIMEOUT, running)
         .await
         .unwrap()
         .unwrap()
@@ -242,7 +242,7 @@ async fn an_unread_response_is_aborted_and_the_others_continue() {
             tokio::task::yield_now().await;
         }
     };
-    tokio::time::timeout(PATIENCE, given_back).await.unwrap();
+    tokio::time::timeout(TIMEOUT, given_back).await.unwrap();
     let request = json!({"q": "select rows 100 1000", "output_format": "csv"});
     let (answer, mut body) = sender.send_request(sql(), false).unwrap();
     body.send_data(request.to_string().into(), true).unwrap();
@@ -254,7 +254,7 @@ async fn an_unread_response_is_aborted_and_the_others_continue() {
             }
             Ok::<_, h2::Error>(())
         };
-        let end = tokio::time::timeout(PATIENCE, read_on).await.unwrap();
+        let end = tokio::time::timeout(TIMEOUT, read_on).await.unwrap();
         assert!(end.is_err_and(|error| error.is_reset()));
     }
     let text = text(answer.await.unwrap().into_body()).await;

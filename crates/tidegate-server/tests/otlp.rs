@@ -8,7 +8,7 @@ use tidegate_server::{Exporter, OtlpError};
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::TcpListener;
 
-use crate::fixture::{Api, PATIENCE};
+use crate::fixture::{Api, TIMEOUT};
 
 fn exporter(address: &str) -> Result<(Exporter, impl Future<Output = ()> + use<>), OtlpError> {
     let clock = ManualClock::new(Timestamp::from_seconds(1_800_000_000));
@@ -50,7 +50,7 @@ async fn a_request_becomes_a_span_below_its_callers() {
     api.sql_with("traceparent", &unwanted, &json!({"q": "select rows 1 1"}))
         .await;
 
-    let (head, body) = tokio::time::timeout(PATIENCE, collected(socket))
+    let (head, body) = tokio::time::timeout(TIMEOUT, collected(socket))
         .await
         .unwrap();
     assert!(head.starts_with("POST /v1/traces HTTP/1.1"), "{head}");

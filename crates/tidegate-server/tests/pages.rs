@@ -300,12 +300,12 @@ async fn the_account_page_ends_sessions_and_changes_the_password() {
     assert!(
         refused
             .text()
-            .contains("aria-describedby=\"password-complaint\"")
+            .contains("aria-describedby=\"password-error\"")
     );
     let short = [("password", "alice1234"), ("new_password", "short")];
     let refused = browser.post(&api, (&page, "change_password"), &short).await;
     assert!(
-        refused.text().contains("new_password-complaint"),
+        refused.text().contains("new_password-error"),
         "{}",
         refused.text()
     );

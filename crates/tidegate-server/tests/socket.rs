@@ -7,7 +7,7 @@ use tidegate_server::{Limits, Timeouts};
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::TcpStream;
 
-use crate::fixture::{Api, PATIENCE, eventually};
+use crate::fixture::{Api, TIMEOUT, eventually};
 
 const SHORT: Duration = Duration::from_millis(500);
 const LONG: Duration = Duration::from_mins(1);
@@ -41,7 +41,7 @@ fn post(body: &serde_json::Value) -> String {
 /// Reads until the server closes the connection.
 pub(crate) async fn rest(stream: &mut TcpStream) -> String {
     let mut bytes = Vec::new();
-    let read = tokio::time::timeout(PATIENCE, stream.read_to_end(&mut bytes)).await;
+    let read = tokio::time::timeout(TIMEOUT, stream.read_to_end(&mut bytes)).await;
     // A reset ends the connection too.
     let _ = read.expect("the connection stays open");
     String::from_utf8_lossy(&bytes).into_owned()
@@ -52,7 +52,7 @@ pub(crate) async fn answer(stream: &mut TcpStream) -> String {
     let mut text = String::new();
     let mut buffer = [0; 4096];
     loop {
-        let read = tokio::time::timeout(PATIENCE, stream.read(&mut buffer))
+        let read = tokio::time::timeout(TIMEOUT, stream.read(&mut buffer))
             .await
             .unwrap()
             .unwrap();
@@ -119,7 +119,7 @@ async fn a_head_that_dribbles_is_closed() {
         () = dribble => {}
         () = closed => {}
     }
-    assert!(started.elapsed() >= SHORT && started.elapsed() < PATIENCE);
+    assert!(started.elapsed() >= SHORT && started.elapsed() < TIMEOUT);
 }
 
 #[tokio::test]
@@ -186,7 +186,7 @@ async fn a_body_that_stops_is_a_408_however_much_came_before() {
     let sent = Instant::now();
     let text = rest(&mut stream).await;
     assert!(text.starts_with("HTTP/1.1 408 "), "{text}");
-    assert!(sent.elapsed() < PATIENCE / 2);
+    assert!(sent.elapsed() < TIMEOUT / 2);
 }
 
 #[tokio::test]

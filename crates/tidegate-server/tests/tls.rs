@@ -12,7 +12,7 @@ use tokio::net::{TcpListener, TcpStream};
 use tokio_rustls::TlsConnector;
 use tokio_rustls::client::TlsStream;
 
-use crate::fixture::{Api, PATIENCE, Server};
+use crate::fixture::{Api, Server, TIMEOUT};
 
 /// Writes a new certificate for `localhost` and its key to files. Returns the certificate, which
 /// the client must trust.
@@ -98,7 +98,7 @@ async fn a_changed_certificate_is_taken_up_without_a_restart() {
     connect(&server, &old, &[]).await.unwrap();
 
     let new = write(folder.path());
-    let deadline = std::time::Instant::now() + PATIENCE;
+    let deadline = std::time::Instant::now() + TIMEOUT;
     while connect(&server, &new, &[]).await.is_err() {
         assert!(
             std::time::Instant::now() < deadline,
@@ -155,7 +155,7 @@ async fn a_handshake_that_never_begins_is_closed() {
     let server = listen(&api, certificate(folder.path()).unwrap()).await;
     let mut stream = server.connect().await;
     let mut bytes = Vec::new();
-    let closed = tokio::time::timeout(PATIENCE, stream.read_to_end(&mut bytes)).await;
+    let closed = tokio::time::timeout(TIMEOUT, stream.read_to_end(&mut bytes)).await;
     assert!(closed.is_ok());
 }
 
@@ -172,7 +172,7 @@ async fn plain_http_on_an_https_port_gets_an_explanation() {
         .unwrap();
     let mut text = String::new();
     let read = stream.read_to_string(&mut text);
-    tokio::time::timeout(PATIENCE, read).await.unwrap().unwrap();
+    tokio::time::timeout(TIMEOUT, read).await.unwrap().unwrap();
     assert!(text.starts_with("HTTP/1.1 400 Bad Request"), "{text}");
     assert!(text.contains("this port speaks HTTPS"), "{text}");
 }

@@ -5,7 +5,7 @@ use tidegate_server::Peer;
 
 use crate::fixture::{Api, TestResponse, password, request};
 
-const TRANSPORT: &str = "strict-transport-security";
+const HSTS: &str = "strict-transport-security";
 
 /// A service that trusts a proxy on the same machine.
 async fn behind_a_proxy() -> Api {
@@ -31,12 +31,12 @@ async fn https_sends_hsts_and_plain_loopback_does_not() {
         (&[("x-forwarded-proto", "https")][..], "max-age=31536000"),
     ] {
         let answer = token(&api, headers).await;
-        assert_eq!(answer.header(TRANSPORT), expected, "{headers:?}");
+        assert_eq!(answer.header(HSTS), expected, "{headers:?}");
     }
     api.peer.encrypted = true;
     for path in ["/healthz", "/account", "/nowhere", "/assets/tidegate.css"] {
         let answer = api.get(path).await;
-        assert_eq!(answer.header(TRANSPORT), "max-age=31536000", "{path}");
+        assert_eq!(answer.header(HSTS), "max-age=31536000", "{path}");
     }
     let stranger = Peer {
         address: "203.0.113.9".parse().unwrap(),
@@ -46,7 +46,7 @@ async fn https_sends_hsts_and_plain_loopback_does_not() {
     api.peer = stranger;
     let answer = token(&api, &[("x-forwarded-proto", "https")]).await;
     assert_eq!(answer.status, 400);
-    assert_eq!(answer.header(TRANSPORT), "");
+    assert_eq!(answer.header(HSTS), "");
 }
 
 #[tokio::test]

@@ -7,7 +7,7 @@ use tokio::net::TcpStream;
 use tokio_tungstenite::tungstenite::Message;
 use tokio_tungstenite::{WebSocketStream, client_async};
 
-use crate::fixture::{Api, PATIENCE, Server, password};
+use crate::fixture::{Api, Server, TIMEOUT, password};
 
 struct Socket(WebSocketStream<TcpStream>);
 
@@ -25,7 +25,7 @@ impl Socket {
 
     async fn next(&mut self) -> Message {
         loop {
-            let next = tokio::time::timeout(PATIENCE, self.0.next()).await;
+            let next = tokio::time::timeout(TIMEOUT, self.0.next()).await;
             match next.expect("the socket stays open").unwrap().unwrap() {
                 Message::Ping(_) => {}
                 message => return message,

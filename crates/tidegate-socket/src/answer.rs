@@ -6,7 +6,7 @@ use tidegate_feed::{Cursor, Ended};
 use tidegate_graphql::GraphqlResponse;
 
 use super::handshake::Dialect;
-use super::message::Wrong;
+use super::message::InvalidMessage;
 use super::subscribe::Refusal;
 use tidegate_http::error::ApiError;
 
@@ -29,7 +29,7 @@ pub(super) fn error_with(
 ) -> Bytes {
     let mut out = BytesMut::with_capacity(128);
     out.put_slice(b"{");
-    if dialect == Dialect::Own {
+    if dialect == Dialect::Tidegate {
         out.put_slice(b"\"type\":\"error\"");
         if let Some(id) = id {
             member(&mut out, "id", id);
@@ -62,9 +62,14 @@ fn put(out: &mut BytesMut, before: &[u8], text: &str) {
     out.put_slice(text.as_bytes());
 }
 
-impl Wrong {
+impl InvalidMessage {
     pub(super) fn text(&self) -> Bytes {
-        error(Dialect::Own, self.id.as_deref(), self.code, &self.message)
+        error(
+            Dialect::Tidegate,
+            self.id.as_deref(),
+            self.code,
+            &self.message,
+        )
     }
 }
 
@@ -110,7 +115,7 @@ pub(super) fn graphql(dialect: Dialect, id: &str, answer: GraphqlResponse) -> Me
     let mut out = BytesMut::with_capacity(body.len() + id.len() + 64);
     put(&mut out, b"{\"id\":", id);
     if answer.executed {
-        if dialect == Dialect::Own {
+        if dialect == Dialect::Tidegate {
             // The response is an object that is not empty. Its members are inserted after those of
             // the message.
             out.put_slice(b",\"type\":\"next\",");
@@ -124,7 +129,7 @@ pub(super) fn graphql(dialect: Dialect, id: &str, answer: GraphqlResponse) -> Me
     }
     let body: Value = serde_json::from_slice(&body).unwrap_or_default();
     let errors = &body["errors"];
-    if dialect == Dialect::Own {
+    if dialect == Dialect::Tidegate {
         let code = errors[0]["extensions"]["code"].as_str().unwrap_or_default();
         let message = errors[0]["message"].as_str().unwrap_or_default();
         let mut more = Map::new();

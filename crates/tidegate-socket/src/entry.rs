@@ -53,7 +53,7 @@ impl Frame {
     pub(super) fn graphql(dialect: Dialect, id: &str, key: &str) -> Self {
         let key = json!(key).to_string();
         let before = match dialect {
-            Dialect::Own => {
+            Dialect::Tidegate => {
                 format!("{{\"type\":\"subscription\",\"id\":{id},\"data\":{{{key}:[")
             }
             _ => format!("{{\"id\":{id},\"type\":\"next\",\"payload\":{{\"data\":{{{key}:["),
@@ -69,7 +69,7 @@ impl Frame {
     pub(super) fn acknowledged(&self, cursor: Cursor) -> Bytes {
         let text = match self {
             Self::GraphQl {
-                dialect: Dialect::Own,
+                dialect: Dialect::Tidegate,
                 id,
                 ..
             } => format!("{{\"type\":\"subscribe_ack\",\"id\":{id}}}"),
@@ -104,7 +104,7 @@ impl Frame {
         out.put_slice(b"]}");
         write_field_errors(name, field_errors, &mut out);
         let end = match dialect {
-            Dialect::Own => format!(",\"cursor\":\"{cursor}\"}}"),
+            Dialect::Tidegate => format!(",\"cursor\":\"{cursor}\"}}"),
             _ => format!(",\"extensions\":{{\"cursor\":\"{cursor}\"}}}}}}"),
         };
         out.put_slice(end.as_bytes());
@@ -114,7 +114,7 @@ impl Frame {
     pub(super) fn resync(&self, reason: Resync, cursor: Cursor) -> Bytes {
         let reason = resync_reason(reason);
         let text = match self {
-            Self::GraphQl { dialect, id, .. } if *dialect != Dialect::Own => format!(
+            Self::GraphQl { dialect, id, .. } if *dialect != Dialect::Tidegate => format!(
                 "{{\"id\":{id},\"type\":\"next\",\"payload\":{{\"data\":null,\"extensions\":\
                  {{\"resync\":\"{reason}\",\"cursor\":\"{cursor}\"}}}}}}"
             ),
@@ -134,7 +134,7 @@ impl Frame {
         }
         let dialect = match self {
             Self::GraphQl { dialect, .. } => *dialect,
-            Self::Raw(_) => Dialect::Own,
+            Self::Raw(_) => Dialect::Tidegate,
         };
         answer::error_with(dialect, Some(self.id()), code, message, more)
     }

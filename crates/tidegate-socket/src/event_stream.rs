@@ -16,7 +16,9 @@ use tidegate_feed::{Delivery, EventReceiver, Item, QueueLimits, Subscription, ev
 use tokio::time::{Instant, Interval, MissedTickBehavior, interval_at, sleep_until};
 
 use super::answer;
-use super::subscribe::{Refusal, Wanted, no_feed, of_graphql, resync_reason, write_field_errors};
+use super::subscribe::{
+    Refusal, RequestedSubscription, no_feed, of_graphql, resync_reason, write_field_errors,
+};
 use tidegate_http::app::App;
 use tidegate_http::authenticate::{self, Caller, Scope, User};
 use tidegate_http::body::{Body, BodyAborted, BodySource, Content};
@@ -39,11 +41,11 @@ pub async fn event_stream<B>(call: Call<'_, B>) -> Result<Response<Body>, ApiErr
     let asked = StreamRequest::of(head)?;
     let (caller, token) = asked.caller(app, head).await?;
     subject.login = caller.login().cloned();
-    let (wanted, key) = asked.wanted(app, &caller).await?;
+    let (requested, key) = asked.requested(app, &caller).await?;
     let login = caller.login().cloned();
     let login = login.ok_or_else(|| ApiError::internal("only users subscribe"))?;
     let (sender, receiver) = event_queue(QueueLimits::default());
-    let subscribed = wanted.subscribe(app, login, &sender, (0, asked.after(head)));
+    let subscribed = requested.subscribe(app, login, &sender, (0, asked.after(head)));
     let subscription = subscribed.await.map_err(refused)?;
     let mut check = interval_at(Instant::now() + CHECK, CHECK);
     check.set_missed_tick_behavior(MissedTickBehavior::Delay);
@@ -77,9 +79,9 @@ impl StreamRequest {
             .ok_or_else(|| ApiError::input("the query of the address cannot be decoded"))
     }
 
-    fn member(&self, wanted: &str) -> Option<&str> {
+    fn member(&self, key: &str) -> Option<&str> {
         let mut pairs = self.0.iter();
-        let found = pairs.find(|(name, value)| name == wanted && !value.is_empty());
+        let found = pairs.find(|(name, value)| name == key && !value.is_empty());
         found.map(|(_, value)| value.as_str())
     }
 
@@ -120,7 +122,11 @@ impl StreamRequest {
         last.or_else(|| self.member("after")).map(str::to_owned)
     }
 
-    async fn wanted(&self, app: &App, caller: &Caller) -> Result<(Wanted, String), ApiError> {
+    async fn requested(
+        &self,
+        app: &App,
+        caller: &Caller,
+    ) -> Result<(RequestedSubscription, String), ApiError> {
         let options = sql::generated_terms(app, &Preferences::default());
         let api = graphql::api(app, caller, self.needed("schema")?, &options).await?;
         let document = |errors: Vec<tidegate_graphql::Error>| refused(Refusal::GraphQl(errors));
@@ -138,9 +144,9 @@ impl StreamRequest {
             .map(serde_json::from_str)
             .transpose()
             .map_err(|_| ApiError::input("`variables` must be a JSON object"))?;
-        let wanted = of_graphql(&api, &prepared, variables).map_err(refused)?;
-        let key = json!(&*wanted.key).to_string();
-        Ok((wanted, key))
+        let requested = of_graphql(&api, &prepared, variables).map_err(refused)?;
+        let key = json!(&*requested.key).to_string();
+        Ok((requested, key))
     }
 }
 

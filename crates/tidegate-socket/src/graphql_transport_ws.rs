@@ -62,10 +62,10 @@ pub(super) fn read(text: &str) -> Result<Message<'_>, &'static str> {
 fn init(payload: Option<&RawValue>) -> Message<'static> {
     let members = payload.map(|payload| json::members(payload.get()).unwrap_or_default());
     let members = members.unwrap_or_default();
-    let named = |wanted: &str| {
+    let named = |key: &str| {
         let found = members
             .iter()
-            .find(|(name, _)| name.eq_ignore_ascii_case(wanted))?;
+            .find(|(name, _)| name.eq_ignore_ascii_case(key))?;
         json::string(found.1.get()).ok().map(Cow::into_owned)
     };
     let token = named("authorization").or_else(|| named("token"));

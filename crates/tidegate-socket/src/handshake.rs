@@ -19,14 +19,14 @@ use tidegate_http::report::REQUEST_ID;
 use tidegate_http::{authenticate, percent};
 
 /// The name of the sub-protocol that GraphQL clients use.
-const TRANSPORT: &str = "graphql-transport-ws";
+const GRAPHQL_TRANSPORT_WS: &str = "graphql-transport-ws";
 
 /// Passes a WebSocket from the handler of its request to the task of its connection.
 #[derive(Clone, Debug, Default)]
-pub struct Handoff(Arc<Mutex<Option<Opening>>>);
+pub struct Handoff(Arc<Mutex<Option<AcceptedSocket>>>);
 
 /// A WebSocket whose handshake was accepted.
-pub struct Opening {
+pub struct AcceptedSocket {
     /// The connection, once the handshake is complete.
     pub(crate) on_upgrade: OnUpgrade,
     /// The protocol of its messages.
@@ -37,9 +37,9 @@ pub struct Opening {
     pub(crate) request_id: String,
 }
 
-impl fmt::Debug for Opening {
+impl fmt::Debug for AcceptedSocket {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Opening")
+        f.debug_struct("AcceptedSocket")
             .field("dialect", &self.dialect)
             .field("request_id", &self.request_id)
             .finish_non_exhaustive()
@@ -50,9 +50,9 @@ impl fmt::Debug for Opening {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Dialect {
     /// Tidegate's own protocol.
-    Own,
+    Tidegate,
     /// The protocol `graphql-transport-ws`. A schema in the URL is the default.
-    Transport,
+    GraphQlTransportWs,
     /// The client offered only protocols that are not supported.
     Unknown,
 }
@@ -69,12 +69,12 @@ pub(crate) struct Credentials {
 
 impl Handoff {
     /// The WebSocket; `None` if the connection has not become one.
-    pub fn take(&self) -> Option<Opening> {
+    pub fn take(&self) -> Option<AcceptedSocket> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner).take()
     }
 
-    fn put(&self, opening: Opening) {
-        *self.0.lock().unwrap_or_else(PoisonError::into_inner) = Some(opening);
+    fn put(&self, accepted: AcceptedSocket) {
+        *self.0.lock().unwrap_or_else(PoisonError::into_inner) = Some(accepted);
     }
 }
 
@@ -102,13 +102,13 @@ pub fn upgrade(app: &App, head: &Parts, schema: Option<&str>) -> Result<Response
     let accept = accept_key(&head.headers)?;
     check_origin(app, &head.headers)?;
     let (dialect, protocol) = dialect(&head.headers);
-    if schema.is_some() && dialect == Dialect::Own {
+    if schema.is_some() && dialect == Dialect::Tidegate {
         return Err(ApiError::input(
             "this address serves the sub-protocol graphql-transport-ws",
         ));
     }
     let request_id = head.headers.get(REQUEST_ID).and_then(|id| id.to_str().ok());
-    handoff.put(Opening {
+    handoff.put(AcceptedSocket {
         on_upgrade: on_upgrade.clone(),
         dialect,
         credentials: credentials(head, schema)?,
@@ -155,14 +155,14 @@ fn check_origin(app: &App, headers: &HeaderMap) -> Result<(), ApiError> {
 /// The protocol of the socket, and its name for the response. A client that offers only unknown
 /// protocols gets a close code, which it can read, and not a failed handshake.
 fn dialect(headers: &HeaderMap) -> (Dialect, Option<HeaderValue>) {
-    if has_word(headers, &SEC_WEBSOCKET_PROTOCOL, TRANSPORT) {
-        let protocol = HeaderValue::from_static(TRANSPORT);
-        return (Dialect::Transport, Some(protocol));
+    if has_word(headers, &SEC_WEBSOCKET_PROTOCOL, GRAPHQL_TRANSPORT_WS) {
+        let protocol = HeaderValue::from_static(GRAPHQL_TRANSPORT_WS);
+        return (Dialect::GraphQlTransportWs, Some(protocol));
     }
     let dialect = if headers.contains_key(SEC_WEBSOCKET_PROTOCOL) {
         Dialect::Unknown
     } else {
-        Dialect::Own
+        Dialect::Tidegate
     };
     (dialect, None)
 }
@@ -170,10 +170,10 @@ fn dialect(headers: &HeaderMap) -> (Dialect, Option<HeaderValue>) {
 fn credentials(head: &Parts, schema: Option<&str>) -> Result<Credentials, ApiError> {
     let pairs = percent::form(head.uri.query().unwrap_or_default())
         .ok_or_else(|| ApiError::input("the query of the address cannot be decoded"))?;
-    let member = |wanted: &str| {
+    let member = |key: &str| {
         let found = pairs
             .iter()
-            .find(|(name, value)| name == wanted && !value.is_empty());
+            .find(|(name, value)| name == key && !value.is_empty());
         found.map(|(_, value)| value.clone())
     };
     let token = match authenticate::bearer(&head.headers) {

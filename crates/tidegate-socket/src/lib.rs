@@ -13,5 +13,5 @@ mod subscribe;
 mod table_subscription;
 
 pub use event_stream::event_stream;
-pub use handshake::{Handoff, Opening, is_handshake, upgrade};
+pub use handshake::{AcceptedSocket, Handoff, is_handshake, upgrade};
 pub use session::run;

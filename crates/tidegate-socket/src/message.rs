@@ -30,7 +30,7 @@ pub(super) enum Message<'a> {
 
 /// An invalid message: its id, and the error.
 #[derive(Debug)]
-pub(super) struct Wrong {
+pub(super) struct InvalidMessage {
     pub id: Option<Id>,
     pub code: &'static str,
     pub message: String,
@@ -43,8 +43,8 @@ pub(super) struct MessageFields<'a> {
 }
 
 impl<'a> MessageFields<'a> {
-    pub(super) fn wrong(&self, code: &'static str, message: impl Into<String>) -> Wrong {
-        Wrong {
+    pub(super) fn invalid(&self, code: &'static str, message: impl Into<String>) -> InvalidMessage {
+        InvalidMessage {
             id: self.id.clone(),
             code,
             message: message.into(),
@@ -59,36 +59,36 @@ impl<'a> MessageFields<'a> {
     }
 
     /// The member with this name, which must be a string unless it is absent.
-    pub(super) fn text(&self, name: &str) -> Result<Option<Cow<'a, str>>, Wrong> {
+    pub(super) fn text(&self, name: &str) -> Result<Option<Cow<'a, str>>, InvalidMessage> {
         let Some(value) = self.find(name) else {
             return Ok(None);
         };
         let kind = JsonKind::of(value.get());
         if kind != JsonKind::String {
             let text = format!("`{name}` is {kind}, expected a string");
-            return Err(self.wrong("invalid_message", text));
+            return Err(self.invalid("invalid_message", text));
         }
         let text = json::string(value.get());
         text.map(Some)
-            .map_err(|problem| self.wrong("invalid_message", format!("`{name}` is {problem}")))
+            .map_err(|problem| self.invalid("invalid_message", format!("`{name}` is {problem}")))
     }
 
-    pub(super) fn needed(&self, name: &str) -> Result<Cow<'a, str>, Wrong> {
+    pub(super) fn needed(&self, name: &str) -> Result<Cow<'a, str>, InvalidMessage> {
         let text = format!("`{name}` is missing");
         self.text(name)?
-            .ok_or_else(|| self.wrong("missing_member", text))
+            .ok_or_else(|| self.invalid("missing_member", text))
     }
 
-    fn needed_id(&self) -> Result<Id, Wrong> {
+    fn needed_id(&self) -> Result<Id, InvalidMessage> {
         self.id
             .clone()
-            .ok_or_else(|| self.wrong("missing_member", "`id` is missing: a string or a number"))
+            .ok_or_else(|| self.invalid("missing_member", "`id` is missing: a string or a number"))
     }
 }
 
 /// Splits a message into its members.
-pub(super) fn fields(text: &str) -> Result<MessageFields<'_>, Wrong> {
-    let wrong = |code, message| Wrong {
+pub(super) fn fields(text: &str) -> Result<MessageFields<'_>, InvalidMessage> {
+    let invalid = |code, message| InvalidMessage {
         id: None,
         code,
         message,
@@ -98,13 +98,13 @@ pub(super) fn fields(text: &str) -> Result<MessageFields<'_>, Wrong> {
             "the message cannot be read as JSON: {}",
             json::problem(&error)
         );
-        wrong("invalid_json", text)
+        invalid("invalid_json", text)
     };
     let document: &RawValue = serde_json::from_str(text).map_err(problem)?;
     let kind = JsonKind::of(document.get());
     if kind != JsonKind::Object {
         let text = format!("a message is an object or an array of calls, not {kind}");
-        return Err(wrong("invalid_message", text));
+        return Err(invalid("invalid_message", text));
     }
     let members = json::members(document.get()).map_err(problem)?;
     let id = members.iter().find(|(name, _)| *name == "id");
@@ -119,7 +119,7 @@ pub(super) fn fields(text: &str) -> Result<MessageFields<'_>, Wrong> {
 pub(super) fn read<'a>(
     text: &'a str,
     fields: &mut Option<MessageFields<'a>>,
-) -> Result<Message<'a>, Wrong> {
+) -> Result<Message<'a>, InvalidMessage> {
     if JsonKind::of(text.trim_start()) == JsonKind::Array {
         return Ok(Message::Rpc);
     }
@@ -132,7 +132,7 @@ pub(super) fn read<'a>(
             return Ok(Message::Sql(fields.id.clone()));
         }
         let text = "`type` is missing; a call has `jsonrpc`, a statement has `q`";
-        return Err(fields.wrong("missing_member", text));
+        return Err(fields.invalid("missing_member", text));
     };
     Ok(match &*kind {
         "auth" => Message::Auth(fields.needed("token")?),
@@ -157,7 +157,7 @@ pub(super) fn read<'a>(
             let text = format!(
                 "`type` is {other:?}, expected auth, subscribe, subscription or unsubscribe"
             );
-            return Err(fields.wrong("unknown_type", text));
+            return Err(fields.invalid("unknown_type", text));
         }
     })
 }

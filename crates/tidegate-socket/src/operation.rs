@@ -11,7 +11,7 @@ use super::answer::{self, Messages};
 use super::entry::{Frame, Framed};
 use super::handshake::Dialect;
 use super::message::{self, Id};
-use super::subscribe::{Refusal, Wanted, no_feed, of_graphql};
+use super::subscribe::{Refusal, RequestedSubscription, no_feed, of_graphql};
 use super::table_subscription;
 use tidegate_http::app::App;
 use tidegate_http::authenticate::{Caller, Scope};
@@ -29,7 +29,7 @@ pub(super) struct OperationResult {
     pub id: Option<(Id, u64)>,
     pub texts: Messages,
     /// The reservation in the memory budget for large messages, held until they are written.
-    pub share: Option<Reservation>,
+    pub reservation: Option<Reservation>,
     pub subscription: Option<Subscription>,
 }
 
@@ -57,13 +57,13 @@ impl OperationContext {
             Ok(()) => sql::message(&self.app, &self.caller, text.as_bytes()).await,
             Err(failure) => Err(failure),
         };
-        let (text, share) = match answered {
+        let (text, reservation) = match answered {
             Ok(content) => content.into_bytes(),
             Err(failure) => (self.failed(id.as_deref(), &failure), None),
         };
         OperationResult {
             texts: vec![text],
-            share,
+            reservation,
             ..OperationResult::default()
         }
     }
@@ -73,7 +73,7 @@ impl OperationContext {
         let mut done = OperationResult::default();
         if let Err(failure) = self.caller.require(&[Scope::Methods]) {
             done.texts
-                .push(self.failed(id_of(&text).as_deref(), &failure));
+                .push(self.failed(message_id(&text).as_deref(), &failure));
             return done;
         }
         let payload = match rpc::payload(&self.app, text.as_bytes()) {
@@ -94,9 +94,9 @@ impl OperationContext {
         let outcome = dispatcher.dispatch(&context, &payload, &mut out).await;
         self.report(rpc::report(outcome.errors, &self.context()));
         if outcome.answered {
-            let (text, share) = Content::from(out).into_bytes();
+            let (text, reservation) = Content::from(out).into_bytes();
             done.texts.push(text);
-            done.share = share;
+            done.reservation = reservation;
         }
         done
     }
@@ -130,7 +130,9 @@ impl OperationContext {
     fn done(&self, key: (Id, u64), outcome: GraphQlResult) -> OperationResult {
         let mut done = OperationResult::default();
         match outcome {
-            GraphQlResult::Messages(texts, share) => (done.texts, done.share) = (texts, share),
+            GraphQlResult::Messages(texts, reservation) => {
+                (done.texts, done.reservation) = (texts, reservation)
+            }
             GraphQlResult::Live(subscription) => done.subscription = Some(subscription),
             GraphQlResult::Refused(refusal) => {
                 self.report(refusal.errors());
@@ -177,17 +179,17 @@ impl OperationContext {
             let texts = answer::graphql(self.dialect, id, answer);
             // The operation cannot be undone. So its response is sent even if the memory budget is
             // used up.
-            let mut share = self.app.memory().share(self.caller.holder());
+            let mut reservation = self.app.memory().reservation(self.caller.holder());
             let size = texts.iter().map(|text| text.len() as u64).sum();
-            let pays = size >= graphql::LARGE && share.take(size).is_ok();
-            let share = pays.then_some(share);
-            return Ok(GraphQlResult::Messages(texts, share));
+            let pays = size >= graphql::LARGE && reservation.take(size).is_ok();
+            let reservation = pays.then_some(reservation);
+            return Ok(GraphQlResult::Messages(texts, reservation));
         }
         self.caller.require(&[Scope::Read])?;
         match of_graphql(&api, &prepared, request.variables) {
-            Ok(wanted) => {
-                let frame = Frame::graphql(self.dialect, id, &wanted.key);
-                Ok(self.subscribe(wanted, frame, to).await)
+            Ok(requested) => {
+                let frame = Frame::graphql(self.dialect, id, &requested.key);
+                Ok(self.subscribe(requested, frame, to).await)
             }
             Err(refusal) => Ok(GraphQlResult::Refused(refusal)),
         }
@@ -195,7 +197,7 @@ impl OperationContext {
 
     async fn follow(&self, text: &str, to: Channel) -> Result<GraphQlResult, ApiError> {
         self.caller.require(&[Scope::Read])?;
-        let invalid = |wrong: message::Wrong| ApiError::input(wrong.message);
+        let invalid = |invalid: message::InvalidMessage| ApiError::input(invalid.message);
         let fields = message::fields(text).map_err(invalid)?;
         let name = fields.needed("schema").map_err(invalid)?;
         let options = sql::generated_terms(&self.app, &Preferences::default());
@@ -203,14 +205,19 @@ impl OperationContext {
         let login = self.caller.login();
         let database = login.map_or("", |login| login.database.as_str());
         Ok(
-            match table_subscription::wanted(&fields, &schema, database) {
-                Ok((wanted, frame)) => self.subscribe(wanted, Frame::Raw(frame), to).await,
+            match table_subscription::requested(&fields, &schema, database) {
+                Ok((requested, frame)) => self.subscribe(requested, Frame::Raw(frame), to).await,
                 Err(refusal) => GraphQlResult::Refused(refusal),
             },
         )
     }
 
-    async fn subscribe(&self, wanted: Wanted, frame: Frame, to: Channel) -> GraphQlResult {
+    async fn subscribe(
+        &self,
+        requested: RequestedSubscription,
+        frame: Frame,
+        to: Channel,
+    ) -> GraphQlResult {
         let Ok(place) = to.slots.try_acquire_owned() else {
             return GraphQlResult::Refused(Refusal::new(
                 "too_many_subscriptions",
@@ -226,7 +233,7 @@ impl OperationContext {
         };
         // Only this task sets the frame, and only once, so this does not fail.
         let _ = to.frame.set(framed);
-        let subscribed = wanted
+        let subscribed = requested
             .subscribe(&self.app, login, &to.events, (to.tag, to.after))
             .await;
         match subscribed {
@@ -260,7 +267,7 @@ impl OperationContext {
 }
 
 /// The `id` of a single call, as JSON.
-fn id_of(message: &str) -> Option<String> {
+fn message_id(message: &str) -> Option<String> {
     let call: serde_json::Value = serde_json::from_str(message).ok()?;
     call.get("id").map(ToString::to_string)
 }

@@ -24,7 +24,7 @@ use tokio_tungstenite::tungstenite::{Error, Message};
 
 use super::answer;
 use super::entry::RunningOperation;
-use super::handshake::{Credentials, Dialect, Opening};
+use super::handshake::{AcceptedSocket, Credentials, Dialect};
 use super::identity::CallerIdentity;
 use super::message::Id;
 use super::operation::{self, OperationResult};
@@ -66,14 +66,14 @@ enum SessionEvent {
 }
 
 /// The reason why a socket ends, as it is sent in the close.
-pub(super) struct End {
+pub(super) struct CloseReason {
     code: u16,
     reason: Cow<'static, str>,
     /// Whether the client has not read for too long.
     stalled: bool,
 }
 
-impl End {
+impl CloseReason {
     fn new(code: u16, reason: impl Into<Cow<'static, str>>) -> Self {
         let reason = reason.into();
         Self {
@@ -92,12 +92,12 @@ impl End {
     }
 
     /// The end of a socket whose client has disconnected. No close is sent.
-    fn gone() -> Self {
+    fn disconnected() -> Self {
         Self::new(0, "")
     }
 }
 
-type Flow = Result<(), End>;
+type Flow = Result<(), CloseReason>;
 
 /// A socket and the operations that run on it.
 struct Session {
@@ -134,9 +134,9 @@ struct Session {
 }
 
 /// Serves a socket until it ends.
-pub async fn run(app: App, opening: Opening, stopped: watch::Receiver<bool>) {
+pub async fn run(app: App, accepted: AcceptedSocket, stopped: watch::Receiver<bool>) {
     // The error means that the client disconnected before the handshake was complete.
-    let Ok(upgraded) = opening.on_upgrade.await else {
+    let Ok(upgraded) = accepted.on_upgrade.await else {
         return;
     };
     let config = WebSocketConfig::default()
@@ -151,9 +151,9 @@ pub async fn run(app: App, opening: Opening, stopped: watch::Receiver<bool>) {
     check_timer.set_missed_tick_behavior(MissedTickBehavior::Delay);
     let session = Session {
         socket,
-        dialect: opening.dialect,
-        credentials: opening.credentials,
-        request_id: opening.request_id.into(),
+        dialect: accepted.dialect,
+        credentials: accepted.credentials,
+        request_id: accepted.request_id.into(),
         identity: None,
         expires: None,
         deadline: None,
@@ -189,7 +189,7 @@ impl Session {
 
     async fn begin(&mut self) -> Flow {
         if self.dialect == Dialect::Unknown {
-            return Err(End::new(4406, "Subprotocol not acceptable"));
+            return Err(CloseReason::new(4406, "Subprotocol not acceptable"));
         }
         match self.credentials.token.take() {
             Some(Ok(token)) => {
@@ -198,13 +198,13 @@ impl Session {
             Some(Err(failure)) => return Err(self.unauthorized(&failure).await),
             None => {}
         }
-        if self.identity.is_none() || self.dialect == Dialect::Transport {
+        if self.identity.is_none() || self.dialect == Dialect::GraphQlTransportWs {
             self.deadline = Some(Instant::now() + FIRST_MESSAGE_TIMEOUT);
         }
         Ok(())
     }
 
-    async fn listen(&mut self) -> End {
+    async fn listen(&mut self) -> CloseReason {
         loop {
             let event = self.next().await;
             let flow = match event {
@@ -222,7 +222,7 @@ impl Session {
                 return end;
             }
             if self.draining && self.operations.is_empty() {
-                return End::new(1001, "server shutting down; reconnect");
+                return CloseReason::new(1001, "server shutting down; reconnect");
             }
         }
     }
@@ -247,8 +247,8 @@ impl Session {
             Some(Ok(Message::Binary(_))) => {
                 self.report("invalid_message");
                 let text = "binary messages are not supported";
-                if self.dialect == Dialect::Transport {
-                    return Err(End::new(4400, text));
+                if self.dialect == Dialect::GraphQlTransportWs {
+                    return Err(CloseReason::new(4400, text));
                 }
                 let text = answer::error(self.dialect, None, "invalid_message", text);
                 self.send(text).await
@@ -257,15 +257,17 @@ impl Session {
             Some(Err(Error::Capacity(CapacityError::MessageTooLong { .. }))) => {
                 self.report("message_too_large");
                 let message = format!("a message has at most {MAX_MESSAGE_SIZE} bytes");
-                if self.dialect == Dialect::Own {
+                if self.dialect == Dialect::Tidegate {
                     let text = answer::error(self.dialect, None, "message_too_large", &message);
                     self.send(text).await?;
                 }
-                Err(End::new(1009, message))
+                Err(CloseReason::new(1009, message))
             }
-            Some(Err(Error::Utf8(_))) => Err(End::new(1007, "a text message must be UTF-8")),
-            Some(Err(Error::Protocol(_))) => Err(End::new(1002, "protocol error")),
-            Some(Err(_)) | None => Err(End::gone()),
+            Some(Err(Error::Utf8(_))) => {
+                Err(CloseReason::new(1007, "a text message must be UTF-8"))
+            }
+            Some(Err(Error::Protocol(_))) => Err(CloseReason::new(1002, "protocol error")),
+            Some(Err(_)) | None => Err(CloseReason::disconnected()),
         }
     }
 
@@ -281,7 +283,7 @@ impl Session {
         }
         self.checks = 0;
         if self.unanswered >= 2 {
-            return Err(End::gone());
+            return Err(CloseReason::disconnected());
         }
         // While too many operations run, messages stay unread.
         if self.operations.len() < MAX_OPERATIONS {
@@ -290,29 +292,29 @@ impl Session {
         self.write(Message::Ping(Bytes::new())).await
     }
 
-    async fn expired(&mut self) -> End {
+    async fn expired(&mut self) -> CloseReason {
         match self.dialect {
-            Dialect::Transport if !self.initialised => {
-                End::new(4408, "Connection initialisation timeout")
+            Dialect::GraphQlTransportWs if !self.initialised => {
+                CloseReason::new(4408, "Connection initialisation timeout")
             }
             _ if self.identity.is_none() => {
                 let text = "no message within 10 seconds";
                 self.unauthorized(&ApiError::missing_token(text)).await
             }
             _ => {
-                if self.dialect == Dialect::Own {
+                if self.dialect == Dialect::Tidegate {
                     let text = "the token has expired";
                     let text = answer::error(self.dialect, None, "token_expired", text);
                     let _ = self.send(text).await;
                 }
-                End::new(4440, "token_expired")
+                CloseReason::new(4440, "token_expired")
             }
         }
     }
 
     /// Validates a token, and sets or renews the identity. Returns the remaining lifetime of the
     /// token.
-    async fn authenticate(&mut self, token: &str) -> Result<Duration, End> {
+    async fn authenticate(&mut self, token: &str) -> Result<Duration, CloseReason> {
         let identity = CallerIdentity::by_token(&self.app, token, &self.credentials).await;
         let (identity, left) = match identity {
             Ok(known) => known,
@@ -355,19 +357,19 @@ impl Session {
     }
 
     /// Sends the reason for which authentication failed.
-    async fn unauthorized(&mut self, failure: &ApiError) -> End {
+    async fn unauthorized(&mut self, failure: &ApiError) -> CloseReason {
         let errors = Errors::of_failure(Protocol::WebSocket, failure);
         self.app.metrics().errors(&errors);
         errors.log(&self.context());
         let code = failure.code.to_ascii_lowercase();
-        if self.dialect != Dialect::Transport {
+        if self.dialect != Dialect::GraphQlTransportWs {
             let text = answer::failure(self.dialect, None, failure);
             let _ = self.send(text).await;
         }
         if failure.status.is_server_error() {
-            return End::new(1013, code);
+            return CloseReason::new(1013, code);
         }
-        End::new(4401, code)
+        CloseReason::new(4401, code)
     }
 }
 

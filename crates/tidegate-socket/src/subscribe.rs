@@ -22,7 +22,7 @@ use tidegate_http::error::ApiError;
 use tidegate_http::report::{Errors, Protocol};
 
 /// A subscription that a client has requested.
-pub(crate) struct Wanted {
+pub(crate) struct RequestedSubscription {
     /// The member of messages that has the rows.
     pub key: Arc<str>,
     /// The OID of the table.
@@ -61,7 +61,7 @@ pub(crate) fn of_graphql(
     api: &Api,
     prepared: &PreparedOperation,
     variables: Option<&RawValue>,
-) -> Result<Wanted, Refusal> {
+) -> Result<RequestedSubscription, Refusal> {
     let asked = api
         .subscribe(prepared, variables)
         .map_err(Refusal::GraphQl)?;
@@ -92,7 +92,7 @@ pub(crate) fn of_graphql(
     });
     let columns = columns.collect::<Result<_, _>>()?;
     let predicate = predicate(asked.condition.as_deref(), schema, asked.relation)?;
-    Ok(Wanted {
+    Ok(RequestedSubscription {
         key: asked.key,
         relation: relation.oid,
         operations: Operations::from(match asked.change {
@@ -173,7 +173,7 @@ pub(crate) fn predicate(
     let Some(condition) = condition else {
         return Ok(None);
     };
-    let wrong = |error: tidegate_filter::Error| {
+    let invalid = |error: tidegate_filter::Error| {
         let code = match error {
             tidegate_filter::Error::Unsupported { .. } => "unsupported_filter",
             _ => "bad_user_input",
@@ -181,12 +181,12 @@ pub(crate) fn predicate(
         Refusal::new(code, error.to_string())
     };
     let json = Json::from(condition);
-    let filter = Filter::parse_subscription(&json, schema, relation, "where").map_err(wrong)?;
-    let predicate = Predicate::new(&filter, schema.relation(relation)).map_err(wrong)?;
+    let filter = Filter::parse_subscription(&json, schema, relation, "where").map_err(invalid)?;
+    let predicate = Predicate::new(&filter, schema.relation(relation)).map_err(invalid)?;
     Ok(Some(predicate))
 }
 
-impl Wanted {
+impl RequestedSubscription {
     /// Starts the subscription. Its first delivery in the queue is the acknowledgement.
     pub(crate) async fn subscribe(
         self,
@@ -197,8 +197,11 @@ impl Wanted {
     ) -> Result<Subscription, Refusal> {
         let feed = app.feed().ok_or_else(no_feed)?;
         let after = match after.as_deref().map(str::parse) {
-            Some(Err(wrong)) => {
-                return Err(Refusal::new("invalid_cursor", format!("`after`: {wrong}")));
+            Some(Err(invalid)) => {
+                return Err(Refusal::new(
+                    "invalid_cursor",
+                    format!("`after`: {invalid}"),
+                ));
             }
             Some(Ok(cursor)) => Some(cursor),
             None => None,

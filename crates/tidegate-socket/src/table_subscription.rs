@@ -10,7 +10,7 @@ use tidegate_feed::{Cursor, Operation, Operations, Selection};
 use tidegate_values::json::{self, JsonKind};
 
 use super::message::MessageFields;
-use super::subscribe::{Refusal, Wanted, predicate};
+use super::subscribe::{Refusal, RequestedSubscription, predicate};
 
 /// The form in which the batches of a subscription are written.
 pub(super) struct RawFrame {
@@ -26,13 +26,14 @@ pub(super) struct RawFrame {
 }
 
 /// The subscription that a message requests, and the form in which its events are written.
-pub(super) fn wanted(
+pub(super) fn requested(
     fields: &MessageFields<'_>,
     schema: &Schema,
     database: &str,
-) -> Result<(Wanted, RawFrame), Refusal> {
-    let wrong = |wrong: super::message::Wrong| Refusal::new(wrong.code, wrong.message);
-    let name = fields.needed("rel").map_err(wrong)?;
+) -> Result<(RequestedSubscription, RawFrame), Refusal> {
+    let invalid =
+        |invalid: super::message::InvalidMessage| Refusal::new(invalid.code, invalid.message);
+    let name = fields.needed("rel").map_err(invalid)?;
     let unknown = || Refusal::new("not_found", format!("there is no table {name:?}"));
     let id = schema.find(&name).ok_or_else(unknown)?;
     let relation = schema.relation(id);
@@ -65,7 +66,7 @@ pub(super) fn wanted(
             .map(|name| &**name)
             .filter(|name| !shown.iter().any(|one| **one == **name)),
     );
-    let wanted = Wanted {
+    let requested = RequestedSubscription {
         key: "".into(),
         relation: relation.oid,
         operations: operations(fields)?,
@@ -79,14 +80,14 @@ pub(super) fn wanted(
         key,
         shown,
     };
-    Ok((wanted, frame))
+    Ok((requested, frame))
 }
 
 fn columns_of(columns: &RawValue) -> Result<Vec<Box<str>>, Refusal> {
-    let wrong = || Refusal::new("invalid_message", "`columns` must be an array of names");
-    let columns: Vec<Box<str>> = serde_json::from_str(columns.get()).map_err(|_| wrong())?;
+    let invalid = || Refusal::new("invalid_message", "`columns` must be an array of names");
+    let columns: Vec<Box<str>> = serde_json::from_str(columns.get()).map_err(|_| invalid())?;
     if columns.is_empty() {
-        Err(wrong())
+        Err(invalid())
     } else {
         Ok(columns)
     }
@@ -97,16 +98,16 @@ fn operations(fields: &MessageFields<'_>) -> Result<Operations, Refusal> {
     let Some(value) = fields.find("op") else {
         return Ok(Operations::ALL);
     };
-    let wrong = || {
+    let invalid = || {
         Refusal::new(
             "invalid_message",
             "`op` must be INSERT, UPDATE or DELETE, or several of them",
         )
     };
     let names: Vec<String> = if JsonKind::of(value.get()) == JsonKind::Array {
-        serde_json::from_str(value.get()).map_err(|_| wrong())?
+        serde_json::from_str(value.get()).map_err(|_| invalid())?
     } else {
-        let text = json::string(value.get()).map_err(|_| wrong())?;
+        let text = json::string(value.get()).map_err(|_| invalid())?;
         text.split(',').map(|name| name.trim().to_owned()).collect()
     };
     let mut operations = Operations::default();
@@ -115,11 +116,11 @@ fn operations(fields: &MessageFields<'_>) -> Result<Operations, Refusal> {
             "INSERT" => Operation::Insert,
             "UPDATE" => Operation::Update,
             "DELETE" => Operation::Delete,
-            _ => return Err(wrong()),
+            _ => return Err(invalid()),
         });
     }
     if names.is_empty() {
-        Err(wrong())
+        Err(invalid())
     } else {
         Ok(operations)
     }

@@ -10,7 +10,7 @@ use crate::blocks::{Block, BlockAction, Blocks, NEEDS, matches};
 use crate::fixture::{BookFixture, programs, root, variable};
 
 /// The deadline of a command, which may download packages.
-const PATIENCE: Duration = Duration::from_mins(5);
+const COMMAND_TIMEOUT: Duration = Duration::from_mins(5);
 
 /// Any output: the service that a document starts is running.
 const SAYS_SOMETHING: &str = "…";
@@ -72,7 +72,7 @@ impl Shell {
     fn ask(&mut self, line: &str) -> String {
         writeln!(self.input.as_mut().unwrap(), "{line}").unwrap();
         self.lines
-            .recv_timeout(PATIENCE)
+            .recv_timeout(COMMAND_TIMEOUT)
             .unwrap_or_else(|error| error.to_string())
     }
 }

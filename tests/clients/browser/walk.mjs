@@ -84,7 +84,7 @@ function oneTimeCode(secret, at = Date.now()) {
   await signIn(page, 'alice', 'wrong-password');
   assert.match(await page.getByRole('alert').textContent(), /Wrong/);
   const field = page.getByLabel('Password');
-  assert.equal(await field.getAttribute('aria-describedby'), 'password-complaint');
+  assert.equal(await field.getAttribute('aria-describedby'), 'password-error');
   await signIn(page, 'alice', 'alice1234');
   await page.getByRole('button', { name: 'Allow' }).click();
   await said(page, 'signed in as demo/alice');

@@ -22,7 +22,7 @@ impl Folder {
             None => tidegate_embedded::default_directory(&user_folders::data()?)?.join("demo"),
         };
         if path.exists() {
-            require_ours(&path)?;
+            require_empty_or_demo(&path)?;
         } else {
             std::fs::create_dir_all(&path).on("make the folder", &path)?;
             // If the demo runs as root, PostgreSQL runs as another user, who must be able to enter
@@ -76,7 +76,7 @@ impl Folder {
 }
 
 /// Fails for a folder that contains other files, because clearing it could delete a master key.
-fn require_ours(path: &Path) -> Result {
+fn require_empty_or_demo(path: &Path) -> Result {
     let mut entries = std::fs::read_dir(path).on("look into", path)?;
     if path.join(CLUSTER).exists() || entries.next().is_none() {
         return Ok(());

@@ -7,10 +7,10 @@ use toml::de::{DeTable, DeValue};
 
 use super::kind::TomlType;
 use super::table::{Exposure, Setting};
-use super::{Error, Given, SettingSource, nearest};
+use super::{Error, SettingSource, SettingValue, nearest};
 
 /// Reads the settings in a file.
-pub(super) fn read(path: &Path) -> Result<Vec<Given>, Error> {
+pub(super) fn read(path: &Path) -> Result<Vec<SettingValue>, Error> {
     let text = std::fs::read_to_string(path).map_err(|source| Error::File {
         path: path.display().to_string(),
         source,
@@ -19,7 +19,7 @@ pub(super) fn read(path: &Path) -> Result<Vec<Given>, Error> {
 }
 
 /// Parses the text of a file. `path` is only for error messages.
-pub(super) fn parse(path: &Path, text: &str) -> Result<Vec<Given>, Error> {
+pub(super) fn parse(path: &Path, text: &str) -> Result<Vec<SettingValue>, Error> {
     let place = |offset: usize| SettingSource::File(path.to_owned(), line_of(text, offset));
     let table = DeTable::parse(text).map_err(|error| Error::NotToml {
         place: place(error.span().map_or(0, |span| span.start)).to_string(),
@@ -44,7 +44,7 @@ fn entry(
     name: &Spanned<impl AsRef<str>>,
     value: &Spanned<DeValue<'_>>,
     source: SettingSource,
-) -> Result<Given, Error> {
+) -> Result<SettingValue, Error> {
     let name = name.get_ref().as_ref();
     let Some(setting) = Setting::named(name) else {
         return Err(Error::Unknown {
@@ -65,7 +65,7 @@ fn entry(
         name: name.to_owned(),
         expected: setting.expected,
     })?;
-    Ok(Given {
+    Ok(SettingValue {
         setting,
         text,
         source,

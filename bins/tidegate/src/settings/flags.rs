@@ -4,15 +4,15 @@ use clap::{Arg, ArgMatches, Args, Command, Error as ClapError, FromArgMatches};
 
 use super::kind::TomlType;
 use super::table::{Exposure, TABLE};
-use super::{Error, Given, SettingSource};
+use super::{Error, SettingSource, SettingValue};
 
 /// The settings that were given as flags.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct SettingFlags(Vec<(&'static str, String)>);
 
 impl SettingFlags {
-    pub(super) fn given(&self) -> Result<Vec<Given>, Error> {
-        let given = self.0.iter().map(|(name, text)| {
+    pub(super) fn values(&self) -> Result<Vec<SettingValue>, Error> {
+        let values = self.0.iter().map(|(name, text)| {
             let setting =
                 super::table::Setting::named(name).expect("flags are made from the table");
             let source = SettingSource::Flag(setting.flag());
@@ -23,26 +23,26 @@ impl SettingFlags {
                     instead: format!("use {} or the settings file", setting.variable()),
                 });
             }
-            Ok(Given {
+            Ok(SettingValue {
                 setting,
                 text: text.clone(),
                 source,
             })
         });
-        given.collect()
+        values.collect()
     }
 }
 
 impl FromArgMatches for SettingFlags {
     fn from_arg_matches(matches: &ArgMatches) -> Result<Self, ClapError> {
-        let given = TABLE
+        let values = TABLE
             .iter()
             .filter(|setting| setting.exposure != Exposure::Secret);
-        let given = given.filter_map(|setting| {
+        let values = values.filter_map(|setting| {
             let texts = matches.get_many::<String>(setting.name)?;
             Some((setting.name, texts.cloned().collect::<Vec<_>>().join(",")))
         });
-        Ok(Self(given.collect()))
+        Ok(Self(values.collect()))
     }
 
     fn update_from_arg_matches(&mut self, matches: &ArgMatches) -> Result<(), ClapError> {

@@ -134,7 +134,7 @@ impl fmt::Debug for Effective {
 
 /// A value from a file, a variable or a flag.
 #[derive(Clone, Debug)]
-struct Given {
+struct SettingValue {
     setting: &'static Setting,
     text: String,
     source: SettingSource,
@@ -162,7 +162,7 @@ impl Layers {
             layers.apply(file::read(path)?);
         }
         layers.apply(from_environment(environment)?);
-        layers.apply(flags.given()?);
+        layers.apply(flags.values()?);
         Ok(layers)
     }
 
@@ -177,12 +177,12 @@ impl Layers {
         }
     }
 
-    fn apply(&mut self, given: Vec<Given>) {
-        for Given {
+    fn apply(&mut self, values: Vec<SettingValue>) {
+        for SettingValue {
             setting,
             text,
             source,
-        } in given
+        } in values
         {
             for entry in &mut self.effective {
                 if entry.setting.name == setting.name {
@@ -248,8 +248,8 @@ impl Layers {
 /// Reads the variables of settings. An empty variable counts as absent.
 fn from_environment(
     environment: impl Iterator<Item = (String, String)>,
-) -> Result<Vec<Given>, Error> {
-    let mut given = Vec::new();
+) -> Result<Vec<SettingValue>, Error> {
+    let mut values = Vec::new();
     for (variable, text) in environment {
         let Some(name) = variable.strip_prefix(PREFIX) else {
             continue;
@@ -266,12 +266,12 @@ fn from_environment(
             });
         };
         if !text.is_empty() {
-            given.push(Given {
+            values.push(SettingValue {
                 setting,
                 text,
                 source: SettingSource::Environment(variable),
             });
         }
     }
-    Ok(given)
+    Ok(values)
 }

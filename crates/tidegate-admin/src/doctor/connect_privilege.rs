@@ -2,7 +2,7 @@
 
 use tidegate_wire::version;
 
-use super::super::role::Existing;
+use super::super::role::RoleOrigin;
 use super::super::script::Script;
 use super::super::session::Session;
 use super::super::{authenticator, group, tenant, users_role};
@@ -10,7 +10,7 @@ use super::recorded_tenants::{ConnectPrivilege, Login, RecordedTenant, TenantRol
 
 impl Login<'_> {
     pub(super) fn exists(&self) -> bool {
-        self.existing != Existing::Nothing
+        self.origin != RoleOrigin::Missing
     }
 }
 

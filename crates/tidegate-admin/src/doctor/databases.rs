@@ -17,7 +17,7 @@ impl Admin {
     ///
     /// Only if the list of databases cannot be read.
     pub async fn examine_tenants(&self, feed: FeedLogin<'_>) -> Result<Vec<Finding>> {
-        let home = self.open_home().await?;
+        let home = self.open_admin_database().await?;
         let tenants = recorded_tenants::tenants(self, &home).await?;
         let mut findings = Vec::new();
         for tenant in &tenants {
@@ -60,7 +60,7 @@ impl Admin {
     /// database does not exist, is empty or cannot be read.
     pub async fn recorded_fingerprint(&self) -> Result<Option<String>> {
         let name = self.config.control_database.as_str();
-        if !tenant::database_exists(&self.open_home().await?, name).await? {
+        if !tenant::database_exists(&self.open_admin_database().await?, name).await? {
             return Ok(None);
         }
         let Ok(session) = self.open(name).await else {

@@ -26,7 +26,7 @@ pub(super) async fn made_role(admin: &Admin, session: &Session) -> Result<Vec<Fi
     let probe = probe.as_str();
     let script = match role::make(session, probe, &admin.passwords).await {
         Ok(script) => script,
-        Err(error @ Error::ForeignRole(_)) => {
+        Err(error @ Error::RoleExists(_)) => {
             return Ok(vec![Finding::missing(error.to_string(), None)]);
         }
         Err(error) => return Err(error),

@@ -6,7 +6,7 @@ use std::fmt::Write as _;
 
 use SqlPart::{Name, Syntax};
 
-use super::super::role::{self, Existing};
+use super::super::role::{self, RoleOrigin};
 use super::super::script::{Script, SqlPart, identifier};
 use super::super::session::Session;
 use super::super::{Result, group, tenant, users_role};
@@ -141,7 +141,7 @@ fn grant_inside(tenant: &RecordedTenant, role: &str, script: &mut Script) {
 /// repairs.
 fn foreign(tenant: &RecordedTenant, roles: &TenantRoles<'_>) -> Option<Finding> {
     let all = roles.logins.iter().chain(&roles.of_users);
-    let foreign = all.filter(|login| login.existing == Existing::Foreign);
+    let foreign = all.filter(|login| login.origin == RoleOrigin::Other);
     let foreign: Vec<_> = foreign.map(|login| login.role).collect();
     let mut script = Script::default();
     for role in &foreign {

@@ -1,6 +1,6 @@
 //! The tenants that the control database records, and the state of their roles.
 
-use super::super::role::{self, Existing};
+use super::super::role::{self, RoleOrigin};
 use super::super::session::Session;
 use super::super::{Admin, Result, authenticator, group, tenant, users_role};
 
@@ -39,7 +39,7 @@ impl Admin {
     /// The tenants that the control database records, ordered by name. Empty if the database does
     /// not exist, is empty or cannot be read. Changes nothing.
     pub async fn recorded_tenants(&self) -> Result<Vec<RecordedTenant>> {
-        tenants(self, &self.open_home().await?).await
+        tenants(self, &self.open_admin_database().await?).await
     }
 }
 
@@ -114,7 +114,7 @@ pub(super) struct TenantRoles<'a> {
 pub(super) struct Login<'a> {
     pub(super) role: &'a str,
     /// Whether the role exists, and whether Tidegate created it.
-    pub(super) existing: Existing,
+    pub(super) origin: RoleOrigin,
     /// If PostgreSQL refuses the role's login: the clause of `ALTER ROLE` that allows it again.
     pub(super) barred: Option<&'static str>,
     /// By which privilege the role may connect to the database. A database that does not exist
@@ -193,10 +193,10 @@ pub(super) async fn roles<'a>(
         .await?;
     let login = |(row, role): (&tokio_postgres::Row, &'a String)| Login {
         role,
-        existing: match (row.get(0), row.get(1)) {
-            (false, _) => Existing::Nothing,
-            (true, true) => Existing::Ours,
-            (true, false) => Existing::Foreign,
+        origin: match (row.get(0), row.get(1)) {
+            (false, _) => RoleOrigin::Missing,
+            (true, true) => RoleOrigin::Tidegate,
+            (true, false) => RoleOrigin::Other,
         },
         barred: match row.get::<_, Option<&str>>(2) {
             None => None,
@@ -213,7 +213,7 @@ pub(super) async fn roles<'a>(
     let mut logins: Vec<_> = rows.iter().zip(names).map(login).collect();
     let of_users = tenant.users_role.as_ref().and_then(|_| logins.pop());
     let authenticators = logins.split_off(tenant.logins.len());
-    let is_missing = |login: &Login<'_>| login.existing == Existing::Nothing;
+    let is_missing = |login: &Login<'_>| login.origin == RoleOrigin::Missing;
     if logins.iter().any(is_missing) {
         logins.extend(authenticators.into_iter().filter(is_missing));
     }

@@ -318,7 +318,7 @@ async fn reserved_databases_and_foreign_roles_are_refused() {
         .plan_adoption(&database("refused"), &role("refused"))
         .await
         .unwrap_err();
-    assert!(matches!(error, Error::ForeignRole(_)), "{error}");
+    assert!(matches!(error, Error::RoleExists(_)), "{error}");
     let error = admin
         .plan_adoption(&database("no_such"), &role("no_such"))
         .await

@@ -392,7 +392,7 @@ async fn nologin_is_distinguished_from_a_wrong_password() {
     let foreign = key("kept_out", "postgres");
     let told = admin.repair_login(&connector, &foreign, false).await;
     assert!(
-        matches!(told, Err(tidegate_admin::Error::NotOurs(_))),
+        matches!(told, Err(tidegate_admin::Error::RoleNotManaged(_))),
         "{told:?}"
     );
 }

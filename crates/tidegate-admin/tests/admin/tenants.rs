@@ -178,7 +178,7 @@ async fn names_that_are_taken_are_refused_and_nothing_is_left_behind() {
         .create_tenant(&database("taken_role"))
         .await
         .unwrap_err();
-    assert!(matches!(error, Error::ForeignRole(_)), "{error}");
+    assert!(matches!(error, Error::RoleExists(_)), "{error}");
     let found = "SELECT concat_ws(' ', \
                  (SELECT count(*) FROM pg_roles WHERE rolname = 'taken_db'), \
                  (SELECT count(*) FROM pg_database WHERE datname = 'taken_role'))";

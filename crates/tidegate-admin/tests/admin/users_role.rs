@@ -166,7 +166,7 @@ async fn a_user_is_made_before_a_node_has_made_the_role() {
     let bob = role("first_one/bob");
     let refused = admin.create_user(&tenant, &bob).await.unwrap_err();
     assert!(
-        matches!(&refused, Error::ForeignRole(role) if role == "first_one/$users"),
+        matches!(&refused, Error::RoleExists(role) if role == "first_one/$users"),
         "{refused}"
     );
 }

@@ -72,7 +72,7 @@ impl Replication {
         match drop_publications(&self.shared, database).await? {
             Dropped::All => {}
             Dropped::Recreated => return Ok(Removal::Recreated),
-            Dropped::NotOurs => return self.explain_left(database).await,
+            Dropped::NotAllowed => return self.explain_left(database).await,
         }
         slot::abandon(&self.shared, database).await?;
         if end_streams {
@@ -155,24 +155,24 @@ enum Dropped {
     /// A publication exists again after it was dropped, because a node created it.
     Recreated,
     /// Neither the administrator nor the owner may drop one of the publications.
-    NotOurs,
+    NotAllowed,
 }
 
 /// Drops the publications, as the owner or as the administrator.
 async fn drop_publications(shared: &Shared, database: &DatabaseName) -> LogResult<Dropped> {
     let owner = CaptureSession::owner(&shared.logins, database).await?;
     let admin = CaptureSession::admin(&shared.logins, database).await?;
-    let actors: Vec<_> = owner.into_iter().chain([admin]).collect();
-    for session in &actors {
+    let sessions: Vec<_> = owner.into_iter().chain([admin]).collect();
+    for session in &sessions {
         session.drop_publications().await?;
     }
     let mut dropped = Dropped::All;
-    for session in &actors {
+    for session in &sessions {
         for row in session.rows(PUBLICATIONS, &[]).await? {
             if row.get(1) {
                 return Ok(Dropped::Recreated);
             }
-            dropped = Dropped::NotOurs;
+            dropped = Dropped::NotAllowed;
         }
     }
     Ok(dropped)

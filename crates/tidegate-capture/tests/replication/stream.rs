@@ -186,8 +186,8 @@ async fn a_slot_is_not_waited_for_without_end() {
     );
     other.batch_execute("COMMIT").await.unwrap();
     let config = config(fixture.cluster);
-    let patient = Replication::new(config.clone(), config, None, ReplicationSettings::default());
-    let opened = patient.open(&fixture.database, LogStart::Now).await;
+    let waiting = Replication::new(config.clone(), config, None, ReplicationSettings::default());
+    let opened = waiting.open(&fixture.database, LogStart::Now).await;
     drop(opened.unwrap());
     // With the retention slot, opening a stream does not wait for open transactions.
     other

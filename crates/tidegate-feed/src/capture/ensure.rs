@@ -101,7 +101,7 @@ async fn extend(
     Ok(recapture::recapture_table(database, known, demand).await?)
 }
 
-/// The union of two demands, with the second demand's patience.
+/// The union of two demands, with the second demand's timeout.
 fn joined(known: Demand, demand: Demand) -> Demand {
     Demand {
         changes: demand.changes || known.changes,

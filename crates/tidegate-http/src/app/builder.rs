@@ -25,7 +25,7 @@ use crate::graphiql::Graphiql;
 use crate::limits::Limits;
 use crate::memory::MemoryBudget;
 use crate::metrics::{Metrics, MetricsSource};
-use crate::statements::Statements;
+use crate::statement_cache::StatementCache;
 use crate::trace::SpanSink;
 
 /// Builds an [`App`]. Parts that are not set have the defaults of the API's contract.
@@ -71,7 +71,7 @@ impl AppBuilder {
             external_issuers: None,
             memory: MemoryBudget::new(Limits::default().memory),
             read_slots: ReadSlots::default(),
-            statements: Statements::default(),
+            statement_cache: StatementCache::default(),
             node: 0,
             requests: AtomicU64::new(0),
             traced: AtomicU64::new(0),

@@ -26,7 +26,7 @@ pub struct Pieces {
     open: BytesMut,
     limit: u64,
     /// The reservation in the memory budget for the full pieces.
-    share: Reservation,
+    reservation: Reservation,
 }
 
 opaque_debug!(Pieces);
@@ -39,7 +39,7 @@ impl Pieces {
             full_size: 0,
             open: BytesMut::with_capacity(FIRST),
             limit: app.limits().response,
-            share: app.memory().share(caller.holder()),
+            reservation: app.memory().reservation(caller.holder()),
         }
     }
 
@@ -70,7 +70,9 @@ impl Pieces {
             return Err(Error::ResultTooLarge(self.limit));
         }
         if self.open.len() >= PIECE {
-            self.share.take(self.open.len() as u64).map_err(exhausted)?;
+            self.reservation
+                .take(self.open.len() as u64)
+                .map_err(exhausted)?;
             let next = BytesMut::with_capacity(PIECE + PIECE / 8);
             let piece = std::mem::replace(&mut self.open, next).freeze();
             self.full_size += piece.len() as u64;
@@ -94,7 +96,7 @@ impl From<Pieces> for Content {
             mut full,
             full_size,
             open,
-            share,
+            reservation,
             ..
         } = pieces;
         if full.is_empty() {
@@ -107,7 +109,7 @@ impl From<Pieces> for Content {
         Self::Pieces {
             pieces: full,
             size,
-            share: Some(share),
+            reservation: Some(reservation),
         }
     }
 }

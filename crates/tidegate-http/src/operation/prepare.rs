@@ -41,7 +41,7 @@ impl PreparedRequest {
             id,
             ..
         } = request;
-        let statement = app.statements().read(q)?;
+        let statement = app.statement_cache().read(q)?;
         let mut options = OutputOptions {
             timezone: preferences.timezone.as_deref().map(zone).transpose()?,
             id: id.map(|id| id.get().to_owned()),

@@ -64,7 +64,7 @@ pub async fn run(
                 Content::Pieces {
                     pieces: VecDeque::from([chunk, rest]),
                     size,
-                    share: None,
+                    reservation: None,
                 }
             }
         },

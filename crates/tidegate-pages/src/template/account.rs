@@ -20,13 +20,13 @@ pub(crate) fn account(
     providers: &[ProviderName],
 ) -> Markup {
     let key = &browser.user.key;
-    let message = form.complaint.filter(|message| message.field == "account");
+    let message = form.message.filter(|message| message.field == "account");
     let elsewhere = !providers.is_empty() || !account.identities.is_empty();
     html! {
         h1 { "Your account" }
         p.lead { strong { (key.name) } " in the database " strong { (key.database) } }
         @if let Some(done) = done { p.done role="status" { (done) } }
-        @if let Some(message) = message { p.complaint role="alert" { (message.text) } }
+        @if let Some(message) = message { p.error role="alert" { (message.text) } }
         section {
             h2 { "Applications and devices" }
             @if account.sessions.is_empty() { p.hint { "None has access." } }
@@ -58,7 +58,7 @@ pub(crate) fn account(
 /// The form without the error of the previous attempt, which belongs to another form of the page.
 fn form_of<'a>(form: &PageForm<'a>) -> PageForm<'a> {
     PageForm {
-        complaint: None,
+        message: None,
         ..*form
     }
 }

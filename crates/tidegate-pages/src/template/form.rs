@@ -28,7 +28,7 @@ pub(crate) struct PageForm<'a> {
     /// The CSRF token of the browser.
     pub token: &'a str,
     /// The error of the previous attempt.
-    pub complaint: Option<&'a FormMessage>,
+    pub message: Option<&'a FormMessage>,
 }
 
 /// A field of a form, with its attributes in HTML.
@@ -76,13 +76,13 @@ impl<'a> FormField<'a> {
 impl PageForm<'_> {
     /// Wraps `fields` in a form, whose hidden field `step` names the step.
     pub(crate) fn around(&self, step: &str, fields: &Markup) -> Markup {
-        let general = self.complaint.filter(|message| message.field.is_empty());
+        let general = self.message.filter(|message| message.field.is_empty());
         html! {
             form method="post" action=(self.action) {
                 input type="hidden" name="form_token" value=(self.token);
                 input type="hidden" name="step" value=(step);
                 @if let Some(message) = general {
-                    p.complaint role="alert" { (message.text) }
+                    p.error role="alert" { (message.text) }
                 }
                 (fields)
             }
@@ -92,8 +92,8 @@ impl PageForm<'_> {
     /// A field with its label and, if the message is for this field, its error.
     pub(crate) fn field(&self, field: &FormField<'_>) -> Markup {
         let FormField { name, .. } = *field;
-        let message = self.complaint.filter(|message| message.field == name);
-        let id = format!("{name}-complaint");
+        let message = self.message.filter(|message| message.field == name);
+        let id = format!("{name}-error");
         let hint_id = format!("{name}-hint");
         let described = match (message, field.hint) {
             (Some(_), Some(_)) => Some(format!("{id} {hint_id}")),
@@ -112,7 +112,7 @@ impl PageForm<'_> {
                     p.hint id=(hint_id) { (hint) }
                 }
                 @if let Some(message) = message {
-                    p.complaint id=(id) role="alert" { (message.text) }
+                    p.error id=(id) role="alert" { (message.text) }
                 }
             }
         }

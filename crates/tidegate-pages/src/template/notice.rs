@@ -118,7 +118,7 @@ fn another(form: &PageForm<'_>, user: &str) -> Markup {
         }
     };
     let quiet = PageForm {
-        complaint: None,
+        message: None,
         ..*form
     };
     quiet.around("switch", &fields)

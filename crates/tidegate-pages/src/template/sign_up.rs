@@ -22,7 +22,7 @@ pub(crate) fn sign_up(page: &SignUp<'_>) -> Markup {
             value: page.username,
             autocomplete: "username",
             hint: Some("1 to 32 letters, digits and _ . @ + -"),
-            focus: form.complaint.is_none(),
+            focus: form.message.is_none(),
             ..FormField::text("username", "User name")
         }))
         (form.field(&FormField {

@@ -98,8 +98,8 @@ impl CallRequest {
         }
         let preferences = Preferences::of(&head.headers)?.within(app.limits().statement);
         let timezone = preferences.timezone.as_deref().map(zone).transpose()?;
-        let share = app.memory().share(caller.holder());
-        let body = request_body::read(body, &head.headers, app.limits(), share).await?;
+        let reservation = app.memory().reservation(caller.holder());
+        let body = request_body::read(body, &head.headers, app.limits(), reservation).await?;
         Ok(Self {
             body,
             timezone,

@@ -121,8 +121,8 @@ where
             "the body must be application/json",
         ));
     }
-    let share = app.memory().share(caller.holder());
-    request_body::read(body, &head.headers, app.limits(), share).await
+    let reservation = app.memory().reservation(caller.holder());
+    request_body::read(body, &head.headers, app.limits(), reservation).await
 }
 
 /// The parts that a GraphQL request needs to run.
@@ -222,19 +222,19 @@ impl Handler<'_> {
 /// The text of a response as its content. A large text counts in the memory budget until it has
 /// been sent. If the budget is used up, it is sent anyway, because its mutations cannot be undone.
 fn content(app: &App, caller: &Caller, text: ResponseText) -> Content {
-    let mut share = app.memory().share(caller.holder());
+    let mut reservation = app.memory().reservation(caller.holder());
     let held = text.held();
-    let paid = held >= LARGE && share.take(held).is_ok();
+    let paid = held >= LARGE && reservation.take(held).is_ok();
     match text.into_bytes() {
         Ok(bytes) if paid => Content::Pieces {
             size: held,
             pieces: VecDeque::from([bytes]),
-            share: Some(share),
+            reservation: Some(reservation),
         },
         Ok(bytes) => Content::Whole(bytes),
         Err(text) => Content::Streamed(Box::pin(RenderedText {
             reader: text.read(),
-            _share: share,
+            _reservation: reservation,
         })),
     }
 }
@@ -243,7 +243,7 @@ fn content(app: &App, caller: &Caller, text: ResponseText) -> Content {
 struct RenderedText {
     reader: ResponseReader,
     /// The reservation in the memory budget for the bytes that are generated.
-    _share: Reservation,
+    _reservation: Reservation,
 }
 
 impl BodySource for RenderedText {

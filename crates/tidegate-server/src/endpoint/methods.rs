@@ -166,8 +166,8 @@ where
         ));
     }
     let holder = authenticate::holder(Some(&user.login));
-    let share = app.memory().share(holder);
-    request_body::read(body, &head.headers, app.limits(), share).await
+    let reservation = app.memory().reservation(holder);
+    request_body::read(body, &head.headers, app.limits(), reservation).await
 }
 
 /// One method as an object, several as an array.

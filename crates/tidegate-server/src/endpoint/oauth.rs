@@ -136,8 +136,8 @@ where
     let kind = ContentType::of(&head.headers);
     let mut limits = *app.limits();
     limits.request_body = body_limit;
-    let share = app.memory().share(Holder::Anonymous(None));
-    let body = request_body::read(body, &head.headers, &limits, share).await?;
+    let reservation = app.memory().reservation(Holder::Anonymous(None));
+    let body = request_body::read(body, &head.headers, &limits, reservation).await?;
     let malformed = |error| ApiError::from_oauth(error, false);
     let parameters = match kind {
         Some(ContentType::Json) => Parameters::from_json(&body.bytes),

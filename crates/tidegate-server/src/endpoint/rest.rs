@@ -108,10 +108,10 @@ where
             "the body must be application/json",
         ));
     }
-    let share = app
+    let reservation = app
         .memory()
-        .share(authenticate::holder(subject.login.as_ref()));
-    let body = request_body::read(body, &head.headers, app.limits(), share).await?;
+        .reservation(authenticate::holder(subject.login.as_ref()));
+    let body = request_body::read(body, &head.headers, app.limits(), reservation).await?;
     let value: Value = serde_json::from_slice(&body.bytes)
         .map_err(|error| ApiError::invalid_json(format!("the body is not JSON: {error}")))?;
     let most = app.limits().batch;

@@ -50,8 +50,8 @@ where
         ));
     }
     let preferences = Preferences::of(&head.headers)?.within(app.limits().statement);
-    let share = app.memory().share(caller.holder());
-    let body = request_body::read(body, &head.headers, app.limits(), share).await?;
+    let reservation = app.memory().reservation(caller.holder());
+    let body = request_body::read(body, &head.headers, app.limits(), reservation).await?;
     subject.keep_body(&body.bytes);
     let requests = match request::parse(&body.bytes, statement_limits(app)) {
         Ok(requests) => requests,

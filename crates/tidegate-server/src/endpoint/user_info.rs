@@ -76,8 +76,8 @@ where
     }
     let mut limits = *app.limits();
     limits.request_body = body_limit;
-    let share = app.memory().share(Holder::Anonymous(None));
-    let body = request_body::read(body, &head.headers, &limits, share).await?;
+    let reservation = app.memory().reservation(Holder::Anonymous(None));
+    let body = request_body::read(body, &head.headers, &limits, reservation).await?;
     let malformed = |error: tidegate_oauth::Error| ApiError::input(error.description());
     let form = Parameters::from_form(&body.bytes).map_err(malformed)?;
     let token = form.text("access_token").map_err(malformed)?;

@@ -41,8 +41,8 @@ pub(crate) struct ConnectionActivity {
 
 /// A response that is aborted when the client stops reading it.
 pub(super) trait Stallable: Send + Sync {
-    /// Aborts the response if the client has read nothing of it for as long as `patience`.
-    fn check(&self, patience: Duration, now: Instant);
+    /// Aborts the response if the client has read nothing of it for as long as `timeout`.
+    fn check(&self, timeout: Duration, now: Instant);
 }
 
 /// Marks a request as in progress until this value is dropped.

@@ -16,9 +16,9 @@ use super::activity::{InFlight, Stallable};
 use tidegate_http::body::{BodyAborted, BodySource, Content};
 
 /// The content of a response in progress, which the monitor can remove.
-pub(crate) struct StallGuard(Mutex<Option<Held>>);
+pub(crate) struct StallGuard(Mutex<Option<GuardedResponse>>);
 
-struct Held {
+struct GuardedResponse {
     content: Content,
     /// Since when bytes wait for the client; `None` if the client waits for bytes.
     waiting_since: Option<Instant>,
@@ -29,36 +29,37 @@ impl StallGuard {
     /// Guards the content of a response while it is in progress.
     pub(crate) fn guard(content: Content, in_flight: InFlight) -> Content {
         let activity = in_flight.activity();
-        let guard = Arc::new(Self(Mutex::new(Some(Held {
+        let guard = Arc::new(Self(Mutex::new(Some(GuardedResponse {
             content,
             waiting_since: Some(Instant::now()),
             _in_flight: in_flight,
         }))));
-        let judged: Arc<dyn Stallable> = guard.clone();
-        activity.watch(Arc::downgrade(&judged));
+        let stallable: Arc<dyn Stallable> = guard.clone();
+        activity.watch(Arc::downgrade(&stallable));
         Content::Streamed(Box::pin(GuardedSource(guard)))
     }
 
     fn poll_next(&self, cx: &mut Context<'_>) -> Poll<Option<Result<Bytes, BodyAborted>>> {
-        let mut held = self.held();
-        let Some(held) = &mut *held else {
+        let mut response = self.lock();
+        let Some(response) = &mut *response else {
             return Poll::Ready(Some(Err(BodyAborted)));
         };
-        let next = held.content.poll_next(cx);
-        held.waiting_since = next.is_ready().then(Instant::now);
+        let next = response.content.poll_next(cx);
+        response.waiting_since = next.is_ready().then(Instant::now);
         next
     }
 
-    fn held(&self) -> MutexGuard<'_, Option<Held>> {
+    fn lock(&self) -> MutexGuard<'_, Option<GuardedResponse>> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
 impl Stallable for StallGuard {
-    fn check(&self, patience: Duration, now: Instant) {
-        let stalled = self.held().take_if(|held| {
-            held.waiting_since
-                .is_some_and(|since| now.duration_since(since) >= patience)
+    fn check(&self, timeout: Duration, now: Instant) {
+        let stalled = self.lock().take_if(|response| {
+            response
+                .waiting_since
+                .is_some_and(|since| now.duration_since(since) >= timeout)
         });
         // The content is dropped outside of the lock, because dropping it may cancel a statement.
         drop(stalled);
@@ -70,7 +71,7 @@ struct GuardedSource(Arc<StallGuard>);
 
 impl BodySource for GuardedSource {
     fn exact_size(&self) -> Option<u64> {
-        self.0.held().as_ref()?.content.exact_size()
+        self.0.lock().as_ref()?.content.exact_size()
     }
 
     fn poll_next(

@@ -155,12 +155,12 @@ async fn a_wrong_name_and_a_wrong_password_read_the_same() {
         let fields = [("username", name), ("password", "wrong-password")];
         let answer = browser.post(&api, (&page, "sign_in"), &fields).await;
         assert_eq!(answer.status, 400);
-        let (_, told) = answer.text().split_once("<p class=\"complaint\"").unwrap();
+        let (_, told) = answer.text().split_once("<p class=\"error\"").unwrap();
         let (told, _) = told.split_once("</p>").unwrap();
         assert!(
             answer
                 .text()
-                .contains("aria-describedby=\"password-complaint\"")
+                .contains("aria-describedby=\"password-error\"")
         );
         assert!(
             !answer.text().contains("wrong-password"),

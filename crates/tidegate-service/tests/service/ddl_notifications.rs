@@ -13,7 +13,7 @@ use tokio::time::timeout;
 
 use tidegate_testkit::connect;
 
-const PATIENCE: Duration = Duration::from_secs(10);
+const TIMEOUT: Duration = Duration::from_secs(10);
 
 fn cluster() -> &'static Cluster {
     tidegate_embedded::testing::cluster()
@@ -50,7 +50,7 @@ fn receive(
 }
 
 async fn next(receiver: &mut mpsc::UnboundedReceiver<DdlNotification>) -> Option<DdlNotification> {
-    timeout(PATIENCE, receiver.recv()).await.unwrap()
+    timeout(TIMEOUT, receiver.recv()).await.unwrap()
 }
 
 #[tokio::test]

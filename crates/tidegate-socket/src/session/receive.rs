@@ -6,9 +6,9 @@ use std::sync::{Arc, OnceLock};
 
 use bytes::Bytes;
 
-use super::{End, Flow, Session};
+use super::{CloseReason, Flow, Session};
 use crate::entry::RunningOperation;
-use crate::message::{self, Id, Message, MessageFields, Wrong};
+use crate::message::{self, Id, InvalidMessage, Message, MessageFields};
 use crate::operation::{Channel, OperationContext, OperationResult};
 use crate::{answer, graphql_transport_ws};
 
@@ -23,8 +23,8 @@ impl Session {
         {
             return Err(self.unauthorized(&failure).await);
         }
-        if self.is_transport() {
-            return self.receive_transport(text).await;
+        if self.is_graphql_transport_ws() {
+            return self.receive_graphql_transport_ws(text).await;
         }
         let mut fields = None;
         let message = message::read(text, &mut fields);
@@ -34,14 +34,14 @@ impl Session {
         }
         match message {
             Ok(message) => self.answer(message, fields, text).await,
-            Err(wrong) => self.send_error(&wrong).await,
+            Err(invalid) => self.send_error(&invalid).await,
         }
     }
 
     /// Sends an error message for an invalid message.
-    async fn send_error(&mut self, wrong: &Wrong) -> Flow {
-        self.report(wrong.code);
-        self.send(wrong.text()).await
+    async fn send_error(&mut self, invalid: &InvalidMessage) -> Flow {
+        self.report(invalid.code);
+        self.send(invalid.text()).await
     }
 
     async fn answer(
@@ -64,7 +64,7 @@ impl Session {
             }
             Message::Raw { id } => {
                 let after = match fields.as_ref().map(|fields| fields.text("after")) {
-                    Some(Err(wrong)) => return self.send_error(&wrong).await,
+                    Some(Err(invalid)) => return self.send_error(&invalid).await,
                     Some(Ok(after)) => after.map(Cow::into_owned),
                     None => None,
                 };
@@ -74,7 +74,7 @@ impl Session {
             Message::Unsubscribe(id) => {
                 if !self.remove(&id) {
                     let message = "nothing runs under this id";
-                    return self.send_error(&wrong(id, "unknown_id", message)).await;
+                    return self.send_error(&invalid(id, "unknown_id", message)).await;
                 }
                 self.send(answer::complete(&id)).await
             }
@@ -89,21 +89,21 @@ impl Session {
         }
     }
 
-    async fn receive_transport(&mut self, text: &str) -> Flow {
+    async fn receive_graphql_transport_ws(&mut self, text: &str) -> Flow {
         let message = graphql_transport_ws::read(text).map_err(|reason| {
             self.report("invalid_message");
-            End::new(4400, reason)
+            CloseReason::new(4400, reason)
         })?;
         match message {
             graphql_transport_ws::Message::Init { token, schema } => self.init(token, schema).await,
             graphql_transport_ws::Message::Subscribe { .. } if !self.initialised() => {
-                Err(End::new(4401, "Unauthorized"))
+                Err(CloseReason::new(4401, "Unauthorized"))
             }
             graphql_transport_ws::Message::Subscribe { id, payload } => {
                 if self.operations_by_id.contains_key(&id) {
                     self.report("duplicate_id");
                     let reason = format!("Subscriber for {} already exists", id.trim_matches('"'));
-                    return Err(End::new(4409, short(reason)));
+                    return Err(CloseReason::new(4409, short(reason)));
                 }
                 let schema = self.credentials.schema.clone();
                 let schema = schema.unwrap_or_else(|| SCHEMA.to_owned());
@@ -129,7 +129,7 @@ impl Session {
 
     async fn init(&mut self, token: Option<String>, schema: Option<String>) -> Flow {
         if self.initialised() {
-            return Err(End::new(4429, "Too many initialisation requests"));
+            return Err(CloseReason::new(4429, "Too many initialisation requests"));
         }
         self.initialised = true;
         if let Some(token) = token {
@@ -137,7 +137,7 @@ impl Session {
             authenticated.map_err(|end| match end.code {
                 // `graphql-transport-ws` has no error message without an id, so the socket is
                 // closed.
-                4401 => End::new(4401, "Unauthorized"),
+                4401 => CloseReason::new(4401, "Unauthorized"),
                 _ => end,
             })?;
         } else if self.identity.is_none() {
@@ -168,7 +168,7 @@ impl Session {
     {
         if self.operations_by_id.contains_key(&id) {
             let message = "something runs under this id already";
-            return self.send_error(&wrong(id, "duplicate_id", message)).await;
+            return self.send_error(&invalid(id, "duplicate_id", message)).await;
         }
         let Some(todo) = self.work() else {
             return Ok(());
@@ -215,9 +215,9 @@ impl Session {
     }
 }
 
-fn wrong(id: Id, code: &'static str, message: &str) -> Wrong {
+fn invalid(id: Id, code: &'static str, message: &str) -> InvalidMessage {
     let (id, message) = (Some(id), message.to_owned());
-    Wrong { id, code, message }
+    InvalidMessage { id, code, message }
 }
 
 /// The member `extensions.after` of a request, which is the cursor after which a subscription

@@ -4,7 +4,7 @@ use bytes::Bytes;
 use tidegate_feed::{Cursor, Delivery, Ended, Item};
 use tokio::task::JoinError;
 
-use super::{End, Flow, Session};
+use super::{CloseReason, Flow, Session};
 use crate::answer;
 use crate::handshake::Dialect;
 use crate::operation::OperationResult;
@@ -15,7 +15,7 @@ impl Session {
         let done = match done {
             Ok(done) => done,
             Err(error) if error.is_cancelled() => return Ok(()),
-            Err(_) => return Err(End::new(1011, "internal error")),
+            Err(_) => return Err(CloseReason::new(1011, "internal error")),
         };
         if let Some((id, tag)) = done.id {
             let Some(entry) = self
@@ -37,7 +37,7 @@ impl Session {
     /// Writes the deliveries that the queue has at the moment.
     pub(super) async fn due(&mut self, due: Option<Vec<Delivery>>) -> Flow {
         let Some(due) = due else {
-            return Err(End::new(1013, "slow_consumer"));
+            return Err(CloseReason::new(1013, "slow_consumer"));
         };
         let mut slow = false;
         let mut due = due.into_iter();
@@ -68,7 +68,7 @@ impl Session {
         }
         self.flush().await?;
         if slow {
-            return Err(End::new(1013, "slow_consumer"));
+            return Err(CloseReason::new(1013, "slow_consumer"));
         }
         Ok(())
     }
@@ -142,7 +142,7 @@ impl Session {
     }
 
     /// Whether the socket has the protocol `graphql-transport-ws`.
-    pub(super) fn is_transport(&self) -> bool {
-        self.dialect == Dialect::Transport
+    pub(super) fn is_graphql_transport_ws(&self) -> bool {
+        self.dialect == Dialect::GraphQlTransportWs
     }
 }

@@ -7,13 +7,13 @@ use tokio::time::timeout;
 use tokio_tungstenite::tungstenite::protocol::CloseFrame;
 use tokio_tungstenite::tungstenite::{Error, Message, Utf8Bytes};
 
-use super::{CLOSE_TIMEOUT, End, Flow, Session};
+use super::{CLOSE_TIMEOUT, CloseReason, Flow, Session};
 
 impl Session {
     /// Writes a message and flushes it.
     pub(super) async fn send(&mut self, text: Bytes) -> Flow {
         let Ok(text) = Utf8Bytes::try_from(text) else {
-            return Err(End::new(1011, "internal error"));
+            return Err(CloseReason::new(1011, "internal error"));
         };
         self.write(Message::Text(text)).await
     }
@@ -29,30 +29,30 @@ impl Session {
     /// Writes a message without flushing it, because others follow.
     pub(super) async fn feed(&mut self, text: Bytes) -> Flow {
         let Ok(text) = Utf8Bytes::try_from(text) else {
-            return Err(End::new(1011, "internal error"));
+            return Err(CloseReason::new(1011, "internal error"));
         };
-        let patience = self.app.limits().timeouts.write;
+        let limit = self.app.limits().timeouts.write;
         let fed = self.socket.feed(Message::Text(text));
-        check_written(&timeout(patience, fed).await)
+        check_written(&timeout(limit, fed).await)
     }
 
     pub(super) async fn flush(&mut self) -> Flow {
-        let patience = self.app.limits().timeouts.write;
-        check_written(&timeout(patience, self.socket.flush()).await)
+        let limit = self.app.limits().timeouts.write;
+        check_written(&timeout(limit, self.socket.flush()).await)
     }
 
     pub(super) async fn write(&mut self, message: Message) -> Flow {
-        let patience = self.app.limits().timeouts.write;
-        check_written(&timeout(patience, self.socket.send(message)).await)
+        let limit = self.app.limits().timeouts.write;
+        check_written(&timeout(limit, self.socket.send(message)).await)
     }
 
     /// Writes the close. A client that does not read gets as much time as for other messages.
-    pub(super) async fn end(&mut self, end: End) {
+    pub(super) async fn end(&mut self, end: CloseReason) {
         if end.code == 0 {
             return;
         }
         let last = if end.stalled { self.slow().await } else { None };
-        let patience = if end.stalled {
+        let limit = if end.stalled {
             self.app.limits().timeouts.write
         } else {
             CLOSE_TIMEOUT
@@ -65,12 +65,12 @@ impl Session {
                 self.send(text).await?;
             }
             self.close(end).await;
-            Ok::<_, End>(())
+            Ok::<_, CloseReason>(())
         };
-        let _ = timeout(patience, close).await;
+        let _ = timeout(limit, close).await;
     }
 
-    async fn close(&mut self, end: End) {
+    async fn close(&mut self, end: CloseReason) {
         let frame = CloseFrame {
             code: end.code.into(),
             reason: Utf8Bytes::from(end.reason.into_owned()),
@@ -87,7 +87,7 @@ impl Session {
 fn check_written(written: &Result<Result<(), Error>, Elapsed>) -> Flow {
     match written {
         Ok(Ok(())) => Ok(()),
-        Ok(Err(_)) => Err(End::gone()),
-        Err(_) => Err(End::stalled()),
+        Ok(Err(_)) => Err(CloseReason::disconnected()),
+        Err(_) => Err(CloseReason::stalled()),
     }
 }

@@ -13,15 +13,15 @@ const CAPACITY: usize = 512 * 1024;
 /// Parsed statements by their text. All tenants share them, because parsing depends on the text
 /// only. A full cache is cleared; parsing a statement again takes microseconds.
 #[derive(Debug, Default)]
-pub(crate) struct Statements(Mutex<Kept>);
+pub(crate) struct StatementCache(Mutex<CacheState>);
 
 #[derive(Debug, Default)]
-struct Kept {
+struct CacheState {
     statements: HashMap<Box<str>, Arc<Statement>>,
     bytes: usize,
 }
 
-impl Statements {
+impl StatementCache {
     /// The statement with this text.
     ///
     /// # Errors
@@ -35,17 +35,17 @@ impl Statements {
             return Ok(Arc::clone(known));
         }
         let statement = Arc::new(Statement::parse(q)?);
-        self.lock().keep(q, &statement);
+        self.lock().insert(q, &statement);
         Ok(statement)
     }
 
-    fn lock(&self) -> MutexGuard<'_, Kept> {
+    fn lock(&self) -> MutexGuard<'_, CacheState> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-impl Kept {
-    fn keep(&mut self, q: &str, statement: &Arc<Statement>) {
+impl CacheState {
+    fn insert(&mut self, q: &str, statement: &Arc<Statement>) {
         if self.bytes + q.len() > CAPACITY {
             *self = Self::default();
         }
@@ -62,7 +62,7 @@ mod tests {
 
     #[test]
     fn a_text_is_read_once() {
-        let statements = Statements::default();
+        let statements = StatementCache::default();
         let first = statements.read("select :a").unwrap();
         assert!(Arc::ptr_eq(&first, &statements.read("select :a").unwrap()));
         assert_eq!(*first, Statement::parse("select :a").unwrap());
@@ -72,23 +72,23 @@ mod tests {
 
     #[test]
     fn what_is_kept_is_bounded_by_bytes() {
-        let statements = Statements::default();
+        let statements = StatementCache::default();
         for number in 0..=CAPACITY / 1000 {
             let q = format!("select {number:0>1000}");
             statements.read(&q).unwrap();
             assert!(statements.lock().bytes <= CAPACITY);
         }
-        let kept: usize = statements.lock().statements.keys().map(|q| q.len()).sum();
-        assert_eq!(kept, statements.lock().bytes);
-        assert!(kept < CAPACITY / 2, "it has started over: {kept}");
+        let cached: usize = statements.lock().statements.keys().map(|q| q.len()).sum();
+        assert_eq!(cached, statements.lock().bytes);
+        assert!(cached < CAPACITY / 2, "it has started over: {cached}");
         let long = format!("select '{}'", "x".repeat(LONGEST));
         statements.read(&long).unwrap();
-        assert_eq!(kept, statements.lock().bytes);
+        assert_eq!(cached, statements.lock().bytes);
     }
 
     #[test]
     fn what_cannot_be_read_is_an_error_each_time() {
-        let statements = Statements::default();
+        let statements = StatementCache::default();
         assert!(statements.read("select 'a").is_err());
         assert!(statements.read("select 'a").is_err());
     }

@@ -16,7 +16,7 @@ use crate::service::Service;
 
 /// Counts of what all sockets together have received.
 #[derive(Debug, Default)]
-pub(crate) struct Heard {
+pub(crate) struct Received {
     /// How many subscriptions were acknowledged.
     pub(crate) acknowledged: usize,
     /// How many events arrived.
@@ -34,20 +34,20 @@ pub(crate) struct Heard {
 
 /// Open sockets with subscriptions. The sockets close when this value is dropped.
 #[derive(Debug)]
-pub(crate) struct Audience {
-    heard: Arc<Mutex<Heard>>,
+pub(crate) struct Subscribers {
+    received: Arc<Mutex<Received>>,
     sockets: JoinSet<()>,
 }
 
-impl Audience {
+impl Subscribers {
     /// Opens a socket for each list of queries, and waits until every query is acknowledged.
     pub(crate) async fn open(service: &Service, queries: &[Vec<String>]) -> Result<Self> {
-        let heard = Arc::new(Mutex::new(Heard {
+        let received = Arc::new(Mutex::new(Received {
             buffer: vec![0; 256 << 10],
-            ..Heard::default()
+            ..Received::default()
         }));
-        let mut audience = Self {
-            heard: heard.clone(),
+        let mut subscribers = Self {
+            received: received.clone(),
             sockets: JoinSet::new(),
         };
         let mut asked = 0;
@@ -56,34 +56,34 @@ impl Audience {
             let socket = Socket {
                 stream,
                 partial: Vec::new(),
-                heard: heard.clone(),
+                received: received.clone(),
             };
-            audience.sockets.spawn(socket.run(messages(queries)));
+            subscribers.sockets.spawn(socket.run(messages(queries)));
             asked += queries.len();
         }
-        let all = |heard: &Heard| heard.acknowledged == asked;
-        audience.until(Duration::from_mins(1), all).await?;
-        Ok(audience)
+        let all = |received: &Received| received.acknowledged == asked;
+        subscribers.until(Duration::from_mins(1), all).await?;
+        Ok(subscribers)
     }
 
     /// Waits until the counts meet a condition.
     pub(crate) async fn until(
         &self,
         limit: Duration,
-        enough: impl Fn(&Heard) -> bool,
+        enough: impl Fn(&Received) -> bool,
     ) -> Result<()> {
         let started = Instant::now();
         loop {
             {
-                let heard = self.look();
-                if let Some(other) = &heard.other {
+                let received = self.received();
+                if let Some(other) = &received.other {
                     return Err(format!("a socket said: {other}").into());
                 }
-                if enough(&heard) {
+                if enough(&received) {
                     return Ok(());
                 }
                 if started.elapsed() > limit {
-                    let (known, events) = (heard.acknowledged, heard.events);
+                    let (known, events) = (received.acknowledged, received.events);
                     let text = format!("after {limit:?}: {known} acknowledged, {events} events");
                     return Err(text.into());
                 }
@@ -93,15 +93,15 @@ impl Audience {
     }
 
     /// Locks the counts of what the sockets have received so far.
-    pub(crate) fn look(&self) -> std::sync::MutexGuard<'_, Heard> {
-        self.heard.lock().unwrap_or_else(PoisonError::into_inner)
+    pub(crate) fn received(&self) -> std::sync::MutexGuard<'_, Received> {
+        self.received.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Resets the counts.
-    pub(crate) fn forget(&self) {
-        let mut heard = self.look();
-        (heard.events, heard.reads, heard.last) = (0, 0, None);
-        heard.latencies.clear();
+    pub(crate) fn reset(&self) {
+        let mut received = self.received();
+        (received.events, received.reads, received.last) = (0, 0, None);
+        received.latencies.clear();
     }
 }
 
@@ -110,7 +110,7 @@ struct Socket {
     stream: TcpStream,
     /// The first part of an incomplete frame.
     partial: Vec<u8>,
-    heard: Arc<Mutex<Heard>>,
+    received: Arc<Mutex<Received>>,
 }
 
 impl Socket {
@@ -119,8 +119,8 @@ impl Socket {
             Ok(()) => self.read().await,
             Err(error) => error.to_string(),
         };
-        let mut heard = self.heard.lock().unwrap_or_else(PoisonError::into_inner);
-        heard.other.get_or_insert(ended);
+        let mut received = self.received.lock().unwrap_or_else(PoisonError::into_inner);
+        received.other.get_or_insert(ended);
     }
 
     /// Reads until the socket ends. Returns the reason.
@@ -143,8 +143,8 @@ impl Socket {
 
     /// Processes received bytes; returns whether a ping was among them.
     fn poll_read(&mut self, context: &mut Context<'_>) -> Poll<Result<bool, String>> {
-        let mut heard = self.heard.lock().unwrap_or_else(PoisonError::into_inner);
-        let mut buffer = std::mem::take(&mut heard.buffer);
+        let mut received = self.received.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut buffer = std::mem::take(&mut received.buffer);
         let kept = self.partial.len();
         buffer[..kept].copy_from_slice(&self.partial);
         let mut space = ReadBuf::new(&mut buffer[kept..]);
@@ -153,7 +153,7 @@ impl Socket {
         let outcome = match polled {
             Poll::Ready(Ok(())) if filled == kept => Poll::Ready(Err("closed".to_owned())),
             Poll::Ready(Ok(())) => {
-                let (taken, ping) = take(&buffer[..filled], &mut heard);
+                let (taken, ping) = take(&buffer[..filled], &mut received);
                 self.partial.clear();
                 self.partial.extend_from_slice(&buffer[taken..filled]);
                 Poll::Ready(Ok(ping))
@@ -161,17 +161,17 @@ impl Socket {
             Poll::Ready(Err(error)) => Poll::Ready(Err(error.to_string())),
             Poll::Pending => Poll::Pending,
         };
-        heard.buffer = buffer;
+        received.buffer = buffer;
         let outcome = ready!(outcome);
         Poll::Ready(outcome)
     }
 }
 
 /// Counts complete frames; returns their bytes and whether a ping was among them.
-fn take(bytes: &[u8], heard: &mut Heard) -> (usize, bool) {
+fn take(bytes: &[u8], received: &mut Received) -> (usize, bool) {
     const EVENT: &[u8] = br#"{"type":"subscription","#;
     const ACKNOWLEDGED: &[u8] = br#"{"type":"subscribe_ack""#;
-    let (mut at, mut ping, before) = (0, false, heard.events);
+    let (mut at, mut ping, before) = (0, false, received.events);
     let mut now = None;
     while let Some((opcode, start, end)) = frame(&bytes[at..]) {
         let payload = &bytes[at + start..at + end];
@@ -179,22 +179,22 @@ fn take(bytes: &[u8], heard: &mut Heard) -> (usize, bool) {
         match opcode {
             9 => ping = true,
             1 if payload.starts_with(EVENT) => {
-                heard.events += 1;
+                received.events += 1;
                 if let Some(sent) = clock(payload) {
                     let now = *now.get_or_insert_with(microseconds);
-                    heard.latencies.push(now - sent);
+                    received.latencies.push(now - sent);
                 }
             }
-            1 if payload.starts_with(ACKNOWLEDGED) => heard.acknowledged += 1,
+            1 if payload.starts_with(ACKNOWLEDGED) => received.acknowledged += 1,
             _ => {
                 let text = String::from_utf8_lossy(payload).into_owned();
-                heard.other.get_or_insert(text);
+                received.other.get_or_insert(text);
             }
         }
     }
-    if heard.events > before {
-        heard.reads += 1;
-        heard.last = Some(Instant::now());
+    if received.events > before {
+        received.reads += 1;
+        received.last = Some(Instant::now());
     }
     (at, ping)
 }
