@@ -149,7 +149,7 @@ fn small_demo(folder: &tempfile::TempDir) -> Service {
 }
 
 /// Checks that a user's request of 3 MB works, with a response of the same size.
-async fn works(demo: &Service) {
+async fn assert_large_request_works(demo: &Service) {
     let body = json!({"q": "select :v as v", "params": {"v": "x".repeat(3 << 20)}});
     let answer = demo.sql(Some("alice"), &body).await;
     let status = answer.status();
@@ -164,7 +164,7 @@ async fn works(demo: &Service) {
 async fn uploads_that_stop_take_nothing_from_others_and_end_soon() {
     let folder = demo_folder();
     let demo = small_demo(&folder);
-    works(&demo).await;
+    assert_large_request_works(&demo).await;
     let address = demo.url.trim_start_matches("http://").to_owned();
     let started = Instant::now();
     let uploads: Vec<_> = (0..40)
@@ -191,7 +191,7 @@ async fn uploads_that_stop_take_nothing_from_others_and_end_soon() {
         })
         .collect();
     while !uploads.iter().all(tokio::task::JoinHandle::is_finished) {
-        works(&demo).await;
+        assert_large_request_works(&demo).await;
     }
     let took = started.elapsed();
     assert!(took < TIMEOUT / 2, "{took:?}");
@@ -238,6 +238,6 @@ async fn large_anonymous_answers_leave_memory_for_users() {
     }
     assert!(unread.iter().any(|(_, first)| first == b"HTTP/1.1 200"));
     for _ in 0..5 {
-        works(&demo).await;
+        assert_large_request_works(&demo).await;
     }
 }

@@ -23,7 +23,7 @@ async fn tables(user: Option<&str>) -> Vec<String> {
 }
 
 /// Queries until the table is in the schema (`seen`), or until it is not.
-async fn until(user: Option<&str>, table: &str, seen: bool) {
+async fn wait_for_table(user: Option<&str>, table: &str, seen: bool) {
     let began = Instant::now();
     while tables(user).await.iter().any(|name| name == table) != seen {
         assert!(
@@ -40,9 +40,9 @@ async fn a_definition_past_the_node_takes_effect_soon() {
     tables(Some("demo")).await;
     let sql = "create table c_elsewhere (id int); alter table c_elsewhere owner to demo";
     admin.batch_execute(sql).await.unwrap();
-    until(Some("demo"), "c_elsewhere", true).await;
+    wait_for_table(Some("demo"), "c_elsewhere", true).await;
     admin.batch_execute("drop table c_elsewhere").await.unwrap();
-    until(Some("demo"), "c_elsewhere", false).await;
+    wait_for_table(Some("demo"), "c_elsewhere", false).await;
 }
 
 #[tokio::test]
@@ -60,8 +60,8 @@ async fn a_grant_and_a_membership_past_the_node_take_effect_soon() {
     );
     let sql = "grant select on c_granted to \"demo/alice\"; grant c_readers to \"demo/alice\"";
     admin.batch_execute(sql).await.unwrap();
-    until(alice, "c_granted", true).await;
-    until(alice, "c_group", true).await;
+    wait_for_table(alice, "c_granted", true).await;
+    wait_for_table(alice, "c_group", true).await;
     assert!(
         !tables(guest)
             .await
@@ -70,8 +70,8 @@ async fn a_grant_and_a_membership_past_the_node_take_effect_soon() {
     );
     let sql = "revoke all on c_granted from \"demo/alice\"; revoke c_readers from \"demo/alice\"";
     admin.batch_execute(sql).await.unwrap();
-    until(alice, "c_granted", false).await;
-    until(alice, "c_group", false).await;
+    wait_for_table(alice, "c_granted", false).await;
+    wait_for_table(alice, "c_group", false).await;
     let sql = "drop table c_granted, c_group; drop role c_readers";
     admin.batch_execute(sql).await.unwrap();
 }
@@ -218,7 +218,7 @@ async fn definitions_are_noticed_with_an_administrator_that_is_no_superuser() {
     operator.admin_url = format!("postgresql://service:service@127.0.0.1:{port}/postgres");
     let report = operator.run(&["doctor"], "");
     let report = String::from_utf8(report.stdout).unwrap();
-    operator.obey(&report).await;
+    operator.run_printed_sql(&report).await;
     let create = ["tenant", "create", "shop", "--password-file", "-"];
     operator.succeeds(&create, "owner-password\n");
     let uri = ["--redirect-uri", "http://127.0.0.1:5000/callback"];

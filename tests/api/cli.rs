@@ -398,7 +398,7 @@ async fn an_administrator_that_is_no_superuser_does_everything() {
     let output = operator.run(&["doctor"], "");
     assert_eq!(output.status.code(), Some(1), "{}", text(&output.stderr));
     let report = text(&output.stdout);
-    operator.obey(&report).await;
+    operator.run_printed_sql(&report).await;
     let report = operator.succeeds(&["doctor"], "");
     assert!(
         report.contains("ok       roles of users can log in"),

@@ -88,7 +88,7 @@ async fn a_node_whose_streams_were_dropped_reports_it_and_continues() {
     let inside = operator.root("shop").await;
     let first = "INSERT INTO orders VALUES (7, 1)";
     inside.batch_execute(first).await.unwrap();
-    assert_eq!(socket.hear().await["type"], "batch");
+    assert_eq!(socket.receive().await["type"], "batch");
     // The node may have opened a new stream before the command checks. In that case the command
     // reports the stream.
     let dropped = operator.run(&["feed", "drop", "shop", "--yes", "--end-streams"], "");
@@ -96,7 +96,7 @@ async fn a_node_whose_streams_were_dropped_reports_it_and_continues() {
     let done = said.contains("DROP PUBLICATION tidegate;\n");
     let back = said.contains("has created again what was dropped");
     assert_eq!((done, back), (dropped.status.success(), !done), "{said}");
-    let gap = socket.hear().await;
+    let gap = socket.receive().await;
     assert_eq!(
         (&gap["type"], &gap["id"]),
         (&json!("resync"), &json!("a")),
@@ -111,17 +111,17 @@ async fn a_node_whose_streams_were_dropped_reports_it_and_continues() {
     assert_eq!(late.ask(raw).await["type"], "subscription_ack");
     let second = "INSERT INTO orders VALUES (8, 1)";
     inside.batch_execute(second).await.unwrap();
-    let mut batch = late.hear().await;
+    let mut batch = late.receive().await;
     while batch["type"] == "resync" {
-        batch = late.hear().await;
+        batch = late.receive().await;
     }
     assert_eq!(
         batch["batch"]["shop"]["public.orders"]["full_data"][0]["id"], 8,
         "{batch}"
     );
-    let mut batch = socket.hear().await;
+    let mut batch = socket.receive().await;
     while batch["type"] == "resync" {
-        batch = socket.hear().await;
+        batch = socket.receive().await;
     }
     assert_eq!(
         batch["batch"]["shop"]["public.orders"]["full_data"][0]["id"], 8,

@@ -52,7 +52,7 @@ async fn an_outbox_feeds_where_the_log_cannot_be_read() {
         root.batch_execute(&format!("INSERT INTO orders VALUES ({round}, 1.50)"))
             .await
             .unwrap();
-        let event = socket.hear().await;
+        let event = socket.receive().await;
         assert_eq!(
             event["batch"]["shop"]["public.orders"]["full_data"],
             json!([{"id": round, "total": "1.50"}]),
@@ -75,7 +75,7 @@ async fn an_outbox_feeds_where_the_log_cannot_be_read() {
         ))
         .await
         .unwrap();
-        let event = socket.hear().await;
+        let event = socket.receive().await;
         let rows = &event["batch"]["shop"]["public.orders"]["full_data"];
         assert_eq!(rows[0]["id"], id, "{event}");
         operator.cluster.restart(mode).await.unwrap();
@@ -93,7 +93,7 @@ async fn an_outbox_feeds_where_the_log_cannot_be_read() {
     assert_eq!(socket.ask(raw).await["type"], "subscription_ack");
     let mut ids = Vec::new();
     while ids.len() < 3 {
-        let event = socket.hear().await;
+        let event = socket.receive().await;
         let rows = &event["batch"]["shop"]["public.orders"]["full_data"];
         ids.extend(rows.as_array().unwrap().iter().map(|row| row["id"].clone()));
     }
@@ -121,13 +121,13 @@ async fn an_outbox_feeds_where_the_log_cannot_be_read() {
 
 /// The events of a table that a socket receives, grouped by writer. Events of different writers may
 /// arrive in any order.
-async fn heard(socket: &mut Socket) -> Vec<Vec<Value>> {
-    let mut heard = vec![Vec::new(); WRITERS];
+async fn received_events(socket: &mut Socket) -> Vec<Vec<Value>> {
+    let mut received_events = vec![Vec::new(); WRITERS];
     loop {
-        let message = socket.hear().await;
+        let message = socket.receive().await;
         if message["type"] == "resync" {
-            for heard in &mut heard {
-                heard.push(message["reason"].clone());
+            for received_events in &mut received_events {
+                received_events.push(message["reason"].clone());
             }
             continue;
         }
@@ -136,9 +136,9 @@ async fn heard(socket: &mut Socket) -> Vec<Vec<Value>> {
         let changes = tables.values().next().unwrap();
         for row in changes["full_data"].as_array().unwrap() {
             let Some(id) = row["id"].as_u64() else {
-                return heard;
+                return received_events;
             };
-            heard[usize::try_from(id).unwrap() % WRITERS].push(row.clone());
+            received_events[usize::try_from(id).unwrap() % WRITERS].push(row.clone());
         }
     }
 }
@@ -171,12 +171,12 @@ async fn a_socket_hears_the_same_from_both_sources() {
             }
         }
     }
-    work(&operator).await;
+    write_workload(&operator).await;
     for pair in sockets.chunks_mut(2) {
         let [(logical, table, op), (outbox, ..)] = pair else {
             unreachable!()
         };
-        let (logical, outbox) = tokio::join!(heard(logical), heard(outbox));
+        let (logical, outbox) = tokio::join!(received_events(logical), received_events(outbox));
         for (logical, outbox) in logical.iter().zip(&outbox) {
             for (logical, outbox) in logical.iter().zip(outbox) {
                 assert_eq!(logical, outbox, "{op} of {table}");
@@ -190,7 +190,7 @@ async fn a_socket_hears_the_same_from_both_sources() {
     outbox.stop();
 }
 
-async fn work(operator: &Operator) {
+async fn write_workload(operator: &Operator) {
     let mut dice = Dice(11);
     let mut writers = Vec::new();
     for number in 0..WRITERS {

@@ -26,7 +26,7 @@ pub(crate) async fn data(user: &str, query: &str, variables: Value) -> Value {
 }
 
 /// Whether a document has returned nothing: neither data nor any of its root fields.
-pub(crate) fn nothing(data: &Value) -> bool {
+pub(crate) fn has_no_data(data: &Value) -> bool {
     let lost = |fields: &serde_json::Map<String, Value>| fields.values().all(Value::is_null);
     data.as_object().map_or(data.is_null(), lost)
 }
@@ -34,7 +34,7 @@ pub(crate) fn nothing(data: &Value) -> bool {
 /// The first error of a document.
 pub(crate) async fn error(user: &str, query: &str, variables: Value) -> Value {
     let mut answer = ask(Some(user), query, variables).await;
-    assert!(nothing(&answer["data"]), "{query}: {answer}");
+    assert!(has_no_data(&answer["data"]), "{query}: {answer}");
     assert!(answer["errors"].is_array(), "{query}: {answer}");
     answer["errors"][0].take()
 }
@@ -66,7 +66,7 @@ pub(crate) async fn run(statements: &str) {
 }
 
 /// The response to a document with a deadline of four seconds.
-pub(crate) async fn hurried(user: &str, query: &str) -> Value {
+pub(crate) async fn ask_with_deadline(user: &str, query: &str) -> Value {
     let request = demo()
         .request(Method::POST, PUBLIC)
         .bearer_auth(demo().cached_token(user).await)
@@ -78,7 +78,7 @@ pub(crate) async fn hurried(user: &str, query: &str) -> Value {
 }
 
 /// Waits until the owner's schema has a type whose table another client created.
-pub(crate) async fn known(name: &str) {
+pub(crate) async fn wait_for_type(name: &str) {
     let query = "query($t: String!) { __type(name: $t) { name } }";
     eventually(name, || async {
         data("demo", query, json!({"t": name})).await["__type"].is_object()

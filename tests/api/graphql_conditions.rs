@@ -3,7 +3,7 @@
 
 use serde_json::{Value, json};
 
-use crate::graphql::{ask, data, known, nothing};
+use crate::graphql::{ask, data, has_no_data, wait_for_type};
 use crate::graphql_operators::{ids, prepare};
 use crate::service::demo;
 
@@ -14,7 +14,7 @@ async fn refused(query: &str, variables: Value, place: &str) {
     assert_eq!(error["extensions"]["code"], "BAD_USER_INPUT", "{answer}");
     let message = error["message"].as_str().unwrap();
     assert!(message.contains(place), "{place}: {message}");
-    assert!(nothing(&answer["data"]), "{answer}");
+    assert!(has_no_data(&answer["data"]), "{answer}");
 }
 
 #[tokio::test]
@@ -204,7 +204,7 @@ async fn a_type_without_an_order_is_named_where_one_is_asked_for() {
     let setup = "create table if not exists gql_unordered (id int primary key, j json, x xml, jp jsonpath, \
          p point, bx box, jl json[], jb jsonb, xi xid)";
     demo().rows("demo", setup, json!({})).await;
-    known("GqlUnordered").await;
+    wait_for_type("GqlUnordered").await;
     for column in ["j", "x", "jp", "p", "bx", "jl", "xi"] {
         for (order, place) in [
             (json!({column: "asc"}), format!("`orderBy.{column}`")),
@@ -247,7 +247,7 @@ async fn a_text_is_a_string() {
     let setup = "create table if not exists gql_texts (id text primary key, t text, v varchar(9), c char(3), \
          n name, l text[], b bigint, m numeric, o bit(3))";
     demo().rows("demo", setup, json!({})).await;
-    known("GqlTexts").await;
+    wait_for_type("GqlTexts").await;
     let insert = "mutation($d: JSON) { insertGqlTexts(data: $d) { id t l b m } }";
     let update = "mutation($d: JSON) { updateGqlTexts(id: \"1\", data: $d) { id } }";
     let read = "query($d: JSON) { getGqlTexts(where: $d) { id } }";
@@ -305,7 +305,7 @@ async fn citext_has_a_least_and_a_greatest() {
     prepare().await;
     let setup = "create table if not exists gql_citexts (id int primary key, c citext)";
     demo().rows("demo", setup, json!({})).await;
-    known("GqlCitexts").await;
+    wait_for_type("GqlCitexts").await;
     let fill = "insert into gql_citexts values (1, 'b'), (2, 'C'), (3, 'A') on conflict do nothing";
     demo().rows("demo", fill, json!({})).await;
     let query = "{ getGqlCitextsAggregate { min { c } max { c } } }";
@@ -323,7 +323,7 @@ async fn columns_may_be_called_like_combinators() {
     let fill =
         "insert into gql_words values (1, 1, 2, 3, 4), (2, 4, 5, 6, 7) on conflict do nothing";
     demo().rows("demo", fill, json!({})).await;
-    known("GqlWords").await;
+    wait_for_type("GqlWords").await;
     for (condition, ids) in [
         (json!({"and": 1}), &["1"][..]),
         (json!({"or": {"gt": 2}, "eq": {"eq": 7}}), &["2"]),
@@ -350,7 +350,7 @@ async fn domains_over_enums_are_compared_as_their_enums() {
          insert into gql_feeling values (1, 'sad', 'glad', '{ok}'), (2, 'ok', 'ok', '{}'), (3, 'glad', 'sad', null), (4, null, 'ok', null);
          alter table gql_humours owner to demo; alter table gql_feeling owner to demo";
     demo().admin().await.batch_execute(setup).await.unwrap();
-    known("GqlFeeling").await;
+    wait_for_type("GqlFeeling").await;
     for (condition, found) in [
         (json!({"m": "ok"}), &["2"][..]),
         (json!({"d": {"eq": "ok"}}), &["2", "4"]),
@@ -402,7 +402,7 @@ async fn pairs_have_no_order_operators() {
         )
         .await
         .unwrap();
-    known("GqlPairs").await;
+    wait_for_type("GqlPairs").await;
     let query = "{ x: getGqlPairs(where: {h: {eq: \"a=>1\"}}) { id } y: getGqlPairs(orderBy: {h: desc}) { id } }";
     assert_eq!(
         data("demo", query, json!({})).await,

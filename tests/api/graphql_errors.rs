@@ -3,7 +3,9 @@
 use reqwest::Method;
 use serde_json::{Value, json};
 
-use crate::graphql::{PUBLIC, ask, data, error, hurried, known, nothing, run, settled};
+use crate::graphql::{
+    PUBLIC, ask, ask_with_deadline, data, error, has_no_data, run, settled, wait_for_type,
+};
 use crate::service::{demo, eventually};
 
 async fn count(sql: &str) -> i64 {
@@ -26,7 +28,7 @@ async fn failing() {
          alter table gql_failing owner to demo",
     )
     .await;
-    known("GqlFailing").await;
+    wait_for_type("GqlFailing").await;
 }
 
 #[tokio::test]
@@ -77,7 +79,7 @@ async fn a_statement_that_the_database_cannot_run_fails_alone() {
              from unnest(array['XX000', '58030', 'F0000', '53200', '08001', '57P01', '57P03']) h;
          alter view gql_troubled owner to demo")
     .await;
-    known("GqlTroubled").await;
+    wait_for_type("GqlTroubled").await;
     for (sqlstate, told) in [
         ("XX000", true),
         ("58030", true),
@@ -132,7 +134,7 @@ async fn only_a_closed_session_fails_the_whole_document() {
          alter view gql_ended owner to demo",
     )
     .await;
-    known("GqlEnded").await;
+    wait_for_type("GqlEnded").await;
     let query = json!({"query": "{ x: getGqlEnded { id pg_terminate_backend } y: __typename }"});
     let answer = demo()
         .ask(Method::POST, PUBLIC, Some("demo"), Some(query.to_string()))
@@ -154,8 +156,8 @@ async fn a_deadline_that_passed_is_a_timeout_and_ends_the_statement() {
          alter view gql_slow owner to demo",
     )
     .await;
-    known("GqlSlow").await;
-    let answer = hurried("demo", "{ x: getGqlSlow { slept } }").await;
+    wait_for_type("GqlSlow").await;
+    let answer = ask_with_deadline("demo", "{ x: getGqlSlow { slept } }").await;
     assert_eq!(answer["data"], json!({"x": null}));
     assert_eq!(
         answer["errors"][0]["extensions"]["code"], "TIMEOUT",
@@ -185,7 +187,7 @@ async fn a_deadlock_is_a_conflict() {
          alter table gql_dead owner to demo; alter table gql_meeting owner to demo",
     )
     .await;
-    known("GqlMeeting").await;
+    wait_for_type("GqlMeeting").await;
     let both = |first: u8, second: u8| {
         let query = format!(
             "mutation {{ a: updateGqlDead(id: {first}, data: {{n: 1}}) {{ id }} \
@@ -244,7 +246,7 @@ async fn without_a_privilege_anonymous_callers_are_unauthenticated_and_users_for
             let error = &answer["errors"][0];
             assert_eq!(error["extensions"]["code"], code, "{answer}");
             assert_eq!(error["extensions"]["sqlstate"], "42501", "{answer}");
-            assert!(nothing(&answer["data"]), "{answer}");
+            assert!(has_no_data(&answer["data"]), "{answer}");
         }
     }
 }
@@ -258,7 +260,7 @@ async fn constraints_name_their_column_and_what_was_there() {
          alter table gql_named owner to demo",
     )
     .await;
-    known("GqlNamed").await;
+    wait_for_type("GqlNamed").await;
     data(
         "demo",
         "mutation { insertGqlNamed(data: {id: 1, name: \"a\", at: \"[1,5)\"}, onConflict: {columns: [\"id\"]}) { id } }",
@@ -338,7 +340,7 @@ async fn a_row_that_its_view_would_not_show_names_the_view() {
          alter table gql_barred owner to demo; alter view gql_barring owner to demo",
     )
     .await;
-    known("GqlBarring").await;
+    wait_for_type("GqlBarring").await;
     for query in [
         "mutation { before: insertGqlBarring(data: {id: 2, n: 2}) { id } x: insertGqlBarring(data: {id: 3, n: 0}) { id } }",
         "mutation { before: insertGqlBarring(data: {id: 2, n: 2}) { id } x: updateGqlBarring(where: {id: 1}, data: {n: -1}) { id } }",
@@ -370,7 +372,7 @@ async fn the_members_of_an_error_have_their_order() {
          alter table gql_members owner to demo",
     )
     .await;
-    known("GqlMembers").await;
+    wait_for_type("GqlMembers").await;
     let body = json!({"query": "mutation { x: insertGqlMembers(data: {id: 1}) { id } }"});
     let answer = demo()
         .ask(Method::POST, PUBLIC, Some("demo"), Some(body.to_string()))
@@ -395,7 +397,7 @@ async fn a_deferred_constraint_speaks_for_the_whole_document() {
          alter table gql_deferred_up owner to demo; alter table gql_deferred owner to demo",
     )
     .await;
-    known("GqlDeferred").await;
+    wait_for_type("GqlDeferred").await;
     // The referenced row may be inserted after the row that refers to it.
     let query = "mutation { a: insertGqlDeferred(data: {id: 1, up: 1}) { id } b: insertGqlDeferredUp(data: {id: 1}) { id } }";
     assert_eq!(

@@ -3,7 +3,7 @@
 
 use serde_json::json;
 
-use crate::graphql::{ask, data, known};
+use crate::graphql::{ask, data, wait_for_type};
 use crate::service::demo;
 use crate::socket::socket;
 
@@ -26,7 +26,7 @@ async fn prepare(name: &str) {
 #[tokio::test]
 async fn an_event_shows_a_row_as_a_query_does() {
     prepare("same").await;
-    known("EvFormsSame").await;
+    wait_for_type("EvFormsSame").await;
     let mut socket = socket("demo").await;
     let document = format!("subscription {{ EvFormsSameMessageAdded {{ {FIELDS} }} }}");
     socket.subscribe("a", &document).await;
@@ -49,7 +49,7 @@ async fn an_event_shows_a_row_as_a_query_does() {
     ] {
         let insert = format!("insert into ev_forms_same values ({id}, {values})");
         demo().rows("demo", &insert, json!({})).await;
-        let event = socket.hear().await;
+        let event = socket.receive().await;
         let query = format!("{{ rows: getEvFormsSame(id: {id}) {{ {FIELDS} }} }}");
         let rows = data("demo", &query, json!({})).await["rows"].clone();
         assert_eq!(event["data"]["EvFormsSameMessageAdded"], rows, "{event}");
@@ -60,7 +60,7 @@ async fn an_event_shows_a_row_as_a_query_does() {
 #[tokio::test]
 async fn what_graphql_cannot_show_is_null_with_an_error_at_its_path_as_in_a_query() {
     prepare("odd").await;
-    known("EvFormsOdd").await;
+    wait_for_type("EvFormsOdd").await;
     let mut socket = socket("demo").await;
     let fields = "id sure ratio ratios flags at { x y } shapes { points { x } } day moment price";
     let document = format!("subscription {{ rows: EvFormsOddMessageAdded {{ {fields} }} }}");
@@ -84,7 +84,7 @@ async fn what_graphql_cannot_show_is_null_with_an_error_at_its_path_as_in_a_quer
     ] {
         let insert = format!("insert into ev_forms_odd {columns}");
         demo().rows("demo", &insert, json!({})).await;
-        let event = socket.hear().await;
+        let event = socket.receive().await;
         assert_eq!(event["type"], "subscription", "{event}");
         assert!(event["cursor"].is_string(), "{event}");
         let query = format!("{{ rows: getEvFormsOdd(id: {id}) {{ {fields} }} }}");

@@ -3,7 +3,7 @@
 
 use serde_json::{Value, json};
 
-use crate::graphql::{ask, data, known};
+use crate::graphql::{ask, data, wait_for_type};
 use crate::graphql_types::{TYPE, written};
 use crate::service::demo;
 use crate::socket::socket;
@@ -67,7 +67,7 @@ async fn prepare(name: &str) {
         columns.join(", ")
     );
     admin.batch_execute(&setup).await.unwrap();
-    known(&type_name(name)).await;
+    wait_for_type(&type_name(name)).await;
 }
 
 fn type_name(name: &str) -> String {
@@ -136,7 +136,7 @@ async fn values_have_the_forms_of_the_sql_endpoint() {
         let columns = COLUMNS.map(|(name, ..)| name).join(", ");
         let insert = format!("insert into gqf_forms ({columns}) values ({row})");
         demo().rows("demo", &insert, json!({})).await;
-        events.push(socket.hear().await["data"]["GqfFormsMessageAdded"][0].clone());
+        events.push(socket.receive().await["data"]["GqfFormsMessageAdded"][0].clone());
     }
     let query = format!("{{ rows: getGqfForms(orderBy: {{id: asc}}) {{ {names} }} }}");
     let rows = data("demo", &query, json!({})).await["rows"].take();
@@ -312,7 +312,7 @@ async fn aggregates_show_intervals_as_objects() {
          insert into gqf_spans values (1, 'a', '1 day'), (2, 'a', '3 days 02:00'), (3, 'b', '1 day');
          alter table gqf_spans owner to demo";
     demo().admin().await.batch_execute(setup).await.unwrap();
-    known("GqfSpans").await;
+    wait_for_type("GqfSpans").await;
     let span = |d: i64, h: i64| json!({"y": 0, "m": 0, "d": d, "h": h, "i": 0, "s": 0});
     let query = "{ all: getGqfSpansAggregate { sum { span } avg { id } min { span } max { span } }
                    by: getGqfSpansAggregate(groupBy: [\"span\"]) { span count } }";
@@ -340,7 +340,7 @@ async fn several_rows_with_boxes_are_inserted_at_once() {
     let setup = "create table gqf_boxes (id int primary key, area box);
          alter table gqf_boxes owner to demo";
     demo().admin().await.batch_execute(setup).await.unwrap();
-    known("GqfBoxes").await;
+    wait_for_type("GqfBoxes").await;
     let area = |x: i64| json!({"start": {"x": x, "y": x}, "end": {"x": 0, "y": 0}});
     let rows = json!([{"id": "1", "area": area(1)}, {"id": "2", "area": area(2)}]);
     let query = "mutation($o: [JSON]) { insertGqfBoxes(objects: $o) {
@@ -358,7 +358,7 @@ async fn a_composite_that_changes_fails_no_request() {
          insert into gqf_changes values (1, '(1,x)'); alter table gqf_changes owner to demo";
     let admin = demo().admin().await;
     admin.batch_execute(setup).await.unwrap();
-    known("GqfChanges").await;
+    wait_for_type("GqfChanges").await;
     let query = "{ x: getGqfChanges { v } }";
     let mutation = "mutation { x: updateGqfChanges(id: 1, data: {id: 1}) { v } }";
     for number in 0..12 {
@@ -384,7 +384,7 @@ async fn keys_of_such_types_are_texts_and_their_references_are_not() {
          insert into gqf_keys values ('(1,x)', '1 day'); insert into gqf_refs values (1, '(1,x)', '1 day');
          alter table gqf_keys owner to demo; alter table gqf_refs owner to demo";
     demo().admin().await.batch_execute(setup).await.unwrap();
-    known("GqfRefs").await;
+    wait_for_type("GqfRefs").await;
     let query = "{ keys: getGqfKeys { pair span gqfRefsByPair { pair span } }
                    refs: getGqfRefs { pair gqfKeys { pair } gqfRefsSpanFkey { pair } } }";
     let (pair, span) = (
@@ -417,7 +417,7 @@ async fn a_json_null_is_returned_as_null_and_differs_from_an_sql_null() {
             (2, '1', '[null]', '{\"a\":null}', '{}', null);
          alter table gqf_nulls owner to demo";
     demo().admin().await.batch_execute(setup).await.unwrap();
-    known("GqfNulls").await;
+    wait_for_type("GqfNulls").await;
     let query = format!("{{ __type(name: \"GqfNulls\") {{ fields {{ {TYPE} }} }} }}");
     let found = data("demo", &query, json!({})).await;
     let fields = found["__type"]["fields"].as_array().unwrap();

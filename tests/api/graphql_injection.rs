@@ -3,7 +3,7 @@
 use reqwest::Method;
 use serde_json::{Value, json};
 
-use crate::graphql::{PUBLIC, ask, nothing};
+use crate::graphql::{PUBLIC, ask, has_no_data};
 use crate::service::demo;
 
 /// Texts that end a string, a name, a parameter, a comment, a JSON text or a statement.
@@ -31,7 +31,7 @@ async fn prepare() {
 }
 
 /// Checks that the table is unchanged, except for rows with this name.
-async fn unharmed(name: &str) {
+async fn assert_unchanged(name: &str) {
     let text = "select count(*) filter (where name is distinct from :name) as others, \
                 max(secret) filter (where id = 1) as secret from gql_target";
     let rows = demo().rows("demo", text, json!({"name": name})).await;
@@ -43,7 +43,7 @@ async fn unharmed(name: &str) {
 }
 
 /// Checks that the response contains nothing that only a modified statement could return.
-fn says_nothing(answer: &Value, evil: &str) {
+fn assert_reveals_nothing(answer: &Value, evil: &str) {
     assert!(!answer.to_string().contains("hidden"), "{evil}: {answer}");
     // A syntax error of PostgreSQL would mean that it parsed the text.
     let sqlstate = &answer["errors"][0]["extensions"]["sqlstate"];
@@ -96,14 +96,14 @@ async fn in_values_they_are_values() {
                 json!({"w": {"name": {operator: evil}}}),
             )
             .await;
-            says_nothing(&answer, evil);
+            assert_reveals_nothing(&answer, evil);
             let invalid = operator.ends_with("regex");
             assert!(
                 answer.get("errors").is_none() || invalid,
                 "{operator} {evil}: {answer}"
             );
         }
-        unharmed(evil).await;
+        assert_unchanged(evil).await;
     }
 }
 
@@ -149,12 +149,12 @@ async fn as_names_they_match_nothing() {
             (insert(conflict), json!(evil)),
         ] {
             let answer = ask(Some("demo"), &query, json!({"x": x})).await;
-            says_nothing(&answer, evil);
-            assert!(nothing(&answer["data"]), "{query} {x}: {answer}");
+            assert_reveals_nothing(&answer, evil);
+            assert!(has_no_data(&answer["data"]), "{query} {x}: {answer}");
             let code = &answer["errors"][0]["extensions"]["code"];
             assert_eq!(code, "BAD_USER_INPUT", "{query} {x}: {answer}");
         }
-        unharmed("none").await;
+        assert_unchanged("none").await;
     }
 }
 
@@ -174,7 +174,7 @@ async fn in_documents_and_addresses_they_find_nothing() {
             format!("{{ getGqlTarget(id: \"{evil}) {{ id }} }}"),
         ] {
             let answer = ask(Some("demo"), &query, json!({})).await;
-            says_nothing(&answer, evil);
+            assert_reveals_nothing(&answer, evil);
             // Some of the texts are valid documents: `#` starts a comment in GraphQL.
             let code = answer["errors"][0]["extensions"]["code"]
                 .as_str()
@@ -195,7 +195,7 @@ async fn in_documents_and_addresses_they_find_nothing() {
             answer["errors"][0]["extensions"]["code"], "BAD_USER_INPUT",
             "{answer}"
         );
-        assert!(nothing(&answer["data"]), "{answer}");
+        assert!(has_no_data(&answer["data"]), "{answer}");
         let encoded: Vec<_> = evil.bytes().map(|byte| format!("%{byte:02X}")).collect();
         let encoded = encoded.concat();
         let path = format!("/api/graphql/schema/{encoded}");
@@ -215,7 +215,7 @@ async fn in_documents_and_addresses_they_find_nothing() {
             .await;
             assert!([400, 401].contains(&answer.status), "{evil}: {answer:?}");
         }
-        unharmed("none").await;
+        assert_unchanged("none").await;
     }
 }
 

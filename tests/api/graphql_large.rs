@@ -106,7 +106,10 @@ async fn it_may_stand_between_other_answers() {
     let answer = socket.ask(message).await;
     assert_eq!(answer["type"], "next");
     assert_eq!(answer["data"], body[1]["data"]);
-    assert_eq!(socket.hear().await, json!({"type": "complete", "id": "a"}));
+    assert_eq!(
+        socket.receive().await,
+        json!({"type": "complete", "id": "a"})
+    );
 }
 
 #[tokio::test]

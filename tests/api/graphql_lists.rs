@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use crate::graphql::{ask, code, data, known};
+use crate::graphql::{ask, code, data, wait_for_type};
 use crate::service::demo;
 
 async fn prepare() {
@@ -29,7 +29,7 @@ async fn prepare() {
     // The lock is needed because another test may create the type at the same time.
     let locked = all.replacen("begin;", "begin; select pg_advisory_xact_lock(8310);", 1);
     admin.batch_execute(&locked).await.unwrap();
-    known("GqlLists").await;
+    wait_for_type("GqlLists").await;
 }
 
 #[tokio::test]
@@ -347,7 +347,7 @@ async fn groups_by_ranges_contain_the_range() {
     demo().rows("demo", setup, json!({})).await;
     let fill = "insert into gql_spans values (1, '[1,4)', '{\"[1,2)\"}', '[2024-01-01,)', '(1,1)'), (2, '[1,4)', null, null, null), (3, null, null, null, null)";
     demo().rows("demo", fill, json!({})).await;
-    known("GqlSpans").await;
+    wait_for_type("GqlSpans").await;
     let query = "{ x: getGqlSpansAggregate(groupBy: [\"r\", \"rs\", \"count\"], where: {id: 1}) { s: r { from: lower upper __typename } rs { lower empty } count_ { lower upper } count }
         y: getGqlSpansAggregate(groupBy: \"r\") { count r { lower } } }";
     let mut found = data("demo", query, json!({})).await;

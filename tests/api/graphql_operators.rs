@@ -3,7 +3,7 @@
 
 use serde_json::{Value, json};
 
-use crate::graphql::{ask, known};
+use crate::graphql::{ask, wait_for_type};
 use crate::service::demo;
 
 const TABLE: &str = "create table if not exists gql_operators (id int primary key, \
@@ -41,7 +41,7 @@ pub(crate) async fn prepare() {
     let all =
         format!("{lock} {types}; {TABLE}; alter table gql_operators owner to demo; {rows} commit");
     admin.batch_execute(&all).await.unwrap();
-    known("GqlOperators").await;
+    wait_for_type("GqlOperators").await;
 }
 
 pub(crate) async fn ids(condition: &Value) -> Value {

@@ -3,7 +3,7 @@
 use reqwest::Method;
 use serde_json::{Value, json};
 
-use crate::graphql::{data, known};
+use crate::graphql::{data, wait_for_type};
 use crate::graphql_types::{TYPE, written};
 use crate::service::{demo, eventually};
 
@@ -14,7 +14,7 @@ async fn the_fields_of_a_table_have_these_signatures() {
         demo().rows("demo", statement, json!({})).await;
     }
     demo().rows("demo", "create table gql_signed_two (a int, b int, up uuid references gql_signed, primary key (a, b))", json!({})).await;
-    known("GqlSignedTwo").await;
+    wait_for_type("GqlSignedTwo").await;
     let query = format!(
         "{{ q: __type(name: \"Query\") {{ fields {{ name args {{ name {TYPE} }} {TYPE} }} }} m: __type(name: \"Mutation\") {{ fields {{ name args {{ name {TYPE} }} {TYPE} }} }} s: __type(name: \"Subscription\") {{ fields {{ name args {{ name {TYPE} }} {TYPE} }} }} t: __type(name: \"GqlSigned\") {{ fields {{ name args {{ name {TYPE} }} {TYPE} }} }} }}"
     );
@@ -107,7 +107,7 @@ async fn the_fields_of_a_table_have_these_signatures() {
 async fn introspection_tells_of_itself_and_takes_the_whole_language() {
     let setup = "create table gql_introspected (id int primary key)";
     demo().rows("demo", setup, json!({})).await;
-    known("GqlIntrospected").await;
+    wait_for_type("GqlIntrospected").await;
     let query = "query($no: Boolean = false) { \
         own: __type(name: \"__Directive\") { ...shape fields { name } } \
         kinds: __type(name: \"__TypeKind\") { ...shape enumValues { name } } \

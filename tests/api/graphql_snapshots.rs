@@ -36,7 +36,7 @@ impl Gate {
     }
 
     /// Sends a document and waits until it has reached the gate.
-    pub(crate) async fn held(&self, query: &str) -> JoinHandle<Value> {
+    pub(crate) async fn start_and_wait(&self, query: &str) -> JoinHandle<Value> {
         let query = query.replace("GATE", &format!("gate: getGqlGate{} {{ id }}", self.number));
         let asked = tokio::spawn(async move { ask(Some("demo"), &query, json!({})).await });
         eventually("the document waits", || async {
@@ -115,7 +115,7 @@ async fn a_query_sees_one_snapshot_however_many_statements_it_needs() {
     gate.admin.batch_execute(setup).await.unwrap();
     settled(Some("demo"), "{ getGqlSeen { id gqlSeenPart { id } } }").await;
     let query = "{ a: getGqlSeen { n } GATE b: getGqlSeen { n gqlSeenPart { n } } c: getGqlSeenAggregate { count sum { n } } d: getGqlSeenPart(limit: 5) { n gqlSeen { n } } }";
-    let asked = gate.held(query).await;
+    let asked = gate.start_and_wait(query).await;
     let change = "begin; update gql_seen set n = 1; update gql_seen_part set n = 1; \
                   insert into gql_seen values (2, 1); insert into gql_seen_part values (2, 1, 1); commit";
     gate.admin.batch_execute(change).await.unwrap();
@@ -155,7 +155,7 @@ async fn no_part_of_a_mutation_is_visible() {
     gate.admin.batch_execute(setup).await.unwrap();
     settled(Some("demo"), "{ getGqlPartly { id } }").await;
     let query = "mutation { a: insertGqlPartly(data: {id: 1}) { id } b: insertGqlPartly(data: {id: 2}) { id } }";
-    let asked = gate.held(query).await;
+    let asked = gate.start_and_wait(query).await;
     let ids = "{ getGqlPartly { id } }";
     assert_eq!(
         data("demo", ids, json!({})).await["getGqlPartly"],
@@ -215,7 +215,9 @@ async fn a_request_in_flight_ends_on_the_schema_that_it_began_with() {
     .await;
 
     let asked = gate
-        .held("{ GATE getGqlFlight { id old } t: __type(name: \"GqlFlight\") { fields { name } } }")
+        .start_and_wait(
+            "{ GATE getGqlFlight { id old } t: __type(name: \"GqlFlight\") { fields { name } } }",
+        )
         .await;
     let change = "alter table gql_flight add column more int";
     gate.admin.batch_execute(change).await.unwrap();
@@ -236,7 +238,9 @@ async fn a_request_in_flight_ends_on_the_schema_that_it_began_with() {
 
     // The table was dropped meanwhile, and the next request takes that into account.
     gate.close().await;
-    let asked = gate.held("{ GATE getGqlFlightGone { old } }").await;
+    let asked = gate
+        .start_and_wait("{ GATE getGqlFlightGone { old } }")
+        .await;
     let change = "alter table gql_flight_gone drop column old";
     gate.admin.batch_execute(change).await.unwrap();
     gate.open().await;

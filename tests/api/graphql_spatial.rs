@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use crate::graphql::{ask, data, known};
+use crate::graphql::{ask, data, wait_for_type};
 use crate::graphql_forms::count;
 use crate::graphql_types::{TYPE, written};
 use crate::operator::required;
@@ -60,8 +60,8 @@ async fn shapes_are_geojson_out_and_in() {
          alter table \"GeoJSON\" owner to demo";
     let admin = demo().admin().await;
     admin.batch_execute(setup).await.unwrap();
-    known("GeoJSON2").await;
-    known("GqfShapes2").await;
+    wait_for_type("GeoJSON2").await;
+    wait_for_type("GqfShapes2").await;
     let mut socket = socket("demo").await;
     let fields = "id g gs w site earth sites";
     let document = format!("subscription {{ GqfShapesMessageAdded {{ {fields} }} }}");
@@ -75,7 +75,7 @@ async fn shapes_are_geojson_out_and_in() {
                  array[row(null, g)::gqf_site, row('n', null)::gqf_site, null] from s"
         );
         admin.batch_execute(&insert).await.unwrap();
-        events.push(socket.hear().await["data"]["GqfShapesMessageAdded"][0].clone());
+        events.push(socket.receive().await["data"]["GqfShapesMessageAdded"][0].clone());
     }
     let query = format!("{{ rows: getGqfShapes(orderBy: {{id: asc}}) {{ {fields} }} }}");
     let rows = data("demo", &query, json!({})).await["rows"].take();

@@ -3,7 +3,7 @@
 
 use serde_json::{Value, json};
 
-use crate::graphql::{data, known};
+use crate::graphql::{data, wait_for_type};
 use crate::service::demo;
 use crate::socket::socket;
 
@@ -34,7 +34,7 @@ async fn prepare() {
          alter table gql_split owner to demo; alter table gql_split_one owner to demo;
          grant select on gql_distant to demo";
     admin.batch_execute(setup).await.unwrap();
-    known("GqlDistant").await;
+    wait_for_type("GqlDistant").await;
 }
 
 #[tokio::test]
@@ -175,7 +175,7 @@ async fn only_tables_with_a_log_have_subscriptions_and_only_of_their_columns() {
         )
         .await;
     for (key, name) in [("2", "y"), ("3", "x")] {
-        let event = socket.hear().await;
+        let event = socket.receive().await;
         let row: Value = json!({"key": key, "__typename": "GqlFollowed", "name": name});
         assert_eq!(
             (&event["id"], &event["data"]),
@@ -186,7 +186,7 @@ async fn only_tables_with_a_log_have_subscriptions_and_only_of_their_columns() {
     demo()
         .rows("demo", "insert into gql_split values (7)", json!({}))
         .await;
-    let event = socket.hear().await;
+    let event = socket.receive().await;
     let row = json!([{"id": "7", "__typename": "GqlSplit"}]);
     assert_eq!(
         (&event["id"], &event["data"]),

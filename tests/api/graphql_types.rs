@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use crate::graphql::{ask, data, known};
+use crate::graphql::{ask, data, wait_for_type};
 use crate::service::{demo, eventually};
 
 /// The cases: a PostgreSQL type, its GraphQL type, a value in SQL, a selection and the value in
@@ -330,7 +330,7 @@ async fn every_type_has_its_name_and_its_form() {
         required.join(", ")
     );
     admin.batch_execute(&all).await.unwrap();
-    known("GqlTypes").await;
+    wait_for_type("GqlTypes").await;
     // The constraints were created last, so they are the last change to appear in the schema.
     eventually("the columns are required", || async {
         fields("GqlTypes").await.last().unwrap().1.ends_with('!')
@@ -457,7 +457,7 @@ async fn a_column_of_a_view_may_be_null_whatever_its_domain_says() {
          alter table gql_sure_a owner to demo; alter table gql_sure_b owner to demo;
          alter view gql_sure_both owner to demo";
     demo().admin().await.batch_execute(setup).await.unwrap();
-    known("GqlSureBoth").await;
+    wait_for_type("GqlSureBoth").await;
     assert_eq!(fields("GqlSureB").await[1].1, "Int!");
     assert_eq!(fields("GqlSureBoth").await[1].1, "Int");
     let answer = ask(Some("demo"), "{ x: getGqlSureBoth { id s } }", json!({})).await;
@@ -472,7 +472,7 @@ async fn lists_of_lists_by_a_domain_are_texts() {
          insert into gql_int_lists values (1, '{1,2}', '{\"{1,2}\",null}');
          alter table gql_int_lists owner to demo";
     demo().admin().await.batch_execute(setup).await.unwrap();
-    known("GqlIntLists").await;
+    wait_for_type("GqlIntLists").await;
     let fields = fields("GqlIntLists").await;
     assert_eq!((&*fields[1].1, &*fields[2].1), ("[Int]", "[String]"));
     let query = "{ x: getGqlIntLists { one many } }";

@@ -2,7 +2,7 @@
 
 use serde_json::json;
 
-use crate::graphql::{ask, code, data, error, known, nothing};
+use crate::graphql::{ask, code, data, error, has_no_data, wait_for_type};
 use crate::service::{demo, eventually};
 
 async fn table(name: &str) {
@@ -276,7 +276,7 @@ async fn definitions_take_effect_within_a_second_and_a_revoked_privilege_is_refu
             code.is_null() || code == "GRAPHQL_VALIDATION_FAILED" || code == "FORBIDDEN",
             "{answer}"
         );
-        nothing(&answer["data"]) != expected
+        has_no_data(&answer["data"]) != expected
     };
     eventually("alice sees the table", || sees(true)).await;
     admin
@@ -421,7 +421,7 @@ async fn a_row_that_cannot_be_shown_is_written_all_the_same() {
 async fn what_cannot_be_done_about_a_conflict_is_named() {
     let setup = "create table gql_meets (id int primary key, name text, b int generated always as (id * 2) stored, n int generated always as identity)";
     demo().rows("demo", setup, json!({})).await;
-    known("GqlMeets").await;
+    wait_for_type("GqlMeets").await;
     let query = "mutation($c: JSON) { x: insertGqlMeets(data: {id: 1, name: \"a\"}, onConflict: $c) { id } }";
     for (conflict, place) in [
         (json!({"columns": []}), "`onConflict.columns` is empty"),
@@ -464,7 +464,7 @@ async fn an_id_of_json_finds_its_row_again() {
     demo().rows("demo", setup, json!({})).await;
     let fill = r#"insert into gql_documents values ('{"a": 1}', 1), ('5', 2), ('"s"', 3), ('"5"', 4), ('[1, "x"]', 5), ('true', 6)"#;
     demo().rows("demo", fill, json!({})).await;
-    known("GqlDocuments").await;
+    wait_for_type("GqlDocuments").await;
     let rows = data("demo", "{ x: getGqlDocuments { k n } }", json!({})).await;
     let rows = rows["x"].as_array().unwrap();
     assert_eq!(rows.len(), 6);

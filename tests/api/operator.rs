@@ -80,7 +80,7 @@ impl Operator {
     }
 
     /// Runs the SQL that the doctor prints, as a superuser. Does not change settings.
-    pub(crate) async fn obey(&self, report: &str) {
+    pub(crate) async fn run_printed_sql(&self, report: &str) {
         let mut root = self.root("postgres").await;
         for line in report.lines().map(str::trim) {
             if let Some(database) = line.strip_prefix("\\connect ") {

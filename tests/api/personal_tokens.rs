@@ -308,7 +308,7 @@ async fn a_token_expires() {
     assert!(!list.body.to_string().contains(&id), "{list:?}");
 }
 
-async fn machine(id: &str, secret: &str, more: Value) -> Value {
+async fn client_credentials(id: &str, secret: &str, more: Value) -> Value {
     let mut body = json!({
         "grant_type": "client_credentials", "client_id": id, "client_secret": secret,
     });
@@ -326,7 +326,7 @@ async fn a_confidential_client_acts_as_its_service_user() {
     let made = client("cron", json!({"service_user": "alice"})).await;
     let secret = made["secret"].as_str().unwrap();
     assert!(secret.starts_with("tgc_"), "{secret}");
-    let answer = machine("cron", secret, json!({})).await;
+    let answer = client_credentials("cron", secret, json!({})).await;
     assert_eq!(answer["token_type"], "Bearer", "{answer}");
     assert_eq!(
         (&answer["refresh_token"], &answer["scope"]),
@@ -429,7 +429,7 @@ async fn a_client_does_not_act_as_a_new_user_of_its_service_users_name() {
     user("cron-gone").await;
     let made = client("cron-of-gone", json!({"service_user": "cron-gone"})).await;
     let secret = made["secret"].as_str().unwrap();
-    let answer = machine("cron-of-gone", secret, json!({})).await;
+    let answer = client_credentials("cron-of-gone", secret, json!({})).await;
     let token = answer["access_token"].as_str().unwrap();
     assert_eq!(current_user(token).await.0, 200);
     let path = "/api/v4/users/cron-gone";
@@ -442,7 +442,7 @@ async fn a_client_does_not_act_as_a_new_user_of_its_service_users_name() {
     );
     assert_eq!(current_user(token).await, (401, json!("INVALID_TOKEN")));
     user("cron-gone").await;
-    let answer = machine("cron-of-gone", secret, json!({})).await;
+    let answer = client_credentials("cron-of-gone", secret, json!({})).await;
     assert_eq!(answer["error"], "unauthorized_client", "{answer}");
 }
 

@@ -38,7 +38,7 @@ async fn set(path: &str, user: &str, privilege: &str) -> RestResponse {
     .await
 }
 
-async fn of(path: &str, user: &str) -> Value {
+async fn privileges_of(path: &str, user: &str) -> Value {
     let shown = owner("GET", path, Value::Null).await;
     assert_eq!(shown.status, 200, "{shown:?}");
     let list = shown.body.as_array().unwrap();
@@ -67,7 +67,7 @@ async fn each_word_is_granted_and_revoked_in_postgresql() {
     let select = || attempt("pia", "select * from p_pia.t".to_owned());
     let insert = || attempt("pia", "insert into p_pia.t (a) values (1)".to_owned());
     assert_eq!(
-        of(&path, "pia").await.to_string(),
+        privileges_of(&path, "pia").await.to_string(),
         r#"{"subuser":"pia","privilege":"none","privileges":[],"columns":{},"usage":false}"#
     );
     assert_eq!(select().await, 403);
@@ -79,7 +79,7 @@ async fn each_word_is_granted_and_revoked_in_postgresql() {
         "{answer:?}"
     );
     assert_eq!(answer.body, json!([{"_links": {"self": path}}]));
-    let shown = of(&path, "pia").await;
+    let shown = privileges_of(&path, "pia").await;
     assert_eq!(shown["privilege"], "read");
     assert_eq!(
         (&shown["privileges"], &shown["usage"]),
@@ -101,7 +101,7 @@ async fn each_word_is_granted_and_revoked_in_postgresql() {
     );
     assert_eq!(attempt("pia", "delete from p_pia.t".to_owned()).await, 200);
     assert_eq!(attempt("pia", "truncate p_pia.t".to_owned()).await, 403);
-    let shown = of(&path, "pia").await;
+    let shown = privileges_of(&path, "pia").await;
     assert_eq!(shown["privilege"], "write");
     assert_eq!(
         shown["privileges"],
@@ -114,7 +114,7 @@ async fn each_word_is_granted_and_revoked_in_postgresql() {
     assert_eq!(attempt("pia", next).await, 403);
     assert_eq!(set(&path, "pia", "none").await.status, 303);
     assert_eq!(select().await, 403);
-    assert_eq!(of(&path, "pia").await["privilege"], "none");
+    assert_eq!(privileges_of(&path, "pia").await["privilege"], "none");
 }
 
 #[tokio::test]
@@ -124,7 +124,7 @@ async fn privileges_are_shown_as_postgresql_reports_them_for_any_grantor() {
         let path = path.clone();
         async move {
             demo.rows("demo", q, json!({})).await;
-            of(&path, "quin").await
+            privileges_of(&path, "quin").await
         }
     };
     demo.rows(
@@ -141,7 +141,7 @@ async fn privileges_are_shown_as_postgresql_reports_them_for_any_grantor() {
     );
     // Revoking from the table revokes from its columns too.
     assert_eq!(set(&path, "quin", "none").await.status, 303);
-    assert_eq!(of(&path, "quin").await["columns"], json!({}));
+    assert_eq!(privileges_of(&path, "quin").await["columns"], json!({}));
     let more = shown("grant select, trigger on p_quin.t to \"demo/quin\"").await;
     assert_eq!(more["privilege"], "other");
     assert_eq!(more["privileges"], json!(["SELECT", "TRIGGER"]));
@@ -154,7 +154,7 @@ async fn privileges_are_shown_as_postgresql_reports_them_for_any_grantor() {
     assert_eq!((status, code), (409, "CONFLICT"));
     assert!(message.contains("SELECT through PUBLIC"), "{message}");
     assert_eq!(
-        of(&path, "quin").await["privileges"],
+        privileges_of(&path, "quin").await["privileges"],
         json!(["SELECT", "TRIGGER"])
     );
     // Privileges that the user has by a group are reported too.
@@ -220,10 +220,10 @@ async fn the_objects_owner_grants_or_who_holds_the_grant_option() {
         .await
         .unwrap();
     assert_eq!(set(&path, "rosa", "read").await.status, 303);
-    assert_eq!(of(&path, "rosa").await["privilege"], "read");
+    assert_eq!(privileges_of(&path, "rosa").await["privilege"], "read");
     assert_eq!(set(&path, "rosa", "write").await.error().0, 409);
     assert_eq!(set(&path, "rosa", "none").await.status, 303);
-    assert_eq!(of(&path, "rosa").await["privilege"], "none");
+    assert_eq!(privileges_of(&path, "rosa").await["privilege"], "none");
     // Only the administrator can revoke a privilege that it has granted itself.
     admin
         .batch_execute("grant select on p_rosa.t to \"demo/rosa\"")
@@ -255,7 +255,7 @@ async fn names_are_quoted_wherever_they_stand() {
         (303, path),
         "{answer:?}"
     );
-    assert_eq!(of(path, "alice").await["privilege"], "write");
+    assert_eq!(privileges_of(path, "alice").await["privilege"], "write");
 }
 
 #[tokio::test]
@@ -265,8 +265,8 @@ async fn several_are_set_in_order_and_wrong_ones_are_named() {
         {"subuser": "uwe", "privilege": "write"}, {"subuser": "guest", "privilege": "read"},
     ]);
     assert_eq!(owner("PATCH", &path, body).await.status, 303);
-    assert_eq!(of(&path, "uwe").await["privilege"], "write");
-    assert_eq!(of(&path, "guest").await["privilege"], "read");
+    assert_eq!(privileges_of(&path, "uwe").await["privilege"], "write");
+    assert_eq!(privileges_of(&path, "guest").await["privilege"], "read");
     let shown = owner("GET", &path, Value::Null).await;
     let owner_is_shown = shown
         .body
@@ -304,7 +304,7 @@ async fn several_are_set_in_order_and_wrong_ones_are_named() {
         assert!(message.starts_with(expected), "{message}");
     }
     assert_eq!(
-        of(&path, "uwe").await["privilege"],
+        privileges_of(&path, "uwe").await["privilege"],
         "write",
         "nothing was done by halves"
     );

@@ -98,7 +98,7 @@ async fn a_backup_without_roles_comes_back_in_a_fresh_cluster() {
     ] {
         assert!(report.contains(line), "{line} is not in\n{report}");
     }
-    operator.obey(&report).await;
+    operator.run_printed_sql(&report).await;
     for (database, file) in tenants {
         restored(&operator, database, file);
     }
@@ -147,7 +147,7 @@ async fn roles_that_are_gone_while_their_database_stays_are_made_by_what_is_prin
     let (code, report) = doctor(&operator);
     assert_eq!(code, Some(1), "{report}");
     assert!(!report.contains("CREATE ROLE \"shop\""), "{report}");
-    operator.obey(&report).await;
+    operator.run_printed_sql(&report).await;
     operator.succeeds(&["user", "repair", "--all"], "");
     let (code, report) = doctor(&operator);
     assert_eq!(code, Some(0), "{report}");
@@ -203,7 +203,7 @@ async fn locked_roles_foreign_roles_and_open_databases_are_reported() {
     ] {
         assert!(report.contains(line), "{line} is not in\n{report}");
     }
-    operator.obey(&report).await;
+    operator.run_printed_sql(&report).await;
     // A role without LOGIN stays locked, because the operator may intend that.
     let (code, report) = doctor(&operator);
     assert_eq!(code, Some(0), "{report}");
@@ -233,14 +233,14 @@ async fn an_administrator_that_is_no_superuser_reaches_the_roles_that_a_superuse
     root.batch_execute(service).await.unwrap();
     let login = format!("service:service@127.0.0.1:{}", operator.cluster.port());
     operator.admin_url = format!("postgresql://{login}/postgres");
-    operator.obey(&doctor(&operator).1).await;
+    operator.run_printed_sql(&doctor(&operator).1).await;
     let create = ["tenant", "create", "shop", "--password-file", "-"];
     operator.succeeds(&create, "owner-password\n");
     operator.succeeds(&["user", "create", "shop", "ann", "--no-password"], "");
     let inside = operator.root("shop").await;
     let gone = "DROP OWNED BY \"shop/ann\"; DROP ROLE \"shop/ann\"";
     inside.batch_execute(gone).await.unwrap();
-    operator.obey(&doctor(&operator).1).await;
+    operator.run_printed_sql(&doctor(&operator).1).await;
     let (code, report) = doctor(&operator);
     assert_eq!(code, Some(1), "{report}");
     let wrong = "have another password than the one of this master key, as after a restore \

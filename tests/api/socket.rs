@@ -54,20 +54,20 @@ pub(crate) async fn owner(node: &Node) -> Socket {
 }
 
 impl Socket {
-    pub(crate) async fn say(&mut self, message: &Value) {
-        self.say_text(&message.to_string()).await;
+    pub(crate) async fn send(&mut self, message: &Value) {
+        self.send_text(&message.to_string()).await;
     }
 
-    pub(crate) async fn say_text(&mut self, text: &str) {
+    pub(crate) async fn send_text(&mut self, text: &str) {
         self.0.send(Message::text(text)).await.unwrap();
     }
 
-    pub(crate) async fn say_bytes(&mut self, bytes: Vec<u8>) {
+    pub(crate) async fn send_bytes(&mut self, bytes: Vec<u8>) {
         self.0.send(Message::binary(bytes)).await.unwrap();
     }
 
     /// The next message that is not a ping. Pings are answered.
-    pub(crate) async fn hear(&mut self) -> Value {
+    pub(crate) async fn receive(&mut self) -> Value {
         loop {
             let heard = tokio::time::timeout(TIMEOUT, self.0.next()).await.unwrap();
             match heard {
@@ -85,8 +85,8 @@ impl Socket {
 
     /// Sends a message and returns the next one.
     pub(crate) async fn ask(&mut self, message: Value) -> Value {
-        self.say(&message).await;
-        self.hear().await
+        self.send(&message).await;
+        self.receive().await
     }
 
     /// Waits for the next message, which must be a close. Returns its code and its reason.

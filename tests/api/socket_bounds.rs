@@ -10,7 +10,7 @@ use crate::node::{Node, operator};
 use crate::operator::Operator;
 use crate::service::eventually;
 use crate::socket::open_at;
-use crate::socket_slow::{cut, hear, id, metric, narrow, say, subscribe};
+use crate::socket_slow::{cut, id, metric, narrow, receive, send, subscribe};
 
 /// Starts a node with a table. Returns it with the token of its owner.
 async fn node(operator: &Operator, flags: &[&str]) -> (Node, String) {
@@ -29,8 +29,8 @@ async fn a_queue_has_at_most_1024_events() {
     let operator = operator().await;
     let (node, token) = node(&operator, &[]).await;
     let mut stuck = narrow(&node, &token).await;
-    say(&mut stuck, &subscribe(None)).await;
-    assert_eq!(hear(&mut stuck).await["type"], "subscribe_ack");
+    send(&mut stuck, &subscribe(None)).await;
+    assert_eq!(receive(&mut stuck).await["type"], "subscribe_ack");
     let root = operator.root("shop").await;
     let insert = "INSERT INTO docs SELECT i, 'x' FROM generate_series(1, 100000) i";
     root.batch_execute(insert).await.unwrap();
@@ -54,8 +54,8 @@ async fn a_client_that_does_not_read_gets_a_cursor_to_resume() {
     // With this timeout the socket closes before its full queue would end the subscriptions.
     let (node, token) = node(&operator, &["--write-timeout", "3s"]).await;
     let mut stuck = narrow(&node, &token).await;
-    say(&mut stuck, &subscribe(None)).await;
-    assert_eq!(hear(&mut stuck).await["type"], "subscribe_ack");
+    send(&mut stuck, &subscribe(None)).await;
+    assert_eq!(receive(&mut stuck).await["type"], "subscribe_ack");
     let root = operator.root("shop").await;
     for row in 1..=ROWS {
         let insert = "INSERT INTO docs VALUES ($1, repeat('x', 262144))";
@@ -68,10 +68,10 @@ async fn a_client_that_does_not_read_gets_a_cursor_to_resume() {
     let (last, cursor) = cut(&mut stuck).await;
     assert!(last > 0 && last < ROWS, "{last}");
     let mut again = narrow(&node, &token).await;
-    say(&mut again, &subscribe(Some(&cursor))).await;
-    assert_eq!(hear(&mut again).await["type"], "subscribe_ack");
+    send(&mut again, &subscribe(Some(&cursor))).await;
+    assert_eq!(receive(&mut again).await["type"], "subscribe_ack");
     for row in last + 1..=ROWS {
-        assert_eq!(id(&hear(&mut again).await), row);
+        assert_eq!(id(&receive(&mut again).await), row);
     }
     node.stop();
 }

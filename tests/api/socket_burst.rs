@@ -26,10 +26,10 @@ async fn burst(user: &str) -> Socket {
             let query = format!("subscription {{ EvBurst{table}MessageAdded {{ id }} }}");
             json!({"type": "subscribe", "id": id.to_string(), "schema": "public", "query": query})
         };
-        socket.say(&message).await;
+        socket.send(&message).await;
     }
     for _ in 0..SUBSCRIPTIONS {
-        let answer = socket.hear().await;
+        let answer = socket.receive().await;
         let kind = answer["type"].as_str().unwrap();
         assert!(
             kind == "subscribe_ack" || kind == "subscription_ack",
@@ -81,7 +81,7 @@ async fn two_thousand_subscriptions_at_once_are_all_acknowledged_and_live() {
     for socket in &mut sockets {
         let mut heard = Vec::new();
         for _ in 0..SUBSCRIPTIONS {
-            let event = socket.hear().await;
+            let event = socket.receive().await;
             heard.push(event["id"].as_str().unwrap().parse::<usize>().unwrap());
         }
         heard.sort_unstable();

@@ -23,7 +23,7 @@ async fn table(operator: &Operator) {
 
 /// Reads the next message, which must be an event. Returns the id of its row, and its cursor.
 async fn event(socket: &mut Socket) -> (String, Value) {
-    let event = socket.hear().await;
+    let event = socket.receive().await;
     let id = event["data"]["DocsMessageAdded"][0]["id"].as_str();
     let id = id.unwrap_or_else(|| panic!("{event} is no event"));
     (id.to_owned(), event["cursor"].clone())
@@ -122,7 +122,7 @@ async fn a_cursor_is_good_on_every_node_and_beyond_the_window_there_is_a_gap() {
     let node = Node::start(&operator).await;
     let mut socket = owner(&node).await;
     resume(&mut socket, &cursor).await;
-    let gap = socket.hear().await;
+    let gap = socket.receive().await;
     assert_eq!(gap["type"], "resync", "{gap}");
     assert_eq!(
         (&gap["id"], &gap["reason"]),
@@ -163,7 +163,7 @@ async fn events_of_partitions_carry_the_name_of_the_root() {
     .await;
     let mut heard = Vec::new();
     while heard.len() < 9 {
-        let message = socket.hear().await;
+        let message = socket.receive().await;
         if message["id"] == "g" {
             let row = &message["data"]["PartedMessageAdded"][0];
             heard.push(format!("+{}", row["id"].as_str().unwrap()));
@@ -213,8 +213,8 @@ async fn raw_events_have_the_primary_key_as_it_is_now() {
     assert_eq!(other.ask(some).await["type"], "subscription_ack");
     run(&operator, "INSERT INTO keyed VALUES (1, 'a', 7)").await;
     let inserted = |message: &Value| message["batch"]["shop"]["public.keyed"]["INSERT"].clone();
-    assert_eq!(inserted(&socket.hear().await), json!([["id", 1]]));
-    assert_eq!(inserted(&other.hear().await), json!([["id", 1]]));
+    assert_eq!(inserted(&socket.receive().await), json!([["id", 1]]));
+    assert_eq!(inserted(&other.receive().await), json!([["id", 1]]));
     run(
         &operator,
         "ALTER TABLE keyed DROP CONSTRAINT keyed_pkey, ADD PRIMARY KEY (part, code);
@@ -222,12 +222,12 @@ async fn raw_events_have_the_primary_key_as_it_is_now() {
     )
     .await;
     let expected = json!([["part", 8, "code", "b"]]);
-    assert_eq!(inserted(&socket.hear().await), expected);
-    let gone = socket.hear().await;
+    assert_eq!(inserted(&socket.receive().await), expected);
+    let gone = socket.receive().await;
     let deleted = &gone["batch"]["shop"]["public.keyed"]["DELETE"];
     assert_eq!(deleted, &expected, "{gone}");
     // The client does not select the changed columns, so it first gets an event of another table.
-    let ended = other.hear().await;
+    let ended = other.receive().await;
     assert_eq!(ended["error"], "table_changed", "{ended}");
     node.stop();
 }

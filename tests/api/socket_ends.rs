@@ -43,7 +43,7 @@ async fn a_silent_client_is_closed_after_ten_seconds() {
         open("/", &[]).await.unwrap(),
     );
     let (code, ()) = tokio::join!(transport.close_code(), async {
-        assert_eq!(own.hear().await["error"], "missing_token");
+        assert_eq!(own.receive().await["error"], "missing_token");
         assert_eq!(own.closed().await.0, 4401);
     });
     assert_eq!(code, 4408);

@@ -53,7 +53,7 @@ async fn every_change_comes_with_the_selected_columns_and_a_cursor() {
         .subscribe("d", "subscription { EvBasicMessageDeleted { id name } }")
         .await;
     write("insert into ev_basic values (9007199254740993, 'a\"b', 1.50, '{x,y}')").await;
-    let event = socket.hear().await;
+    let event = socket.receive().await;
     let row = json!({"__typename": "EvBasic", "name": "a\"b", "n": "9007199254740993",
         "price": "1.50", "tags": ["x", "y"]});
     assert_eq!(event["type"], "subscription");
@@ -61,11 +61,11 @@ async fn every_change_comes_with_the_selected_columns_and_a_cursor() {
     assert_eq!(event["data"], json!({"ok": [row]}));
     assert!(event["cursor"].is_string());
     write("update ev_basic set name = 'c'").await;
-    let event = socket.hear().await;
+    let event = socket.receive().await;
     assert_eq!(event["id"], "u");
     assert_eq!(event["data"]["EvBasicMessageUpdated"][0]["name"], "c");
     write("delete from ev_basic").await;
-    let event = socket.hear().await;
+    let event = socket.receive().await;
     assert_eq!(event["id"], "d");
     assert_eq!(event["data"]["EvBasicMessageDeleted"][0]["name"], "c");
 }
@@ -86,7 +86,7 @@ async fn only_what_passes_the_filter_comes_in_either_form() {
     write("insert into ev_filter (id, name) values (1,'a'),(2,'b'),(3,'z'),(4,null),(5,'x')").await;
     let mut seen = Vec::new();
     for _ in 0..4 {
-        let event = socket.hear().await;
+        let event = socket.receive().await;
         let id = event["data"]["EvFilterMessageAdded"][0]["id"].clone();
         seen.push((
             event["id"].as_str().unwrap().to_owned(),
@@ -109,7 +109,7 @@ async fn a_cursor_goes_on_without_a_gap() {
     let mut first = socket("demo").await;
     first.subscribe("a", added).await;
     write("insert into ev_resume (id) values (1)").await;
-    let cursor = first.hear().await["cursor"].clone();
+    let cursor = first.receive().await["cursor"].clone();
     drop(first);
     write("insert into ev_resume (id) values (2), (3)").await;
     let mut second = socket("demo").await;
@@ -117,7 +117,7 @@ async fn a_cursor_goes_on_without_a_gap() {
     assert_eq!(second.ask(message).await["type"], "subscribe_ack");
     for id in ["2", "3"] {
         assert_eq!(
-            second.hear().await["data"]["EvResumeMessageAdded"][0]["id"],
+            second.receive().await["data"]["EvResumeMessageAdded"][0]["id"],
             id
         );
     }
@@ -129,7 +129,7 @@ async fn a_cursor_goes_on_without_a_gap() {
     let gone =
         json!({"type": "subscribe", "id": "c", "schema": "public", "query": added, "after": other});
     assert_eq!(second.ask(gone).await["type"], "subscribe_ack");
-    let resync = second.hear().await;
+    let resync = second.receive().await;
     assert_eq!(
         (&resync["type"], &resync["id"]),
         (&json!("resync"), &json!("c")),
@@ -160,7 +160,7 @@ async fn acknowledged_means_live() {
                 let answer = socket.ask(raw.clone()).await;
                 assert_eq!(answer["type"], "subscription_ack", "{answer}");
                 write(&format!("insert into ev_live{at} values ({round})")).await;
-                let batch = socket.hear().await;
+                let batch = socket.receive().await;
                 let inserted = &batch["batch"]["demo"][format!("public.ev_live{at}")]["INSERT"];
                 assert_eq!(inserted.as_array().unwrap().len(), 1, "{batch}");
                 assert!(inserted.to_string().contains(&round.to_string()), "{batch}");
@@ -179,16 +179,16 @@ async fn truncate_means_read_again() {
     let added = "subscription { EvTruncateMessageAdded { id } }";
     socket.subscribe("a", added).await;
     write("insert into ev_truncate (id) values (1)").await;
-    assert_eq!(socket.hear().await["type"], "subscription");
+    assert_eq!(socket.receive().await["type"], "subscription");
     write("truncate ev_truncate").await;
-    let resync = socket.hear().await;
+    let resync = socket.receive().await;
     assert_eq!(
         (&resync["type"], &resync["id"]),
         (&json!("resync"), &json!("a"))
     );
     assert_eq!(resync["reason"], "truncated");
     write("insert into ev_truncate (id) values (2)").await;
-    let event = socket.hear().await;
+    let event = socket.receive().await;
     assert_eq!(event["data"]["EvTruncateMessageAdded"][0]["id"], "2");
 }
 
@@ -231,7 +231,7 @@ async fn rights_that_are_taken_away_end_the_subscription_and_not_the_socket() {
     );
     write("revoke select on ev_withdrawn from \"demo/alice\"").await;
     let began = Instant::now();
-    let ended = socket.hear().await;
+    let ended = socket.receive().await;
     assert_eq!(
         (&ended["type"], &ended["id"], &ended["error"]),
         (&json!("error"), &json!("a"), &json!("not_allowed")),
@@ -253,7 +253,7 @@ async fn a_raw_subscription_gets_batches() {
         json!({"type": "subscription_ack", "id": "r"})
     );
     write("insert into ev_raw (id, name) values (1, 'a'), (2, 'b')").await;
-    let batch = socket.hear().await;
+    let batch = socket.receive().await;
     assert_eq!(batch["type"], "batch");
     assert_eq!(batch["db"], "demo");
     let expected =
@@ -261,7 +261,7 @@ async fn a_raw_subscription_gets_batches() {
     assert_eq!(batch["batch"]["demo"]["public.ev_raw"], expected);
     write("update ev_raw set name = 'c'").await;
     write("delete from ev_raw").await;
-    let batch = socket.hear().await;
+    let batch = socket.receive().await;
     assert_eq!(
         batch["batch"]["demo"]["public.ev_raw"]["DELETE"],
         json!([["id", 2]])
@@ -301,7 +301,10 @@ async fn graphql_transport_ws_speaks_its_protocol() {
             next,
             json!({"id": "q", "type": "next", "payload": {"data": {"__typename": "Query"}}})
         );
-        assert_eq!(socket.hear().await, json!({"type": "complete", "id": "q"}));
+        assert_eq!(
+            socket.receive().await,
+            json!({"type": "complete", "id": "q"})
+        );
         let error = socket.ask(subscribe("e", "{ nothing }")).await;
         assert_eq!(
             (&error["type"], &error["id"]),
@@ -316,7 +319,7 @@ async fn graphql_transport_ws_speaks_its_protocol() {
             .await;
         assert_eq!(pong["payload"]["acknowledged"], "s", "{pong}");
         write("insert into ev_transport (id) values (1)").await;
-        let event = socket.hear().await;
+        let event = socket.receive().await;
         assert_eq!(
             (&event["type"], &event["id"]),
             (&json!("next"), &json!("s"))
@@ -347,11 +350,11 @@ async fn graphql_transport_ws_ends_a_subscription_that_is_completed() {
             id
         );
     }
-    socket.say(&json!({"type": "complete", "id": "a"})).await;
+    socket.send(&json!({"type": "complete", "id": "a"})).await;
     assert_eq!(socket.ask(json!({"type": "ping"})).await["type"], "pong");
     for row in 1..=2 {
         write(&format!("insert into ev_completed (id) values ({row})")).await;
-        assert_eq!(socket.hear().await["id"], "b");
+        assert_eq!(socket.receive().await["id"], "b");
     }
     // The id of the subscription can be used again.
     assert_eq!(
@@ -383,7 +386,7 @@ async fn graphql_transport_ws_closes_with_its_codes() {
     for (messages, code) in cases {
         let mut socket = transport("/").await;
         for message in &messages {
-            socket.say(message).await;
+            socket.send(message).await;
         }
         assert_eq!(socket.close_code().await, code, "{messages:?}");
     }

@@ -21,7 +21,7 @@ async fn run(operator: &Operator, sql: &str) {
 
 /// Reads the next message, which must be an event. Returns the id of its row, and its cursor.
 async fn event(socket: &mut Socket) -> (String, Value) {
-    let event = socket.hear().await;
+    let event = socket.receive().await;
     assert_eq!(event["type"], "subscription", "{event}");
     let row = event["data"].as_object().unwrap().values().next().unwrap();
     (
@@ -86,7 +86,7 @@ async fn a_change_of_the_table_ends_what_it_makes_impossible_and_nothing_else() 
     .await;
     assert_eq!(event(&mut keeps).await.0, "2");
     let ended = loop {
-        let message = loses.hear().await;
+        let message = loses.receive().await;
         // The column was rewritten and is empty. It reads as null until the change log reports that
         // it was dropped.
         if message["type"] != "subscription" {
@@ -103,7 +103,7 @@ async fn a_change_of_the_table_ends_what_it_makes_impossible_and_nothing_else() 
         "{ended}"
     );
     run(&operator, "DROP TABLE docs").await;
-    let ended = keeps.hear().await;
+    let ended = keeps.receive().await;
     assert_eq!(
         (&ended["type"], &ended["id"]),
         (&json!("error"), &json!("keeps")),
@@ -133,7 +133,7 @@ async fn values_of_a_mebibyte_come_whole_also_when_they_did_not_change() {
         ("DELETE FROM docs", "d", "DocsMessageDeleted"),
     ] {
         run(&operator, statement).await;
-        let event = socket.hear().await;
+        let event = socket.receive().await;
         assert_eq!(event["id"], id);
         let text = event["data"][field][0]["text"].as_str().unwrap();
         assert_eq!(text.len(), size, "{field}");
@@ -176,7 +176,7 @@ async fn row_level_security_decides_for_each_image_and_each_socket() {
     ] {
         let mut heard = Vec::new();
         for _ in 0..kinds.len() {
-            let event = socket.hear().await;
+            let event = socket.receive().await;
             assert_eq!(event["type"], "subscription", "{event}");
             heard.push(event["id"].as_str().unwrap().to_owned());
         }

@@ -31,7 +31,7 @@ async fn variables_and_the_name_of_an_operation_count() {
         json!({"type": "subscribe_ack", "id": "a"})
     );
     write("insert into ev_forms values (1, 'w'), (2, 'x')").await;
-    let event = socket.hear().await;
+    let event = socket.receive().await;
     assert_eq!(
         event["data"],
         json!({"EvFormsMessageAdded": [{"id": "2"}]}),
@@ -47,7 +47,10 @@ async fn variables_and_the_name_of_an_operation_count() {
         (&json!("next"), &Value::Null),
         "{answer}"
     );
-    assert_eq!(socket.hear().await, json!({"type": "complete", "id": "a"}));
+    assert_eq!(
+        socket.receive().await,
+        json!({"type": "complete", "id": "a"})
+    );
     let rows = demo()
         .rows("demo", "select name from ev_forms where id = 3", json!({}))
         .await;
@@ -63,7 +66,7 @@ async fn a_batch_shows_every_column_of_a_key() {
         "columns": ["c"]});
     assert_eq!(socket.ask(raw).await["type"], "subscription_ack");
     write("insert into ev_pair values (1, 'x', 'y')").await;
-    let batch = socket.hear().await;
+    let batch = socket.receive().await;
     let batch = &batch["batch"]["demo"]["public.ev_pair"];
     assert_eq!(batch["INSERT"], json!([["a", 1, "b", "x"]]), "{batch}");
     assert_eq!(batch["full_data"], json!([{"c": "y"}]), "{batch}");
@@ -95,7 +98,7 @@ async fn raw_values_have_the_forms_of_statements() {
         ),
     ] {
         write(&format!("insert into ev_values values ({id}, {values})")).await;
-        let batch = socket.hear().await;
+        let batch = socket.receive().await;
         let shown = &batch["batch"]["demo"]["public.ev_values"]["full_data"];
         let q = format!("select * from ev_values where id = {id}");
         let rows = demo().rows("demo", &q, json!({})).await;
@@ -188,7 +191,7 @@ async fn conditions_pass_the_rows_that_they_pass_in_postgresql() {
     }
     let mut heard: BTreeMap<String, Vec<Value>> = BTreeMap::new();
     for _ in 0..expected.values().map(Vec::len).sum() {
-        let batch = socket.hear().await;
+        let batch = socket.receive().await;
         let row = &batch["batch"]["demo"]["public.ev_logic"]["full_data"][0];
         let id = batch["id"].as_str().unwrap().to_owned();
         heard.entry(id).or_default().push(row.clone());

@@ -47,13 +47,13 @@ pub(crate) async fn narrow(node: &Node, token: &str) -> WebSocketStream<TcpStrea
     socket
 }
 
-pub(crate) async fn say(socket: &mut WebSocketStream<TcpStream>, message: &Value) {
+pub(crate) async fn send(socket: &mut WebSocketStream<TcpStream>, message: &Value) {
     let text = Message::text(message.to_string());
     socket.send(text).await.unwrap();
 }
 
 /// The next message. A close is returned as the number of its code.
-pub(crate) async fn hear(socket: &mut WebSocketStream<TcpStream>) -> Value {
+pub(crate) async fn receive(socket: &mut WebSocketStream<TcpStream>) -> Value {
     loop {
         let heard = tokio::time::timeout(TIMEOUT, socket.next()).await.unwrap();
         match heard.unwrap().unwrap() {
@@ -69,7 +69,7 @@ pub(crate) async fn hear(socket: &mut WebSocketStream<TcpStream>) -> Value {
 pub(crate) async fn cut(stuck: &mut WebSocketStream<TcpStream>) -> (i64, Value) {
     let (mut last, mut cursor) = (0, Value::Null);
     let error = loop {
-        let message = hear(stuck).await;
+        let message = receive(stuck).await;
         if message["type"] == "error" {
             break message;
         }
@@ -78,7 +78,7 @@ pub(crate) async fn cut(stuck: &mut WebSocketStream<TcpStream>) -> (i64, Value) 
     };
     assert_eq!(error["error"], "slow_consumer", "{error}");
     assert_eq!(error["cursor"], cursor, "{error}");
-    assert_eq!(hear(stuck).await, json!(1013));
+    assert_eq!(receive(stuck).await, json!(1013));
     (last, cursor)
 }
 
@@ -103,8 +103,8 @@ async fn a_slow_subscriber_is_ended_with_its_cursor_and_does_not_affect_others()
     let tokens = node.sign_in("shop", "shop", "owner-password").await;
     let token = tokens["access_token"].as_str().unwrap();
     let mut stuck = narrow(&node, token).await;
-    say(&mut stuck, &subscribe(None)).await;
-    assert_eq!(hear(&mut stuck).await["type"], "subscribe_ack");
+    send(&mut stuck, &subscribe(None)).await;
+    assert_eq!(receive(&mut stuck).await["type"], "subscribe_ack");
     let path = format!("/?token={token}");
     let mut reader: Socket = open_at(&node.url, &path, &[]).await.unwrap();
     assert_eq!(reader.ask(subscribe(None)).await["type"], "subscribe_ack");
@@ -119,7 +119,7 @@ async fn a_slow_subscriber_is_ended_with_its_cursor_and_does_not_affect_others()
         let insert = "INSERT INTO docs VALUES ($1, repeat('x', $2))";
         let size = i32::try_from(ROW).unwrap();
         root.execute(insert, &[&row, &size]).await.unwrap();
-        assert_eq!(id(&reader.hear().await), row);
+        assert_eq!(id(&reader.receive().await), row);
         // The metrics are read in every round, because on a busy machine the slow subscriber is
         // ended within ten more rounds.
         most = most.max(metric(&node, "queue_bytes").await.unwrap());
@@ -141,10 +141,10 @@ async fn a_slow_subscriber_is_ended_with_its_cursor_and_does_not_affect_others()
     let (last, cursor) = cut(&mut stuck).await;
     assert!(last > 0 && last < ROWS, "{last}");
     let mut again = narrow(&node, token).await;
-    say(&mut again, &subscribe(Some(&cursor))).await;
-    assert_eq!(hear(&mut again).await["type"], "subscribe_ack");
+    send(&mut again, &subscribe(Some(&cursor))).await;
+    assert_eq!(receive(&mut again).await["type"], "subscribe_ack");
     for row in last + 1..=ROWS {
-        assert_eq!(id(&hear(&mut again).await), row);
+        assert_eq!(id(&receive(&mut again).await), row);
     }
     let delivered = metric(&node, "events_total").await.unwrap();
     #[expect(clippy::cast_precision_loss, reason = "a few hundred")]
@@ -152,8 +152,8 @@ async fn a_slow_subscriber_is_ended_with_its_cursor_and_does_not_affect_others()
     assert!((due..due + 2.0).contains(&delivered), "{delivered}");
     assert_eq!(metric(&node, "resyncs_total").await, Some(0.0));
     root.batch_execute("TRUNCATE docs").await.unwrap();
-    assert_eq!(hear(&mut again).await["type"], "resync");
-    assert_eq!(reader.hear().await["type"], "resync");
+    assert_eq!(receive(&mut again).await["type"], "resync");
+    assert_eq!(reader.receive().await["type"], "resync");
     assert_eq!(metric(&node, "resyncs_total").await, Some(2.0));
     // Everything has been delivered.
     assert_eq!(metric(&node, "lag_bytes").await, Some(0.0));

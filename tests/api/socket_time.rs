@@ -34,7 +34,7 @@ async fn a_socket_ends_with_its_token_and_tells_so() {
     assert_eq!(answer["type"], "auth_ack");
     assert!(answer["expires_in"].as_u64() > Some(60), "{answer}");
 
-    let error = own.hear().await;
+    let error = own.receive().await;
     assert_eq!(error["type"], "error", "{error}");
     assert_eq!(error["error"], "token_expired", "{error}");
     assert_eq!(own.closed().await, (4440, "token_expired".to_owned()));
@@ -67,9 +67,9 @@ async fn an_expired_token_and_a_refresh_token_are_invalid() {
     for token in [expired, refresh] {
         let mut address = open(&format!("/?token={token}"), &[]).await.unwrap();
         let mut message = socket("demo").await;
-        message.say(&json!({"type": "auth", "token": token})).await;
+        message.send(&json!({"type": "auth", "token": token})).await;
         for socket in [&mut address, &mut message] {
-            let answer = socket.hear().await;
+            let answer = socket.receive().await;
             assert_eq!(answer["error"], "invalid_token", "{answer}");
             assert_eq!(socket.closed().await, (4401, "invalid_token".to_owned()));
         }
@@ -98,7 +98,7 @@ async fn a_silent_socket_and_an_event_stream_end_soon_after_their_session() {
     let revoked = request.json(&revoke).send().await.unwrap();
     assert_eq!(revoked.status(), 200);
     let began = Instant::now();
-    let error = socket.hear().await;
+    let error = socket.receive().await;
     assert_eq!(error["error"], "invalid_token", "{error}");
     assert_eq!(socket.close_code().await, 4401);
     // The stream ends too, so its whole text can be read.

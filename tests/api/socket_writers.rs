@@ -51,7 +51,7 @@ async fn events_come_in_the_order_of_the_commits_and_of_nothing_that_was_taken_b
     }
     let mut cursors = Vec::new();
     for id in ["2", "4", "6", "1", "7", "8"] {
-        let event = socket.hear().await;
+        let event = socket.receive().await;
         assert_eq!(event["id"], "a", "{event}");
         assert_eq!(event["data"]["DocsMessageAdded"][0]["id"], id, "{event}");
         cursors.push(event["cursor"].as_str().unwrap().to_owned());
@@ -62,7 +62,7 @@ async fn events_come_in_the_order_of_the_commits_and_of_nothing_that_was_taken_b
 }
 
 /// The locks that a writer waits for or holds, and the triggers of its table.
-async fn noticed(root: &Client) -> Vec<(String, String)> {
+async fn locks_and_triggers(root: &Client) -> Vec<(String, String)> {
     root.batch_execute(
         "BEGIN; INSERT INTO docs VALUES (-1); UPDATE docs SET text = 'x' WHERE id = -1; \
          DELETE FROM docs WHERE id = -1",
@@ -84,15 +84,15 @@ async fn noticed(root: &Client) -> Vec<(String, String)> {
 #[tokio::test(flavor = "multi_thread")]
 async fn a_subscription_adds_nothing_to_what_writers_do() {
     let (operator, root, node, mut socket) = fixture(DOCS).await;
-    let before = noticed(&root).await;
+    let before = locks_and_triggers(&root).await;
     assert!(!before.is_empty());
     for (id, change) in [("a", "Added"), ("u", "Updated"), ("d", "Deleted")] {
         let query = format!("subscription {{ DocsMessage{change} {{ id text }} }}");
         socket.subscribe(id, &query).await;
     }
-    assert_eq!(noticed(&root).await, before);
+    assert_eq!(locks_and_triggers(&root).await, before);
     for id in ["a", "u", "d"] {
-        assert_eq!(socket.hear().await["id"], id);
+        assert_eq!(socket.receive().await["id"], id);
     }
     // The service holds no lock on the table either.
     let other = operator.root("shop").await;
@@ -127,7 +127,7 @@ async fn a_table_without_a_key_keeps_taking_every_change() {
         root.batch_execute(write).await.unwrap();
         let mut heard = Vec::new();
         while heard.len() < expected.len() {
-            let message = socket.hear().await;
+            let message = socket.receive().await;
             let changes = &message["batch"]["shop"]["public.keyless"];
             let rows = changes["full_data"].as_array().unwrap();
             let kinds = ["INSERT", "UPDATE", "DELETE"];
@@ -188,7 +188,7 @@ async fn every_column_that_a_subscription_uses_must_be_readable_and_stay_so() {
     root.batch_execute(revoke).await.unwrap();
     let mut ended = Vec::new();
     while ended.len() < 2 {
-        let message = ann.hear().await;
+        let message = ann.receive().await;
         if message["type"] == "error" {
             assert_eq!(message["error"], "not_allowed", "{message}");
             ended.push(message["id"].as_str().unwrap().to_owned());
@@ -202,9 +202,9 @@ async fn every_column_that_a_subscription_uses_must_be_readable_and_stay_so() {
         .await
         .unwrap();
     let id = |message: &Value| message["data"]["DocsMessageAdded"][0]["id"].clone();
-    let mut last = ann.hear().await;
+    let mut last = ann.receive().await;
     if id(&last) == "1" {
-        last = ann.hear().await;
+        last = ann.receive().await;
     }
     assert_eq!((&last["id"], id(&last)), (&json!("keeps"), json!("2")));
     assert!(ann.is_silent().await);
@@ -228,7 +228,7 @@ async fn writers_of_a_table_that_loses_its_key_go_on() {
     while let Err(error) = root.batch_execute("DELETE FROM docs WHERE id = 2").await {
         assert!(begin.elapsed() < Duration::from_secs(10), "{error:?}");
     }
-    let heard = socket.hear().await;
+    let heard = socket.receive().await;
     assert_eq!(heard["type"], "batch", "{heard}");
     node.stop();
 }
@@ -243,7 +243,7 @@ async fn a_table_that_is_removed_from_the_publication_is_reported() {
     .await
     .unwrap();
     let begin = Instant::now();
-    let heard = socket.hear().await;
+    let heard = socket.receive().await;
     assert_eq!(
         (&heard["type"], &heard["reason"]),
         (&json!("resync"), &json!("interrupted")),
@@ -253,7 +253,7 @@ async fn a_table_that_is_removed_from_the_publication_is_reported() {
     root.batch_execute("INSERT INTO docs VALUES (2, 'told')")
         .await
         .unwrap();
-    let heard = socket.hear().await;
+    let heard = socket.receive().await;
     assert_eq!(heard["data"]["DocsMessageAdded"][0]["id"], "2", "{heard}");
     node.stop();
 }

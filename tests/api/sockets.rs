@@ -78,9 +78,9 @@ async fn an_invalid_token_gets_an_error_and_a_close_in_every_place() {
     let mut header = open("/", &[("authorization", "Bearer abc")]).await.unwrap();
     let mut scheme = open("/", &[("authorization", "Basic abc")]).await.unwrap();
     let mut message = socket("demo").await;
-    message.say(&json!({"type": "auth", "token": "abc"})).await;
+    message.send(&json!({"type": "auth", "token": "abc"})).await;
     for socket in [&mut address, &mut header, &mut scheme, &mut message] {
-        let answer = socket.hear().await;
+        let answer = socket.receive().await;
         assert_eq!(answer["type"], "error", "{answer}");
         assert_eq!(answer["error"], "invalid_token", "{answer}");
         assert_eq!(socket.closed().await, (4401, "invalid_token".to_owned()));
@@ -104,13 +104,19 @@ async fn a_query_is_answered_by_next_and_complete() {
         1,
         "{answer}"
     );
-    assert_eq!(socket.hear().await, json!({"type": "complete", "id": "a"}));
+    assert_eq!(
+        socket.receive().await,
+        json!({"type": "complete", "id": "a"})
+    );
     // The id can be used again.
     let answer = socket
         .ask(json!({"type": "subscribe", "id": "a", "schema": "public", "query": "{ __typename }"}))
         .await;
     assert_eq!(answer["data"], json!({"__typename": "Query"}));
-    assert_eq!(socket.hear().await, json!({"type": "complete", "id": "a"}));
+    assert_eq!(
+        socket.receive().await,
+        json!({"type": "complete", "id": "a"})
+    );
     // Failed fields are returned together with the others.
     let query = "{ a: getArtists(id: 1) { id } b: getArtists(where: {nix: 1}) { id } }";
     let answer = socket
@@ -122,7 +128,10 @@ async fn a_query_is_answered_by_next_and_complete() {
         "{answer}"
     );
     assert_eq!(answer["errors"][0]["path"], json!(["b"]), "{answer}");
-    assert_eq!(socket.hear().await, json!({"type": "complete", "id": "a"}));
+    assert_eq!(
+        socket.receive().await,
+        json!({"type": "complete", "id": "a"})
+    );
 }
 
 #[tokio::test]
@@ -132,14 +141,14 @@ async fn operations_run_at_once_and_are_answered_by_id() {
     let hold = "select pg_advisory_lock(4720)";
     admin.batch_execute(hold).await.unwrap();
     let slow = "select pg_advisory_xact_lock_shared(4720) is null as free";
-    socket.say(&json!({"id": "slow", "q": slow})).await;
+    socket.send(&json!({"id": "slow", "q": slow})).await;
     socket
-        .say(&json!({"id": "fast", "q": "select 1 as one"}))
+        .send(&json!({"id": "fast", "q": "select 1 as one"}))
         .await;
-    assert_eq!(socket.hear().await["id"], "fast");
+    assert_eq!(socket.receive().await["id"], "fast");
     let release = "select pg_advisory_unlock(4720)";
     admin.batch_execute(release).await.unwrap();
-    let slow = socket.hear().await;
+    let slow = socket.receive().await;
     assert_eq!(slow["id"], "slow");
     assert!(slow["data"].is_array(), "{slow}");
 }
@@ -158,7 +167,7 @@ async fn calls_are_answered_as_over_http() {
     assert_eq!(socket.ask(json!([])).await["error"]["code"], -32600);
     // A notification has no response, so the next message is the response to the following call.
     socket
-        .say(&json!({"jsonrpc": "2.0", "method": "no.such"}))
+        .send(&json!({"jsonrpc": "2.0", "method": "no.such"}))
         .await;
     assert_eq!(socket.ask(unknown(4)).await["id"], 4);
 }
@@ -247,8 +256,8 @@ async fn what_is_wrong_is_an_error_and_the_socket_stays_open() {
         ),
     ];
     for (message, code) in cases {
-        socket.say_text(&message).await;
-        let answer = socket.hear().await;
+        socket.send_text(&message).await;
+        let answer = socket.receive().await;
         assert_eq!(answer["type"], "error", "{message}: {answer}");
         assert_eq!(answer["error"], code, "{message}: {answer}");
         assert!(
@@ -266,12 +275,12 @@ async fn what_is_wrong_is_an_error_and_the_socket_stays_open() {
     }
     // The error has the position in the text of the condition.
     let text = added("(where: \"id = 1 and name = \") { id }").replace("artistsM", "ArtistsM");
-    socket.say_text(&text).await;
-    let answer = socket.hear().await;
+    socket.send_text(&text).await;
+    let answer = socket.receive().await;
     let message = answer["message"].as_str().unwrap();
     assert!(message.contains("at character 19:"), "{answer}");
-    socket.say_bytes(vec![1, 2, 3]).await;
-    assert_eq!(socket.hear().await["error"], "invalid_message");
+    socket.send_bytes(vec![1, 2, 3]).await;
+    assert_eq!(socket.receive().await["error"], "invalid_message");
     assert!(socket.is_silent().await);
 }
 
@@ -295,9 +304,9 @@ async fn a_message_that_is_too_large_ends_the_socket() {
         shell.replace("''", &format!("'{}'", "x".repeat(size - shell.len())))
     };
     assert_eq!(of(1_000).len(), 1_000);
-    socket.say_text(&of(256 * 1024)).await;
-    assert!(socket.hear().await["data"].is_array());
-    socket.say_text(&of(256 * 1024 + 1)).await;
-    assert_eq!(socket.hear().await["error"], "message_too_large");
+    socket.send_text(&of(256 * 1024)).await;
+    assert!(socket.receive().await["data"].is_array());
+    socket.send_text(&of(256 * 1024 + 1)).await;
+    assert_eq!(socket.receive().await["error"], "message_too_large");
     assert_eq!(socket.closed().await.0, 1009);
 }

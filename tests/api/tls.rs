@@ -24,7 +24,7 @@ fn write(folder: &Path) -> Certificate {
 }
 
 /// A client that trusts this certificate and opens a new connection for every request.
-fn trusting(certificate: Certificate) -> Client {
+fn client_trusting(certificate: Certificate) -> Client {
     Client::builder()
         .timeout(TIMEOUT)
         .add_root_certificate(certificate)
@@ -59,7 +59,7 @@ async fn a_certificate_of_the_settings_is_used_and_taken_up_again_when_it_change
     let file = |name: &str| folder.path().join(name).to_str().unwrap().to_owned();
     let (certificate, key) = (file("cert.pem"), file("key.pem"));
     let flags = ["--tls-certificate", &certificate, "--tls-key", &key];
-    let node = Node::start_with(&operator, &flags, ("https", trusting(old.clone()))).await;
+    let node = Node::start_with(&operator, &flags, ("https", client_trusting(old.clone()))).await;
 
     let tokens = node.sign_in("shop", "shop", "owner-password").await;
     let token = tokens["access_token"].as_str().unwrap();
@@ -75,17 +75,17 @@ async fn a_certificate_of_the_settings_is_used_and_taken_up_again_when_it_change
     assert_eq!(answer.unwrap().status(), 400);
 
     let path = format!("{}/api/v4/events?token={token}", node.url);
-    let answer = over_socket(&trusting(old.clone()), &path, "select 1 as n").await;
+    let answer = over_socket(&client_trusting(old.clone()), &path, "select 1 as n").await;
     assert_eq!(answer["data"], json!([{"n": 1}]), "{answer}");
 
-    let new = trusting(write(folder.path()));
+    let new = client_trusting(write(folder.path()));
     let health = format!("{}/healthz", node.url);
     eventually("the new certificate is used", || async {
         new.get(&health).send().await.is_ok()
     })
     .await;
     // The client is new, because the old one could resume its TLS session without the certificate.
-    assert!(trusting(old).get(&health).send().await.is_err());
+    assert!(client_trusting(old).get(&health).send().await.is_err());
     node.stop();
 }
 

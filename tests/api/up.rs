@@ -13,12 +13,12 @@ use crate::process::{Process, ProcessOutput};
 use crate::service::{BINARY, TIMEOUT, eventually};
 
 /// A cluster with the database `shop`, and a folder for the command's files.
-struct Own {
+struct UpFixture {
     cluster: Cluster,
     folder: TempDir,
 }
 
-impl Own {
+impl UpFixture {
     async fn new() -> Self {
         Self::with(tidegate_embedded::testing::settings()).await
     }
@@ -49,7 +49,7 @@ impl Own {
     }
 
     /// The numbers of databases, roles and files that the command created.
-    async fn made(&self) -> (i64, i64, usize) {
+    async fn created(&self) -> (i64, i64, usize) {
         let databases = "SELECT count(*) FROM pg_database WHERE datname = 'tidegate'";
         let roles = "SELECT count(*) FROM pg_roles WHERE rolname LIKE 'shop%'";
         let files = std::fs::read_dir(self.folder.path()).unwrap().count();
@@ -97,7 +97,7 @@ fn stop(mut child: Process) {
 }
 
 /// The word that follows another one.
-fn behind<'t>(text: &'t str, word: &str) -> &'t str {
+fn word_after<'t>(text: &'t str, word: &str) -> &'t str {
     let (_, rest) = text
         .split_once(word)
         .unwrap_or_else(|| panic!("{word} is not in\n{text}"));
@@ -107,9 +107,9 @@ fn behind<'t>(text: &'t str, word: &str) -> &'t str {
 /// Signs in as the owner with the printed credentials, and runs a statement.
 async fn ask(printed: &str, password: &str, q: &str) -> Value {
     let client = Client::builder().timeout(TIMEOUT).build().unwrap();
-    let url = behind(printed, "serves the database shop at ");
+    let url = word_after(printed, "serves the database shop at ");
     let body = json!({"grant_type": "password", "username": "shop", "password": password,
-                      "client_id": behind(printed, "  client   ")});
+                      "client_id": word_after(printed, "  client   ")});
     let request = client.post(format!("{url}/api/v4/oauth")).json(&body);
     let tokens: Value = request.send().await.unwrap().json().await.unwrap();
     let token = tokens["access_token"]
@@ -124,11 +124,11 @@ async fn ask(printed: &str, password: &str, q: &str) -> Value {
 
 #[tokio::test]
 async fn one_command_serves_a_database_and_the_next_run_serves_it_again() {
-    let own = Own::new().await;
+    let own = UpFixture::new().await;
     let url = own.cluster.url("shop");
     let (child, first) = own.serve(&[&url, "--yes"]);
     assert!(first.contains("CREATE ROLE \"shop\""), "{first}");
-    let password = behind(&first, "shop / ").to_owned();
+    let password = word_after(&first, "shop / ").to_owned();
     let rows = json!([{"name": "lamp"}]);
     assert_eq!(ask(&first, &password, "select name from items").await, rows);
     stop(child);
@@ -137,8 +137,8 @@ async fn one_command_serves_a_database_and_the_next_run_serves_it_again() {
     let (child, second) = own.serve(&[&url]);
     assert!(!second.contains("CREATE ROLE"), "{second}");
     assert_eq!(
-        behind(&first, "  client   "),
-        behind(&second, "  client   ")
+        word_after(&first, "  client   "),
+        word_after(&second, "  client   ")
     );
     assert!(!second.contains(&password), "{second}");
     assert_eq!(
@@ -175,13 +175,13 @@ fn assert_private(file: &Path) {
 #[tokio::test]
 async fn changes_are_seen_where_the_log_of_changes_cannot_be_read() {
     let settings = tidegate_embedded::testing::settings().with("wal_level", "replica");
-    let own = Own::with(settings).await;
+    let own = UpFixture::with(settings).await;
     let (child, printed) = own.serve(&[&own.cluster.url("shop"), "--yes"]);
     assert!(
         printed.contains("Change events come from triggers"),
         "{printed}"
     );
-    let url = behind(&printed, "serves the database shop at ");
+    let url = word_after(&printed, "serves the database shop at ");
     eventually("the feed is ready", || async {
         let ready = reqwest::get(format!("{url}/readyz")).await.unwrap();
         ready.text().await.unwrap().contains("outbox")
@@ -192,12 +192,12 @@ async fn changes_are_seen_where_the_log_of_changes_cannot_be_read() {
 
 #[tokio::test]
 async fn without_an_answer_the_sql_is_shown_and_nothing_is_changed() {
-    let own = Own::new().await;
+    let own = UpFixture::new().await;
     let (code, printed, said) = own.refused(&[&own.cluster.url("shop")]);
     assert_eq!(code, 2, "{said}");
     assert!(printed.contains("CREATE ROLE \"shop\""), "{printed}");
     assert!(said.contains("--yes"), "{said}");
-    assert_eq!(own.made().await, (0, 0, 0));
+    assert_eq!(own.created().await, (0, 0, 0));
 }
 
 /// The output up to a text, which need not end a line.
@@ -217,7 +217,7 @@ fn shown_until(terminal: &mut impl std::io::Read, end: &str) -> String {
 async fn the_password_and_the_question_are_answered_at_the_terminal() {
     use std::io::Write as _;
 
-    let own = Own::new().await;
+    let own = UpFixture::new().await;
     let url = own.cluster.url("shop");
     let (login, address) = url.rsplit_once('@').unwrap();
     let (_, password) = login.rsplit_once(':').unwrap();
@@ -250,7 +250,7 @@ async fn the_password_and_the_question_are_answered_at_the_terminal() {
             // The prompt's signal handler is gone, so this signal is a normal stop.
             keyboard.write_all(b"\x03").unwrap();
         } else {
-            assert_eq!(own.made().await, (0, 0, 0));
+            assert_eq!(own.created().await, (0, 0, 0));
         }
         shown_until(&mut screen, &format!("code {code}\r\n"));
         child.end();
@@ -259,7 +259,7 @@ async fn the_password_and_the_question_are_answered_at_the_terminal() {
 
 #[tokio::test]
 async fn invalid_arguments_are_refused_before_any_change() {
-    let own = Own::new().await;
+    let own = UpFixture::new().await;
     let sql = "CREATE ROLE plain LOGIN PASSWORD 'secret'; CREATE ROLE theirs";
     own.run("postgres", sql).await;
     let port = own.cluster.port();
@@ -310,13 +310,13 @@ async fn invalid_arguments_are_refused_before_any_change() {
         assert!(said.contains(part), "{part}: {said}");
         assert!(!said.contains("secret"), "{said}");
         assert!(!printed.contains("Ctrl-C"), "{printed}");
-        assert_eq!(own.made().await, (0, 0, 0), "{part}");
+        assert_eq!(own.created().await, (0, 0, 0), "{part}");
     }
 }
 
 #[tokio::test]
 async fn a_cluster_of_another_master_key_is_left_alone() {
-    let own = Own::new().await;
+    let own = UpFixture::new().await;
     let url = own.cluster.url("shop");
     let (child, _) = own.serve(&[&url, "--yes"]);
     stop(child);
@@ -329,7 +329,7 @@ async fn a_cluster_of_another_master_key_is_left_alone() {
 
 #[tokio::test]
 async fn a_run_that_was_killed_while_it_adopted_is_completed_by_the_next() {
-    let own = Own::new().await;
+    let own = UpFixture::new().await;
     let url = own.cluster.url("shop");
     // The SQL of the adoption waits for these privileges. It runs after the records are written.
     let mut root = own.root("shop").await;
@@ -366,7 +366,7 @@ async fn a_run_that_was_killed_while_it_adopted_is_completed_by_the_next() {
     drop(root);
 
     let (child, printed) = own.serve(&[&url, "--yes"]);
-    let password = behind(&printed, "shop / ");
+    let password = word_after(&printed, "shop / ");
     let rows = json!([{"name": "lamp"}]);
     assert_eq!(
         ask(&printed, password, "select name from items").await,
@@ -377,7 +377,7 @@ async fn a_run_that_was_killed_while_it_adopted_is_completed_by_the_next() {
 
 #[tokio::test]
 async fn an_address_in_use_is_found_out_before_anything_is_changed() {
-    let own = Own::new().await;
+    let own = UpFixture::new().await;
     let taken = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
     let listen = taken.local_addr().unwrap().to_string();
     let (code, _, said) = own.refused(&[&own.cluster.url("shop"), "--yes", "--listen", &listen]);
@@ -386,5 +386,5 @@ async fn an_address_in_use_is_found_out_before_anything_is_changed() {
         said.contains(&listen) && said.contains("--listen"),
         "{said}"
     );
-    assert_eq!(own.made().await, (0, 0, 0));
+    assert_eq!(own.created().await, (0, 0, 0));
 }

@@ -13,12 +13,12 @@ use tidegate_wire::backoff::Jitter;
 
 /// Counts the definitions that a test reports to the cache.
 #[derive(Default)]
-pub(crate) struct Said {
+pub(crate) struct DefinitionCounter {
     definitions: AtomicU64,
     statements: AtomicU64,
 }
 
-impl Said {
+impl DefinitionCounter {
     pub(crate) fn define(&self) {
         self.definitions.fetch_add(1, Ordering::Relaxed);
     }
@@ -28,7 +28,7 @@ impl Said {
     }
 }
 
-impl DdlCounter for Said {
+impl DdlCounter for DefinitionCounter {
     fn count(&self, _: &DatabaseName, visibility: DdlVisibility) -> u64 {
         let statements = match visibility {
             DdlVisibility::Always => 0,
@@ -43,7 +43,7 @@ impl DdlCounter for Said {
 pub(crate) struct Fixture {
     pub(crate) catalogs: CatalogCache,
     pub(crate) control: Arc<ServiceConnections>,
-    pub(crate) definitions: Arc<Said>,
+    pub(crate) definitions: Arc<DefinitionCounter>,
     pub(crate) database: DatabaseName,
     pub(crate) client: tokio_postgres::Client,
     owner: String,
@@ -60,7 +60,7 @@ impl Fixture {
         let row = client.query_one("select current_user::text", &[]).await;
         let config = Config::from_url(&cluster.admin_url()).unwrap();
         let control = Arc::new(ServiceConnections::new(Arc::new(config), Jitter::none()).unwrap());
-        let definitions = Arc::new(Said::default());
+        let definitions = Arc::new(DefinitionCounter::default());
         Self {
             catalogs: CatalogCache::new(control.clone(), definitions.clone()),
             control,

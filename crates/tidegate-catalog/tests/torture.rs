@@ -8,7 +8,7 @@ use tidegate_values::{Type, TypeKind};
 
 use crate::fixture::Fixture;
 
-async fn torture(database: &str) -> Fixture {
+async fn unusual(database: &str) -> Fixture {
     Fixture::new(database, include_str!("fixtures/torture.sql")).await
 }
 
@@ -36,7 +36,7 @@ fn is_name(name: &str) -> bool {
 
 #[tokio::test]
 async fn every_name_is_a_graphql_name_and_unique() {
-    let fixture = torture("torture_names").await;
+    let fixture = unusual("torture_names").await;
     let schema = fixture.public().await;
     let mut types = HashSet::new();
     for (_, relation) in schema.relations() {
@@ -82,7 +82,7 @@ async fn every_name_is_a_graphql_name_and_unique() {
 
 #[tokio::test]
 async fn relationships_follow_the_keys() {
-    let fixture = torture("torture_keys").await;
+    let fixture = unusual("torture_keys").await;
     let schema = fixture.public().await;
     let names = |name| names(&schema, name);
     assert_eq!(
@@ -140,7 +140,7 @@ async fn relationships_follow_the_keys() {
 
 #[tokio::test]
 async fn a_relationship_is_certain_as_far_as_its_key_is() {
-    let fixture = torture("torture_certain").await;
+    let fixture = unusual("torture_certain").await;
     let schema = fixture.public().await;
     let stop = relation(&schema, "stop");
     let certain = |name| {
@@ -152,7 +152,7 @@ async fn a_relationship_is_certain_as_far_as_its_key_is() {
 
 #[tokio::test]
 async fn other_schemas_and_partitions_make_no_relationships() {
-    let fixture = torture("torture_elsewhere").await;
+    let fixture = unusual("torture_elsewhere").await;
     let schema = fixture.public().await;
     let names = |name| names(&schema, name);
     assert!(names("here").is_empty() && names("odd_ref").is_empty());
@@ -163,7 +163,7 @@ async fn other_schemas_and_partitions_make_no_relationships() {
 
 #[tokio::test]
 async fn columns_tell_all_that_is_known_of_them() {
-    let fixture = torture("torture_columns").await;
+    let fixture = unusual("torture_columns").await;
     let schema = fixture.public().await;
     let everything = relation(&schema, "everything");
     let column = |name| everything.column(everything.find_column(name).unwrap());
@@ -219,7 +219,7 @@ async fn columns_tell_all_that_is_known_of_them() {
 
 #[tokio::test]
 async fn kinds_and_persistence_are_distinguished() {
-    let fixture = torture("torture_kinds").await;
+    let fixture = unusual("torture_kinds").await;
     let schema = fixture.public().await;
     for (name, kind) in [
         ("nodes", RelationKind::Table),

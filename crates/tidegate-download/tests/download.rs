@@ -51,9 +51,9 @@ fn package(sha256: &str) -> Package<'_> {
 
 /// Lets one test run at a time. While one thread writes a program, a process that another thread
 /// starts inherits the open file for a moment, and the program cannot be run until then.
-async fn alone() -> MutexGuard<'static, ()> {
-    static ALONE: Mutex<()> = Mutex::const_new(());
-    ALONE.lock().await
+async fn lock_tests() -> MutexGuard<'static, ()> {
+    static TEST_LOCK: Mutex<()> = Mutex::const_new(());
+    TEST_LOCK.lock().await
 }
 
 async fn download(
@@ -61,7 +61,7 @@ async fn download(
     sha256: &str,
     cache: &Path,
 ) -> Result<Vec<Progress>, Error> {
-    let _alone = alone().await;
+    let _lock = lock_tests().await;
     // The binary installs this provider too.
     let _ = rustls::crypto::ring::default_provider().install_default();
     let source = Source {

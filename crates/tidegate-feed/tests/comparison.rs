@@ -58,7 +58,7 @@ async fn both_sources_deliver_the_same_events() {
             listeners.push(listen(feed, request).await.unwrap());
         }
     }
-    work(&fixture).await;
+    write_workload(&fixture).await;
     for (pair, table) in listeners.chunks_mut(2).zip(TABLES) {
         let [log, outbox] = pair else { unreachable!() };
         let (log, outbox) = (received(log).await, received(outbox).await);
@@ -72,7 +72,7 @@ async fn both_sources_deliver_the_same_events() {
     }
 }
 
-async fn work(fixture: &Fixture) {
+async fn write_workload(fixture: &Fixture) {
     let mut dice = Dice(7);
     let mut writers = Vec::new();
     for number in 0..WRITERS {

@@ -29,7 +29,7 @@ const TRIGGERS: &str = "SELECT count(*) FROM pg_trigger WHERE tgname LIKE '!tide
 const READERS: &str = "SELECT count(*) FROM pg_stat_activity \
     WHERE datname = current_database() AND application_name = 'tidegate outbox reader'";
 
-fn brief() -> FeedSettings {
+fn with_short_times() -> FeedSettings {
     FeedSettings {
         idle_timeout: Duration::from_millis(200),
         retention_interval: Duration::from_millis(50),
@@ -40,7 +40,7 @@ fn brief() -> FeedSettings {
 
 #[tokio::test]
 async fn late_commits_of_open_writers_are_delivered() {
-    let setup = Setup::with(brief());
+    let setup = Setup::with(with_short_times());
     let fixture = Fixture::with("outbox_late", &setup).await;
     fixture.run(TABLE).await;
     fixture
@@ -85,7 +85,7 @@ async fn late_commits_of_open_writers_are_delivered() {
 
 #[tokio::test]
 async fn triggers_are_removed_with_the_last_subscription() {
-    let setup = Setup::with(brief());
+    let setup = Setup::with(with_short_times());
     let fixture = Fixture::with("outbox_gone", &setup).await;
     fixture
         .run(&format!("{TABLE}; ALTER TABLE t OWNER TO outbox_gone"))

@@ -8,7 +8,7 @@ use crate::fixture::{Fixture, Setup};
 use crate::query_log::{PRIVILEGES, QueryLog};
 
 /// A fixture whose feed checks privileges often.
-async fn strict(name: &str) -> Fixture {
+async fn with_frequent_rechecks(name: &str) -> Fixture {
     Fixture::with(name, &Setup::rechecked_every(Duration::from_millis(50))).await
 }
 
@@ -56,7 +56,7 @@ async fn every_used_column_must_be_readable() {
 
 #[tokio::test]
 async fn a_revoked_privilege_ends_the_subscription() {
-    let fixture = strict("feed_revoked").await;
+    let fixture = with_frequent_rechecks("feed_revoked").await;
     fixture
         .run(
             "CREATE TABLE t (id int PRIMARY KEY, a text);
@@ -210,7 +210,7 @@ async fn a_look_alike_operator_does_not_open_a_policy() {
 
 #[tokio::test]
 async fn row_level_security_that_is_enabled_later_applies() {
-    let fixture = strict("feed_later").await;
+    let fixture = with_frequent_rechecks("feed_later").await;
     fixture
         .run("CREATE TABLE t (id int PRIMARY KEY, a text); GRANT SELECT ON t TO PUBLIC")
         .await;

@@ -59,7 +59,7 @@ async fn until(fixture: &Fixture, condition: &str) {
 }
 
 /// Waits until the feed has delivered everything that committed before this call.
-async fn passed(fixture: &Fixture, marker: &mut Listener) {
+async fn wait_until_delivered(fixture: &Fixture, marker: &mut Listener) {
     fixture.run("INSERT INTO marker VALUES (1)").await;
     assert_eq!(marker.event().await, "+{\"id\":1}");
 }
@@ -97,7 +97,7 @@ async fn the_first_row_of_a_table_does_not_wait_for_a_standby_that_is_without_st
     let mut marker = fixture.all("marker", &["id"]).await;
     let writer = write_invisibly(&fixture, "INSERT INTO t VALUES (1, 'glad')").await;
     assert_eq!(alice.event().await, "+{\"id\":1,\"feels\":\"glad\"}");
-    passed(&fixture, &mut marker).await;
+    wait_until_delivered(&fixture, &mut marker).await;
     assert!(!writer.is_finished());
     make_visible(&fixture, writer).await;
 }
@@ -122,7 +122,7 @@ async fn policies_are_evaluated_with_what_was_changed_together_with_the_row() {
     let change = "DELETE FROM members; INSERT INTO t VALUES (2), (3)";
     let writer = write_invisibly(&fixture, change).await;
     // A subscription without a policy does not wait for the commit to become visible.
-    passed(&fixture, &mut marker).await;
+    wait_until_delivered(&fixture, &mut marker).await;
     make_visible(&fixture, writer).await;
     assert_eq!(alice.event().await, "+{\"id\":3}");
 }

@@ -165,14 +165,19 @@ async fn insert(fixture: &Fixture, id: i32) {
 }
 
 /// Checks that the next item is this row.
-async fn sees(listener: &mut Listener, id: i32, what: &str) {
+async fn assert_next_row(listener: &mut Listener, id: i32, what: &str) {
     let row = listener.event().await;
     assert_eq!(row, format!("+{{\"id\":{id},\"a\":null}}"), "{what}");
 }
 
 /// Hides the rows. Checks that alice's subscription ends before the next row, or continues without
 /// it.
-async fn hides(fixture: &Fixture, listener: &mut Listener, change: &VisibleChange, id: i32) {
+async fn assert_hidden(
+    fixture: &Fixture,
+    listener: &mut Listener,
+    change: &VisibleChange,
+    id: i32,
+) {
     fixture.run(change.hide).await;
     insert(fixture, id).await;
     // A row that is visible to all follows the hidden row.
@@ -210,18 +215,18 @@ async fn changed_visibility_applies_from_the_next_row_on() {
         fixture.run(change.show).await;
         let mut alice = fixture.all("t", &["id", "a"]).await;
         insert(&fixture, 1).await;
-        sees(&mut alice, 1, change.show).await;
-        hides(&fixture, &mut alice, change, 2).await;
+        assert_next_row(&mut alice, 1, change.show).await;
+        assert_hidden(&fixture, &mut alice, change, 2).await;
         // The rows are first hidden, then shown, and hidden again.
         if !change.refused {
             let mut alice = fixture.all("t", &["id", "a"]).await;
             insert(&fixture, 3).await;
             insert(&fixture, -3).await;
-            sees(&mut alice, -3, change.hide).await;
+            assert_next_row(&mut alice, -3, change.hide).await;
             fixture.run(change.show).await;
             insert(&fixture, 4).await;
-            sees(&mut alice, 4, change.show).await;
-            hides(&fixture, &mut alice, change, 5).await;
+            assert_next_row(&mut alice, 4, change.show).await;
+            assert_hidden(&fixture, &mut alice, change, 5).await;
         }
         fixture.run("DROP TABLE t").await;
     }

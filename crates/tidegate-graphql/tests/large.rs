@@ -9,7 +9,7 @@ use tidegate_catalog::Schema;
 use tidegate_graphql::{Api, Context, GraphqlResponse, Limits, ResponseText};
 use tidegate_sql::{Principal, QueryOptions};
 
-use crate::variables::Away;
+use crate::variables::UnavailableExecutor;
 
 /// The largest memory that the generated part of a text may take.
 const CHUNK: usize = 80 << 10;
@@ -39,7 +39,7 @@ fn api(tables: usize) -> Api {
 async fn ask(api: &Api, document: &str) -> GraphqlResponse {
     let prepared = api.prepare(document, None).expect(document);
     let context = Context {
-        executor: &Away,
+        executor: &UnavailableExecutor,
         principal: &Principal::Control,
         anonymous: false,
         options: QueryOptions::default(),

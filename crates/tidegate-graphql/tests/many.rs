@@ -10,7 +10,7 @@ use tidegate_graphql::{Api, Context};
 use tidegate_sql::{Principal, QueryOptions};
 
 use crate::fixture::api;
-use crate::variables::Away;
+use crate::variables::UnavailableExecutor;
 
 const REPORTED: usize = 50;
 
@@ -117,7 +117,7 @@ async fn the_first_errors_of_variables_are_reported() {
         format!("query({definitions}) {{ getArtists(where: {{id: {{in: [{uses}]}}}}) {{ id }} }}");
     let prepared = api.prepare(&document, None).unwrap();
     let context = Context {
-        executor: &Away,
+        executor: &UnavailableExecutor,
         principal: &Principal::Control,
         anonymous: false,
         options: QueryOptions::default(),

@@ -14,13 +14,13 @@ use crate::fixture::api;
 
 /// An executor that records the statements that are sent, and returns no rows.
 #[derive(Default)]
-struct Notes {
+struct StatementRecorder {
     sent: Mutex<Vec<String>>,
     /// The memory addresses of the statements' texts, which are equal if a text is shared.
     texts: Mutex<Vec<usize>>,
 }
 
-impl Notes {
+impl StatementRecorder {
     fn answer(&self, bound: &BoundStatement, sink: &mut dyn RowSink) -> Result<Completion> {
         let text = bound.statement.text();
         self.texts.lock().unwrap().push(text.as_ptr().addr());
@@ -39,7 +39,7 @@ impl Notes {
     }
 }
 
-impl Executor for Notes {
+impl Executor for StatementRecorder {
     fn query<'a>(
         &'a self,
         _: &'a Principal,
@@ -84,7 +84,7 @@ impl Executor for Notes {
 
 /// The statements that a request sends, its response, and the addresses of the texts.
 async fn ask(api: &Api, document: &str, variables: &str) -> (Vec<String>, String, Vec<usize>) {
-    let notes = Notes::default();
+    let notes = StatementRecorder::default();
     let prepared = api.prepare(document, None).expect(document);
     let variables = RawValue::from_string(variables.to_owned()).unwrap();
     let context = Context {

@@ -11,9 +11,9 @@ use tidegate_sql::{
 use crate::fixture::api;
 
 /// An executor that is unavailable. If a request reaches it, all values were coerced.
-pub(crate) struct Away;
+pub(crate) struct UnavailableExecutor;
 
-impl Executor for Away {
+impl Executor for UnavailableExecutor {
     fn query<'a>(
         &'a self,
         _: &'a Principal,
@@ -49,7 +49,7 @@ async fn refusal(document: &str, variables: &str) -> Option<(String, bool)> {
     let prepared = api.prepare(document, None).expect(document);
     let variables = RawValue::from_string(variables.to_owned()).unwrap();
     let context = Context {
-        executor: &Away,
+        executor: &UnavailableExecutor,
         principal: &Principal::Control,
         anonymous: false,
         options: QueryOptions::default(),

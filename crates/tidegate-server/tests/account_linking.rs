@@ -16,27 +16,27 @@ use crate::ports::connected;
 /// returns.
 async fn link(api: &Api, browser: &mut Browser, person: &str) -> TestResponse {
     let page = browser.get(api, "/account").await;
-    let away = browser
+    let redirected = browser
         .post(api, (&page, "link"), &[("provider", "one")])
         .await;
-    come_back(api, browser, &away, person).await
+    come_back(api, browser, &redirected, person).await
 }
 
 async fn come_back(
     api: &Api,
     browser: &mut Browser,
-    away: &TestResponse,
+    redirected: &TestResponse,
     person: &str,
 ) -> TestResponse {
-    assert_eq!(away.status, 200, "{}", away.text());
-    let state = state(away);
+    assert_eq!(redirected.status, 200, "{}", redirected.text());
+    let state = state(redirected);
     let back = format!("/signin/one/callback?code={person}&state={state}");
     browser.get(api, &back).await
 }
 
-/// The login state in the redirect to a provider that `away` contains.
-fn state(away: &TestResponse) -> String {
-    let (_, state) = away.text().split_once("/authorize?state=").unwrap();
+/// The login state in the redirect to a provider that `redirected` contains.
+fn state(redirected: &TestResponse) -> String {
+    let (_, state) = redirected.text().split_once("/authorize?state=").unwrap();
     state.split('"').next().unwrap().to_owned()
 }
 
@@ -181,12 +181,12 @@ async fn a_trip_belongs_to_the_session_that_began_it() {
     let (api, _) = connected().await;
     let mut browser = signed_in(&api).await;
     let page = browser.get(&api, "/account").await;
-    let away = browser
+    let redirected = browser
         .post(&api, (&page, "link"), &[("provider", "one")])
         .await;
     // The callback is refused in another browser of the same user, and in a browser without a user.
     for mut other in [signed_in(&api).await, Browser::default()] {
-        let refused = come_back(&api, &mut other, &away, "mallory").await;
+        let refused = come_back(&api, &mut other, &redirected, "mallory").await;
         assert_eq!(refused.status, 400, "{}", refused.text());
     }
     // It is also refused in the same browser after a sign-out, and after the login state has
@@ -197,17 +197,19 @@ async fn a_trip_belongs_to_the_session_that_began_it() {
     };
     browser.post(&api, (&page, "sign_out"), &[]).await;
     for mut late in [browser, kept] {
-        let refused = come_back(&api, &mut late, &away, "mallory").await;
+        let refused = come_back(&api, &mut late, &redirected, "mallory").await;
         assert_eq!(refused.status, 400, "{}", refused.text());
     }
     let mut slow = signed_in(&api).await;
     let page = slow.get(&api, "/account").await;
-    let away = slow
+    let redirected = slow
         .post(&api, (&page, "link"), &[("provider", "one")])
         .await;
     api.clock.advance(Duration::from_mins(10));
     assert_eq!(
-        come_back(&api, &mut slow, &away, "mallory").await.status,
+        come_back(&api, &mut slow, &redirected, "mallory")
+            .await
+            .status,
         400
     );
     let page = slow.get(&api, "/account").await;
@@ -238,13 +240,13 @@ async fn linking_without_a_recent_sign_in_needs_the_password() {
         refused.text()
     );
     let right = [one, ("password", "alice1234")];
-    let away = browser.post(&api, (&refused, "link"), &right).await;
-    let refresh = away.header("refresh");
+    let redirected = browser.post(&api, (&refused, "link"), &right).await;
+    let refresh = redirected.header("refresh");
     assert!(
         refresh.starts_with("0; url=https://one.example/authorize?"),
         "{refresh}"
     );
-    let done = come_back(&api, &mut browser, &away, "octo").await;
+    let done = come_back(&api, &mut browser, &redirected, "octo").await;
     assert_eq!(done.header("location"), "/account?done=linked");
 }
 

@@ -4,7 +4,7 @@ use http::Method;
 use serde_json::{Value, json};
 use tidegate_identity::AnonymousSql;
 
-use crate::executor::Ran;
+use crate::executor::ExecutorCall;
 use crate::fixture::{Api, TestResponse, eventually, request};
 use crate::ports::connected;
 
@@ -50,7 +50,7 @@ async fn by_default_nothing_runs_as_the_default_user() {
     let guest = guest_token(&api).await;
     let refused = ask(&api, SQL, Some(&guest), &body).await;
     assert_eq!(refused.error(), (403, "INSUFFICIENT_PRIVILEGES".to_owned()));
-    assert_eq!(api.executor.ran(), []);
+    assert_eq!(api.executor.calls(), []);
     let alice = api.token("alice").await;
     assert_eq!(ask(&api, SQL, Some(&alice), &body).await.status, 200);
     // On a path that always runs as the default user, the token of another user is ignored.
@@ -64,16 +64,16 @@ async fn read_lets_one_reading_statement_run_read_only_for_five_seconds() {
     let guest = guest_token(&api).await;
     for (path, token) in [(SQL, None), (OF_DATABASE, None), (SQL, Some(&*guest))] {
         for format in ["json", "csv"] {
-            let before = api.executor.ran().len();
+            let before = api.executor.calls().len();
             let body = json!({"q": "select wait", "output_format": format});
             let answer = ask(&api, path, token, &body).await;
             assert_eq!(answer.status, 200, "{}", answer.text());
             assert!(answer.text().contains('4'), "{}", answer.text());
-            let ran = &api.executor.ran()[before..];
-            assert_eq!(ran[0], Ran::BeginReadOnly, "{ran:?}");
-            assert_eq!(ran[2], Ran::Commit, "{ran:?}");
+            let calls = &api.executor.calls()[before..];
+            assert_eq!(calls[0], ExecutorCall::BeginReadOnly, "{calls:?}");
+            assert_eq!(calls[2], ExecutorCall::Commit, "{calls:?}");
         }
-        let before = api.executor.ran();
+        let before = api.executor.calls();
         for body in [
             json!({"q": "insert into t values (1)"}),
             json!({"q": "with x as (delete from t returning 1) select * from x"}),
@@ -86,13 +86,13 @@ async fn read_lets_one_reading_statement_run_read_only_for_five_seconds() {
             let error = refused.error();
             assert_eq!(error, (403, "STATEMENT_NOT_ALLOWED".to_owned()), "{body}");
         }
-        assert_eq!(api.executor.ran(), before);
+        assert_eq!(api.executor.calls(), before);
     }
     // The limits do not apply to a user with a token of its own.
     let alice = api.token("alice").await;
     let answer = ask(&api, SQL, Some(&alice), &json!({"q": "select wait"})).await;
     assert!(answer.text().contains("59"), "{}", answer.text());
-    assert!(!api.executor.ran().ends_with(&[Ran::Commit]));
+    assert!(!api.executor.calls().ends_with(&[ExecutorCall::Commit]));
 }
 
 #[tokio::test]
@@ -103,9 +103,10 @@ async fn few_statements_of_anonymous_callers_run_at_once() {
     let held = futures_util::future::join_all(held);
     let late = async {
         eventually("four run", || {
-            let ran = api.executor.ran();
-            ran.iter()
-                .filter(|ran| matches!(ran, Ran::Query(_)))
+            let calls = api.executor.calls();
+            calls
+                .iter()
+                .filter(|call| matches!(call, ExecutorCall::Query(_)))
                 .count()
                 == 4
         })

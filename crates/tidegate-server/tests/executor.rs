@@ -20,18 +20,18 @@ use tidegate_sql::{
 use tidegate_values::{Column, Parameter, RawRow, Type, WireFormat};
 
 #[derive(Clone, Default)]
-pub(crate) struct Scripted(Arc<State>);
+pub(crate) struct ScriptedExecutor(Arc<State>);
 
 #[derive(Default)]
 struct State {
-    ran: Mutex<Vec<Ran>>,
+    calls: Mutex<Vec<ExecutorCall>>,
     cancelled: AtomicUsize,
     sent: AtomicUsize,
 }
 
 /// A command that the executor received.
 #[derive(Clone, Debug, PartialEq)]
-pub(crate) enum Ran {
+pub(crate) enum ExecutorCall {
     Query(String),
     Begin,
     BeginReadOnly,
@@ -39,9 +39,9 @@ pub(crate) enum Ran {
     Rollback,
 }
 
-impl Scripted {
-    pub(crate) fn ran(&self) -> Vec<Ran> {
-        self.0.ran.lock().unwrap().clone()
+impl ScriptedExecutor {
+    pub(crate) fn calls(&self) -> Vec<ExecutorCall> {
+        self.0.calls.lock().unwrap().clone()
     }
 
     /// The number of statements that were dropped before they ended.
@@ -54,8 +54,8 @@ impl Scripted {
         self.0.sent.load(SeqCst)
     }
 
-    fn note(&self, ran: Ran) {
-        self.0.ran.lock().unwrap().push(ran);
+    fn record(&self, call: ExecutorCall) {
+        self.0.calls.lock().unwrap().push(call);
     }
 
     async fn run(
@@ -66,7 +66,7 @@ impl Scripted {
         sink: &mut dyn RowSink,
     ) -> Result<Completion> {
         let text = statement.statement.text().to_owned();
-        self.note(Ran::Query(text.clone()));
+        self.record(ExecutorCall::Query(text.clone()));
         let mut guard = Guard {
             state: &self.0,
             ended: false,
@@ -244,7 +244,7 @@ impl Drop for Guard<'_> {
     }
 }
 
-impl Executor for Scripted {
+impl Executor for ScriptedExecutor {
     fn query<'a>(
         &'a self,
         who: &'a Principal,
@@ -261,9 +261,9 @@ impl Executor for Scripted {
         mode: Mode,
         options: &'a QueryOptions,
     ) -> BoxFuture<'a, Result<Box<dyn Transaction>>> {
-        self.note(match mode {
-            Mode::ReadWrite => Ran::Begin,
-            Mode::Snapshot => Ran::BeginReadOnly,
+        self.record(match mode {
+            Mode::ReadWrite => ExecutorCall::Begin,
+            Mode::Snapshot => ExecutorCall::BeginReadOnly,
         });
         let open = OpenTransaction {
             script: self.clone(),
@@ -290,7 +290,7 @@ impl Executor for Scripted {
 }
 
 struct OpenTransaction {
-    script: Scripted,
+    script: ScriptedExecutor,
     who: Principal,
     options: QueryOptions,
     committed: bool,
@@ -311,7 +311,7 @@ impl Transaction for OpenTransaction {
 
     fn commit(mut self: Box<Self>) -> BoxFuture<'static, Result<()>> {
         self.committed = true;
-        self.script.note(Ran::Commit);
+        self.script.record(ExecutorCall::Commit);
         Box::pin(std::future::ready(Ok(())))
     }
 }
@@ -319,7 +319,7 @@ impl Transaction for OpenTransaction {
 impl Drop for OpenTransaction {
     fn drop(&mut self) {
         if !self.committed {
-            self.script.note(Ran::Rollback);
+            self.script.record(ExecutorCall::Rollback);
         }
     }
 }

@@ -24,13 +24,13 @@ use tokio::task::JoinHandle;
 use tower::Service as _;
 
 use crate::documented::assert_documented;
-use crate::executor::Scripted;
+use crate::executor::ScriptedExecutor;
 
 pub(crate) const TIMEOUT: Duration = Duration::from_secs(10);
 
 pub(crate) struct Api {
     pub(crate) app: App,
-    pub(crate) executor: Scripted,
+    pub(crate) executor: ScriptedExecutor,
     pub(crate) directory: UserDirectory,
     pub(crate) clients: ClientDirectory,
     pub(crate) issuer: Arc<Issuer>,
@@ -123,7 +123,7 @@ impl Api {
             .await
             .unwrap();
         let issuer = Arc::new(issuer);
-        let executor = Scripted::default();
+        let executor = ScriptedExecutor::default();
         let builder = App::builder(Arc::new(executor.clone()), Arc::clone(&issuer), ports.store)
             .node(7)
             .anonymous_database(Some(DatabaseName::new("demo")));

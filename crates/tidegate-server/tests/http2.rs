@@ -130,7 +130,7 @@ async fn a_reset_stream_cancels_its_statement() {
     let (answer, mut body) = sender.send_request(sql(), false).unwrap();
     body.send_data(json!({"q": "select hang 0 0"}).to_string().into(), true)
         .unwrap();
-    eventually("the statement runs", || !api.executor.ran().is_empty()).await;
+    eventually("the statement runs", || !api.executor.calls().is_empty()).await;
     body.send_reset(h2::Reason::CANCEL);
     drop(answer);
     eventually("it is cancelled", || api.executor.cancelled() == 1).await;

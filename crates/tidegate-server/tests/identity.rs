@@ -6,7 +6,7 @@ use tidegate_identity::{UserChange, UserKey};
 
 use crate::fixture::{Api, TestResponse, request};
 
-async fn who(api: &Api, headers: &[(&str, &str)], path: &str) -> TestResponse {
+async fn run_statement(api: &Api, headers: &[(&str, &str)], path: &str) -> TestResponse {
     let mut request = request(Method::POST, path);
     for (name, value) in headers {
         request = request.header(*name, *value);
@@ -19,7 +19,7 @@ async fn who(api: &Api, headers: &[(&str, &str)], path: &str) -> TestResponse {
     .await
 }
 
-fn ran_as(answer: &TestResponse) -> String {
+fn principal(answer: &TestResponse) -> String {
     assert_eq!(answer.status, 200, "{}", answer.text());
     answer.json()["data"][0]["s"].as_str().unwrap().to_owned()
 }
@@ -32,12 +32,12 @@ async fn a_token_decides_database_and_role() {
     for (user, expected) in [("demo", "demo demo one"), ("alice", "demo demo/alice one")] {
         let bearer = format!("Bearer {}", api.token(user).await);
         assert_eq!(
-            ran_as(&who(&api, &[("authorization", &bearer)], SQL).await),
+            principal(&run_statement(&api, &[("authorization", &bearer)], SQL).await),
             expected
         );
         let lower = bearer.replace("Bearer", "bearer");
         assert_eq!(
-            ran_as(&who(&api, &[("authorization", &lower)], SQL).await),
+            principal(&run_statement(&api, &[("authorization", &lower)], SQL).await),
             expected
         );
     }
@@ -49,8 +49,8 @@ async fn a_guests_role_is_shared() {
     let body = json!({"database": "demo", "client_id": "app"});
     let guest = api.post("/api/v4/oauth/guest", &body).await.json();
     let bearer = format!("Bearer {}", guest["access_token"].as_str().unwrap());
-    let answer = who(&api, &[("authorization", &bearer)], SQL).await;
-    assert_eq!(ran_as(&answer), "demo demo/guest strangers");
+    let answer = run_statement(&api, &[("authorization", &bearer)], SQL).await;
+    assert_eq!(principal(&answer), "demo demo/guest strangers");
 }
 
 #[tokio::test]
@@ -58,21 +58,21 @@ async fn without_a_token_path_header_and_setting_name_the_database() {
     let api = Api::with(|builder| builder.anonymous_database(None)).await;
     let guest = "demo demo/guest strangers";
     assert_eq!(
-        ran_as(&who(&api, &[("tidegate-database", "demo")], SQL).await),
+        principal(&run_statement(&api, &[("tidegate-database", "demo")], SQL).await),
         guest
     );
     assert_eq!(
-        ran_as(&who(&api, &[], "/api/v4/sql/database/demo").await),
+        principal(&run_statement(&api, &[], "/api/v4/sql/database/demo").await),
         guest
     );
-    let nobody = who(&api, &[], SQL).await;
+    let nobody = run_statement(&api, &[], SQL).await;
     assert_eq!(nobody.error(), (401, "MISSING_TOKEN".to_owned()));
     assert_eq!(nobody.header("www-authenticate"), "Bearer");
 
     let api = Api::start().await;
-    assert_eq!(ran_as(&who(&api, &[], SQL).await), guest);
+    assert_eq!(principal(&run_statement(&api, &[], SQL).await), guest);
     for database in ["lonely", "nowhere", "\u{fe}"] {
-        let answer = who(&api, &[("tidegate-database", database)], SQL).await;
+        let answer = run_statement(&api, &[("tidegate-database", database)], SQL).await;
         assert_eq!(
             answer.error(),
             (401, "MISSING_TOKEN".to_owned()),
@@ -88,18 +88,18 @@ async fn two_headers_that_name_a_database_are_refused() {
         ("tidegate-database", "demo"),
         ("tidegate-database", "lonely"),
     ];
-    let refused = who(&api, &twice, SQL).await;
+    let refused = run_statement(&api, &twice, SQL).await;
     assert_eq!(refused.error(), (400, "INPUT_VALIDATION_ERROR".to_owned()));
     assert!(refused.text().contains("Tidegate-Database"));
-    assert!(api.executor.ran().is_empty());
+    assert!(api.executor.calls().is_empty());
 }
 
 #[tokio::test]
 async fn a_request_without_token_gets_a_hint_how_to_name_a_database() {
     let api = Api::with(|builder| builder.anonymous_database(None)).await;
     for answer in [
-        who(&api, &[], SQL).await,
-        who(&api, &[("tidegate-database", "lonely")], SQL).await,
+        run_statement(&api, &[], SQL).await,
+        run_statement(&api, &[("tidegate-database", "lonely")], SQL).await,
     ] {
         assert_eq!(answer.error(), (401, "MISSING_TOKEN".to_owned()));
         assert!(
@@ -115,16 +115,16 @@ async fn the_database_in_the_path_makes_every_caller_anonymous() {
     let api = Api::start().await;
     let bearer = format!("Bearer {}", api.token("demo").await);
     for token in [&*bearer, "Bearer nonsense"] {
-        let answer = who(
+        let answer = run_statement(
             &api,
             &[("authorization", token)],
             "/api/v4/sql/database/demo/",
         )
         .await;
-        assert_eq!(ran_as(&answer), "demo demo/guest strangers");
+        assert_eq!(principal(&answer), "demo demo/guest strangers");
     }
     for database in ["lonely", "nowhere"] {
-        let answer = who(&api, &[], &format!("/api/v4/sql/database/{database}")).await;
+        let answer = run_statement(&api, &[], &format!("/api/v4/sql/database/{database}")).await;
         assert_eq!(answer.error(), (404, "NO_DEFAULT_USER_FOUND".to_owned()));
     }
 }
@@ -142,7 +142,7 @@ async fn an_invalid_token_never_falls_back_to_anonymous() {
         "Basic YTpi",
         &forged,
     ] {
-        let answer = who(&api, &[("authorization", value)], SQL).await;
+        let answer = run_statement(&api, &[("authorization", value)], SQL).await;
         assert_eq!(answer.error(), (401, "INVALID_TOKEN".to_owned()), "{value}");
         assert_eq!(
             answer.header("www-authenticate"),
@@ -150,14 +150,14 @@ async fn an_invalid_token_never_falls_back_to_anonymous() {
         );
     }
     let good = format!("Bearer {token}");
-    let twice = who(
+    let twice = run_statement(
         &api,
         &[("authorization", &good), ("authorization", &good)],
         SQL,
     )
     .await;
     assert_eq!(twice.error(), (401, "INVALID_TOKEN".to_owned()));
-    assert!(api.executor.ran().is_empty());
+    assert!(api.executor.calls().is_empty());
 }
 
 #[tokio::test]
@@ -165,18 +165,20 @@ async fn an_expired_token_is_not_accepted() {
     let api = Api::start().await;
     let bearer = format!("Bearer {}", api.token("alice").await);
     assert_eq!(
-        who(&api, &[("authorization", &bearer)], SQL).await.status,
+        run_statement(&api, &[("authorization", &bearer)], SQL)
+            .await
+            .status,
         200
     );
     api.clock.advance(std::time::Duration::from_secs(3_700));
-    let answer = who(&api, &[("authorization", &bearer)], SQL).await;
+    let answer = run_statement(&api, &[("authorization", &bearer)], SQL).await;
     assert_eq!(answer.error(), (401, "INVALID_TOKEN".to_owned()));
 }
 
 #[tokio::test]
 async fn a_notice_makes_a_change_of_the_default_user_seen_at_once() {
     let api = Api::start().await;
-    assert_eq!(who(&api, &[], SQL).await.status, 200);
+    assert_eq!(run_statement(&api, &[], SQL).await.status, 200);
     let nobody = UserChange {
         default_user: Some(false),
         ..UserChange::default()
@@ -187,7 +189,7 @@ async fn a_notice_makes_a_change_of_the_default_user_seen_at_once() {
         .unwrap();
     api.app.forget_default_user("demo");
     assert_eq!(
-        who(&api, &[], SQL).await.error(),
+        run_statement(&api, &[], SQL).await.error(),
         (401, "MISSING_TOKEN".to_owned())
     );
 }

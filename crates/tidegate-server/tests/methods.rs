@@ -11,7 +11,7 @@ use tidegate_methods::{MethodName, Record, Registry, Signature, StoreError, Vers
 use tidegate_server::Limits;
 use tidegate_sql::DatabaseName;
 
-use crate::executor::Ran;
+use crate::executor::ExecutorCall;
 use crate::fixture::{Api, TestResponse, request};
 
 const METHODS: &str = "/api/v4/methods";
@@ -126,7 +126,7 @@ async fn a_batch_that_fails_after_much_output_answers_the_failure_alone() {
     assert_eq!(answers[0]["error"]["data"]["rolledBack"], true);
     assert_eq!(answers[1]["error"]["data"]["sqlstate"], "22012");
     assert!(answer.body.len() < 1000, "{}", answer.text());
-    assert_eq!(api.executor.ran().last(), Some(&Ran::Rollback));
+    assert_eq!(api.executor.calls().last(), Some(&ExecutorCall::Rollback));
     let whole = call(&api, json!([calling("many", 1), calling("many", 2)])).await;
     assert_eq!(
         whole.json()[1]["result"]["data"].as_array().unwrap().len(),
@@ -165,7 +165,7 @@ async fn limits_are_those_of_the_settings() {
 
 #[tokio::test]
 async fn a_store_that_is_away_is_said_in_the_form_of_each_protocol() {
-    let registry = Arc::new(Registry::new(Arc::new(Away)));
+    let registry = Arc::new(Registry::new(Arc::new(UnavailableStore)));
     let api = Api::with(|builder| builder.methods(registry)).await;
     let list = send(&api, Method::GET, METHODS, Value::Null).await;
     assert_eq!(list.error(), (503, "DATABASE_UNAVAILABLE".to_owned()));
@@ -180,21 +180,21 @@ async fn a_store_that_is_away_is_said_in_the_form_of_each_protocol() {
 }
 
 /// A store of methods that is unavailable.
-struct Away;
+struct UnavailableStore;
 
-fn away<'a, T: Send + 'a>() -> StoreFuture<'a, T> {
+fn unavailable<'a, T: Send + 'a>() -> StoreFuture<'a, T> {
     Box::pin(std::future::ready(Err(StoreError::Unavailable(
         "away".into(),
     ))))
 }
 
-impl MethodStore for Away {
+impl MethodStore for UnavailableStore {
     fn get<'a>(&'a self, _: &'a DatabaseName, _: &'a [MethodName]) -> StoreFuture<'a, Vec<Record>> {
-        away()
+        unavailable()
     }
 
     fn list<'a>(&'a self, _: &'a DatabaseName) -> StoreFuture<'a, Vec<Record>> {
-        away()
+        unavailable()
     }
 
     fn insert<'a>(
@@ -202,7 +202,7 @@ impl MethodStore for Away {
         _: &'a DatabaseName,
         _: &'a [NewMethod],
     ) -> StoreFuture<'a, WriteOutcome> {
-        away()
+        unavailable()
     }
 
     fn update<'a>(
@@ -211,7 +211,7 @@ impl MethodStore for Away {
         _: &'a [MethodName],
         _: &'a Revise<'a>,
     ) -> StoreFuture<'a, WriteOutcome> {
-        away()
+        unavailable()
     }
 
     fn remove<'a>(
@@ -220,7 +220,7 @@ impl MethodStore for Away {
         _: &'a [MethodName],
         _: &'a MayRemove<'a>,
     ) -> StoreFuture<'a, WriteOutcome> {
-        away()
+        unavailable()
     }
 
     fn put_signature<'a>(
@@ -229,10 +229,10 @@ impl MethodStore for Away {
         _: &'a Versioned,
         _: &'a Signature,
     ) -> StoreFuture<'a, bool> {
-        away()
+        unavailable()
     }
 
     fn remove_tenant<'a>(&'a self, _: &'a DatabaseName) -> StoreFuture<'a, ()> {
-        away()
+        unavailable()
     }
 }

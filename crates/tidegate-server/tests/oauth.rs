@@ -246,7 +246,7 @@ async fn a_revoked_session_is_over_at_once() {
     assert_eq!(refused.error(), (401, "INVALID_TOKEN".to_owned()));
 }
 
-fn far(address: [u8; 4]) -> Peer {
+fn remote_peer(address: [u8; 4]) -> Peer {
     Peer {
         address: IpAddr::from(address),
         encrypted: false,
@@ -260,7 +260,7 @@ async fn credentials_are_not_taken_over_a_network_in_the_clear() {
         Api::with(|builder| builder.trusted_proxies(vec!["10.0.0.0/8".parse().unwrap()])).await;
     let body = password("alice").to_string();
     let https = [("x-forwarded-proto", "https")];
-    api.peer = far([203, 0, 113, 9]);
+    api.peer = remote_peer([203, 0, 113, 9]);
     for headers in [&[][..], &https] {
         assert_eq!(
             error(&token(&api, headers, &body).await),
@@ -271,7 +271,7 @@ async fn credentials_are_not_taken_over_a_network_in_the_clear() {
     assert_eq!(api.sql(&json!({"q": "select who"})).await.status, 200);
     api.peer.encrypted = true;
     assert_eq!(token(&api, &[], &body).await.status, 200);
-    api.peer = far([10, 1, 2, 3]);
+    api.peer = remote_peer([10, 1, 2, 3]);
     assert_eq!(token(&api, &https, &body).await.status, 200);
     assert_eq!(
         token(&api, &[("x-forwarded-proto", "http")], &body)
@@ -282,7 +282,7 @@ async fn credentials_are_not_taken_over_a_network_in_the_clear() {
     assert_eq!(token(&api, &[], &body).await.status, 400);
 
     let mut api = Api::with(|builder| builder.insecure_http(true)).await;
-    api.peer = far([203, 0, 113, 9]);
+    api.peer = remote_peer([203, 0, 113, 9]);
     assert_eq!(token(&api, &[], &body).await.status, 200);
 }
 
@@ -290,7 +290,7 @@ async fn credentials_are_not_taken_over_a_network_in_the_clear() {
 async fn attempts_are_counted_by_the_forwarded_address() {
     let mut api =
         Api::with(|builder| builder.trusted_proxies(vec!["10.0.0.0/8".parse().unwrap()])).await;
-    api.peer = far([10, 1, 2, 3]);
+    api.peer = remote_peer([10, 1, 2, 3]);
     let attempt = |api: &Api, n: usize, from: &'static str| {
         let mut body = password("alice");
         body["username"] = format!("nobody{n}").into();

@@ -246,10 +246,10 @@ async fn a_peer_that_leaves_cancels_its_statement() {
         json!({"q": "select hang 1000 1000", "output_format": "ndjson"}),
         json!([{"q": "select hang 0 0"}]),
     ] {
-        let (ran, cancelled) = (api.executor.ran().len(), api.executor.cancelled());
+        let (calls, cancelled) = (api.executor.calls().len(), api.executor.cancelled());
         let mut stream = server.connect().await;
         stream.write_all(post(&body).as_bytes()).await.unwrap();
-        eventually("the statement runs", || api.executor.ran().len() > ran).await;
+        eventually("the statement runs", || api.executor.calls().len() > calls).await;
         drop(stream);
         eventually("it is cancelled", || api.executor.cancelled() > cancelled).await;
     }
@@ -385,7 +385,7 @@ async fn the_end_cancels_what_takes_too_long() {
     busy.write_all(post(&json!({"q": "select hang 0 0"})).as_bytes())
         .await
         .unwrap();
-    eventually("the statement runs", || !api.executor.ran().is_empty()).await;
+    eventually("the statement runs", || !api.executor.calls().is_empty()).await;
     server.stop();
     server.stopped().await;
     assert_eq!(api.executor.cancelled(), 1);

@@ -4,7 +4,7 @@ use http::Method;
 use serde_json::{Value, json};
 use tidegate_server::Limits;
 
-use crate::executor::Ran;
+use crate::executor::ExecutorCall;
 use crate::fixture::{Api, request};
 
 #[tokio::test]
@@ -44,14 +44,14 @@ async fn an_array_is_one_transaction_with_an_array_of_answers() {
         {"schema": {"s": {"type": "text", "array": false}}, "data": [{"s": "x"}], "id": 2},
     ]);
     assert_eq!(answer.json(), expected);
-    let query = |text: &str| Ran::Query(text.to_owned());
+    let query = |text: &str| ExecutorCall::Query(text.to_owned());
     let expected = [
-        Ran::Begin,
+        ExecutorCall::Begin,
         query("insert 1"),
         query("select rows 1 1"),
-        Ran::Commit,
+        ExecutorCall::Commit,
     ];
-    assert_eq!(api.executor.ran(), expected);
+    assert_eq!(api.executor.calls(), expected);
 }
 
 #[tokio::test]
@@ -62,7 +62,7 @@ async fn a_failing_request_of_an_array_is_named_and_rolls_back() {
         .await;
     assert_eq!(answer.error(), (409, "SQL_ERROR".to_owned()));
     assert_eq!(answer.json()["message"], "[1]: what PostgreSQL said");
-    assert_eq!(api.executor.ran().last(), Some(&Ran::Rollback));
+    assert_eq!(api.executor.calls().last(), Some(&ExecutorCall::Rollback));
 }
 
 #[tokio::test]
@@ -86,7 +86,7 @@ async fn a_wrong_request_of_an_array_runs_nothing() {
             answer.text()
         );
     }
-    assert!(api.executor.ran().is_empty());
+    assert!(api.executor.calls().is_empty());
 }
 
 #[tokio::test]
@@ -118,7 +118,7 @@ async fn csv_and_ndjson_have_their_types() {
         .await;
     assert_eq!(refused.error(), (406, "NOT_ACCEPTABLE".to_owned()));
     assert_eq!(
-        api.executor.ran().len(),
+        api.executor.calls().len(),
         4,
         "what cannot be answered is not run"
     );

@@ -18,7 +18,7 @@ impl Socket {
         Self(opened.unwrap().0)
     }
 
-    async fn say(&mut self, message: &Value) {
+    async fn send(&mut self, message: &Value) {
         let text = Message::text(message.to_string());
         self.0.send(text).await.unwrap();
     }
@@ -33,7 +33,7 @@ impl Socket {
         }
     }
 
-    async fn hear(&mut self) -> Value {
+    async fn receive(&mut self) -> Value {
         match self.next().await {
             Message::Text(text) => serde_json::from_str(&text).unwrap(),
             other => panic!("no text: {other:?}"),
@@ -48,9 +48,9 @@ impl Socket {
     }
 
     /// Runs a statement, whose result shows that the socket is authenticated.
-    async fn works(&mut self) {
-        self.say(&json!({"q": "select rows 1 1"})).await;
-        let answer = self.hear().await;
+    async fn assert_authenticated(&mut self) {
+        self.send(&json!({"q": "select rows 1 1"})).await;
+        let answer = self.receive().await;
         assert_eq!(answer["data"], json!([{"s": "x"}]), "{answer}");
     }
 }
@@ -74,7 +74,7 @@ async fn a_silent_socket_ends_with_its_token() {
     api.clock.advance(Duration::from_secs(3_599));
     let server = api.listen().await;
     let mut socket = Socket::open(&server, &token).await;
-    let error = socket.hear().await;
+    let error = socket.receive().await;
     assert_eq!(error["error"], "token_expired", "{error}");
     assert_eq!(socket.closed().await, 4440);
 }
@@ -85,9 +85,9 @@ async fn a_silent_socket_ends_with_its_session() {
     let (token, refresh) = tokens(&api).await;
     let server = api.listen().await;
     let mut socket = Socket::open(&server, &token).await;
-    socket.works().await;
+    socket.assert_authenticated().await;
     revoke(&api, &refresh).await;
-    let error = socket.hear().await;
+    let error = socket.receive().await;
     assert_eq!(error["error"], "invalid_token", "{error}");
     assert_eq!(socket.closed().await, 4401);
 }
@@ -98,12 +98,12 @@ async fn a_message_behind_the_end_of_its_session_does_nothing() {
     let (token, refresh) = tokens(&api).await;
     let server = api.listen().await;
     let mut socket = Socket::open(&server, &token).await;
-    socket.works().await;
+    socket.assert_authenticated().await;
     revoke(&api, &refresh).await;
-    let before = api.executor.ran().len();
-    socket.say(&json!({"q": "select rows 1 1"})).await;
-    let error = socket.hear().await;
+    let before = api.executor.calls().len();
+    socket.send(&json!({"q": "select rows 1 1"})).await;
+    let error = socket.receive().await;
     assert_eq!(error["error"], "invalid_token", "{error}");
     assert_eq!(socket.closed().await, 4401);
-    assert_eq!(api.executor.ran().len(), before);
+    assert_eq!(api.executor.calls().len(), before);
 }

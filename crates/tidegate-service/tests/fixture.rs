@@ -68,12 +68,12 @@ pub(crate) struct Rows {
 
 /// Collects rows.
 #[derive(Default)]
-pub(crate) struct Gathered {
+pub(crate) struct CollectedRows {
     columns: Option<Vec<Column>>,
     rows: Vec<Vec<String>>,
 }
 
-impl Gathered {
+impl CollectedRows {
     pub(crate) fn rows(self, completion: Completion) -> Rows {
         let columns = self.columns.expect("columns come before the end");
         Rows {
@@ -84,7 +84,7 @@ impl Gathered {
     }
 }
 
-impl RowSink for Gathered {
+impl RowSink for CollectedRows {
     fn columns(&mut self, columns: &[Column]) -> Result<()> {
         assert!(self.columns.is_none(), "columns came twice");
         self.columns = Some(columns.to_vec());

@@ -42,7 +42,7 @@ async fn rights(database: &str) -> String {
 
 /// Creates a database that existed before Tidegate, with two owners, two applications and
 /// privileges of its own.
-async fn legacy(name: &str) -> Client {
+async fn create_legacy_database(name: &str) -> Client {
     let root = root("postgres").await;
     let sql = format!(
         "CREATE ROLE {name}_maker LOGIN PASSWORD 'old';
@@ -76,7 +76,7 @@ async fn legacy(name: &str) -> Client {
 
 #[tokio::test]
 async fn an_adopted_database_serves_its_owner_and_its_old_applications() {
-    let maker = legacy("adopted").await;
+    let maker = create_legacy_database("adopted").await;
     let admin = admin(superuser());
     let tenant = database("adopted");
     admin
@@ -156,7 +156,7 @@ async fn an_owner_keeps_its_default_privileges() {
 
 #[tokio::test]
 async fn dropping_takes_back_what_was_granted_and_only_that() {
-    let _maker = legacy("returned").await;
+    let _maker = create_legacy_database("returned").await;
     let admin = admin(superuser());
     let tenant = database("returned");
     let before = rights("returned").await;
@@ -219,7 +219,7 @@ async fn dropping_takes_back_what_was_granted_and_only_that() {
 
 #[tokio::test]
 async fn what_the_owner_made_stays_with_the_databases_owner() {
-    let maker = legacy("inherits").await;
+    let maker = create_legacy_database("inherits").await;
     let admin = admin(superuser());
     let tenant = database("inherits");
     let plan = admin
@@ -242,7 +242,7 @@ async fn what_the_owner_made_stays_with_the_databases_owner() {
 
 #[tokio::test]
 async fn what_others_put_into_our_schema_stays_when_the_tenant_goes() {
-    let _maker = legacy("squatted").await;
+    let _maker = create_legacy_database("squatted").await;
     let admin = admin(superuser());
     let tenant = database("squatted");
     let plan = admin
@@ -264,7 +264,7 @@ async fn what_others_put_into_our_schema_stays_when_the_tenant_goes() {
 
 #[tokio::test]
 async fn the_plan_reads_as_sql_without_secrets_and_touches_no_table() {
-    let _maker = legacy("printed").await;
+    let _maker = create_legacy_database("printed").await;
     let plan = admin(superuser())
         .plan_adoption(&database("printed"), &role("printed"))
         .await
@@ -332,7 +332,7 @@ async fn reserved_databases_and_foreign_roles_are_refused() {
 #[tokio::test]
 async fn an_administrator_without_the_owners_privileges_gets_the_missing_grants() {
     let admin = admin(service_admin("svc_lacking").await);
-    let _maker = legacy("lacking").await;
+    let _maker = create_legacy_database("lacking").await;
     let tenant = database("lacking");
     let error = admin
         .plan_adoption(&tenant, &role("lacking"))

@@ -6,8 +6,8 @@ use tidegate_postgres::Connection;
 use tidegate_wire::{Config, Secret, StartupParameters};
 
 use super::fixture::{
-    admin, connect, database, grant_the_template, keep, refusal, role, root, service_admin,
-    superuser, value,
+    admin, connect, database, grant_the_template, record_tenant, refusal, role, root,
+    service_admin, superuser, value,
 };
 
 /// Whether the finding names roles of other tests on the same cluster, as it does from PostgreSQL
@@ -360,7 +360,7 @@ async fn what_closes_an_open_database_leaves_the_service_in() {
         .await
         .unwrap();
     config.control_database = database("closing_control");
-    keep("closing_control", "closing", None).await;
+    record_tenant("closing_control", "closing", None).await;
     let reader = superuser().with_login("svc_closing_reader", Secret::new("service"));
     let admin = admin(config);
     let findings = admin.examine_tenants(FeedLogin::Logical(&reader)).await;
@@ -402,7 +402,7 @@ async fn default_users_whose_temporary_files_nothing_bounds_are_named() {
         .create_user(&database("unbounded"), &guest)
         .await
         .unwrap();
-    keep(
+    record_tenant(
         "unbounded_control",
         "unbounded",
         Some((guest.as_str(), "all")),

@@ -66,7 +66,7 @@ pub(super) async fn root(database: &str) -> Client {
 }
 
 /// Creates a control database that records a tenant and one user's role with its group.
-pub(super) async fn keep(control: &str, tenant: &str, user: Option<(&str, &str)>) {
+pub(super) async fn record_tenant(control: &str, tenant: &str, user: Option<(&str, &str)>) {
     let sql = "CREATE SCHEMA tidegate; GRANT USAGE ON SCHEMA tidegate TO PUBLIC;
         CREATE TABLE tidegate.tenants (name text, owner_role text, adopted bool);
         CREATE TABLE tidegate.users (database text, role text, user_group text,

@@ -4,7 +4,9 @@ use tidegate_admin::Error;
 use tidegate_admin::doctor::FeedLogin;
 use tidegate_embedded::testing;
 
-use super::fixture::{admin, database, keep, role, root, service_admin, superuser, user, value};
+use super::fixture::{
+    admin, database, record_tenant, role, root, service_admin, superuser, user, value,
+};
 
 const MEMBER: &str = "SELECT string_agg(DISTINCT g.rolname, ',' ORDER BY g.rolname) \
     FROM pg_auth_members m JOIN pg_roles g ON g.oid = m.roleid \
@@ -80,7 +82,7 @@ async fn a_membership_that_the_doctor_prints_is_the_administrators_to_end() {
     let (tenant, ann) = (database("regroup"), role("regroup/ann"));
     admin.create_tenant(&tenant).await.unwrap();
     admin.create_user(&tenant, &ann).await.unwrap();
-    keep("regroup_control", "regroup", Some(("regroup/ann", "old"))).await;
+    record_tenant("regroup_control", "regroup", Some(("regroup/ann", "old"))).await;
     let root = root("postgres").await;
     let groups = format!("{MEMBER}'regroup/ann'");
     let come_back = "CREATE ROLE \"regroup/group/old\"; \
@@ -111,7 +113,7 @@ async fn a_group_logs_in_for_its_members() {
     let admin = admin(config);
     let (tenant, group) = (database("group_login"), role("group_login/group/staff"));
     admin.create_tenant(&tenant).await.unwrap();
-    keep("group_login_control", "group_login", None).await;
+    record_tenant("group_login_control", "group_login", None).await;
     assert_eq!(admin.group_logins(&tenant).await.unwrap(), []);
     let ann = role("group_login/ann");
     admin.create_user(&tenant, &ann).await.unwrap();

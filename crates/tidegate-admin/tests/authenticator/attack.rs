@@ -13,7 +13,7 @@ async fn a_grant_counts_for_every_node_from_its_commit() {
     let (database, alice) = (tenant.database(), tenant.role("alice"));
     let shared = tenant.shared().await;
     for round in 0..20 {
-        tenant.settles("alice", true).await;
+        tenant.wait_until_sharing("alice", true).await;
         other.invalidate(&database);
         assert!(other.of(&database, &alice).await.is_some(), "{round}");
         // No node is notified of this statement, as when a user runs it with psql.
@@ -126,14 +126,14 @@ async fn a_grant_to_an_authenticator_that_leads_to_the_owner_ends_sharing() {
         "CREATE ROLE shared_path_boss SUPERUSER; GRANT shared_path_boss TO \"@$authenticator1\"",
         "ALTER ROLE \"@$authenticator1\" BYPASSRLS",
     ] {
-        tenant.settles("alice", true).await;
+        tenant.wait_until_sharing("alice", true).await;
         tenant.run(grant).await;
-        tenant.settles("alice", false).await;
+        tenant.wait_until_sharing("alice", false).await;
         let (reason, remedy) = tenant.objection().await.unwrap();
         assert!(!remedy.is_empty(), "{reason}");
         tenant.run(&remedy).await;
     }
-    tenant.settles("alice", true).await;
+    tenant.wait_until_sharing("alice", true).await;
 }
 
 #[tokio::test]

@@ -75,7 +75,7 @@ async fn no_code_of_a_users_own_runs_on_a_shared_connection() {
     let mallory = tenant.login("code_kinds/mallory").await;
     let victim = tenant.login("code_kinds/alice").await;
     for (place, (kind, code, reach)) in KINDS.iter().enumerate() {
-        tenant.settles("alice", true).await;
+        tenant.wait_until_sharing("alice", true).await;
         assert!(other.of(&database, &alice).await.is_some(), "{kind}");
         let grant = "GRANT CREATE ON SCHEMA public TO \"@mallory\"; \
                      GRANT TRIGGER ON own TO \"@mallory\"";

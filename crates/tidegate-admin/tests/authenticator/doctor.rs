@@ -6,7 +6,7 @@ use tidegate_admin::is_unprintable;
 use super::fixture::TenantFixture;
 
 /// The findings about a tenant's shared connections.
-async fn said(tenant: &TenantFixture) -> Vec<Finding> {
+async fn findings(tenant: &TenantFixture) -> Vec<Finding> {
     let findings = tenant.admin.examine_tenants(FeedLogin::Outbox).await;
     let about = format!("users of the tenant {} do not all share", tenant.name);
     let findings = findings.unwrap().into_iter();
@@ -48,10 +48,10 @@ const HARMS: [(&str, &str); 10] = [
 #[tokio::test]
 async fn the_doctor_names_what_keeps_users_from_sharing_and_sets_it_right() {
     let tenant = TenantFixture::new("shared_doctor").await;
-    assert_eq!(said(&tenant).await, []);
+    assert_eq!(findings(&tenant).await, []);
     for (harm, part) in HARMS {
         tenant.run(harm).await;
-        let found = said(&tenant).await;
+        let found = findings(&tenant).await;
         assert!(
             found.iter().any(|finding| finding.text.contains(part)),
             "{harm}: {found:?}"
@@ -62,7 +62,7 @@ async fn the_doctor_names_what_keeps_users_from_sharing_and_sets_it_right() {
             // The first line of the SQL is a `\connect` command.
             tenant.run(sql.split_once('\n').unwrap().1).await;
         }
-        assert_eq!(said(&tenant).await, [], "{harm}");
+        assert_eq!(findings(&tenant).await, [], "{harm}");
     }
     for (harm, part) in [
         (
@@ -75,7 +75,7 @@ async fn the_doctor_names_what_keeps_users_from_sharing_and_sets_it_right() {
         ),
     ] {
         tenant.run(harm).await;
-        let found = said(&tenant).await;
+        let found = findings(&tenant).await;
         assert!(
             found.iter().any(|finding| finding.text.contains(part)),
             "{harm}: {found:?}"

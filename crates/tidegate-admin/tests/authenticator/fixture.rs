@@ -118,7 +118,7 @@ impl TenantFixture {
     }
 
     /// Waits until a user shares connections, or until it no longer does.
-    pub(super) async fn settles(&self, user: &str, shares: bool) {
+    pub(super) async fn wait_until_sharing(&self, user: &str, shares: bool) {
         let deadline = Instant::now() + Duration::from_secs(20);
         loop {
             self.node.refresh().await.unwrap();

@@ -24,14 +24,14 @@ async fn a_user_has_an_authenticator_from_its_first_day_to_its_last() {
             .unwrap(),
         "in"
     );
-    tenant.settles("carol", true).await;
+    tenant.wait_until_sharing("carol", true).await;
     let (database, owner) = (tenant.database(), RoleName::new(tenant.name));
     tenant
         .admin
         .drop_user(&database, &tenant.role("carol"), &owner, false)
         .await
         .unwrap();
-    tenant.settles("carol", false).await;
+    tenant.wait_until_sharing("carol", false).await;
     assert_eq!(tenant.value(MEMBERS).await, "3");
     assert!(tenant.of("alice").await.is_some());
 }

@@ -95,10 +95,10 @@ async fn a_user_who_could_place_code_ends_sharing_and_the_remedy_restores_it() {
     let tenant = TenantFixture::new("shared_trust").await;
     let shared = tenant.shared().await;
     for (grant, reason) in GRANTS {
-        tenant.settles("alice", true).await;
+        tenant.wait_until_sharing("alice", true).await;
         let grant = grant.replace('%', tenant.name);
         tenant.run(&grant).await;
-        tenant.settles("alice", false).await;
+        tenant.wait_until_sharing("alice", false).await;
         let (found, remedy) = tenant.objection().await.unwrap();
         assert!(found.contains(reason), "{grant}: {found}");
         let refused = tenant.as_user(&shared, "alice", "SELECT 'in'").await;
@@ -107,7 +107,7 @@ async fn a_user_who_could_place_code_ends_sharing_and_the_remedy_restores_it() {
             .run(remedy.trim_start_matches("-- once you have read it: "))
             .await;
     }
-    tenant.settles("alice", true).await;
+    tenant.wait_until_sharing("alice", true).await;
     assert_eq!(
         tenant
             .as_user(&shared, "alice", "SELECT 'in'")
@@ -127,7 +127,7 @@ async fn roles_that_no_caller_reaches_may_own_code() {
              RESET ROLE; GRANT USAGE ON SCHEMA app TO \"@mallory\"",
         )
         .await;
-    tenant.settles("alice", true).await;
+    tenant.wait_until_sharing("alice", true).await;
 }
 
 #[tokio::test]
@@ -137,7 +137,7 @@ async fn temporary_tables_of_users_change_nothing() {
         .run("GRANT TEMPORARY ON DATABASE shared_temp TO \"@mallory\"")
         .await;
     let mallory = tenant.login("shared_temp/mallory").await;
-    tenant.settles("alice", true).await;
+    tenant.wait_until_sharing("alice", true).await;
     let shared = tenant.shared().await;
     mallory
         .batch_execute("CREATE TEMP TABLE scratch (id int)")
@@ -151,7 +151,7 @@ async fn temporary_tables_of_users_change_nothing() {
         "in"
     );
     tenant.run("COMMENT ON TABLE own IS 'x'").await;
-    tenant.settles("alice", true).await;
+    tenant.wait_until_sharing("alice", true).await;
 }
 
 #[tokio::test]
@@ -171,7 +171,7 @@ async fn without_its_event_trigger_a_database_is_not_trusted() {
             "ALTER EVENT TRIGGER tidegate_catalog ENABLE ALWAYS",
         ),
     ] {
-        tenant.settles("alice", true).await;
+        tenant.wait_until_sharing("alice", true).await;
         tenant.run(harm).await;
         // A node decides again when it starts; a running node does not notice the change.
         let other = node(tenant.name);
@@ -245,13 +245,13 @@ async fn users_whom_postgresql_treats_apart_log_in_themselves() {
             "ALTER ROLE bobby_apart RENAME TO \"@bob\"",
         ),
     ] {
-        tenant.settles("bob", true).await;
+        tenant.wait_until_sharing("bob", true).await;
         tenant.run(apart).await;
-        tenant.settles("bob", false).await;
+        tenant.wait_until_sharing("bob", false).await;
         assert!(tenant.of("alice").await.is_some(), "{apart}");
         tenant.run(back).await;
     }
-    tenant.settles("bob", true).await;
+    tenant.wait_until_sharing("bob", true).await;
 }
 
 #[tokio::test]
@@ -303,13 +303,13 @@ async fn users_who_may_not_use_the_schema_of_a_table_log_in_themselves() {
             "GRANT USAGE ON SCHEMA s TO PUBLIC",
         ),
     ] {
-        tenant.settles("bob", true).await;
+        tenant.wait_until_sharing("bob", true).await;
         tenant.run(apart).await;
-        tenant.settles("bob", false).await;
+        tenant.wait_until_sharing("bob", false).await;
         assert!(tenant.of("alice").await.is_some(), "{apart}");
         tenant.run(back).await;
     }
-    tenant.settles("bob", true).await;
+    tenant.wait_until_sharing("bob", true).await;
 }
 
 /// A grant or revocation that a user makes is no objection, but it decides which users need a login
@@ -325,14 +325,14 @@ async fn grants_of_a_user_decide_who_needs_a_login_connection() {
         )
         .await;
     let mallory = tenant.login("shared_passed/mallory").await;
-    tenant.settles("bob", true).await;
+    tenant.wait_until_sharing("bob", true).await;
     for (sql, shares) in [
         ("GRANT SELECT ON s.t TO \"shared_passed/bob\"", false),
         ("GRANT USAGE ON SCHEMA s TO \"shared_passed/bob\"", true),
         ("REVOKE USAGE ON SCHEMA s FROM \"shared_passed/bob\"", false),
     ] {
         mallory.batch_execute(sql).await.unwrap();
-        tenant.settles("bob", shares).await;
+        tenant.wait_until_sharing("bob", shares).await;
         assert!(tenant.of("alice").await.is_some(), "{sql}");
     }
 }

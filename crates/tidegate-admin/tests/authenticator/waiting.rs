@@ -21,13 +21,13 @@ async fn refusal(client: &Client, sql: &str) -> String {
 }
 
 /// Waits until a statement with this text waits for a lock.
-async fn waits(tenant: &TenantFixture, text: &str) {
+async fn wait_for_lock(tenant: &TenantFixture, text: &str) {
     let query = format!(
         "SELECT count(*)::text FROM pg_stat_activity WHERE datname = current_database() \
          AND wait_event_type = 'Lock' AND query LIKE '{text}%'"
     );
-    let waits = async { while tenant.value(&query).await == "0" {} };
-    tokio::time::timeout(Duration::from_secs(20), waits)
+    let waiting = async { while tenant.value(&query).await == "0" {} };
+    tokio::time::timeout(Duration::from_secs(20), waiting)
         .await
         .unwrap();
 }
@@ -45,7 +45,7 @@ async fn a_statement_that_waits_for_a_lock_never_runs_what_its_holder_defines() 
         .unwrap();
     let insert = tenant.as_user(&shared, "alice", INSERT);
     let attack = async {
-        waits(&tenant, "INSERT INTO own").await;
+        wait_for_lock(&tenant, "INSERT INTO own").await;
         // From PostgreSQL 18 on a GRANT locks the table, so the attack ends here.
         let grant = "GRANT TRIGGER ON own TO \"waiting_lock/mallory\"";
         let granted = format!("SET lock_timeout = '1s'; {grant}");
@@ -84,7 +84,7 @@ async fn code_made_by_an_unnoticed_privilege_prevents_role_switches() {
              CREATE TRIGGER f BEFORE INSERT ON own FOR EACH ROW EXECUTE FUNCTION f()",
         )
         .await;
-    tenant.settles("alice", true).await;
+    tenant.wait_until_sharing("alice", true).await;
     let shared = tenant.shared().await;
     let mallory = tenant.login("waiting_group/mallory").await;
     tenant.run("GRANT waiting_group_app TO \"@mallory\"").await;
@@ -104,12 +104,12 @@ async fn code_made_by_an_unnoticed_privilege_prevents_role_switches() {
     let sql = format!("BEGIN; {replace}");
     mallory.batch_execute(&sql).await.unwrap();
     let commit = async {
-        waits(&tenant, "SELECT pg_catalog.set_config").await;
+        wait_for_lock(&tenant, "SELECT pg_catalog.set_config").await;
         mallory.batch_execute("COMMIT").await.unwrap();
     };
     let (inserted, ()) = tokio::join!(tenant.as_user(&shared, "alice", INSERT), commit);
     assert_eq!(inserted.unwrap_err(), "22023");
-    tenant.settles("alice", false).await;
+    tenant.wait_until_sharing("alice", false).await;
 }
 
 #[tokio::test]
@@ -119,10 +119,10 @@ async fn sharing_does_not_begin_beside_code_of_a_user_that_is_not_committed() {
     let mallory = tenant.login("waiting_code/mallory").await;
     let shared = tenant.shared().await;
     for end in ["ROLLBACK", "COMMIT"] {
-        tenant.settles("alice", true).await;
+        tenant.wait_until_sharing("alice", true).await;
         let grant = "GRANT CREATE ON SCHEMA public TO \"@mallory\"";
         tenant.run(grant).await;
-        tenant.settles("alice", false).await;
+        tenant.wait_until_sharing("alice", false).await;
         mallory
             .batch_execute(&format!("BEGIN; {code}"))
             .await
@@ -136,7 +136,7 @@ async fn sharing_does_not_begin_beside_code_of_a_user_that_is_not_committed() {
         assert_eq!(refused.unwrap_err(), "22023");
         mallory.batch_execute(end).await.unwrap();
     }
-    tenant.settles("alice", false).await;
+    tenant.wait_until_sharing("alice", false).await;
     tenant.node.invalidate(&tenant.database());
     let (reason, _) = tenant.objection().await.unwrap();
     assert!(reason.contains("owns"), "{reason}");
@@ -153,7 +153,7 @@ async fn a_users_grants_without_effect_affect_no_other_user() {
                 GRANT SELECT ON own TO \"@mallory\" WITH GRANT OPTION",
         )
         .await;
-    tenant.settles("alice", true).await;
+    tenant.wait_until_sharing("alice", true).await;
     for sql in [
         "GRANT INSERT ON own TO \"waiting_noop/bob\"",
         "GRANT SELECT ON own TO PUBLIC",
@@ -193,13 +193,13 @@ async fn a_right_that_a_function_of_the_owners_gives_ends_sharing() {
         )
         .await
         .unwrap();
-    tenant.settles("alice", true).await;
+    tenant.wait_until_sharing("alice", true).await;
     let shared = tenant.shared().await;
     let mallory = tenant.login("waiting_gift/mallory").await;
     mallory.batch_execute("SELECT gift()").await.unwrap();
     let refused = tenant.as_user(&shared, "alice", "SELECT 'in'").await;
     assert_eq!(refused.unwrap_err(), "22023");
-    tenant.settles("alice", false).await;
+    tenant.wait_until_sharing("alice", false).await;
 }
 
 #[tokio::test]

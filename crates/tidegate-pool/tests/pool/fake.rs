@@ -140,7 +140,7 @@ impl Fake {
                 return Err(OpenError::Login(cause()));
             }
             Script::NoLogin => {
-                let (rejection, cause) = (barred(), cause());
+                let (rejection, cause) = (login_refused(), cause());
                 return Err(OpenError::AccessDenied { rejection, cause });
             }
             Script::NoDatabase => return Err(OpenError::NoDatabase),
@@ -226,7 +226,7 @@ impl Connector for Fake {
     }
 }
 
-fn barred() -> Box<DatabaseError> {
+fn login_refused() -> Box<DatabaseError> {
     Box::new(DatabaseError {
         sqlstate: "28000".to_owned(),
         ..DatabaseError::default()

@@ -219,7 +219,7 @@ async fn default_privileges_give_no_right_on_our_schema() {
 }
 
 /// The SQLSTATE of the notice that the session of a definition gets, if any.
-async fn noticed(url: &str, options: &str, sql: &str) -> Option<String> {
+async fn notice_sqlstate(url: &str, options: &str, sql: &str) -> Option<String> {
     let mut config: tokio_postgres::Config = url.parse().unwrap();
     config.options(options);
     let (client, mut connection) = config.connect(tokio_postgres::NoTls).await.unwrap();
@@ -247,10 +247,10 @@ async fn only_sessions_of_the_service_are_notified_at_once() {
     assert_eq!(next(&mut receiver).await, Some(DdlNotification::Listening));
     let url = cluster().url("announced_here");
     let ours = "-c tidegate.session=on -c client_min_messages=error";
-    let receiver = noticed(&url, ours, "create table ours (id int)").await;
+    let receiver = notice_sqlstate(&url, ours, "create table ours (id int)").await;
     assert_eq!(receiver.as_deref(), Some("TGDEF"));
     for tells in ["grant select on ours to public", "drop table ours"] {
-        let receiver = noticed(&url, ours, tells).await;
+        let receiver = notice_sqlstate(&url, ours, tells).await;
         assert_eq!(receiver.as_deref(), Some("TGDEF"), "{tells}");
     }
     for silent in [
@@ -259,10 +259,10 @@ async fn only_sessions_of_the_service_are_notified_at_once() {
         "create temp table own as select 1 as id; create index on own (id); alter table own add a int",
         "select 1 as id into temp own",
     ] {
-        assert_eq!(noticed(&url, ours, silent).await, None, "{silent}");
+        assert_eq!(notice_sqlstate(&url, ours, silent).await, None, "{silent}");
     }
     assert_eq!(
-        noticed(&url, "", "create table theirs (id int)").await,
+        notice_sqlstate(&url, "", "create table theirs (id int)").await,
         None
     );
 }
@@ -279,6 +279,6 @@ async fn what_an_older_release_made_is_renewed() {
     assert_eq!(next(&mut receiver).await, Some(DdlNotification::Listening));
     let url = cluster().url("announced_old");
     let sql = "create table ours (id int)";
-    let receiver = noticed(&url, "-c tidegate.session=on", sql).await;
+    let receiver = notice_sqlstate(&url, "-c tidegate.session=on", sql).await;
     assert_eq!(receiver.as_deref(), Some("TGDEF"));
 }

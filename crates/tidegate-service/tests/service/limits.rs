@@ -11,7 +11,7 @@ use tidegate_wire::backoff::Jitter;
 use tokio::sync::mpsc;
 
 use super::soon;
-use crate::fixture::{Gathered, Sql};
+use crate::fixture::{CollectedRows, Sql};
 
 const LIMITS: Limits = Limits {
     lookups: 3,
@@ -45,7 +45,7 @@ async fn sessions(prefix: &str) -> i64 {
 async fn look(control: &ServiceConnections, database: &DatabaseName) -> tidegate_sql::Result<()> {
     let sql = Sql::new("SELECT pg_catalog.pg_sleep(0.05)").set([]);
     let who = Principal::Catalog(database.clone());
-    let mut rows = Gathered::default();
+    let mut rows = CollectedRows::default();
     let done = control.query(&who, &sql.bound, sql.options(), &mut rows);
     done.await.map(drop)
 }
@@ -114,7 +114,7 @@ async fn statements_that_wait_in_one_database_leave_connections_to_others() {
         let (control, who) = (control.clone(), Principal::Catalog(databases[0].clone()));
         tokio::spawn(async move {
             let sql = Sql::new("SELECT pg_catalog.pg_advisory_lock_shared(1)").set([]);
-            let mut rows = Gathered::default();
+            let mut rows = CollectedRows::default();
             let done = control.query(&who, &sql.bound, sql.options(), &mut rows);
             done.await.map(drop)
         })

@@ -20,7 +20,7 @@ use tidegate_wire::backoff::Jitter;
 use tidegate_wire::{Backend, Config, TerminateOutcome, Terminator as _};
 use tokio_postgres::Client;
 
-use crate::fixture::{Gathered, Rows, Sql};
+use crate::fixture::{CollectedRows, Rows, Sql};
 
 /// A control database of its own for a test.
 struct TestDatabase {
@@ -50,7 +50,7 @@ impl TestDatabase {
         if sql.bound.sets.is_empty() {
             sql = sql.set([]);
         }
-        let mut gathered = Gathered::default();
+        let mut gathered = CollectedRows::default();
         let done = self
             .control
             .query(who, &sql.bound, sql.options(), &mut gathered)
@@ -262,7 +262,7 @@ async fn a_transaction_is_committed_or_was_never_there() {
         let mut transaction = begun.unwrap();
         let insert = Sql::new("INSERT INTO public.things VALUES (:id)").set([id]);
         transaction
-            .query(&insert.bound, &mut Gathered::default())
+            .query(&insert.bound, &mut CollectedRows::default())
             .await
             .unwrap();
         if commit {
@@ -282,7 +282,7 @@ async fn a_transaction_is_committed_or_was_never_there() {
     let mut transaction = begun.unwrap();
     let insert = Sql::new("INSERT INTO public.things VALUES (3)").set([]);
     let error = transaction
-        .query(&insert.bound, &mut Gathered::default())
+        .query(&insert.bound, &mut CollectedRows::default())
         .await
         .unwrap_err();
     assert_eq!(error.sqlstate(), Some("25006"));
@@ -295,7 +295,7 @@ async fn an_abandoned_statement_is_cancelled() {
     let control = database.control.clone();
     let task = tokio::spawn(async move {
         let sql = Sql::new("SELECT 'nobody waits', pg_sleep(600)").set([]);
-        let mut rows = Gathered::default();
+        let mut rows = CollectedRows::default();
         control
             .query(&Principal::Control, &sql.bound, sql.options(), &mut rows)
             .await
@@ -322,7 +322,7 @@ async fn a_deadline_ends_a_statement_and_a_transaction() {
         .await;
     let mut transaction = begun.unwrap();
     let error = transaction
-        .query(&sql.bound, &mut Gathered::default())
+        .query(&sql.bound, &mut CollectedRows::default())
         .await
         .unwrap_err();
     assert!(matches!(error, Error::Deadline), "{error:?}");
@@ -338,7 +338,7 @@ async fn more_work_than_connections_waits_for_one() {
             let control = database.control.clone();
             tokio::spawn(async move {
                 let sql = Sql::new("SELECT pg_sleep(0.01)::text").set([]);
-                let mut rows = Gathered::default();
+                let mut rows = CollectedRows::default();
                 control
                     .query(&Principal::Control, &sql.bound, sql.options(), &mut rows)
                     .await

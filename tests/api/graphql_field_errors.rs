@@ -4,7 +4,7 @@
 use serde_json::{Value, json};
 use tokio::sync::OnceCell;
 
-use crate::graphql::{ask, data, hurried, run, settled};
+use crate::graphql::{ask, ask_with_deadline, data, run, settled};
 
 /// Creates tables whose rows the guest cannot read, because their policies fail or are slow.
 async fn failing() {
@@ -103,7 +103,7 @@ async fn a_row_that_cannot_be_read_takes_its_root_field() {
 async fn a_deadline_takes_the_root_fields_that_were_not_read_in_time() {
     failing().await;
     let query = "{ z: getGqlBelowOwner { n } a: getGqlBelowOwner { n l: gqlBelowLate { id gqlBelowOwner { id } } } b: getGqlBelowOwner { id } }";
-    let answer = hurried("alice", query).await;
+    let answer = ask_with_deadline("alice", query).await;
     let rows = json!({"z": [{"n": 1}, {"n": 2}], "a": null, "b": null});
     assert_eq!(answer["data"], rows, "{answer}");
     let expected = [(json!(["a"]), "TIMEOUT", 29), (json!(["b"]), "TIMEOUT", 99)];

@@ -5,17 +5,19 @@ use reqwest::Method;
 use serde_json::{Value, json};
 use tokio::sync::OnceCell;
 
-use crate::graphql::{PUBLIC, ask, data, hurried, known, nothing, run, settled};
+use crate::graphql::{
+    PUBLIC, ask, ask_with_deadline, data, has_no_data, run, settled, wait_for_type,
+};
 use crate::graphql_snapshots::Gate;
 use crate::service::demo;
 
 /// Creates views whose rows cannot be read.
-async fn broken() {
+async fn create_broken_views() {
     static MADE: OnceCell<()> = OnceCell::const_new();
-    MADE.get_or_init(make_broken).await;
+    MADE.get_or_init(make_broken_views).await;
 }
 
-async fn make_broken() {
+async fn make_broken_views() {
     run(
         "create or replace view gql_broken as select id, 1 / (id - id) as q from artists;
          create or replace view gql_broken_late as
@@ -24,8 +26,8 @@ async fn make_broken() {
          alter view gql_broken owner to demo; alter view gql_broken_late owner to demo",
     )
     .await;
-    known("GqlBroken").await;
-    known("GqlBrokenLate").await;
+    wait_for_type("GqlBroken").await;
+    wait_for_type("GqlBrokenLate").await;
 }
 
 fn codes(answer: &Value) -> Vec<(&str, &str)> {
@@ -43,7 +45,7 @@ fn codes(answer: &Value) -> Vec<(&str, &str)> {
 
 #[tokio::test]
 async fn a_root_field_that_fails_is_null_and_the_others_are_there() {
-    broken().await;
+    create_broken_views().await;
     let artist = json!([{"id": "1"}]);
     let wrong = "BAD_USER_INPUT";
     for (query, expected, lost) in [
@@ -100,7 +102,7 @@ async fn a_root_field_that_fails_is_null_and_the_others_are_there() {
 /// The members of the response have the order of the document, whatever the order of reading is.
 #[tokio::test]
 async fn the_order_of_the_fields_stays() {
-    broken().await;
+    create_broken_views().await;
     let query = "{ c: getArtists(id: 1) { id } x: getGqlBroken { q } b: getArtists(id: 1) { id } \
                  t: __typename y: getGqlBroken { q } a: getArtists(id: 1) { id } }";
     let body = json!({"query": query}).to_string();
@@ -117,7 +119,7 @@ async fn the_order_of_the_fields_stays() {
 /// Fields that are read again are read in one snapshot.
 #[tokio::test]
 async fn what_is_left_of_a_query_is_one_snapshot() {
-    broken().await;
+    create_broken_views().await;
     let gate = Gate::new(8210).await;
     let setup = "create table if not exists gql_left (id int primary key, n int);
          insert into gql_left values (1, 0) on conflict do nothing;
@@ -127,7 +129,7 @@ async fn what_is_left_of_a_query_is_one_snapshot() {
     // The failure makes the service retry the document, which reads `b`, the gate, `c`, and then
     // `a`.
     let query = "{ a: getGqlLeft { n } x: getGqlBroken { q } b: getGqlLeft { n } GATE c: getGqlLeft { n } }";
-    let asked = gate.held(query).await;
+    let asked = gate.start_and_wait(query).await;
     let change = "update gql_left set n = 1";
     gate.admin.batch_execute(change).await.unwrap();
     gate.open().await;
@@ -148,10 +150,10 @@ async fn a_deadline_takes_what_was_not_read_in_time() {
          alter view gql_sleeper owner to demo",
     )
     .await;
-    known("GqlSleeper").await;
+    wait_for_type("GqlSleeper").await;
     let query = "{ a: getArtists(id: 1) { id } x: getGqlSleeper { slept } b: getArtists(limit: 1) { id } \
                  c: getArtists(id: 1) { id } __typename }";
-    let answer = hurried("demo", query).await;
+    let answer = ask_with_deadline("demo", query).await;
     // The fields that share a statement with the first one were read with it.
     let artist = json!([{"id": "1"}]);
     let expected = json!({"a": artist, "x": null, "b": null, "c": artist, "__typename": "Query"});
@@ -259,7 +261,7 @@ async fn a_query_does_not_write() {
     ] {
         let answer = ask(Some("alice"), query, json!({})).await;
         let below = answer["data"]["x"].pointer("/0/gqlTracing");
-        let shows_nothing = nothing(&answer["data"]) || below == Some(&Value::Null);
+        let shows_nothing = has_no_data(&answer["data"]) || below == Some(&Value::Null);
         assert!(shows_nothing, "{query}: {answer}");
         let extensions = &answer["errors"][0]["extensions"];
         assert_eq!(extensions["sqlstate"], "25006", "{query}: {answer}");

@@ -77,8 +77,8 @@ async fn a_failed_request_is_logged_with_its_reason_and_counted() {
     let query = json!({"type": "subscribe", "id": "1", "schema": "public",
         "query": "mutation { insertCodes(data: {code: \"s3cr3t-value\"}) { code } }"});
     assert!(socket.ask(query).await.to_string().contains("23505"));
-    socket.say_text("no json").await;
-    while socket.hear().await["error"] != "invalid_json" {}
+    socket.send_text("no json").await;
+    while socket.receive().await["error"] != "invalid_json" {}
 
     let metrics = node.client.get(format!("{}/metrics", node.url));
     let metrics = metrics.send().await.unwrap().text().await.unwrap();

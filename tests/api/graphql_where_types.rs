@@ -71,13 +71,13 @@ const WORDS: [&str; 12] = [
     "keep",
 ];
 
-struct Sink {
+struct TypesFixture {
     demo: Service,
     admin: Client,
     _folder: tempfile::TempDir,
 }
 
-impl Sink {
+impl TypesFixture {
     /// Starts a demo of its own, because extensions fill the schema that other tests describe.
     async fn new() -> Self {
         let folder = demo_folder();
@@ -165,7 +165,7 @@ fn is_refused(error: &Value, place: &str) -> bool {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_word_that_is_no_operator_changes_nothing_on_any_type() {
-    let sink = Sink::new().await;
+    let sink = TypesFixture::new().await;
     let columns = sink.columns().await;
     assert!(columns.len() > 100, "{}", columns.len());
     let mut socket = sink.socket().await;
@@ -245,7 +245,7 @@ fn is_left_out(r#type: &str) -> bool {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_type_has_the_operators_that_postgresql_has_for_it() {
-    let sink = Sink::new().await;
+    let sink = TypesFixture::new().await;
     for (column, r#type) in sink.columns().await {
         let conditions = OPERATORS.map(|operator| {
             let one = value(&r#type);

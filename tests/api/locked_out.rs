@@ -9,7 +9,7 @@ use crate::service::{demo, eventually};
 use crate::socket::socket;
 use crate::users::{SQL, owner};
 
-async fn ends_sessions(of: &str) {
+async fn end_sessions(of: &str) {
     let admin = demo().admin().await;
     let kick = "select pg_terminate_backend(pid) from pg_stat_activity where usename = $1";
     eventually("its sessions are gone", || async {
@@ -32,14 +32,14 @@ async fn as_administrator(sql: &str) {
     .await;
 }
 
-async fn newcomer(name: &str) {
+async fn create_user(name: &str) {
     let body = json!({"name": name, "password": format!("{name}1234")});
     assert_eq!(owner("POST", "/api/v4/users", body).await.status, 201);
     let answer = demo().rows(name, "select 1 as n", json!({})).await;
     assert_eq!(answer["data"], json!([{"n": 1}]));
 }
 
-async fn comes_in_again(name: &str) {
+async fn wait_until_let_in(name: &str) {
     eventually("it is let in", || async {
         let answer = demo().sql(Some(name), &json!({"q": "select 1"})).await;
         answer.status() == 200
@@ -49,7 +49,7 @@ async fn comes_in_again(name: &str) {
 
 #[tokio::test]
 async fn a_locked_out_user_gets_an_error_and_can_be_let_in_again() {
-    newcomer("barred").await;
+    create_user("barred").await;
     let cases = [
         (
             "alter role \"demo/barred\" nologin",
@@ -74,7 +74,7 @@ async fn a_locked_out_user_gets_an_error_and_can_be_let_in_again() {
     // only once.
     for (bars, sqlstate, message, lets_in) in cases.into_iter().chain(cases) {
         as_administrator(bars).await;
-        ends_sessions("demo/barred").await;
+        end_sessions("demo/barred").await;
         for _ in 0..2 {
             let token = demo().cached_token("barred").await;
             let request = json!({"q": "select 1"});
@@ -85,18 +85,18 @@ async fn a_locked_out_user_gets_an_error_and_can_be_let_in_again() {
         let plain = demo().sql(Some("barred"), &json!({"q": "select 1"})).await;
         assert!(!plain.headers().contains_key("retry-after"), "{bars}");
         as_administrator(lets_in).await;
-        comes_in_again("barred").await;
+        wait_until_let_in("barred").await;
     }
 }
 
 #[tokio::test]
 async fn every_interface_tells_it() {
-    newcomer("shut").await;
+    create_user("shut").await;
     as_administrator("grant select on artists to \"demo/shut\"").await;
     let query = "subscription { ArtistsMessageAdded { id } }";
     socket("shut").await.subscribe("a", query).await;
     as_administrator("alter role \"demo/shut\" nologin").await;
-    ends_sessions("demo/shut").await;
+    end_sessions("demo/shut").await;
     let artists = json!({"query": "{ getArtists(limit: 1) { id } }"});
     let answer = demo().rest(Some("shut"), ("POST", PUBLIC), &artists).await;
     let error = &answer.body["errors"][0];
@@ -111,13 +111,13 @@ async fn every_interface_tells_it() {
     let refused = socket.ask(subscribe).await;
     assert_eq!(refused["error"], "not_allowed", "{refused}");
     as_administrator("alter role \"demo/shut\" login").await;
-    comes_in_again("shut").await;
+    wait_until_let_in("shut").await;
 }
 
 /// PostgreSQL sessions end within a second without a request.
 #[tokio::test]
 async fn an_open_connection_of_a_role_ends_with_its_right_to_log_in() {
-    newcomer("ended").await;
+    create_user("ended").await;
     let open = "select count(*) from pg_stat_activity where usename = 'demo/ended'";
     let admin = demo().admin().await;
     for (change, undo, status) in [
@@ -139,6 +139,6 @@ async fn an_open_connection_of_a_role_ends_with_its_right_to_log_in() {
         let answer = demo().sql(Some("ended"), &write).await;
         assert_eq!(answer.status(), status, "{change}");
         as_administrator(&format!("alter role \"demo/ended\" {undo}")).await;
-        comes_in_again("ended").await;
+        wait_until_let_in("ended").await;
     }
 }

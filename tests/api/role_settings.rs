@@ -13,7 +13,7 @@ use crate::users::owner;
 const USER: &str = "resettled";
 
 /// The values of `work_mem` in concurrent and in single requests.
-async fn begins_with() -> BTreeSet<String> {
+async fn work_mem_values() -> BTreeSet<String> {
     let q = "select current_setting('work_mem') as mem, pg_sleep(0.02) is null as slept";
     let ask = || demo().rows(USER, q, json!({}));
     let mut answers = join_all((0..8).map(|_| ask())).await;
@@ -33,22 +33,22 @@ async fn settings_of_a_role_count_for_all_of_its_requests_alike() {
     let demo = demo();
     let body = json!({"name": USER, "password": format!("{USER}1234")});
     assert_eq!(owner("POST", "/api/v4/users", body).await.status, 201);
-    let before = begins_with().await;
+    let before = work_mem_values().await;
     assert_eq!(before.len(), 1, "{before:?}");
 
     // Settings that are changed through this node apply to the next request.
     let set = |mem: &str| format!("alter role current_user set work_mem = '{mem}'");
     demo.rows(USER, &set("9MB"), json!({})).await;
-    assert_eq!(begins_with().await, only("9MB"));
+    assert_eq!(work_mem_values().await, only("9MB"));
     let block = format!(
         "do $$ begin execute '{}'; end $$",
         set("10MB").replace('\'', "''")
     );
     demo.rows(USER, &block, json!({})).await;
-    assert_eq!(begins_with().await, only("10MB"));
+    assert_eq!(work_mem_values().await, only("10MB"));
     let array = json!([{"q": set("11MB")}, {"q": "select 1 as n"}]);
     assert_eq!(demo.sql(Some(USER), &array).await.status(), 200);
-    assert_eq!(begins_with().await, only("11MB"));
+    assert_eq!(work_mem_values().await, only("11MB"));
 
     // Settings that are changed by another client take effect soon, even if all connections are
     // always in use.
@@ -56,7 +56,7 @@ async fn settings_of_a_role_count_for_all_of_its_requests_alike() {
     let set = format!("alter role \"demo/{USER}\" in database demo set work_mem = '12MB'");
     admin.batch_execute(&set).await.unwrap();
     eventually("it is set", || async {
-        begins_with().await == only("12MB")
+        work_mem_values().await == only("12MB")
     })
     .await;
     let reset = format!(
@@ -64,7 +64,10 @@ async fn settings_of_a_role_count_for_all_of_its_requests_alike() {
          alter role \"demo/{USER}\" reset work_mem"
     );
     admin.batch_execute(&reset).await.unwrap();
-    eventually("it is reset", || async { begins_with().await == before }).await;
+    eventually("it is reset", || async {
+        work_mem_values().await == before
+    })
+    .await;
 }
 
 /// Operators limit callers with `ALTER ROLE … SET statement_timeout`.
