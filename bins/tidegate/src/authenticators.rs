@@ -73,7 +73,7 @@ impl RoleMaintenance {
         let owner = RoleName::new(&tenant.owner_role);
         let provided = self.admin.provide_roles(&database, &owner, &shared);
         match provided.await {
-            Ok(()) => self.pool.distrust(&database),
+            Ok(()) => self.pool.invalidate_authenticators(&database),
             Err(error) => {
                 tracing::warn!(database = tenant.name, %error, "could not create missing roles; retrying in an hour");
             }

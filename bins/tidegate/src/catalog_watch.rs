@@ -229,7 +229,8 @@ impl CatalogWatch {
             return false;
         }
         let before = self.roles.as_ref().map(|(_, roles)| roles);
-        let Ok((roles, change)) = load::roles(&*self.control, before, &check_terms()).await else {
+        let Ok((roles, change)) = load::roles(&*self.control, before, &check_options()).await
+        else {
             return true;
         };
         self.roles = Some((snapshot, roles));
@@ -295,7 +296,7 @@ impl CatalogWatch {
     }
 }
 
-fn check_terms() -> QueryOptions {
+fn check_options() -> QueryOptions {
     QueryOptions {
         deadline: Some((Instant::now() + CHECK_TIMEOUT).into_std()),
         ..QueryOptions::default()
@@ -314,8 +315,8 @@ async fn check(
         let _permit = permits.acquire().await;
         let began = Instant::now();
         let watched = match reason {
-            Reason::Reported => catalogs.catch_up(&database, &check_terms()).await,
-            Reason::Due => catalogs.watch(&database, &check_terms()).await,
+            Reason::Reported => catalogs.catch_up(&database, &check_options()).await,
+            Reason::Due => catalogs.watch(&database, &check_options()).await,
         };
         // The catalog logs a failure, and `/readyz` shows it.
         if let Ok(WatchOutcome::Changed) = watched {

@@ -85,7 +85,7 @@ fn cluster_settings(settings: &Settings, folder: &Folder) -> ClusterSettings {
     ClusterSettings {
         bin_dir: settings.bin_dir.clone(),
         search_path: std::env::var_os("PATH"),
-        ..ClusterSettings::kept(folder.cluster())
+        ..ClusterSettings::persistent(folder.cluster())
     }
     // Retained WAL must not fill the disk when a demo is left running.
     .with("max_slot_wal_keep_size", "1GB")

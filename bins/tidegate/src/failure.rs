@@ -193,12 +193,12 @@ impl Failure {
 }
 
 /// Adds the operation and the file to an I/O error.
-pub(crate) trait OnFile<T> {
+pub(crate) trait FileContext<T> {
     /// Wraps an error of `action`, words that fit after "cannot", on the file `path`.
     fn on(self, action: &'static str, path: impl Into<PathBuf>) -> Result<T>;
 }
 
-impl<T> OnFile<T> for std::io::Result<T> {
+impl<T> FileContext<T> for std::io::Result<T> {
     fn on(self, action: &'static str, path: impl Into<PathBuf>) -> Result<T> {
         self.map_err(|source| Failure::File {
             action,

@@ -81,7 +81,7 @@ impl Maintenance {
             Some(Change::Tenant(database)) => {
                 self.app.forget_default_user(&database);
                 self.methods.forget_tenant(&DatabaseName::new(&database));
-                self.pool.forget(&database);
+                self.pool.remove_database(&database);
                 self.catalogs.forget(&DatabaseName::new(&database));
             }
             Some(Change::Method { database, name }) => {

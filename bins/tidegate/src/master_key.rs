@@ -6,7 +6,7 @@ use std::path::Path;
 
 use tidegate_identity::MasterKey;
 
-use crate::failure::{Failure, OnFile, Result};
+use crate::failure::{Failure, FileContext, Result};
 use crate::ports;
 use crate::settings::Settings;
 

@@ -90,21 +90,21 @@ impl UserPool {
     }
 
     /// Calls [`Authenticators::invalidate`].
-    pub(crate) fn distrust(&self, database: &DatabaseName) {
+    pub(crate) fn invalidate_authenticators(&self, database: &DatabaseName) {
         self.authenticators.invalidate(database);
     }
 
     /// Waits until no connection is in use and all cancelled statements have ended, including those
     /// on connections that will be closed instead of reused.
     pub(crate) async fn wait_idle(&self) {
-        const LOOK: std::time::Duration = std::time::Duration::from_millis(20);
+        const POLL_INTERVAL: std::time::Duration = std::time::Duration::from_millis(20);
         while self.postgres.user_executor().pool().stats().busy() > 0 {
-            tokio::time::sleep(LOOK).await;
+            tokio::time::sleep(POLL_INTERVAL).await;
         }
     }
 
     /// Removes a dropped database from the caches.
-    pub(crate) fn forget(&self, database: &str) {
+    pub(crate) fn remove_database(&self, database: &str) {
         let database = DatabaseName::new(database);
         self.postgres.user_executor().forget(&database);
         self.control.close(&database);

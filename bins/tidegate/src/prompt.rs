@@ -6,8 +6,8 @@ use std::path::Path;
 use tidegate_identity::Secret;
 
 use crate::cli::{Confirmation, PasswordSource};
-use crate::failure::{Failure, OnFile, Result};
-use crate::terminal::Hidden;
+use crate::failure::{Failure, FileContext, Result};
+use crate::terminal::NoEcho;
 
 impl PasswordSource {
     /// Reads the password from the file, or asks for the password twice without echo.
@@ -48,7 +48,7 @@ fn ask(whose: &str) -> Result<Secret> {
     };
     let nothing_typed =
         |error| Failure::Refused(format!("no password was typed ({error}); nothing was done"));
-    let mut terminal = Hidden::open().map_err(no_terminal)?;
+    let mut terminal = NoEcho::open().map_err(no_terminal)?;
     let password = terminal
         .ask(&format!("Password of {whose}: "))
         .map_err(nothing_typed)?;

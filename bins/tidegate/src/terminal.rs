@@ -10,18 +10,18 @@ use tokio::task::AbortHandle;
 
 /// The terminal of the process with echo off. Dropping the value, or a signal that ends the
 /// process, turns echo on again.
-pub(crate) struct Hidden {
+pub(crate) struct NoEcho {
     terminal: BufReader<File>,
     before: Termios,
-    interruptible: Interruptible,
+    interruptible: ExitOnSignal,
 }
 
 /// While this value exists, a signal ends the process. After it is dropped, signals have no effect
 /// until other code handles them.
 #[derive(Default)]
-pub(crate) struct Interruptible(Vec<AbortHandle>);
+pub(crate) struct ExitOnSignal(Vec<AbortHandle>);
 
-impl Drop for Interruptible {
+impl Drop for ExitOnSignal {
     fn drop(&mut self) {
         for task in &self.0 {
             task.abort();
@@ -29,7 +29,7 @@ impl Drop for Interruptible {
     }
 }
 
-impl Hidden {
+impl NoEcho {
     /// Opens the terminal and turns echo off. A signal turns echo on again before it ends the
     /// process, because the terminal outlives the process.
     pub(crate) fn open() -> io::Result<Self> {
@@ -59,14 +59,14 @@ impl Hidden {
     }
 }
 
-impl Hidden {
+impl NoEcho {
     /// Turns echo on again. The caller decides how long a signal still ends the process.
-    pub(crate) fn close(mut self) -> Interruptible {
+    pub(crate) fn close(mut self) -> ExitOnSignal {
         std::mem::take(&mut self.interruptible)
     }
 }
 
-impl Drop for Hidden {
+impl Drop for NoEcho {
     fn drop(&mut self) {
         // If `close` has not taken the signal handlers out, they are removed here.
         self.interruptible.0.clear();
@@ -76,8 +76,8 @@ impl Drop for Hidden {
 
 /// Installs handlers for signals that restore the terminal and end the process with the exit code
 /// that shells use.
-fn show_again_at_the_end(terminal: &File, before: &Termios) -> io::Result<Interruptible> {
-    let mut interruptible = Interruptible::default();
+fn show_again_at_the_end(terminal: &File, before: &Termios) -> io::Result<ExitOnSignal> {
+    let mut interruptible = ExitOnSignal::default();
     for kind in [
         SignalKind::interrupt(),
         SignalKind::terminate(),

@@ -106,7 +106,7 @@ pub(crate) async fn run(command: cli::Up, mut layers: Layers) -> Result {
 /// Selects the outbox as the source of change events if the WAL cannot be decoded, unless the
 /// settings name a source. Returns a notice about that for the user.
 async fn choose_feed(layers: &mut Layers) -> Result<Option<String>> {
-    if layers.is_given("feed_source") {
+    if layers.is_set("feed_source") {
         return Ok(None);
     }
     let settings = layers.settings()?;

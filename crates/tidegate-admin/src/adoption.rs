@@ -80,8 +80,8 @@ pub(super) async fn plan(
 /// not grant privileges on the object, but only warn.
 async fn check_rights(session: &Session, content: &DatabaseContent) -> Result<()> {
     let mut sql = Vec::new();
-    for owner in content.makers() {
-        if !session.acts_for(owner).await? {
+    for owner in content.object_creators() {
+        if !session.has_privileges_of(owner).await? {
             let quote = identifier;
             if session.is_superuser(owner).await? {
                 sql.push(format!(
@@ -141,7 +141,7 @@ fn grant_objects(script: &mut Script, content: &DatabaseContent, owner: &str) {
 
 fn default_privileges(script: &mut Script, content: &DatabaseContent, owner: &str) {
     script.note("What those who own something here make later.");
-    for maker in content.makers() {
+    for maker in content.object_creators() {
         for (rights, objects) in [
             (TABLE_RIGHTS, " ON TABLES TO "),
             (SEQUENCE_RIGHTS, " ON SEQUENCES TO "),

@@ -149,7 +149,7 @@ impl DatabaseContent {
 
     /// The roles whose future objects the tenant is granted too. PostgreSQL's own roles are left
     /// out, because they create none.
-    pub(super) fn makers(&self) -> impl Iterator<Item = &str> {
+    pub(super) fn object_creators(&self) -> impl Iterator<Item = &str> {
         self.owners
             .iter()
             .map(String::as_str)

@@ -45,7 +45,7 @@ pub enum Severity {
 }
 
 impl Finding {
-    fn good(text: impl Into<String>) -> Self {
+    fn ok(text: impl Into<String>) -> Self {
         Self {
             text: text.into(),
             severity: Severity::Good,
@@ -72,7 +72,7 @@ impl Finding {
     /// The finding `good` if `holds`, otherwise the finding `missing` with its SQL.
     fn require(holds: bool, good: &str, missing: &str, sql: String) -> Self {
         if holds {
-            Self::good(good)
+            Self::ok(good)
         } else {
             Self::missing(missing, sql)
         }
@@ -81,7 +81,7 @@ impl Finding {
     /// As [`Finding::require`], for a condition without which the service works.
     fn recommend(holds: bool, good: &str, advice: &str, sql: String) -> Self {
         if holds {
-            Self::good(good)
+            Self::ok(good)
         } else {
             Self::advice(advice, sql)
         }
@@ -152,7 +152,7 @@ async fn feed_findings(session: &Session, nodes: u32, feed: FeedLogin<'_>) -> Re
             findings.push(logins::replication(reader).await);
             Ok(findings)
         }
-        FeedLogin::Outbox => Ok(vec![Finding::good(
+        FeedLogin::Outbox => Ok(vec![Finding::ok(
             "change events come from outboxes, which need no setting of the server",
         )]),
     }

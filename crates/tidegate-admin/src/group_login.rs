@@ -40,7 +40,7 @@ async fn make_login(
         script.append(users_role::connect(database, login));
         if let Some(public) = session.owner_of_public().await? {
             let usage = users_role::usage(login);
-            script.append(session.acting_for(&public, usage).await?);
+            script.append(session.with_privileges_of(&public, usage).await?);
         }
     }
     script.run(session).await

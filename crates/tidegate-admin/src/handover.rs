@@ -6,7 +6,7 @@ use super::{Error, Result};
 
 /// When the objects are checked.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Moment {
+pub(super) enum HandoverStep {
     /// While the objects belong to the roles that are to be dropped.
     Before,
     /// After the running transaction has given the objects to the heir. This check also finds
@@ -24,9 +24,9 @@ pub(super) enum Moment {
 pub(super) async fn require_data_only(
     session: &Session,
     (roles, heir): (&[&str], &str),
-    moment: Moment,
+    moment: HandoverStep,
 ) -> Result<()> {
-    let reassigned = moment == Moment::Reassigned;
+    let reassigned = moment == HandoverStep::Reassigned;
     let query = include_str!("handover.sql");
     let rows = session
         .client

@@ -207,7 +207,7 @@ impl Admin {
         let name = database.as_str();
         let session = self.open_admin_database().await?;
         session.lock(&DATABASE_LOCK).await?;
-        let mut made = tenant::Made::default();
+        let mut made = tenant::CreatedObjects::default();
         let created = tenant::create(&session, name, &self.passwords, &mut made).await;
         let done = match created {
             Ok(()) => self.hand_over(name).await,

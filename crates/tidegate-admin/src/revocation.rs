@@ -32,17 +32,17 @@ pub(super) async fn drop_roles(
                 Name(heir),
             ]);
         }
-        let script = session.acting_for(heir, script).await?;
-        let script = acting_for(session, roles, script).await?;
+        let script = session.with_privileges_of(heir, script).await?;
+        let script = with_privileges_of(session, roles, script).await?;
         script.run_each(session).await?;
         let given = (roles, heir);
-        handover::require_data_only(session, given, handover::Moment::Reassigned).await?;
+        handover::require_data_only(session, given, handover::HandoverStep::Reassigned).await?;
     }
     // Memberships would end with the roles, but while the memberships exist PostgreSQL revokes
     // less.
     let memberships = group::leave_all(session, roles).await?;
     memberships.run_each(session).await?;
-    take_back(session, roles, heir).await?;
+    revoke_grants(session, roles, heir).await?;
     if !reassign {
         // A session that started after the first check may have created an object, which would be
         // dropped.
@@ -54,23 +54,27 @@ pub(super) async fn drop_roles(
     for role in roles {
         script.push(&[Syntax("DROP OWNED BY "), Name(role)]);
     }
-    let mut script = acting_for(session, roles, script).await?;
+    let mut script = with_privileges_of(session, roles, script).await?;
     for role in roles {
         script.push(&[Syntax("DROP ROLE "), Name(role)]);
     }
     script.run_each(session).await
 }
 
-async fn acting_for(session: &Session, roles: &[&str], mut script: Script) -> Result<Script> {
+async fn with_privileges_of(
+    session: &Session,
+    roles: &[&str],
+    mut script: Script,
+) -> Result<Script> {
     for role in roles {
-        script = session.acting_for(role, script).await?;
+        script = session.with_privileges_of(role, script).await?;
     }
     Ok(script)
 }
 
 /// Revokes what was granted to and by roles. The administrator may be unable to revoke a grant;
 /// then PostgreSQL names it when the role is dropped.
-async fn take_back(session: &Session, roles: &[&str], heir: &str) -> Result<()> {
+async fn revoke_grants(session: &Session, roles: &[&str], heir: &str) -> Result<()> {
     let mut writer = RevocationWriter::of(session.superuser);
     let grants = grants::of_roles(session, roles).await?;
     for grant in &grants {
@@ -84,7 +88,7 @@ async fn take_back(session: &Session, roles: &[&str], heir: &str) -> Result<()> 
     }
     writer.act_as(None);
     let stands_for: Vec<_> = writer.stands_for.into_iter().collect();
-    let script = acting_for(session, &stands_for, writer.script).await?;
+    let script = with_privileges_of(session, &stands_for, writer.script).await?;
     script.run_each(session).await
 }
 
@@ -134,7 +138,7 @@ impl<'a> RevocationWriter<'a> {
             self.stands_for.insert(&grant.grantor.role);
         }
         self.act_as(None);
-        let revoke = revoke(grant, grant.grantee.as_deref(), Whole::Right);
+        let revoke = revoke(grant, grant.grantee.as_deref(), RevokedPart::Right);
         self.script.push(&revoke);
     }
 
@@ -150,7 +154,7 @@ impl<'a> RevocationWriter<'a> {
             self.script.push(&temporary.give);
         }
         self.act_as(Some(&grantor.role));
-        let revoke = revoke(grant, grant.grantee.as_deref(), Whole::Right);
+        let revoke = revoke(grant, grant.grantee.as_deref(), RevokedPart::Right);
         self.script.push(&revoke);
         for temporary in missing_privileges.iter().rev() {
             self.act_as_owner(&temporary.lender.role);
@@ -194,8 +198,8 @@ fn missing_privileges(grant: &ObjectGrant) -> Option<Vec<MissingPrivilege<'_>>> 
         give.extend(what(grant));
         give.extend([Syntax(" TO "), Name(grantor), Syntax(" WITH GRANT OPTION")]);
         let whole = match grant.temporary {
-            TemporaryGrant::Right => Whole::Right,
-            TemporaryGrant::Option => Whole::Option,
+            TemporaryGrant::Right => RevokedPart::Right,
+            TemporaryGrant::Option => RevokedPart::Option,
             TemporaryGrant::Harmful => return None,
         };
         missing_privileges.push(MissingPrivilege {
@@ -212,16 +216,20 @@ fn missing_privileges(grant: &ObjectGrant) -> Option<Vec<MissingPrivilege<'_>>> 
 
 /// Which part of a privilege is revoked.
 #[derive(Clone, Copy)]
-enum Whole {
+enum RevokedPart {
     Right,
     /// Only the GRANT OPTION is revoked.
     Option,
 }
 
-fn revoke<'a>(grant: &'a ObjectGrant, from: Option<&'a str>, whole: Whole) -> Vec<SqlPart<'a>> {
+fn revoke<'a>(
+    grant: &'a ObjectGrant,
+    from: Option<&'a str>,
+    whole: RevokedPart,
+) -> Vec<SqlPart<'a>> {
     let mut parts = vec![match whole {
-        Whole::Right => Syntax("REVOKE "),
-        Whole::Option => Syntax("REVOKE GRANT OPTION FOR "),
+        RevokedPart::Right => Syntax("REVOKE "),
+        RevokedPart::Option => Syntax("REVOKE GRANT OPTION FOR "),
     }];
     parts.extend(what(grant));
     parts.push(Syntax(" FROM "));

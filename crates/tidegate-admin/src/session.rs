@@ -100,7 +100,7 @@ impl Session {
     }
 
     /// Whether the administrator has the privileges of `role`.
-    pub(super) async fn acts_for(&self, role: &str) -> Result<bool> {
+    pub(super) async fn has_privileges_of(&self, role: &str) -> Result<bool> {
         if self.superuser {
             return Ok(true);
         }
@@ -115,7 +115,7 @@ impl Session {
     }
 
     /// Whether the administrator may switch to the role with `SET ROLE`.
-    async fn becomes(&self, role: &str) -> Result<bool> {
+    async fn may_set_role(&self, role: &str) -> Result<bool> {
         let query = "SELECT pg_catalog.pg_has_role(current_user, $1::text::name, $2::text)";
         let how = version::may_become(self.version);
         let row = self.client.query_one(query, &[&role, &how]).await?;
@@ -143,8 +143,8 @@ impl Session {
 
     /// Wraps statements that need the privileges of `role`, which Tidegate created. The
     /// administrator becomes a member of `role` while they run.
-    pub(super) async fn acting_for(&self, role: &str, inner: Script) -> Result<Script> {
-        if self.acts_for(role).await? && self.becomes(role).await? {
+    pub(super) async fn with_privileges_of(&self, role: &str, inner: Script) -> Result<Script> {
+        if self.has_privileges_of(role).await? && self.may_set_role(role).await? {
             return Ok(inner);
         }
         let mut script = Script::default();

@@ -74,7 +74,7 @@ pub(super) async fn require_control(session: &Session, name: &str) -> Result<()>
 
 /// The objects that an attempt to create a tenant has created so far, to be dropped if it fails.
 #[derive(Default)]
-pub(super) struct Made {
+pub(super) struct CreatedObjects {
     role: bool,
     users_role: bool,
     database: bool,
@@ -85,7 +85,7 @@ pub(super) async fn create(
     session: &Session,
     database: &str,
     passwords: &RolePasswords,
-    made: &mut Made,
+    made: &mut CreatedObjects,
 ) -> Result<()> {
     if database_exists(session, database).await? {
         return Err(Error::DatabaseExists(database.to_owned()));
@@ -151,7 +151,7 @@ pub(super) fn owner_rights(database: &str, owner: &str) -> Script {
 pub(super) async fn hand_over(session: &Session, owner: &str) -> Result<()> {
     let public = session.owner_of_public().await?;
     if !session
-        .acts_for(public.as_ref().unwrap_or(&session.role))
+        .has_privileges_of(public.as_ref().unwrap_or(&session.role))
         .await?
     {
         return Err(Error::MissingRight {
@@ -172,7 +172,7 @@ pub(super) async fn hand_over(session: &Session, owner: &str) -> Result<()> {
     }
     script.push(&[Syntax("ALTER SCHEMA public OWNER TO "), Name(owner)]);
     session
-        .acting_for(owner, script)
+        .with_privileges_of(owner, script)
         .await?
         .run(session)
         .await?;
@@ -180,13 +180,13 @@ pub(super) async fn hand_over(session: &Session, owner: &str) -> Result<()> {
 }
 
 /// Drops what a failed creation has created, and logs failures.
-pub(super) async fn abandon(session: &Session, database: &str, made: &Made) {
-    if let Err(error) = take_back(session, database, made).await {
+pub(super) async fn abandon(session: &Session, database: &str, made: &CreatedObjects) {
+    if let Err(error) = undo_create(session, database, made).await {
         tracing::warn!(database, %error, "could not remove a tenant after a failed creation");
     }
 }
 
-async fn take_back(session: &Session, database: &str, made: &Made) -> Result<()> {
+async fn undo_create(session: &Session, database: &str, made: &CreatedObjects) -> Result<()> {
     if made.database {
         drop_database(session, database).await?;
     }
@@ -209,7 +209,7 @@ pub(super) async fn may_drop_user(
 ) -> Result<()> {
     if reassign {
         let given = (&[role][..], owner);
-        handover::require_data_only(session, given, handover::Moment::Before).await?;
+        handover::require_data_only(session, given, handover::HandoverStep::Before).await?;
     } else {
         role::require_nothing_owned(session, role).await?;
     }

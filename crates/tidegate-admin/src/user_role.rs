@@ -94,7 +94,7 @@ async fn create_with_own_grants(admin: &Admin, home: &Session, new: &NewUser<'_>
     script.append(users_role::connect(new.database, new.role));
     if let Some(public) = session.owner_of_public().await? {
         let usage = users_role::usage(new.role);
-        script.append(session.acting_for(&public, usage).await?);
+        script.append(session.with_privileges_of(&public, usage).await?);
     }
     script.run(&session).await?;
     if !new.groups.is_empty() {

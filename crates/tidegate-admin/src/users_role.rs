@@ -32,7 +32,7 @@ const LOCK_TIMEOUT: Duration = Duration::from_secs(30);
 /// The number of users whose grants one transaction revokes. For each user PostgreSQL reads all
 /// dependencies of an object (3 ms for both grants with 10,000 users), and other changes of the
 /// database's privileges wait for this transaction.
-const AT_ONCE: usize = 500;
+const REVOKE_BATCH: usize = 500;
 
 /// The name of the role of a tenant's users; `None` if the tenant's name is too long. The users of
 /// such a tenant have grants of their own.
@@ -124,7 +124,7 @@ async fn provide_once(session: &Session, database: &str, role: &str) -> Result<(
         script.append(new);
         script.append(connect(database, role));
         if let Some(public) = &public {
-            script.append(session.acting_for(public, usage(role)).await?);
+            script.append(session.with_privileges_of(public, usage(role)).await?);
         }
         script.run(session).await?;
     }
@@ -136,7 +136,7 @@ async fn provide_once(session: &Session, database: &str, role: &str) -> Result<(
         return Ok(());
     }
     let users: Vec<&str> = rows.iter().map(|row| row.get(0)).collect();
-    for users in users.chunks(AT_ONCE) {
+    for users in users.chunks(REVOKE_BATCH) {
         let mut script = authenticator::provisioning_script();
         script.append(join(session, role, users));
         script.append(revoke_own(session, (database, public.as_deref()), users).await?);
@@ -171,7 +171,7 @@ async fn revoke_own(
         usage.extend(&names);
         let mut inner = Script::default();
         inner.push(&usage);
-        script.append(session.acting_for(owner, inner).await?);
+        script.append(session.with_privileges_of(owner, inner).await?);
     }
     Ok(script)
 }

@@ -65,7 +65,7 @@ fn column(text: &mut String, column: &Column) {
 }
 
 /// A constraint as the description of its relation lists it.
-struct Described<'a> {
+struct DescribedConstraint<'a> {
     name: &'a str,
     kind: &'static str,
     columns: Vec<&'a str>,
@@ -73,8 +73,8 @@ struct Described<'a> {
 }
 
 /// All constraints of a relation, sorted by name.
-fn constraints(relation: &Relation) -> Vec<Described<'_>> {
-    let of = |name, kind, columns: &[_], referenced| Described {
+fn constraints(relation: &Relation) -> Vec<DescribedConstraint<'_>> {
+    let of = |name, kind, columns: &[_], referenced| DescribedConstraint {
         name,
         kind,
         columns: columns
@@ -97,7 +97,7 @@ fn constraints(relation: &Relation) -> Vec<Described<'_>> {
             ConstraintKind::Exclude => ("exclude", None),
             ConstraintKind::Foreign(referenced) => ("foreign", Some(referenced)),
         };
-        Described {
+        DescribedConstraint {
             name: &other.name,
             kind,
             columns: other.columns.iter().map(|name| &**name).collect(),
@@ -109,7 +109,7 @@ fn constraints(relation: &Relation) -> Vec<Described<'_>> {
     all
 }
 
-fn constraint(text: &mut String, schema: &Schema, described: &Described<'_>) {
+fn constraint(text: &mut String, schema: &Schema, described: &DescribedConstraint<'_>) {
     text.push_str("{\"name\":");
     string(text, described.name);
     text.push_str(",\"constraint\":");

@@ -13,9 +13,9 @@ use crate::unpack;
 /// The limit on the size of an archive in bytes. Archives have 10 to 25 MB, and are verified in
 /// memory.
 const LIMIT: usize = 100 << 20;
-const CONNECT: Duration = Duration::from_secs(10);
+const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
 /// The longest time without a byte from the server.
-const SILENCE: Duration = Duration::from_secs(30);
+const READ_TIMEOUT: Duration = Duration::from_secs(30);
 
 /// The archive to download, its address and the cache folder.
 #[derive(Clone, Copy, Debug)]
@@ -70,8 +70,8 @@ impl Source<'_> {
             source: source.without_url(),
         };
         let client = reqwest::Client::builder()
-            .connect_timeout(CONNECT)
-            .read_timeout(SILENCE)
+            .connect_timeout(CONNECT_TIMEOUT)
+            .read_timeout(READ_TIMEOUT)
             .build()
             .map_err(failed)?;
         let mut response = client.get(&url).send().await.map_err(failed)?;

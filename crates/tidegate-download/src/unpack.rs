@@ -12,7 +12,7 @@ use tar::{Entry, EntryType};
 use crate::error::{Error, Result};
 
 /// Folders of the archive that are only needed to build extensions, or for reading.
-const UNUSED: [&str; 5] = [
+const SKIPPED_FOLDERS: [&str; 5] = [
     "include",
     "lib/pgxs",
     "lib/pkgconfig",
@@ -48,7 +48,7 @@ fn unpack_into(archive: &[u8], folder: &Path) -> io::Result<()> {
     create(folder)?;
     for entry in tar::Archive::new(GzDecoder::new(archive)).entries()? {
         let mut entry = entry?;
-        let Some(path) = wanted(&entry.path()?).map(|path| folder.join(path)) else {
+        let Some(path) = path_to_unpack(&entry.path()?).map(|path| folder.join(path)) else {
             continue;
         };
         create(path.parent().unwrap_or(folder))?;
@@ -65,13 +65,16 @@ fn unpack_into(archive: &[u8], folder: &Path) -> io::Result<()> {
 
 /// The path of an archive entry below the archive's top folder. `None` if a running server does not
 /// need the file.
-fn wanted(path: &Path) -> Option<PathBuf> {
+fn path_to_unpack(path: &Path) -> Option<PathBuf> {
     let mut parts = path.components();
     parts.next();
     let inside = parts.as_path();
     let plain = |part: Component<'_>| matches!(part, Component::Normal(_));
     let is_static = inside.extension().is_some_and(|it| it == "a");
-    let is_unused = is_static || UNUSED.iter().any(|unused| inside.starts_with(unused));
+    let is_unused = is_static
+        || SKIPPED_FOLDERS
+            .iter()
+            .any(|unused| inside.starts_with(unused));
     (path.components().all(plain) && inside.parent().is_some() && !is_unused)
         .then(|| inside.to_owned())
 }

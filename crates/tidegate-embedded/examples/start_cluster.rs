@@ -9,7 +9,7 @@ use tidegate_embedded::{Cluster, Error, Settings};
 #[tokio::main(flavor = "current_thread")]
 async fn main() -> Result<(), Box<dyn std::error::Error>> {
     let mut settings = match std::env::args_os().nth(1) {
-        Some(directory) => Settings::kept(directory),
+        Some(directory) => Settings::persistent(directory),
         None => Settings::temporary(),
     };
     #[expect(

@@ -13,7 +13,7 @@ use crate::version::{NEWEST, OLDEST, Version};
 const PROGRAMS: [&str; 3] = ["initdb", "postgres", "pg_ctl"];
 
 /// The directories in which packages install the server. `{}` is replaced by the major version.
-const USUAL: [&str; 15] = [
+const PACKAGE_FOLDERS: [&str; 15] = [
     "/usr/lib/postgresql/{}/bin",                       // Debian, Ubuntu
     "/usr/pgsql-{}/bin",                                // PGDG on RHEL, Fedora
     "/usr/lib/postgresql{}/bin",                        // openSUSE
@@ -60,7 +60,7 @@ impl<'a> Lookup<'a> {
         Self {
             bin_dir: settings.bin_dir.as_deref(),
             search_path: settings.search_path.as_deref(),
-            usual: usual_folders()
+            usual: package_folders()
                 .chain(settings.fallback_dir.clone())
                 .collect(),
             existing,
@@ -163,10 +163,10 @@ impl Binaries {
 }
 
 /// The usual directories, those of the newest version first.
-fn usual_folders() -> impl Iterator<Item = PathBuf> {
+fn package_folders() -> impl Iterator<Item = PathBuf> {
     (OLDEST..=NEWEST)
         .rev()
-        .flat_map(|major| USUAL.map(|folder| folder.replace("{}", &major.to_string())))
+        .flat_map(|major| PACKAGE_FOLDERS.map(|folder| folder.replace("{}", &major.to_string())))
         .chain(UNVERSIONED.map(str::to_owned))
         .map(PathBuf::from)
 }
@@ -209,7 +209,7 @@ mod tests {
     use super::*;
 
     /// A directory with fake servers, removed at the end.
-    struct Machine {
+    struct FakeServers {
         root: PathBuf,
         /// Keeps other tests from starting child processes meanwhile. A child would inherit a
         /// program file that is being written, and the program could not be run until the child
@@ -217,7 +217,7 @@ mod tests {
         _alone: MutexGuard<'static, ()>,
     }
 
-    impl Machine {
+    impl FakeServers {
         fn new() -> Self {
             static ALONE: Mutex<()> = Mutex::new(());
             let alone = ALONE.lock().unwrap_or_else(PoisonError::into_inner);
@@ -249,7 +249,7 @@ mod tests {
         }
     }
 
-    impl Drop for Machine {
+    impl Drop for FakeServers {
         fn drop(&mut self) {
             fs::remove_dir_all(&self.root).unwrap();
         }
@@ -266,7 +266,7 @@ mod tests {
 
     #[test]
     fn the_setting_comes_before_everything_else() {
-        let machine = Machine::new();
+        let machine = FakeServers::new();
         let (mine, usual) = (
             machine.server("mine", "14.2"),
             machine.server("usual", "17.1"),
@@ -282,7 +282,7 @@ mod tests {
 
     #[test]
     fn pg_config_comes_before_the_path_and_the_path_before_the_usual_folders() {
-        let machine = Machine::new();
+        let machine = FakeServers::new();
         let [a, b, c] = [("a", "15.1"), ("b", "16.1"), ("c", "17.1")]
             .map(|(folder, version)| machine.server(folder, version));
         let path = |dirs: &[&Path]| std::env::join_paths(dirs).unwrap();
@@ -303,7 +303,7 @@ mod tests {
 
     #[test]
     fn a_folder_with_the_client_alone_is_skipped() {
-        let machine = Machine::new();
+        let machine = FakeServers::new();
         let client = machine.program("17", "psql", "psql (PostgreSQL) 17.1");
         machine.program("17", "initdb", "");
         let server = machine.server("15", "15.1");
@@ -315,7 +315,7 @@ mod tests {
 
     #[test]
     fn a_version_that_is_not_supported_is_passed_over_and_named() {
-        let machine = Machine::new();
+        let machine = FakeServers::new();
         let (old, new) = (
             machine.server("old", "12.9"),
             machine.server("new", "19devel"),
@@ -342,7 +342,7 @@ mod tests {
 
     #[test]
     fn an_existing_cluster_gets_the_binaries_of_its_version() {
-        let machine = Machine::new();
+        let machine = FakeServers::new();
         let folders = vec![machine.server("17", "17.1"), machine.server("15", "15.3")];
         let cluster = Path::new("/some/cluster");
         let find = |major| {
@@ -369,7 +369,7 @@ mod tests {
 
     #[test]
     fn a_setting_that_names_no_server_is_not_replaced_by_a_guess() {
-        let machine = Machine::new();
+        let machine = FakeServers::new();
         let (empty, old) = (
             machine.program("empty", "psql", ""),
             machine.server("old", "9.6"),
@@ -398,7 +398,7 @@ mod tests {
 
     #[test]
     fn the_usual_folders_begin_with_the_newest_version() {
-        let folders: Vec<_> = usual_folders().collect();
+        let folders: Vec<_> = package_folders().collect();
         let place = |folder: &str| {
             folders
                 .iter()

@@ -85,7 +85,7 @@ impl Cluster {
     /// while the cluster runs.
     pub async fn remove(settings: Settings) -> Result<()> {
         blocking(move || match &settings.data_dir {
-            DataDir::Kept(path) if !is_empty(path)? => {
+            DataDir::Persistent(path) if !is_empty(path)? => {
                 let (directory, user) = open_directory(&settings)?;
                 orphan::stop(&directory, &user)?;
                 directory.remove()
@@ -157,7 +157,7 @@ impl Cluster {
     /// Stops PostgreSQL and removes a temporary directory.
     pub async fn stop(self) -> Result<()> {
         blocking(move || {
-            self.inner.halt(self.inner.gentle());
+            self.inner.halt(self.inner.default_shutdown());
             Ok(())
         })
         .await
@@ -212,7 +212,7 @@ impl Server {
     fn open(settings: &Settings) -> Result<Self> {
         let existing = match &settings.data_dir {
             DataDir::Temporary => None,
-            DataDir::Kept(path) => data_version(path).map(|major| (path.as_path(), major)),
+            DataDir::Persistent(path) => data_version(path).map(|major| (path.as_path(), major)),
         };
         let binaries = Lookup::new(settings, existing).find()?;
         let (directory, user) = open_directory(settings)?;
@@ -234,16 +234,16 @@ fn open_directory(settings: &Settings) -> Result<(Directory, ServerUser)> {
             let user = ServerUser::choose(scratch, None)?;
             Ok((Directory::temporary(scratch, &user)?, user))
         }
-        DataDir::Kept(path) => {
+        DataDir::Persistent(path) => {
             let user = ServerUser::choose(scratch, Some(&data_of(path)))?;
-            Ok((Directory::kept(path, scratch, &user)?, user))
+            Ok((Directory::persistent(path, scratch, &user)?, user))
         }
     }
 }
 
 impl Inner {
     /// The mode of a normal shutdown. The data of a temporary cluster need not be written to disk.
-    fn gentle(&self) -> Shutdown {
+    fn default_shutdown(&self) -> Shutdown {
         if self.server.directory.is_temporary() {
             Shutdown::Immediate
         } else {
@@ -284,7 +284,7 @@ impl Inner {
 
 impl Drop for Inner {
     fn drop(&mut self) {
-        self.halt(self.gentle());
+        self.halt(self.default_shutdown());
     }
 }
 

@@ -31,7 +31,7 @@ const RESERVED: [&str; 11] = [
 
 /// The settings of all clusters. Starts, stops and crashes are logged, but not errors of
 /// statements, because these contain data.
-const ALWAYS: [(&str, &str); 9] = [
+const BASE_SETTINGS: [(&str, &str); 9] = [
     ("listen_addresses", "127.0.0.1"),
     ("unix_socket_permissions", "0700"),
     ("wal_level", "logical"),
@@ -80,7 +80,7 @@ impl Configuration<'_> {
             .extra
             .iter()
             .map(|(name, value)| (name.as_str(), value.as_str()));
-        let own = paths.iter().chain(&ALWAYS).chain(fast).copied();
+        let own = paths.iter().chain(&BASE_SETTINGS).chain(fast).copied();
         for (name, value) in own.chain(extra) {
             writeln!(text, "{name} = {}", quoted(value)).expect("writing to a String succeeds");
         }

@@ -48,7 +48,7 @@ impl Directory {
     }
 
     /// Opens the directory at `path`, and creates it if it is missing.
-    pub(crate) fn kept(path: &Path, scratch: &Path, user: &ServerUser) -> Result<Self> {
+    pub(crate) fn persistent(path: &Path, scratch: &Path, user: &ServerUser) -> Result<Self> {
         let named = std::path::absolute(path).context("find", path)?;
         user.require_entry(&named)?;
         create_with_parents(&named, user)?;
@@ -227,7 +227,7 @@ fn lock(root: &Path) -> Result<File> {
         Err(TryLockError::WouldBlock) => {
             return Err(Error::InUse {
                 dir: root.to_owned(),
-                pid: holder(&path),
+                pid: lock_holder(&path),
             });
         }
         Err(TryLockError::Error(error)) => return Err(error).context("lock", &path),
@@ -242,7 +242,7 @@ fn lock(root: &Path) -> Result<File> {
     Ok(file)
 }
 
-fn holder(mark: &Path) -> Option<u32> {
+fn lock_holder(mark: &Path) -> Option<u32> {
     fs::read_to_string(mark).ok()?.lines().nth(1)?.parse().ok()
 }
 

@@ -36,7 +36,7 @@ pub(crate) fn stop(directory: &Directory, user: &ServerUser) -> Result<()> {
     }
     for signal in [Signal::Fast, Signal::Immediate, Signal::Kill] {
         user.signal(signal, pid)?;
-        if is_gone(&data, pid) {
+        if has_ended(&data, pid) {
             return Ok(());
         }
     }
@@ -44,7 +44,7 @@ pub(crate) fn stop(directory: &Directory, user: &ServerUser) -> Result<()> {
     Err(Error::Orphan { dir, pid })
 }
 
-fn is_gone(data: &Path, pid: u32) -> bool {
+fn has_ended(data: &Path, pid: u32) -> bool {
     let began = Instant::now();
     while began.elapsed() < STOP_TIMEOUT {
         let holds = PidFile::read(data).is_some_and(|file| file.pid == pid);

@@ -88,12 +88,12 @@ impl Server {
                 Ok(postmaster) => return Ok((postmaster, chosen)),
                 Err(problem) => problem,
             };
-            match obstacle(&problem) {
-                Some(Obstacle::Port) if port.is_some() => {
+            match conflict(&problem) {
+                Some(StartConflict::Port) if port.is_some() => {
                     return Err(Error::PortTaken { port: chosen });
                 }
-                Some(Obstacle::Port) if ports_left > 0 => ports_left -= 1,
-                Some(Obstacle::SharedMemory) if began.elapsed() < RELEASE_LIMIT => {
+                Some(StartConflict::Port) if ports_left > 0 => ports_left -= 1,
+                Some(StartConflict::SharedMemory) if began.elapsed() < RELEASE_LIMIT => {
                     std::thread::sleep(Duration::from_millis(50));
                 }
                 _ => return Err(problem),
@@ -128,19 +128,19 @@ impl Server {
 }
 
 /// A reason why PostgreSQL could not be started, after which a retry may succeed.
-enum Obstacle {
+enum StartConflict {
     Port,
     SharedMemory,
 }
 
-fn obstacle(problem: &Error) -> Option<Obstacle> {
+fn conflict(problem: &Error) -> Option<StartConflict> {
     let Error::Start { log, .. } = problem else {
         return None;
     };
     if log.contains("could not bind") {
-        Some(Obstacle::Port)
+        Some(StartConflict::Port)
     } else if log.contains("pre-existing shared memory block") {
-        Some(Obstacle::SharedMemory)
+        Some(StartConflict::SharedMemory)
     } else {
         None
     }

@@ -16,10 +16,10 @@ pub enum DataDir {
     /// This directory, created if it is missing. Its data outlives the process.
     ///
     /// The directory belongs to the cluster alone: a directory with other content is refused.
-    Kept(PathBuf),
+    Persistent(PathBuf),
 }
 
-/// The settings of a cluster. Start from [`Settings::temporary`] or [`Settings::kept`].
+/// The settings of a cluster. Start from [`Settings::temporary`] or [`Settings::persistent`].
 #[derive(Debug, Clone)]
 pub struct Settings {
     /// The location of the cluster.
@@ -53,9 +53,9 @@ impl Settings {
     }
 
     /// The settings of a cluster whose data stays in `directory`.
-    pub fn kept(directory: impl Into<PathBuf>) -> Self {
+    pub fn persistent(directory: impl Into<PathBuf>) -> Self {
         Self {
-            data_dir: DataDir::Kept(directory.into()),
+            data_dir: DataDir::Persistent(directory.into()),
             ..Self::temporary()
         }
     }

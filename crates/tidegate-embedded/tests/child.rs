@@ -93,7 +93,7 @@ fn a_process_with_a_cluster() {
         "shared" => run(testing::cluster()),
         "temporary" => run(&Cluster::start_blocking(&testing::settings()).unwrap()),
         path => {
-            let data_dir = DataDir::Kept(path.into());
+            let data_dir = DataDir::Persistent(path.into());
             let settings = Settings {
                 data_dir,
                 ..testing::settings()

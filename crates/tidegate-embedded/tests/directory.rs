@@ -52,7 +52,7 @@ async fn a_start_that_is_given_up_leaves_nothing_behind() {
 #[tokio::test]
 async fn data_and_password_outlive_a_kept_clusters_process() {
     let scratch = Scratch::new();
-    let first = Cluster::start(scratch.kept("new/deep/cluster"))
+    let first = Cluster::start(scratch.persistent("new/deep/cluster"))
         .await
         .unwrap();
     let client = connect(&first.admin_url()).await.unwrap();
@@ -72,7 +72,7 @@ async fn data_and_password_outlive_a_kept_clusters_process() {
         .mode();
     assert_eq!(mode & 0o777, 0o600);
     let began = std::time::Instant::now();
-    let second = Cluster::start(scratch.kept("new/deep/cluster"))
+    let second = Cluster::start(scratch.persistent("new/deep/cluster"))
         .await
         .unwrap();
     assert!(began.elapsed().as_secs() < 20, "{:?}", began.elapsed());
@@ -88,8 +88,10 @@ async fn data_and_password_outlive_a_kept_clusters_process() {
 #[tokio::test]
 async fn a_second_cluster_in_a_directory_gets_the_id_of_the_first() {
     let scratch = Scratch::new();
-    let first = Cluster::start(scratch.kept("cluster")).await.unwrap();
-    let error = Cluster::start(scratch.kept("cluster")).await.unwrap_err();
+    let first = Cluster::start(scratch.persistent("cluster")).await.unwrap();
+    let error = Cluster::start(scratch.persistent("cluster"))
+        .await
+        .unwrap_err();
     let pid = std::process::id();
     assert!(
         matches!(&error, Error::InUse { pid: Some(it), .. } if *it == pid),
@@ -115,7 +117,9 @@ async fn a_directory_that_we_did_not_make_is_left_alone() {
     fs::create_dir_all(foreign.join("data")).unwrap();
     fs::set_permissions(&foreign, Permissions::from_mode(0o750)).unwrap();
     fs::write(foreign.join("data/PG_VERSION"), "15\n").unwrap();
-    let error = Cluster::start(scratch.kept("foreign")).await.unwrap_err();
+    let error = Cluster::start(scratch.persistent("foreign"))
+        .await
+        .unwrap_err();
     assert!(matches!(&error, Error::ForeignDirectory { .. }), "{error}");
     assert_eq!(entries(&foreign), ["data"]);
     assert_eq!(entries(&foreign.join("data")), ["PG_VERSION"]);
@@ -133,7 +137,7 @@ async fn an_empty_directory_is_accepted() {
     if is_root(&scratch) {
         chown(&empty, Some(UNPRIVILEGED_UID), Some(UNPRIVILEGED_UID)).unwrap();
     }
-    let cluster = Cluster::start(scratch.kept("empty")).await.unwrap();
+    let cluster = Cluster::start(scratch.persistent("empty")).await.unwrap();
     connect(&cluster.admin_url()).await.unwrap();
 }
 
@@ -141,20 +145,28 @@ async fn an_empty_directory_is_accepted() {
 async fn only_a_stopped_cluster_can_be_removed() {
     let scratch = Scratch::new();
     let directory = scratch.path().join("cluster");
-    Cluster::remove(scratch.kept("cluster")).await.unwrap();
+    Cluster::remove(scratch.persistent("cluster"))
+        .await
+        .unwrap();
     fs::create_dir(&directory).unwrap();
     fs::write(directory.join("precious"), "").unwrap();
-    let error = Cluster::remove(scratch.kept("cluster")).await.unwrap_err();
+    let error = Cluster::remove(scratch.persistent("cluster"))
+        .await
+        .unwrap_err();
     assert!(matches!(&error, Error::ForeignDirectory { .. }), "{error}");
     fs::remove_file(directory.join("precious")).unwrap();
 
-    let cluster = Cluster::start(scratch.kept("cluster")).await.unwrap();
-    let error = Cluster::remove(scratch.kept("cluster")).await.unwrap_err();
+    let cluster = Cluster::start(scratch.persistent("cluster")).await.unwrap();
+    let error = Cluster::remove(scratch.persistent("cluster"))
+        .await
+        .unwrap_err();
     assert!(matches!(&error, Error::InUse { .. }), "{error}");
     cluster.stop().await.unwrap();
     // The cluster can be removed even if the binaries of its version are no longer installed.
     fs::write(directory.join("data/PG_VERSION"), "13\n").unwrap();
-    Cluster::remove(scratch.kept("cluster")).await.unwrap();
+    Cluster::remove(scratch.persistent("cluster"))
+        .await
+        .unwrap();
     assert!(!directory.exists());
 }
 
@@ -165,7 +177,7 @@ async fn an_incomplete_cluster_is_created_again() {
     fs::create_dir_all(directory.join("data.new/base")).unwrap();
     fs::write(directory.join("tidegate-cluster"), "").unwrap();
     fs::write(directory.join("password"), "of the first attempt").unwrap();
-    let cluster = Cluster::start(scratch.kept("cluster")).await.unwrap();
+    let cluster = Cluster::start(scratch.persistent("cluster")).await.unwrap();
     connect(&cluster.admin_url()).await.unwrap();
     assert!(!directory.join("data.new").exists());
 }
@@ -176,7 +188,7 @@ async fn a_long_path_gets_its_socket_in_the_scratch_directory() {
     let long = format!("it's/{}, \"quoted\"", "long".repeat(25));
     let settings = Settings {
         scratch_dir: scratch.path().to_owned(),
-        ..scratch.kept(&long)
+        ..scratch.persistent(&long)
     };
     let cluster = Cluster::start(settings).await.unwrap();
     let socket_dir = cluster.socket_dir().to_owned();
@@ -221,7 +233,7 @@ async fn as_root_a_folder_that_postgres_cannot_enter_is_named() {
     let closed = scratch.path().join("closed");
     fs::create_dir(&closed).unwrap();
     fs::set_permissions(&closed, Permissions::from_mode(0o700)).unwrap();
-    let error = Cluster::start(scratch.kept("closed/cluster"))
+    let error = Cluster::start(scratch.persistent("closed/cluster"))
         .await
         .unwrap_err();
     let named = matches!(&error, Error::NotEnterable { closed: it, .. } if *it == closed);
@@ -246,7 +258,7 @@ async fn a_relative_path_works() {
     let scratch = Scratch::new();
     let upwards = "../".repeat(std::env::current_dir().unwrap().components().count());
     let relative = Path::new(&upwards).join(scratch.path().strip_prefix("/").unwrap());
-    let data_dir = DataDir::Kept(relative.join("cluster"));
+    let data_dir = DataDir::Persistent(relative.join("cluster"));
     let cluster = Cluster::start(Settings {
         data_dir,
         ..testing::settings()

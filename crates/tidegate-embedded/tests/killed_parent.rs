@@ -41,7 +41,7 @@ async fn a_kept_cluster_of_a_killed_process_is_stopped_and_starts_again() {
     eventually("PostgreSQL stops", || {
         !directory.join("data/postmaster.pid").exists()
     });
-    let cluster = Cluster::start(scratch.kept("cluster")).await.unwrap();
+    let cluster = Cluster::start(scratch.persistent("cluster")).await.unwrap();
     let client = connect(&cluster.admin_url()).await.unwrap();
     assert_eq!(
         text(&client, "select word from kept").await.unwrap(),
@@ -55,7 +55,7 @@ async fn a_start_right_after_the_kill_takes_the_directory_over() {
     let directory = scratch.path().join("cluster");
     for _ in 0..3 {
         Runner::start(&Runner::program(), directory.to_str().unwrap(), None).kill();
-        let cluster = Cluster::start(scratch.kept("cluster")).await.unwrap();
+        let cluster = Cluster::start(scratch.persistent("cluster")).await.unwrap();
         connect(&cluster.admin_url()).await.unwrap();
     }
 }
@@ -79,7 +79,7 @@ async fn an_orphaned_postgresql_is_stopped_and_replaced() {
         "it runs on"
     );
 
-    let cluster = Cluster::start(scratch.kept("cluster")).await.unwrap();
+    let cluster = Cluster::start(scratch.persistent("cluster")).await.unwrap();
     assert_ne!(postmaster(&directory), orphan);
     let client = connect(&cluster.admin_url()).await.unwrap();
     assert_eq!(
@@ -92,7 +92,7 @@ async fn an_orphaned_postgresql_is_stopped_and_replaced() {
 async fn an_unrelated_process_with_the_old_id_is_not_stopped() {
     let scratch = Scratch::new();
     let directory = scratch.path().join("cluster");
-    Cluster::start(scratch.kept("cluster"))
+    Cluster::start(scratch.persistent("cluster"))
         .await
         .unwrap()
         .stop()
@@ -108,7 +108,7 @@ async fn an_unrelated_process_with_the_old_id_is_not_stopped() {
     let file = format!("{}\n{}\n", stranger.id(), directory.join("data").display());
     fs::write(directory.join("data/postmaster.pid"), file).unwrap();
 
-    let started = Cluster::start(scratch.kept("cluster")).await;
+    let started = Cluster::start(scratch.persistent("cluster")).await;
     let left_alone = stranger.try_wait().unwrap().is_none();
     stranger.kill().unwrap();
     stranger.wait().unwrap();

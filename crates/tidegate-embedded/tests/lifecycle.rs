@@ -9,7 +9,7 @@ use crate::scratch::{Scratch, connect, postmaster, text};
 #[tokio::test]
 async fn after_every_kind_of_stop_it_starts_again_with_its_data_on_the_same_port() {
     let scratch = Scratch::new();
-    let cluster = Cluster::start(scratch.kept("cluster")).await.unwrap();
+    let cluster = Cluster::start(scratch.persistent("cluster")).await.unwrap();
     let client = connect(&cluster.admin_url()).await.unwrap();
     client
         .batch_execute("create table kept as select 'still here' as word")

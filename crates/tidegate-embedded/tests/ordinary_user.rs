@@ -31,8 +31,8 @@ async fn an_ordinary_user_runs_a_temporary_and_a_kept_cluster() {
     fs::create_dir(&home).unwrap();
     chown(&home, Some(UNPRIVILEGED_UID), Some(UNPRIVILEGED_UID)).unwrap();
 
-    let kept = home.join("cluster");
-    for what in ["temporary", kept.to_str().unwrap()] {
+    let persistent = home.join("cluster");
+    for what in ["temporary", persistent.to_str().unwrap()] {
         let runner = Runner::start(&program, what, Some(UNPRIVILEGED_UID));
         let directory = runner.directory.clone();
         let client = connect(&runner.url).await.unwrap();
@@ -51,7 +51,7 @@ async fn an_ordinary_user_runs_a_temporary_and_a_kept_cluster() {
         });
         assert_eq!(directory.exists(), what != "temporary");
     }
-    let error = Cluster::start(scratch.kept("home/cluster"))
+    let error = Cluster::start(scratch.persistent("home/cluster"))
         .await
         .unwrap_err();
     assert!(
@@ -65,7 +65,7 @@ async fn an_ordinary_user_runs_a_temporary_and_a_kept_cluster() {
         "{error}"
     );
     assert_eq!(
-        fs::metadata(&kept).unwrap().uid(),
+        fs::metadata(&persistent).unwrap().uid(),
         UNPRIVILEGED_UID,
         "root changes nothing of theirs"
     );

@@ -33,8 +33,8 @@ impl Scratch {
     }
 
     /// Settings of a cluster that is kept in this directory.
-    pub(crate) fn kept(&self, name: &str) -> Settings {
-        let data_dir = DataDir::Kept(self.0.join(name));
+    pub(crate) fn persistent(&self, name: &str) -> Settings {
+        let data_dir = DataDir::Persistent(self.0.join(name));
         Settings {
             data_dir,
             ..testing::settings()

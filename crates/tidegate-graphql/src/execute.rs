@@ -99,7 +99,7 @@ impl ExecutionFailure {
     }
 
     /// The failure to report if there is no further attempt.
-    fn for_good(self) -> Self {
+    fn without_retry(self) -> Self {
         match self {
             Self::Redefined(Some(root), error) => Self::Field(root, error),
             Self::Redefined(None, error) => Self::Operation(error),
@@ -198,7 +198,7 @@ impl Request<'_> {
                     redefined = true;
                     continue;
                 }
-                Err(failure) => failure.for_good(),
+                Err(failure) => failure.without_retry(),
                 Ok(answer) => return Ok(answer),
             };
             match failure {

@@ -94,7 +94,7 @@ impl Api {
         };
         let selection = lowerer.selection(relation, group)?;
         for field in &selection.fields {
-            self.followed(relation, &field.output)
+            self.check_field(relation, &field.output)
                 .map_err(|problem| Error::new(Code::BadUserInput, problem))?;
         }
         let condition = lowerer.condition(group)?;
@@ -108,7 +108,7 @@ impl Api {
     }
 
     /// Checks that the change log can have the value of a field.
-    fn followed(&self, relation: RelationId, output: &Output) -> Result<(), String> {
+    fn check_field(&self, relation: RelationId, output: &Output) -> Result<(), String> {
         let relation = self.schema().relation(relation);
         match output {
             Output::One(..) | Output::Many(..) => {

@@ -99,7 +99,7 @@ impl Drop for Reservation {
 
 impl Templates {
     /// The templates that fit the variables, the most recently used one first.
-    pub(crate) fn fitting(
+    pub(crate) fn matching(
         &self,
         operation: &Operation,
         variables: &Variables<'_>,

@@ -82,7 +82,7 @@ struct TenantActivity {
 /// The recent requests of a tenant. The counts begin with the oldest second, the statements with
 /// the newest.
 #[derive(Debug, Default)]
-pub struct Recent {
+pub struct RecentRequests {
     /// The number of requests in each second.
     pub requests: Vec<u32>,
     /// The number of failed requests in each second.
@@ -116,7 +116,7 @@ impl Activity {
     }
 
     /// The recent requests of a tenant at the time `now`, in milliseconds since 1970.
-    pub fn recent(&self, database: &DatabaseName, now: i64) -> Recent {
+    pub fn recent(&self, database: &DatabaseName, now: i64) -> RecentRequests {
         let second = now.div_euclid(1_000);
         let mut tenants = self.lock();
         let tenant = tenants.get_mut(database).map(|tenant| {
@@ -127,7 +127,7 @@ impl Activity {
             .map(|of| tenant.map_or((0, 0), |tenant| tenant.counts[index_of(of)]));
         let (requests, errors) = counts.unzip();
         let statements = tenant.map(|tenant| tenant.statements.iter().rev().cloned().collect());
-        Recent {
+        RecentRequests {
             requests,
             errors,
             statements: statements.unwrap_or_default(),

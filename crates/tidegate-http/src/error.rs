@@ -125,13 +125,14 @@ impl ApiError {
 
     /// 401: a token is required.
     pub fn missing_token(message: impl Into<Cow<'static, str>>) -> Self {
-        Self::new(StatusCode::UNAUTHORIZED, "MISSING_TOKEN", message).challenging(Challenge::Bearer)
+        Self::new(StatusCode::UNAUTHORIZED, "MISSING_TOKEN", message)
+            .with_challenge(Challenge::Bearer)
     }
 
     /// 401: the token is invalid.
     pub fn invalid_token(message: impl Into<Cow<'static, str>>) -> Self {
         Self::new(StatusCode::UNAUTHORIZED, "INVALID_TOKEN", message)
-            .challenging(Challenge::InvalidToken)
+            .with_challenge(Challenge::InvalidToken)
     }
 
     /// 403: the user lacks a privilege.
@@ -153,7 +154,7 @@ impl ApiError {
     fn scope_missing(needed: &str) -> Self {
         let text = format!("the token has no scope for this request; it needs {needed}");
         Self::new(StatusCode::FORBIDDEN, INSUFFICIENT_SCOPE, text)
-            .challenging(Challenge::InsufficientScope)
+            .with_challenge(Challenge::InsufficientScope)
     }
 
     /// 409: the request conflicts with the present state.
@@ -248,7 +249,7 @@ impl ApiError {
     pub fn internal(cause: impl Into<Box<dyn StdError + Send + Sync>>) -> Self {
         let text = "internal server error";
         let failure = Self::new(StatusCode::INTERNAL_SERVER_ERROR, "INTERNAL_ERROR", text);
-        failure.caused_by(Some(cause.into()))
+        failure.with_cause(Some(cause.into()))
     }
 
     /// Prefixes the message with the index of the failed request in an array, from 0.
@@ -258,7 +259,7 @@ impl ApiError {
     }
 
     /// Adds `WWW-Authenticate`.
-    pub fn challenging(mut self, challenge: Challenge) -> Self {
+    pub fn with_challenge(mut self, challenge: Challenge) -> Self {
         self.details_mut().challenge = Some(challenge);
         self
     }
@@ -270,7 +271,7 @@ impl ApiError {
     }
 
     /// Adds the cause, for the log.
-    pub fn caused_by(mut self, cause: Option<Box<dyn StdError + Send + Sync>>) -> Self {
+    pub fn with_cause(mut self, cause: Option<Box<dyn StdError + Send + Sync>>) -> Self {
         self.details_mut().cause = cause;
         self
     }

@@ -29,9 +29,9 @@ const CACHED_BYTES: u64 = 16 << 20;
 const USUAL_LENGTH: u64 = 1_024;
 /// How long the identity of a token is used without asking the store. A change of its user counts
 /// after this time at the latest.
-const FRESH: Duration = Duration::from_secs(4);
+const CACHE_TTL: Duration = Duration::from_secs(4);
 /// How long the identity of a token is used if the store is down.
-const USABLE: Duration = Duration::from_mins(1);
+const STALE_TTL: Duration = Duration::from_mins(1);
 
 /// Verifies tokens of external issuers.
 pub(crate) struct ExternalTokens {
@@ -175,7 +175,7 @@ impl ExternalTokens {
     async fn user_of(&self, known: &Arc<ExternalToken>) -> Result<ExternalUser, ApiError> {
         let before = known.identity();
         if let Some((user, asked_at)) = &before
-            && asked_at.elapsed() < FRESH
+            && asked_at.elapsed() < CACHE_TTL
         {
             return Ok(user.clone());
         }
@@ -185,7 +185,7 @@ impl ExternalTokens {
                 Ok(user)
             }
             Err(failure) if failure.status.is_server_error() => match before {
-                Some((user, asked_at)) if asked_at.elapsed() < USABLE => Ok(user),
+                Some((user, asked_at)) if asked_at.elapsed() < STALE_TTL => Ok(user),
                 _ => Err(failure),
             },
             Err(failure) => Err(failure),
@@ -226,7 +226,7 @@ fn refused(error: TokenError) -> ApiError {
         TokenError::Unavailable(_) => {
             let text = "the keys of the token's issuer cannot be loaded now";
             ApiError::unavailable("ISSUER_UNAVAILABLE", text, Duration::from_secs(10))
-                .caused_by(Some(error.into()))
+                .with_cause(Some(error.into()))
         }
         error => ApiError::invalid_token(format!("the token is not accepted, {error}")),
     }

@@ -67,7 +67,7 @@ pub fn output_format(
     // Nearly all clients send no `Accept` or one of these values, which need no parsing.
     if accepted
         .peek()
-        .is_none_or(|value| EASY.contains(&value.as_bytes()))
+        .is_none_or(|value| COMMON_ACCEPT.contains(&value.as_bytes()))
     {
         return Ok(named.unwrap_or_default());
     }
@@ -104,7 +104,7 @@ pub fn output_format(
     }
 }
 
-const EASY: [&[u8]; 3] = [
+const COMMON_ACCEPT: [&[u8]; 3] = [
     b"*/*",
     b"application/json",
     b"application/json; charset=utf-8",

@@ -38,7 +38,7 @@ pub(super) fn provider_error(error: impl Into<Error>) -> ApiError {
             "The other service does not answer as it should. Try again, or sign in with a password.",
             std::time::Duration::from_secs(30),
         )
-        .caused_by(Some(Box::new(cause))),
+        .with_cause(Some(Box::new(cause))),
         error => failure(error),
     }
 }

@@ -32,7 +32,7 @@ enum BatchFailure {
 impl BatchFailure {
     /// Whether a retry may succeed. It may after a conflict with a concurrent write, and after a
     /// table was redefined since the statement was prepared.
-    fn may_pass(&self) -> bool {
+    fn is_retryable(&self) -> bool {
         let passing = |(_, error): &(usize, Error)| match error {
             Error::Statement(tidegate_sql::Error::Rejected(refused)) => refused.sqlstate == "40001",
             _ => false,
@@ -55,7 +55,7 @@ pub(crate) async fn run(
         ..DispatchOutcome::default()
     };
     let mut attempted = attempt(registry, executor, context, calls, out).await;
-    if attempted.as_ref().is_err_and(BatchFailure::may_pass) {
+    if attempted.as_ref().is_err_and(BatchFailure::is_retryable) {
         out.clear();
         attempted = attempt(registry, executor, context, calls, out).await;
     }
@@ -65,8 +65,8 @@ pub(crate) async fn run(
         match failure {
             BatchFailure::Calls(errors) => errors
                 .into_iter()
-                .for_each(|(_, error)| outcome.note(error)),
-            BatchFailure::Whole(error) | BatchFailure::Commit(error) => outcome.note(error),
+                .for_each(|(_, error)| outcome.record(error)),
+            BatchFailure::Whole(error) | BatchFailure::Commit(error) => outcome.record(error),
         }
     }
     outcome

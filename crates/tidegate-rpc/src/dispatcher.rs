@@ -99,7 +99,7 @@ impl Dispatcher {
                 out.clear();
                 reply::write_error(id, &error, out.bytes());
             }
-            outcome.note(error);
+            outcome.record(error);
         }
         outcome
     }

@@ -161,13 +161,13 @@ impl<'a> Elements<'a> {
     /// Reads an array and keeps at most `limit` of its elements; `None` for any other value.
     pub(crate) fn read(raw: &'a RawValue, limit: usize) -> Option<Self> {
         let mut deserializer = serde_json::Deserializer::from_str(raw.get());
-        UpTo(limit).deserialize(&mut deserializer).ok()
+        LimitedElements(limit).deserialize(&mut deserializer).ok()
     }
 }
 
-struct UpTo(usize);
+struct LimitedElements(usize);
 
-impl<'de> DeserializeSeed<'de> for UpTo {
+impl<'de> DeserializeSeed<'de> for LimitedElements {
     type Value = Elements<'de>;
 
     fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<Self::Value, D::Error> {
@@ -175,7 +175,7 @@ impl<'de> DeserializeSeed<'de> for UpTo {
     }
 }
 
-impl<'de> Visitor<'de> for UpTo {
+impl<'de> Visitor<'de> for LimitedElements {
     type Value = Elements<'de>;
 
     fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

@@ -42,7 +42,7 @@ pub(crate) async fn run(
             }
         }
         if let Err(error) = described {
-            outcome.note(error);
+            outcome.record(error);
         }
     }
     if list.has_begun() {

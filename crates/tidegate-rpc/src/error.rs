@@ -81,7 +81,7 @@ impl Error {
     }
 
     /// Whether the service is at fault, so that the operator should be notified.
-    pub fn is_fault_of_service(&self) -> bool {
+    pub fn is_service_error(&self) -> bool {
         use tidegate_sql::Error as Sql;
         matches!(
             self,

@@ -129,7 +129,7 @@ fn code(error: &Error) -> (i32, &'static str) {
         Error::MethodNotFound => (-32601, "Method not found"),
         Error::Params(_) => (-32602, "Invalid params"),
         Error::Statement(tidegate_sql::Error::Rejected(rejection))
-            if rejection.place.is_some() && is_of_value(rejection) =>
+            if rejection.place.is_some() && is_value_error(rejection) =>
         {
             (-32602, "Invalid params")
         }
@@ -143,7 +143,7 @@ fn code(error: &Error) -> (i32, &'static str) {
 
 /// Whether a rejection is about the content of a value, and not about memory or privileges while
 /// the value was read. It is for data exceptions, domain constraints and limits of a type.
-fn is_of_value(rejection: &DatabaseError) -> bool {
+fn is_value_error(rejection: &DatabaseError) -> bool {
     let class = rejection.sqlstate.get(..2).unwrap_or_default();
     !matches!(class, "08" | "40" | "53" | "57" | "58" | "XX")
 }
@@ -201,19 +201,19 @@ impl<'a> Data<'a> {
     fn of(error: &'a Error) -> Option<Self> {
         match error {
             Error::NoJson { .. } | Error::InvalidRequest(_) | Error::InDoubt(_) => {
-                Some(Self::said(error))
+                Some(Self::with_message(error))
             }
             Error::TooMany { limit, .. } => Some(Self {
                 limit: u64::try_from(*limit).ok(),
-                ..Self::said(error)
+                ..Self::with_message(error)
             }),
             Error::MethodNotFound | Error::Registry(StoreError::Failed(_)) => None,
             Error::Params(input) => Some(Self::of_parameter(input)),
-            Error::Definition(_) => Some(Self::said(error)),
+            Error::Definition(_) => Some(Self::with_message(error)),
             Error::Statement(error) => Self::of_statement(error),
             Error::Registry(StoreError::Unavailable(_)) => Some(Self {
                 retryable: true,
-                ..Self::said(error)
+                ..Self::with_message(error)
             }),
             Error::RolledBack { cause } => Some(Self {
                 rolled_back: true,
@@ -225,7 +225,7 @@ impl<'a> Data<'a> {
         }
     }
 
-    fn said(error: &impl ToString) -> Self {
+    fn with_message(error: &impl ToString) -> Self {
         Self {
             message: Some(error.to_string()),
             ..Self::default()
@@ -250,7 +250,7 @@ impl<'a> Data<'a> {
         Self {
             parameter,
             place,
-            ..Self::said(input)
+            ..Self::with_message(input)
         }
     }
 
@@ -260,9 +260,9 @@ impl<'a> Data<'a> {
             Sql::Rejected(rejection) => Self::of_rejection(rejection),
             Sql::Deadline | Sql::PoolTimeout { .. } | Sql::Unavailable { .. } => Self {
                 retryable: true,
-                ..Self::said(error)
+                ..Self::with_message(error)
             },
-            Sql::NoDatabase | Sql::ResultTooLarge(_) | Sql::Input(_) => Self::said(error),
+            Sql::NoDatabase | Sql::ResultTooLarge(_) | Sql::Input(_) => Self::with_message(error),
             Sql::SinkClosed | Sql::Internal(_) => return None,
         })
     }
@@ -282,7 +282,7 @@ impl<'a> Data<'a> {
             retryable: matches!(sqlstate, "40001" | "40P01")
                 || matches!(sqlstate.get(..2), Some("08" | "53")) && sqlstate != "53400"
                 || sqlstate.starts_with("57P0"),
-            ..Self::said(&rejection.message)
+            ..Self::with_message(&rejection.message)
         }
     }
 }

@@ -217,7 +217,7 @@ async fn a_commit_without_an_answer_claims_nothing() {
     let (answer, outcome) = fixture.outcome(&batch(&[call("lost", "{}", 1)])).await;
     let doubt = r#"{"code":-32603,"message":"Internal error","data":{"message":"it is not known whether the batch was committed"}}"#;
     assert_eq!(answer, batch(&[error(doubt, 1)]));
-    assert_eq!(outcome.faults().count(), 1);
+    assert_eq!(outcome.service_errors().count(), 1);
 }
 
 #[tokio::test]

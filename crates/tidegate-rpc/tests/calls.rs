@@ -232,9 +232,9 @@ async fn an_internal_error_is_logged_and_not_shown() {
     let (_, outcome) = fixture
         .outcome(r#"{"jsonrpc":"2.0","method":"unavailable"}"#)
         .await;
-    assert_eq!(outcome.faults().count(), 1);
+    assert_eq!(outcome.service_errors().count(), 1);
     let (_, outcome) = fixture.outcome(&call("divide", "{}")).await;
-    assert_eq!(outcome.faults().count(), 0);
+    assert_eq!(outcome.service_errors().count(), 0);
     assert!(matches!(outcome.errors[..], [Error::Statement(_)]));
 }
 

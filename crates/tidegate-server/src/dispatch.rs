@@ -11,16 +11,16 @@ use tidegate_http::report::Context;
 use tidegate_http::request_body::BodyError;
 use tidegate_pages as pages;
 
-use crate::endpoint::ForOperators;
+use crate::endpoint::OperatorListener;
 use crate::endpoint::graphql::{self, Media};
-use crate::route::{self, Access, Miss, Route, Surface};
-use crate::unanswered::Unanswered;
+use crate::pending_request::PendingRequest;
+use crate::route::{self, Access, Route, RouteError, Surface};
 
 /// Serves a request with the handler of its route; errors have the form of the route.
 pub(crate) async fn answer<B>(
     app: &App,
     peer: Peer,
-    route: &Result<Route<'_>, Miss>,
+    route: &Result<Route<'_>, RouteError>,
     request: Request<B>,
 ) -> Response<Body>
 where
@@ -28,9 +28,9 @@ where
     B::Error: Into<BodyError>,
 {
     let (head, body) = request.into_parts();
-    let mut unanswered = Unanswered::new(app);
-    let subject = &mut unanswered.subject;
-    let for_operators = head.extensions.get::<ForOperators>().is_some();
+    let mut pending_request = PendingRequest::new(app);
+    let subject = &mut pending_request.subject;
+    let for_operators = head.extensions.get::<OperatorListener>().is_some();
     let outcome = match route {
         Ok(route) if for_operators && route.properties().access != Access::Operator => {
             Err(no_such_path())
@@ -47,18 +47,18 @@ where
             };
             route::serve(route, call).await
         }
-        Err(Miss::NotFound) => Err(no_such_path()),
-        Err(Miss::MethodNotAllowed(allow)) => Err(ApiError::method_not_allowed(allow)),
+        Err(RouteError::NotFound) => Err(no_such_path()),
+        Err(RouteError::MethodNotAllowed(allow)) => Err(ApiError::method_not_allowed(allow)),
     };
     let mut response = outcome.unwrap_or_else(|failure| {
-        let origin = Context::new(&head, &unanswered.subject);
+        let origin = Context::new(&head, &pending_request.subject);
         let surface = route.as_ref().map(|route| route.properties().surface);
         match surface {
             Ok(Surface::OAuth) => failure.into_oauth(false, &origin),
             Ok(Surface::Guest) => failure.into_oauth(true, &origin),
             Ok(Surface::Page) => pages::failure(&failure, app.issuer().address(), &origin),
             // A person who mistypes a URL gets an HTML page.
-            Err(Miss::NotFound) if graphql::wants_page(&head.headers) => {
+            Err(RouteError::NotFound) if graphql::wants_page(&head.headers) => {
                 pages::failure(&failure, app.issuer().address(), &origin)
             }
             _ if head.uri.path().starts_with("/api/graphql/") => {
@@ -68,7 +68,7 @@ where
             _ => failure.into_rest(&origin),
         }
     });
-    let mut subject = unanswered.answered();
+    let mut subject = pending_request.answered();
     subject.errors = response.body_mut().subject.errors.take();
     response.body_mut().subject = subject;
     response

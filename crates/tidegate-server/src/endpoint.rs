@@ -25,4 +25,4 @@ pub(crate) mod user_info;
 pub(crate) mod users;
 
 pub use openapi::openapi;
-pub(crate) use operations::ForOperators;
+pub(crate) use operations::OperatorListener;

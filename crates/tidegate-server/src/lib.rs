@@ -5,10 +5,10 @@ mod dispatch;
 mod endpoint;
 #[cfg(feature = "otlp")]
 mod otlp;
+mod pending_request;
 mod route;
 mod serve;
 mod stack;
-mod unanswered;
 
 pub use endpoint::openapi;
 #[cfg(feature = "otlp")]

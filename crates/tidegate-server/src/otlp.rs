@@ -79,7 +79,7 @@ impl Exporter {
         let dropped = Arc::clone(&exporter.dropped);
         let service = service.to_owned();
         let work = async move {
-            let mut sender = Sender {
+            let mut sender = SpanSender {
                 collector,
                 service,
                 clock,
@@ -154,14 +154,14 @@ impl Collector {
     }
 }
 
-struct Sender {
+struct SpanSender {
     collector: Collector,
     service: String,
     clock: Arc<dyn Clock>,
     spans: mpsc::Receiver<Span>,
 }
 
-impl Sender {
+impl SpanSender {
     /// Sends the spans that arrive within one interval. Returns `false` if the queue is closed.
     async fn send_next(&mut self) -> bool {
         let mut batch = Vec::new();

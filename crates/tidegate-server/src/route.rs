@@ -30,7 +30,7 @@ pub(crate) use properties::{Access, BodyLimit, Properties, Surface};
 
 /// The reason why a request has no route.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Miss {
+pub(crate) enum RouteError {
     /// There is no such path.
     NotFound,
     /// The path does not have this method. Those that it has are the value of `Allow`.
@@ -119,13 +119,13 @@ fn paths() -> Vec<&'static str> {
 
 impl<'p> Route<'p> {
     /// Finds the route of a request. A trailing slash of the path is ignored.
-    pub(crate) fn parse(method: &Method, path: &'p str) -> Result<Self, Miss> {
-        let route = Self::find(path).ok_or(Miss::NotFound)?;
+    pub(crate) fn parse(method: &Method, path: &'p str) -> Result<Self, RouteError> {
+        let route = Self::find(path).ok_or(RouteError::NotFound)?;
         let methods = route.properties().methods;
         if methods.include(method) {
             Ok(route)
         } else {
-            Err(Miss::MethodNotAllowed(methods.allow()))
+            Err(RouteError::MethodNotAllowed(methods.allow()))
         }
     }
 
@@ -200,19 +200,21 @@ mod tests {
     fn another_method_names_those_that_are_allowed() {
         assert_eq!(
             Route::parse(&Method::DELETE, "/api/v4/sql"),
-            Err(Miss::MethodNotAllowed("POST, OPTIONS"))
+            Err(RouteError::MethodNotAllowed("POST, OPTIONS"))
         );
         assert_eq!(
             Route::parse(&Method::POST, "/healthz"),
-            Err(Miss::MethodNotAllowed("GET, HEAD, OPTIONS"))
+            Err(RouteError::MethodNotAllowed("GET, HEAD, OPTIONS"))
         );
         assert_eq!(
             Route::parse(&Method::PATCH, "/api/v4/methods"),
-            Err(Miss::MethodNotAllowed("GET, HEAD, POST, OPTIONS"))
+            Err(RouteError::MethodNotAllowed("GET, HEAD, POST, OPTIONS"))
         );
         assert_eq!(
             Route::parse(&Method::POST, "/api/v4/methods/a"),
-            Err(Miss::MethodNotAllowed("GET, HEAD, PATCH, DELETE, OPTIONS"))
+            Err(RouteError::MethodNotAllowed(
+                "GET, HEAD, PATCH, DELETE, OPTIONS"
+            ))
         );
     }
 
@@ -239,7 +241,7 @@ mod tests {
         ] {
             assert_eq!(
                 Route::parse(&Method::GET, path),
-                Err(Miss::NotFound),
+                Err(RouteError::NotFound),
                 "{path}"
             );
         }

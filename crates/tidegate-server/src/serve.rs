@@ -11,7 +11,7 @@ mod disconnect;
 mod http1_errors;
 mod stall;
 mod tls;
-mod unread;
+mod unread_body;
 
 use std::future::Future;
 use std::io;
@@ -26,7 +26,7 @@ use tidegate_http::app::App;
 pub use tls::{Certificate, CertificateError};
 
 /// The number of connections that a listener for operators accepts at once.
-const OPERATORS: usize = 64;
+const MAX_OPERATOR_CONNECTIONS: usize = 64;
 
 /// A socket on which connections are accepted, and how they are served.
 #[derive(Debug)]
@@ -83,7 +83,7 @@ pub async fn serve(
         // Operators have slots of their own, so that they are served even if clients use all
         // connections.
         let slots = if listener.operations {
-            Arc::new(Semaphore::new(OPERATORS))
+            Arc::new(Semaphore::new(MAX_OPERATOR_CONNECTIONS))
         } else {
             Arc::clone(&slots)
         };

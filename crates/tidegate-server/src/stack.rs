@@ -27,7 +27,7 @@ use tower::Service;
 
 use crate::compress::Encoding;
 use crate::dispatch;
-use crate::route::{Miss, Route};
+use crate::route::{Route, RouteError};
 use tidegate_http::app::App;
 use tidegate_http::body::Body;
 use tidegate_http::forwarded::Peer;
@@ -108,7 +108,7 @@ where
 async fn admitted<B>(
     app: &App,
     peer: Peer,
-    route: &Result<Route<'_>, Miss>,
+    route: &Result<Route<'_>, RouteError>,
     request: Request<B>,
 ) -> Response<Body>
 where
@@ -139,7 +139,7 @@ where
 async fn negotiated<B>(
     app: &App,
     peer: Peer,
-    route: &Result<Route<'_>, Miss>,
+    route: &Result<Route<'_>, RouteError>,
     request: Request<B>,
 ) -> Response<Body>
 where

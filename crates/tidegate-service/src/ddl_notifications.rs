@@ -28,7 +28,7 @@ static FUNCTION: LazyLock<String> = LazyLock::new(|| {
 });
 
 /// Makes the trigger fire in sessions with `session_replication_role = replica` too.
-const ALWAYS: &str = "ALTER EVENT TRIGGER tidegate_catalog ENABLE ALWAYS;\n";
+const ENABLE_ALWAYS: &str = "ALTER EVENT TRIGGER tidegate_catalog ENABLE ALWAYS;\n";
 
 /// The SQL that creates the trigger.
 fn create_sql() -> String {
@@ -37,7 +37,7 @@ fn create_sql() -> String {
         include_str!("objections.sql"),
         &FUNCTION,
         include_str!("announce_trigger.sql"),
-        ALWAYS,
+        ENABLE_ALWAYS,
         OWN_SCHEMA,
         ";\nCOMMIT",
     ]
@@ -46,7 +46,7 @@ fn create_sql() -> String {
 
 /// The SQL that updates the objects that an older release created.
 fn update_sql() -> String {
-    [include_str!("objections.sql"), &FUNCTION, ALWAYS].concat()
+    [include_str!("objections.sql"), &FUNCTION, ENABLE_ALWAYS].concat()
 }
 
 /// Restricts the schema to the service.

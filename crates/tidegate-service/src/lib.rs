@@ -199,7 +199,7 @@ impl ServiceConnections {
         for _ in 1..lock_table::TRIES {
             match self.run_once(who, statement, &mut sink).await {
                 Err(error) if is_lock_table_full(&error) && !sink.has_rows() => {
-                    self.lock_table.relieve().await;
+                    self.lock_table.request_and_wait().await;
                 }
                 done => return done,
             }

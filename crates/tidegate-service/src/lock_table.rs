@@ -110,7 +110,7 @@ impl LockTable {
     }
 
     /// Requests a check and waits until it has ended, at most [`WAIT`].
-    pub(super) async fn relieve(&self) {
+    pub(super) async fn request_and_wait(&self) {
         let mut checks = self.checks.subscribe();
         self.request();
         // After a timeout the statement is retried anyway.
@@ -139,7 +139,7 @@ impl LockTable {
 
 /// The guard's state between checks.
 #[derive(Default)]
-struct Guard {
+struct ReserveState {
     /// Whether the open transaction holds the reserve.
     has_reserve: bool,
     /// The process that was terminated last. It is logged only once.
@@ -156,7 +156,7 @@ async fn serve_checks(
 ) -> Result<(), ConnectError> {
     let (client, connection) = connect(config, &config.control_database, CONTROL).await?;
     let mut ended = tokio::spawn(connection);
-    let mut guard = Guard::default();
+    let mut guard = ReserveState::default();
     loop {
         if begin(&client).await.is_err() {
             if ended.is_finished() {
@@ -187,7 +187,7 @@ async fn serve_checks(
 }
 
 /// Runs a check with a time limit. Returns whether the transaction can be used for another check.
-async fn check_with_timeout(client: &Client, guard: &mut Guard) -> bool {
+async fn check_with_timeout(client: &Client, guard: &mut ReserveState) -> bool {
     let outcome = timeout(CHECK_TIMEOUT, check(client, guard)).await;
     let is_ready = matches!(outcome, Ok(Ok(())));
     if !is_ready {
@@ -209,7 +209,7 @@ async fn begin(client: &Client) -> Result<(), tokio_postgres::Error> {
 
 /// Checks the table. If it is full, releases the reserve and terminates the session with the most
 /// locks.
-async fn check(client: &Client, guard: &mut Guard) -> Result<(), tokio_postgres::Error> {
+async fn check(client: &Client, guard: &mut ReserveState) -> Result<(), tokio_postgres::Error> {
     if has_room(client, guard).await? {
         return Ok(());
     }
@@ -232,7 +232,10 @@ async fn check(client: &Client, guard: &mut Guard) -> Result<(), tokio_postgres:
 }
 
 /// Whether the table has room besides the reserve. If it has, takes the reserve unless it is held.
-async fn has_room(client: &Client, guard: &mut Guard) -> Result<bool, tokio_postgres::Error> {
+async fn has_room(
+    client: &Client,
+    guard: &mut ReserveState,
+) -> Result<bool, tokio_postgres::Error> {
     let held = guard.has_reserve;
     let has_room = if held {
         let probed = client.simple_query(PROBE).await.is_ok();

@@ -85,7 +85,7 @@ impl StreamRequest {
         found.map(|(_, value)| value.as_str())
     }
 
-    fn needed(&self, name: &str) -> Result<&str, ApiError> {
+    fn required(&self, name: &str) -> Result<&str, ApiError> {
         let missing = || ApiError::input(format!("`{name}` is missing in the address"));
         self.member(name).ok_or_else(missing)
     }
@@ -128,9 +128,9 @@ impl StreamRequest {
         caller: &Caller,
     ) -> Result<(RequestedSubscription, String), ApiError> {
         let options = sql::generated_terms(app, &Preferences::default());
-        let api = graphql::api(app, caller, self.needed("schema")?, &options).await?;
+        let api = graphql::api(app, caller, self.required("schema")?, &options).await?;
         let document = |errors: Vec<tidegate_graphql::Error>| refused(Refusal::GraphQl(errors));
-        let (query, name) = (self.needed("query")?, self.member("operationName"));
+        let (query, name) = (self.required("query")?, self.member("operationName"));
         if app.feed().is_none() && api.means_subscription(query, name) {
             return Err(refused(no_feed()));
         }

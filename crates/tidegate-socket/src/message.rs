@@ -73,13 +73,13 @@ impl<'a> MessageFields<'a> {
             .map_err(|problem| self.invalid("invalid_message", format!("`{name}` is {problem}")))
     }
 
-    pub(super) fn needed(&self, name: &str) -> Result<Cow<'a, str>, InvalidMessage> {
+    pub(super) fn required(&self, name: &str) -> Result<Cow<'a, str>, InvalidMessage> {
         let text = format!("`{name}` is missing");
         self.text(name)?
             .ok_or_else(|| self.invalid("missing_member", text))
     }
 
-    fn needed_id(&self) -> Result<Id, InvalidMessage> {
+    fn required_id(&self) -> Result<Id, InvalidMessage> {
         self.id
             .clone()
             .ok_or_else(|| self.invalid("missing_member", "`id` is missing: a string or a number"))
@@ -135,24 +135,24 @@ pub(super) fn read<'a>(
         return Err(fields.invalid("missing_member", text));
     };
     Ok(match &*kind {
-        "auth" => Message::Auth(fields.needed("token")?),
+        "auth" => Message::Auth(fields.required("token")?),
         "subscribe" => {
             let message = Message::Subscribe {
-                id: fields.needed_id()?,
-                schema: fields.needed("schema")?,
+                id: fields.required_id()?,
+                schema: fields.required("schema")?,
                 after: fields.text("after")?,
             };
-            fields.needed("query")?;
+            fields.required("query")?;
             message
         }
         "subscription" => {
-            fields.needed("schema")?;
-            fields.needed("rel")?;
+            fields.required("schema")?;
+            fields.required("rel")?;
             Message::Raw {
-                id: fields.needed_id()?,
+                id: fields.required_id()?,
             }
         }
-        "unsubscribe" => Message::Unsubscribe(fields.needed_id()?),
+        "unsubscribe" => Message::Unsubscribe(fields.required_id()?),
         other => {
             let text = format!(
                 "`type` is {other:?}, expected auth, subscribe, subscription or unsubscribe"

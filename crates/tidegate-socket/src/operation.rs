@@ -199,7 +199,7 @@ impl OperationContext {
         self.caller.require(&[Scope::Read])?;
         let invalid = |invalid: message::InvalidMessage| ApiError::input(invalid.message);
         let fields = message::fields(text).map_err(invalid)?;
-        let name = fields.needed("schema").map_err(invalid)?;
+        let name = fields.required("schema").map_err(invalid)?;
         let options = sql::generated_terms(&self.app, &Preferences::default());
         let schema = graphql::schema(&self.app, &self.caller, &name, &options).await?;
         let login = self.caller.login();

@@ -181,7 +181,7 @@ impl Session {
     async fn serve(mut self) {
         let _counted = SocketGauge::new(&self.app);
         let end = match self.begin().await {
-            Ok(()) => self.listen().await,
+            Ok(()) => self.run_events().await,
             Err(end) => end,
         };
         self.end(end).await;
@@ -204,13 +204,13 @@ impl Session {
         Ok(())
     }
 
-    async fn listen(&mut self) -> CloseReason {
+    async fn run_events(&mut self) -> CloseReason {
         loop {
             let event = self.next().await;
             let flow = match event {
                 SessionEvent::Received(received) => self.received(received).await,
-                SessionEvent::Done(done) => self.done(done).await,
-                SessionEvent::Deliver(due) => self.due(due).await,
+                SessionEvent::Done(done) => self.operation_ended(done).await,
+                SessionEvent::Deliver(due) => self.send_deliveries(due).await,
                 SessionEvent::Tick => self.tick().await,
                 SessionEvent::Deadline => Err(self.expired().await),
                 SessionEvent::Drain => {

@@ -33,7 +33,7 @@ pub(super) fn requested(
 ) -> Result<(RequestedSubscription, RawFrame), Refusal> {
     let invalid =
         |invalid: super::message::InvalidMessage| Refusal::new(invalid.code, invalid.message);
-    let name = fields.needed("rel").map_err(invalid)?;
+    let name = fields.required("rel").map_err(invalid)?;
     let unknown = || Refusal::new("not_found", format!("there is no table {name:?}"));
     let id = schema.find(&name).ok_or_else(unknown)?;
     let relation = schema.relation(id);

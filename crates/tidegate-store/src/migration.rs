@@ -8,7 +8,7 @@ use tracing::info;
 
 use crate::error::{Error, Result};
 use crate::query::{OpenTransaction, Query, bind};
-use crate::row::{self, Gather};
+use crate::row::{self, RowCollector};
 
 /// The migrations in the order in which they are applied. Released migrations are never edited.
 /// Numbers may have gaps. Each migration that the database lacks is applied, so parallel branches
@@ -93,7 +93,7 @@ static CREATE_TABLE: Query = Query::new(
 );
 static APPLIED: Query =
     Query::new("select number::bigint from tidegate.migrations order by number");
-static NOTE: Query =
+static RECORD: Query =
     Query::new("insert into tidegate.migrations (number, name) values (:number::integer, :name)");
 
 /// The result of a migration.
@@ -136,7 +136,7 @@ pub async fn migrate(executor: &Arc<dyn Executor>) -> Result<Migrated> {
         .filter(|(number, ..)| !applied.contains(&u64::from(*number)));
     for (number, name, text) in missing {
         apply(&mut open.0, text).await?;
-        open.execute(&NOTE, &[&i64::from(*number), name]).await?;
+        open.execute(&RECORD, &[&i64::from(*number), name]).await?;
         info!(number, name, "migrated the control schema");
     }
     open.commit().await?;
@@ -169,7 +169,7 @@ async fn apply(transaction: &mut Box<dyn Transaction>, text: &str) -> Result<()>
     for statement in statements(text) {
         let statement = Statement::parse(statement).map_err(Error::failed)?;
         let bound = bind(Arc::new(statement), Vec::new())?;
-        let mut nothing = Gather::new(row::nothing);
+        let mut nothing = RowCollector::new(row::nothing);
         transaction.query(&bound, &mut nothing).await?;
     }
     Ok(())

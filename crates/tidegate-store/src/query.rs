@@ -13,7 +13,7 @@ use tidegate_values::Parameter;
 
 use crate::error::{Error, Result};
 use crate::instant;
-use crate::row::{self, Gather, Read};
+use crate::row::{self, Read, RowCollector};
 
 /// How long a statement on the control schema may take, including the wait for a connection.
 const LIMIT: Duration = Duration::from_secs(10);
@@ -175,7 +175,7 @@ impl Database {
         read: Read<T>,
     ) -> Result<Vec<T>> {
         let bound = query.bind(values)?;
-        let mut gather = Gather::new(read);
+        let mut gather = RowCollector::new(read);
         self.0
             .query(&Principal::Control, &bound, &options(), &mut gather)
             .await?;
@@ -195,7 +195,7 @@ impl Database {
     /// Runs a statement and returns the number of written rows.
     pub(crate) async fn execute(&self, query: &Query, values: &[Argument<'_>]) -> Result<u64> {
         let bound = query.bind(values)?;
-        let mut nothing = Gather::new(row::nothing);
+        let mut nothing = RowCollector::new(row::nothing);
         let completion = self
             .0
             .query(&Principal::Control, &bound, &options(), &mut nothing)
@@ -224,7 +224,7 @@ impl OpenTransaction {
     /// Runs a statement and returns the number of written rows.
     pub(crate) async fn execute(&mut self, query: &Query, values: &[Argument<'_>]) -> Result<u64> {
         let bound = query.bind(values)?;
-        let mut nothing = Gather::new(row::nothing);
+        let mut nothing = RowCollector::new(row::nothing);
         let completion = self.0.query(&bound, &mut nothing).await?;
         Ok(completion.affected_rows.unwrap_or(0))
     }
@@ -237,7 +237,7 @@ impl OpenTransaction {
         read: Read<T>,
     ) -> Result<Vec<T>> {
         let bound = query.bind(values)?;
-        let mut gather = Gather::new(read);
+        let mut gather = RowCollector::new(read);
         self.0.query(&bound, &mut gather).await?;
         Ok(gather.found)
     }

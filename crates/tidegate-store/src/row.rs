@@ -122,12 +122,12 @@ pub(crate) fn nothing(_row: &mut Record<'_>) -> Result<()> {
 }
 
 /// A sink that decodes each row and collects the results.
-pub(crate) struct Gather<T> {
+pub(crate) struct RowCollector<T> {
     read: Read<T>,
     pub(crate) found: Vec<T>,
 }
 
-impl<T> Gather<T> {
+impl<T> RowCollector<T> {
     pub(crate) fn new(read: Read<T>) -> Self {
         Self {
             read,
@@ -136,7 +136,7 @@ impl<T> Gather<T> {
     }
 }
 
-impl<T: Send> RowSink for Gather<T> {
+impl<T: Send> RowSink for RowCollector<T> {
     fn columns(&mut self, columns: &[Column]) -> SqlResult<()> {
         // `Record::text` decodes only types whose binary format is their text, such as `text` and
         // `json`.

@@ -116,9 +116,9 @@ fn closing_quote(rest: &[u8]) -> usize {
 
 /// The first name that occurs twice; `None` if all differ.
 pub fn repeated<'m>(members: &'m Members<'_>) -> Option<&'m str> {
-    const FEW: usize = 16;
+    const MAX_LINEAR: usize = 16;
     let mut names = members.iter().map(|(name, _)| &**name);
-    if members.len() <= FEW {
+    if members.len() <= MAX_LINEAR {
         let before = |index: usize, name| members[..index].iter().any(|(known, _)| known == name);
         return names
             .enumerate()

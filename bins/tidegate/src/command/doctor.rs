@@ -34,7 +34,7 @@ pub(crate) async fn run(settings: &Settings) -> Result {
     let feed = crate::feed::source(settings, &replication);
     let mut findings = admin.examine(feed).await?;
     findings.push(match &master {
-        Some(master) => same_master_key(&admin, master).await?,
+        Some(master) => check_master_key(&admin, master).await?,
         None => no_master_key(),
     });
     findings.extend(admin.examine_tenants(feed).await?);
@@ -54,7 +54,7 @@ pub(crate) async fn run(settings: &Settings) -> Result {
 
 /// Compares the key's fingerprint with the one in the control database, whose secrets only that key
 /// can open.
-async fn same_master_key(admin: &Admin, master: &MasterKey) -> Result<Finding> {
+async fn check_master_key(admin: &Admin, master: &MasterKey) -> Result<Finding> {
     let kept = admin.recorded_fingerprint().await?;
     let (severity, text) = match kept {
         None => (

@@ -180,7 +180,7 @@ async fn drop_feed(log: &Replication, database: &DatabaseName, end_streams: bool
             "a server that runs reads the changes of {database} again, and has created again what was \
              dropped; stop it first"
         ))),
-        Removal::Left(left) => Err(Failure::Refused(what_is_left(database, &left))),
+        Removal::Left(left) => Err(Failure::Refused(remaining_objects(database, &left))),
     }
 }
 
@@ -226,7 +226,7 @@ fn still_streaming(database: &DatabaseName, servers: &[StreamingServer]) -> Stri
     text
 }
 
-fn what_is_left(database: &DatabaseName, left: &DatabaseCapture) -> String {
+fn remaining_objects(database: &DatabaseName, left: &DatabaseCapture) -> String {
     let mut text = format!(
         "neither the administrator nor the owner of {database} may change everything; run this as \
          a superuser there, and this command again:"

@@ -146,10 +146,10 @@ pub(crate) async fn run_adoption(
         role,
         grants: Some(to_json(&plan.changes)?),
     };
-    record.keep(service, password).await?;
+    record.insert(service, password).await?;
     let database = DatabaseName::new(name.as_str());
     if let Err(error) = service.admin.adopt(&database, plan).await {
-        forget(service, name.as_str()).await?;
+        delete_records(service, name.as_str()).await?;
         return Err(error.into());
     }
     Ok(())
@@ -164,7 +164,7 @@ pub(crate) async fn create(service: &Service, name: &TenantName, password: Secre
         role: name.as_str(),
         grants: None,
     };
-    if let Err(error) = record.keep(service, password).await {
+    if let Err(error) = record.insert(service, password).await {
         service
             .admin
             .drop_tenant(&database, &[name.to_string()])
@@ -191,7 +191,7 @@ pub(crate) async fn drop(service: &Service, tenant: &Tenant, with_data: bool) ->
             .release_tenant(&database, &roles, &changes)
             .await?;
     }
-    forget(service, &tenant.name).await
+    delete_records(service, &tenant.name).await
 }
 
 /// The records of a new tenant.
@@ -203,7 +203,7 @@ struct Record<'a> {
 
 impl Record<'_> {
     /// Writes the records of the tenant and of its owner. After an error neither exists.
-    async fn keep(self, service: &Service, password: Secret) -> Result {
+    async fn insert(self, service: &Service, password: Secret) -> Result {
         let tenant = Tenant {
             name: self.name.to_string(),
             owner_role: self.role.to_owned(),
@@ -220,24 +220,24 @@ impl Record<'_> {
         };
         let kept = service.users().create_owner(owner).await;
         kept.map_err(|error| match error {
-            tidegate_identity::Error::Taken(_) => taken(&tenant.name),
+            tidegate_identity::Error::Taken(_) => already_exists(&tenant.name),
             error => error.into(),
         })?;
         if service.tenants.insert(&tenant).await? {
             return Ok(());
         }
         service.users().drop_tenant(&tenant.name).await?;
-        Err(taken(&tenant.name))
+        Err(already_exists(&tenant.name))
     }
 }
 
-fn taken(name: &str) -> Failure {
+fn already_exists(name: &str) -> Failure {
     Failure::Refused(format!(
         "{name} is a tenant already, or its owner's role is another's"
     ))
 }
 
-async fn forget(service: &Service, name: &str) -> Result {
+async fn delete_records(service: &Service, name: &str) -> Result {
     service.users().drop_tenant(name).await?;
     let database = DatabaseName::new(name);
     service.methods.remove_tenant(&database).await?;
@@ -292,13 +292,13 @@ async fn list(service: &Service) -> Result {
 
 /// A change of privileges in the form in which it is stored. Without a role it concerns PUBLIC.
 #[derive(Serialize, Deserialize)]
-struct KeptChange {
+struct StoredChange {
     role: Option<String>,
     right: String,
 }
 
 fn to_json(changes: &[RightsChange]) -> Result<String> {
-    let kept = |change: &RightsChange| KeptChange {
+    let kept = |change: &RightsChange| StoredChange {
         role: match &change.grantee {
             Grantee::Public => None,
             Grantee::Role(role) => Some(role.clone()),
@@ -315,8 +315,8 @@ fn from_json(text: &str) -> Result<Vec<RightsChange>> {
             "the record of what adopting granted is damaged, so it cannot be taken back".to_owned(),
         )
     };
-    let kept: Vec<KeptChange> = serde_json::from_str(text).map_err(|_| damaged())?;
-    let change = |KeptChange { role, right }: KeptChange| {
+    let kept: Vec<StoredChange> = serde_json::from_str(text).map_err(|_| damaged())?;
+    let change = |StoredChange { role, right }: StoredChange| {
         let right = Right::from_name(&right).ok_or_else(damaged)?;
         Ok(RightsChange {
             grantee: role.map_or(Grantee::Public, Grantee::Role),

@@ -4,7 +4,7 @@ use std::io::Write as _;
 use std::os::unix::fs::{OpenOptionsExt as _, PermissionsExt as _};
 use std::path::{Path, PathBuf};
 
-use crate::failure::{Failure, OnFile, Result};
+use crate::failure::{Failure, FileContext, Result};
 use crate::settings::Settings;
 use crate::{master_key, user_folders};
 

@@ -207,13 +207,13 @@ impl Layers {
 
     /// Replaces the default of a setting.
     pub(crate) fn prefer(&mut self, name: &'static str, text: &str) {
-        if !self.is_given(name) {
+        if !self.is_set(name) {
             self.decide(&[(name, Some(text.to_owned()))]);
         }
     }
 
     /// Whether a setting has a value that is not its default.
-    pub(crate) fn is_given(&self, name: &str) -> bool {
+    pub(crate) fn is_set(&self, name: &str) -> bool {
         let given = |entry: &Effective| {
             entry.setting.name == name && entry.source != SettingSource::Default
         };

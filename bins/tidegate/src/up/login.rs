@@ -7,7 +7,7 @@ use tidegate_admin::{Admin, Error as AdminError, RolePasswords};
 use super::address::Address;
 use crate::failure::{Failure, Result};
 use crate::settings::{Layers, Settings};
-use crate::terminal::{Hidden, Interruptible};
+use crate::terminal::{ExitOnSignal, NoEcho};
 use crate::{ports, service};
 
 /// An administrator for checks that change nothing.
@@ -23,7 +23,7 @@ pub(super) fn administrator(settings: &Settings) -> Result<Admin> {
 pub(super) async fn check(
     address: &mut Address,
     layers: &mut Layers,
-) -> Result<Option<Interruptible>> {
+) -> Result<Option<ExitOnSignal>> {
     if !address.has_password()
         && let Some(password) = from_environment()
     {
@@ -32,7 +32,7 @@ pub(super) async fn check(
     match administrator(&layers.settings()?)?.server().await {
         Ok(_) => Ok(None),
         Err(AdminError::NoPassword { role, .. }) if std::io::stdin().is_terminal() => {
-            let mut terminal = Hidden::open()?;
+            let mut terminal = NoEcho::open()?;
             let password = terminal.ask(&format!("PostgreSQL password of {role}: "))?;
             use_password(address, layers, password.expose());
             let interruptible = terminal.close();

@@ -8,12 +8,12 @@ use std::path::{Path, PathBuf};
 use tidegate_identity::MasterKey;
 
 use super::address::Address;
-use crate::failure::{Failure, OnFile, Result};
+use crate::failure::{Failure, FileContext, Result};
 use crate::settings::{Layers, Settings};
 use crate::{master_key, user_folders};
 
 /// The settings that are written to the file.
-const KEPT: [&str; 7] = [
+const WRITTEN_SETTINGS: [&str; 7] = [
     "admin_url",
     "control_database",
     "master_key_file",
@@ -99,7 +99,7 @@ impl State {
                 path.display()
             )));
         }
-        let text = format!("{first}\n{}", layers.to_toml(&KEPT));
+        let text = format!("{first}\n{}", layers.to_toml(&WRITTEN_SETTINGS));
         write_private(&path, &text)
     }
 }

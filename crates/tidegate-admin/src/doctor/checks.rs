@@ -55,7 +55,7 @@ pub(super) async fn rights(session: &Session) -> Result<Vec<Finding>> {
 fn version_of(session: &Session) -> Finding {
     let major = session.version / 10_000;
     match major {
-        version::OLDEST..=version::NEWEST => Finding::good(format!("PostgreSQL {major}")),
+        version::OLDEST..=version::NEWEST => Finding::ok(format!("PostgreSQL {major}")),
         0..version::OLDEST => Finding::missing(
             format!("PostgreSQL {major} is older than {}", version::OLDEST),
             None,
@@ -129,7 +129,7 @@ pub(super) async fn settings(session: &Session, nodes: u32) -> Result<Vec<Findin
                 nodes.saturating_mul(20) + 20
             ),
         ),
-        kept_passwords(row.get(1)),
+        password_encryption(row.get(1)),
         prepared_transactions(row.get(2)),
     ])
 }
@@ -167,7 +167,7 @@ pub(super) async fn logical_decoding(session: &Session, nodes: u32) -> Result<[F
     ])
 }
 
-fn kept_passwords(encryption: &str) -> Finding {
+fn password_encryption(encryption: &str) -> Finding {
     Finding::recommend(
         encryption == "scram-sha-256",
         "password_encryption is scram-sha-256",
@@ -231,8 +231,8 @@ pub(super) async fn encryption(session: &Session, config: &Config) -> Result<Fin
         .await?;
     let encrypted = row.is_some_and(|row| row.get(0));
     Ok(match (encrypted, config.tls) {
-        _ if config.target.is_local() => Finding::good("PostgreSQL is on this machine"),
-        (true, TlsMode::VerifyFull) => Finding::good("the connection to PostgreSQL is encrypted"),
+        _ if config.target.is_local() => Finding::ok("PostgreSQL is on this machine"),
+        (true, TlsMode::VerifyFull) => Finding::ok("the connection to PostgreSQL is encrypted"),
         (true, _) => Finding::advice(
             "the connection to PostgreSQL is encrypted, but its certificate is not checked in full; set \
              sslmode to verify-full",

@@ -32,7 +32,7 @@ async fn functions(
     let name = &tenant.name;
     let connect = format!("\\connect {}", identifier(name));
     Ok(match state {
-        ClaimsState::Current => Finding::good(format!(
+        ClaimsState::Current => Finding::ok(format!(
             "policies in {name} can call tidegate.user_id(), tidegate.claims() and tidegate.claim()"
         )),
         ClaimsState::Outdated => Finding::advice(

@@ -50,7 +50,7 @@ impl Admin {
                         findings.push(outbox(&session, &name).await?);
                     }
                 }
-                Err(error) => findings.push(closed(&home, &name, &error)),
+                Err(error) => findings.push(cannot_open(&home, &name, &error)),
             }
         }
         Ok(findings)
@@ -76,7 +76,7 @@ impl Admin {
 
 /// Reports that a database cannot be opened, with the SQL that lets the administrator in if a
 /// privilege is missing.
-fn closed(home: &Session, database: &str, error: &Error) -> Finding {
+fn cannot_open(home: &Session, database: &str, error: &Error) -> Finding {
     let sql = (error.sqlstate() == Some("42501")).then(|| {
         format!(
             "GRANT CONNECT ON DATABASE {} TO {} WITH GRANT OPTION;",

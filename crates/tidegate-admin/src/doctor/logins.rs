@@ -43,31 +43,38 @@ pub(super) async fn made_role(admin: &Admin, session: &Session) -> Result<Vec<Fi
     let password = admin.passwords.password(probe);
     let home = admin.config.admin_database.as_str();
     let right = try_login(&admin.config, home, (probe, &password)).await;
-    let trusting = trusting(admin, session, probe).await;
+    let databases_without_password = databases_without_password(admin, session, probe).await;
     let mut drop = Script::default();
     drop.push(&[SqlPart::Syntax("DROP ROLE "), SqlPart::Name(probe)]);
     drop.run_each(session).await?;
-    Ok(vec![admission(right), refusal(&trusting?)])
+    Ok(vec![
+        admission(right),
+        refusal(&databases_without_password?),
+    ])
 }
 
 /// The databases that accept a wrong password.
-async fn trusting(admin: &Admin, session: &Session, probe: &str) -> Result<Vec<String>> {
+async fn databases_without_password(
+    admin: &Admin,
+    session: &Session,
+    probe: &str,
+) -> Result<Vec<String>> {
     let tenants = recorded_tenants::tenants(admin, session).await?;
     let mut databases = vec![admin.config.admin_database.to_string()];
     databases.extend(recorded_tenants::databases(session, &tenants).await?);
-    let mut trusting = Vec::new();
+    let mut databases_without_password = Vec::new();
     for database in databases {
         let login = try_login(&admin.config, &database, (probe, "wrong")).await;
         if login.is_ok() {
-            trusting.push(database);
+            databases_without_password.push(database);
         }
     }
-    Ok(trusting)
+    Ok(databases_without_password)
 }
 
 fn admission(login: Result<(), String>) -> Finding {
     match login {
-        Ok(()) => Finding::good("roles of users can log in"),
+        Ok(()) => Finding::ok("roles of users can log in"),
         Err(problem) => Finding::missing(
             format!("roles of users cannot log in ({problem}); pg_hba.conf needs such a line"),
             "-- host all all <address of this service> scram-sha-256".to_owned(),
@@ -75,15 +82,15 @@ fn admission(login: Result<(), String>) -> Finding {
     }
 }
 
-fn refusal(trusting: &[String]) -> Finding {
-    if trusting.is_empty() {
-        return Finding::good("a wrong password is refused");
+fn refusal(databases_without_password: &[String]) -> Finding {
+    if databases_without_password.is_empty() {
+        return Finding::ok("a wrong password is refused");
     }
     Finding::missing(
         format!(
             "roles log in with any password to {}: from inside SQL a user could become another; \
              replace `trust` in pg_hba.conf by `scram-sha-256`",
-            trusting.join(", ")
+            databases_without_password.join(", ")
         ),
         None,
     )
@@ -97,7 +104,7 @@ pub(super) async fn trusting_lines(session: &Session) -> Result<Option<Finding>>
     if !session.client.query_one(may, &[]).await?.get::<_, bool>(0) {
         return Ok(None);
     }
-    let rows = session.client.query(TRUSTING_LINES, &[&role::MARK]).await?;
+    let rows = session.client.query(TRUST_LINES, &[&role::MARK]).await?;
     if rows.is_empty() {
         return Ok(None);
     }
@@ -110,7 +117,7 @@ pub(super) async fn trusting_lines(session: &Session) -> Result<Option<Finding>>
     )))
 }
 
-const TRUSTING_LINES: &str = "SELECT pg_catalog.concat_ws(' ', \
+const TRUST_LINES: &str = "SELECT pg_catalog.concat_ws(' ', \
         '-- line ' || h.line_number || ':', h.type, \
         pg_catalog.array_to_string(h.database, ','), \
         pg_catalog.array_to_string(h.user_name, ','), h.address, h.netmask, h.auth_method) \
@@ -124,7 +131,7 @@ const TRUSTING_LINES: &str = "SELECT pg_catalog.concat_ws(' ', \
 
 /// The roles of an existing tenant whose login PostgreSQL refuses. If the administrator may read
 /// `pg_authid`, these are all roles with another password; otherwise those among the roles that are
-/// tried ([`tried`]).
+/// tried ([`roles_to_try`]).
 pub(super) async fn refused(
     admin: &Admin,
     home: &Session,
@@ -132,11 +139,11 @@ pub(super) async fn refused(
 ) -> Result<Vec<Finding>> {
     let mut findings = Vec::new();
     let mut wrong = wrong_passwords(admin, home, tenant).await?;
-    let mut tried = tried(home, tenant).await?;
+    let mut roles_to_try = roles_to_try(home, tenant).await?;
     if !home.superuser {
-        tried.extend(group_login::of_tenant(home, &tenant.name).await?);
+        roles_to_try.extend(group_login::of_tenant(home, &tenant.name).await?);
     }
-    for role in tried {
+    for role in roles_to_try {
         if wrong.contains(&role) {
             continue;
         }
@@ -204,7 +211,7 @@ async fn wrong_passwords(
 /// The roles as which the check logs in: the owner; roles with settings of their own, which may
 /// make every session fail; and the first [`MAX_TRIED`] users, if only a login can check their
 /// passwords.
-async fn tried(home: &Session, tenant: &RecordedTenant) -> Result<Vec<String>> {
+async fn roles_to_try(home: &Session, tenant: &RecordedTenant) -> Result<Vec<String>> {
     let limit = if home.superuser { 0 } else { MAX_TRIED };
     let query = "SELECT r.rolname::text FROM pg_catalog.pg_roles r \
                  WHERE r.rolname = ANY ($1) AND (r.rolname = $2 OR EXISTS ( \
@@ -240,7 +247,7 @@ async fn try_login(
 pub(super) async fn replication(config: &Config) -> Finding {
     let name = &config.admin_role;
     match tidegate_capture::identify(config).await {
-        Ok(()) => Finding::good("changes can be read"),
+        Ok(()) => Finding::ok("changes can be read"),
         Err(LogError::NotAllowed { .. }) => {
             let role = identifier(name);
             Finding::advice(

@@ -32,20 +32,20 @@ pub(super) async fn examine(
     let found = tenant::database_exists(home, &tenant.name).await?;
     let roles = roles(home, tenant).await?;
     let mut findings = Vec::new();
-    findings.extend(absent(home, (tenant, found), &roles));
+    findings.extend(missing_roles(home, (tenant, found), &roles));
     findings.extend(foreign(tenant, &roles));
     let memberships = memberships(home, tenant).await?;
-    findings.extend(ungrouped(home, tenant, &memberships));
+    findings.extend(missing_memberships(home, tenant, &memberships));
     if found {
-        findings.extend(barred(home, tenant, &roles));
-        findings.extend(granted_one_by_one(tenant, &roles));
+        findings.extend(roles_without_login(home, tenant, &roles));
+        findings.extend(single_connect_grants(tenant, &roles));
         findings.extend(public_access::examine(home, tenant, (&roles, feed)).await?);
     } else {
         findings.push(no_database(tenant));
     }
     if findings.is_empty() {
         let text = format!("the database and the roles of {} exist", tenant.name);
-        findings.push(Finding::good(text));
+        findings.push(Finding::ok(text));
     }
     Ok(findings)
 }
@@ -62,12 +62,12 @@ fn no_database(tenant: &RecordedTenant) -> Finding {
 }
 
 /// The finding about missing roles, with the statements that create them.
-fn absent(
+fn missing_roles(
     home: &Session,
     (tenant, found): (&RecordedTenant, bool),
     roles: &TenantRoles<'_>,
 ) -> Option<Finding> {
-    let mut absent: Vec<_> = roles
+    let mut missing_roles: Vec<_> = roles
         .logins
         .iter()
         .filter(|login| !login.exists())
@@ -81,7 +81,7 @@ fn absent(
             script.append(users_role::connect(&tenant.name, of_users.role));
             inside.append(users_role::usage(of_users.role));
         }
-        absent.insert(0, of_users);
+        missing_roles.insert(0, of_users);
     }
     for login in roles.logins.iter().filter(|login| !login.exists()) {
         script.append(role::create(login.role, None));
@@ -93,7 +93,7 @@ fn absent(
             grant_inside(tenant, login.role, &mut inside);
         }
     }
-    if absent.is_empty() {
+    if missing_roles.is_empty() {
         return None;
     }
     let mut sql = script.to_string();
@@ -107,7 +107,7 @@ fn absent(
     let text = format!(
         "roles of the tenant {} do not exist, so their users cannot log in: {}",
         tenant.name,
-        names(absent.iter().map(|login| login.role))
+        names(missing_roles.iter().map(|login| login.role))
     );
     Some(Finding::missing(text, sql.trim_end().to_owned()))
 }
@@ -159,7 +159,7 @@ fn foreign(tenant: &RecordedTenant, roles: &TenantRoles<'_>) -> Option<Finding> 
 }
 
 /// The finding about missing groups and memberships.
-fn ungrouped(
+fn missing_memberships(
     home: &Session,
     tenant: &RecordedTenant,
     memberships: &[Membership<'_>],
@@ -191,7 +191,11 @@ fn ungrouped(
 }
 
 /// The finding about roles whose login an attribute prevents. Operators lock out roles in this way.
-fn barred(home: &Session, tenant: &RecordedTenant, found: &TenantRoles<'_>) -> Option<Finding> {
+fn roles_without_login(
+    home: &Session,
+    tenant: &RecordedTenant,
+    found: &TenantRoles<'_>,
+) -> Option<Finding> {
     let (mut roles, mut sql) = (Vec::new(), Vec::new());
     let of_users = found.of_users.as_ref();
     if let Some(closed) =
@@ -202,7 +206,7 @@ fn barred(home: &Session, tenant: &RecordedTenant, found: &TenantRoles<'_>) -> O
     }
     for login in found.logins.iter().filter(|login| login.exists()) {
         let role = identifier(login.role);
-        if let Some(clause) = login.barred {
+        if let Some(clause) = login.roles_without_login {
             sql.push(format!("-- ALTER ROLE {role} {clause};"));
         }
         if login.connect == ConnectPrivilege::Refused {
@@ -210,7 +214,7 @@ fn barred(home: &Session, tenant: &RecordedTenant, found: &TenantRoles<'_>) -> O
             connect(home, tenant, login.role, &mut script);
             sql.push(commented(&script));
         }
-        if login.barred.is_some() || login.connect == ConnectPrivilege::Refused {
+        if login.roles_without_login.is_some() || login.connect == ConnectPrivilege::Refused {
             roles.push(login.role);
         }
     }
@@ -230,7 +234,7 @@ fn commented(script: &Script) -> String {
 
 /// The finding about users with CONNECT grants of their own, which an older release made. With
 /// thousands of such grants, every request reads a long list.
-fn granted_one_by_one(tenant: &RecordedTenant, roles: &TenantRoles<'_>) -> Option<Finding> {
+fn single_connect_grants(tenant: &RecordedTenant, roles: &TenantRoles<'_>) -> Option<Finding> {
     let of_users = tenant.users_role.as_ref()?;
     let granted = |login: &&Login<'_>| {
         login.connect == ConnectPrivilege::Granted && is_member(tenant, login.role)

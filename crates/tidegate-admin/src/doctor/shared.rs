@@ -77,7 +77,7 @@ pub(super) async fn notification_queue(session: &Session) -> Result<Finding> {
         .await?;
     let usage: f64 = row.get(0);
     if usage < QUEUE {
-        return Ok(Finding::good("the queue of NOTIFY is almost empty"));
+        return Ok(Finding::ok("the queue of NOTIFY is almost empty"));
     }
     let mut text = format!(
         "the queue of NOTIFY is {:.0} % full; when it is full no transaction that notifies commits",

@@ -97,7 +97,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_ledger_reads_what_it_writes() {
+    fn metadata_reads_what_it_writes() {
         let entry = |since, before| TableMetadata {
             since,
             before,

@@ -30,7 +30,7 @@ struct Comment;
 
 impl Comment {
     async fn metadata(session: &CaptureSession) -> LogResult<CaptureMetadata> {
-        let rows = session.rows(LEDGER, &[]).await?;
+        let rows = session.rows(METADATA, &[]).await?;
         let comment: Option<&str> = rows.first().and_then(|row| row.get(0));
         Ok(CaptureMetadata::parse(comment.unwrap_or_default()))
     }
@@ -71,6 +71,6 @@ impl PartitionStore for Comment {
     }
 }
 
-const LEDGER: &str = "\
+const METADATA: &str = "\
     SELECT pg_catalog.obj_description(e.oid, 'pg_publication') \
     FROM pg_catalog.pg_publication e WHERE e.pubname = 'tidegate'";

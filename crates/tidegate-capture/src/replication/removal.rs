@@ -67,12 +67,12 @@ impl Replication {
         // The comment of the publication holds the previous identities, so the publication goes
         // last.
         if !left.raised.is_empty() {
-            return self.explain_left(database).await;
+            return self.explain_remaining(database).await;
         }
         match drop_publications(&self.shared, database).await? {
             Dropped::All => {}
             Dropped::Recreated => return Ok(Removal::Recreated),
-            Dropped::NotAllowed => return self.explain_left(database).await,
+            Dropped::NotAllowed => return self.explain_remaining(database).await,
         }
         slot::abandon(&self.shared, database).await?;
         if end_streams {
@@ -88,7 +88,7 @@ impl Replication {
 
     /// Why objects are left. If a node reads the log, the node may have created or kept them.
     /// Otherwise a privilege is missing.
-    async fn explain_left(&self, database: &DatabaseName) -> LogResult<Removal> {
+    async fn explain_remaining(&self, database: &DatabaseName) -> LogResult<Removal> {
         if !self.streaming(database).await?.is_empty() {
             return Ok(Removal::Recreated);
         }

@@ -14,7 +14,7 @@ use super::{EVERYTHING, INSERTS, Shared, tables, unreadable};
 use crate::error;
 
 /// The time limit of a command that does not have to wait for others.
-const QUICK: Duration = Duration::from_secs(15);
+const COMMAND_TIMEOUT: Duration = Duration::from_secs(15);
 /// The time limit of advancing the retention slot, for which PostgreSQL reads the log that it
 /// releases.
 const ADVANCE: Duration = Duration::from_mins(2);
@@ -56,7 +56,7 @@ pub(super) async fn open(
     let copy = format!(
         "SELECT pg_catalog.pg_copy_logical_replication_slot('{retention_slot}', '{slot}', true)"
     );
-    session.run(&copy, QUICK).await?;
+    session.run(&copy, COMMAND_TIMEOUT).await?;
     stream(session, &slot, place.identity, start).await
 }
 
@@ -88,7 +88,7 @@ async fn stream(
         "START_REPLICATION SLOT \"{slot}\" LOGICAL {start} (proto_version '1', \
          publication_names '\"{EVERYTHING}\",\"{INSERTS}\"')"
     );
-    let connection = session.start(&command, QUICK).await?;
+    let connection = session.start(&command, COMMAND_TIMEOUT).await?;
     Ok(Stream::new(connection, identity, start))
 }
 
@@ -98,7 +98,7 @@ fn slot_name(place: &LogState, session: &ReplicationSession) -> String {
 
 async fn table(session: &mut ReplicationSession) -> LogResult<LogState> {
     let wrong = || unreadable("the table of the slots");
-    let system = session.run("IDENTIFY_SYSTEM", QUICK).await?;
+    let system = session.run("IDENTIFY_SYSTEM", COMMAND_TIMEOUT).await?;
     let rows = session
         .run(
             "SELECT d.oid, pg_catalog.pg_current_wal_insert_lsn(), s.confirmed_flush_lsn, \
@@ -106,7 +106,7 @@ async fn table(session: &mut ReplicationSession) -> LogResult<LogState> {
              FROM pg_catalog.pg_database d LEFT JOIN pg_catalog.pg_replication_slots s \
              ON s.slot_name = 'tidegate_' || d.oid AND s.database = d.datname \
              WHERE d.datname = pg_catalog.current_database()",
-            QUICK,
+            COMMAND_TIMEOUT,
         )
         .await?;
     let (Some(system), Some(row)) = (system.first(), rows.first()) else {
@@ -190,7 +190,7 @@ async fn create(
 ) -> LogResult<LogPosition> {
     let limit = shared.settings.slot_timeout;
     let lock_timeout = format!("SET lock_timeout = {}", limit.as_millis());
-    session.run(&lock_timeout, QUICK).await?;
+    session.run(&lock_timeout, COMMAND_TIMEOUT).await?;
     let create = format!(
         "SELECT lsn FROM pg_catalog.pg_create_logical_replication_slot('{name}', 'pgoutput', \
          {temporary})"
@@ -218,7 +218,7 @@ async fn drop_slot(session: &mut ReplicationSession, name: &str) -> LogResult<()
         "SELECT pg_catalog.pg_drop_replication_slot(slot_name) \
          FROM pg_catalog.pg_replication_slots WHERE slot_name = '{name}' AND NOT active"
     );
-    session.run(&command, QUICK).await?;
+    session.run(&command, COMMAND_TIMEOUT).await?;
     Ok(())
 }
 
@@ -249,7 +249,7 @@ pub(super) async fn retain(
             .await;
         match advanced {
             // Another node is advancing the slot, or has advanced it further.
-            Err(error) if error.code().is_some_and(is_raced) => {}
+            Err(error) if error.code().is_some_and(is_slot_conflict) => {}
             advanced => drop(advanced.map_err(failed)?),
         }
     }
@@ -258,7 +258,7 @@ pub(super) async fn retain(
 
 /// Whether the error means that another session uses the slot, or that the slot is already beyond
 /// the position.
-fn is_raced(code: &SqlState) -> bool {
+fn is_slot_conflict(code: &SqlState) -> bool {
     [
         SqlState::OBJECT_IN_USE,
         SqlState::OBJECT_NOT_IN_PREREQUISITE_STATE,
@@ -298,5 +298,5 @@ pub(super) async fn abandon(shared: &Shared, database: &DatabaseName) -> LogResu
                              WHERE pg_catalog.starts_with(o.slot_name::text, s.slot_name || '_'))",
         )
         .await
-        .map_err(|error| error::of_statement(&error, QUICK))
+        .map_err(|error| error::of_statement(&error, COMMAND_TIMEOUT))
 }

@@ -10,7 +10,7 @@ use tidegate_sql::{DatabaseName, Login, QueryOptions, RoleName};
 
 use super::group::RoleGroup;
 use super::loaded::Loaded;
-use super::slot::{Found, SchemaSlot, Validity};
+use super::slot::{FoundSchemas, SchemaSlot, Validity};
 use super::tenant::DatabaseState;
 use super::{CatalogCache, Comparison, RELOAD_TICKS, Schemas, log_failure, log_renamed};
 use crate::error::Result;
@@ -143,7 +143,7 @@ impl CatalogCache {
         (database, role): (&DatabaseName, &RoleName),
         (name, group, slot): (&str, &RoleGroup, &SchemaSlot),
         options: &QueryOptions,
-    ) -> Result<Found> {
+    ) -> Result<FoundSchemas> {
         let refresh = async |before: Option<Loaded>| {
             let before = before.or_else(|| tenant.previous(role, name));
             let before = before.unwrap_or_default();

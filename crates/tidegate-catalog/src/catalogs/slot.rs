@@ -12,7 +12,7 @@ use super::loaded::Loaded;
 use crate::error::Result;
 
 /// The loaded schemas, and the epoch in which the load began.
-type Current = (Loaded, u64);
+type CurrentLoad = (Loaded, u64);
 
 /// The roles for which a loaded schema is valid.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -25,12 +25,12 @@ pub(super) enum Validity {
 }
 
 /// Schemas and the roles for which they are valid.
-pub(super) type Found = (Schemas, Validity);
+pub(super) type FoundSchemas = (Schemas, Validity);
 
 /// A cache entry for loaded schemas.
 #[derive(Default)]
 pub(super) struct SchemaSlot {
-    loaded: RwLock<Option<Current>>,
+    loaded: RwLock<Option<CurrentLoad>>,
     loading: AsyncMutex<()>,
     used: AtomicU64,
 }
@@ -78,7 +78,7 @@ impl SchemaSlot {
         &self,
         epoch: impl Fn() -> u64,
         refresh: impl FnOnce(Option<Loaded>) -> F,
-    ) -> Result<Found>
+    ) -> Result<FoundSchemas>
     where
         F: Future<Output = Result<(Loaded, Validity)>>,
     {

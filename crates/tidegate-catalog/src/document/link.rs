@@ -8,7 +8,7 @@ use super::{ConstraintEntry, ConstraintEntryKind};
 use crate::model::{
     Cardinality, ColumnId, ForeignKey, Referenced, Relation, RelationId, Relationship, Schema,
 };
-use crate::naming::{self, End};
+use crate::naming::{self, RelationshipEnd};
 
 /// The largest number of relationships of a relation, which identifiers can still number.
 const MAX_RELATIONSHIPS: usize = u16::MAX as usize;
@@ -95,8 +95,8 @@ fn ends<'a>(
     schema: &'a Schema,
     links: &[&ForeignKeyLink<'a>],
     far: impl Fn(&ForeignKeyLink<'_>) -> RelationId,
-) -> Vec<End<'a>> {
-    let end = |link: &&ForeignKeyLink<'a>| End {
+) -> Vec<RelationshipEnd<'a>> {
+    let end = |link: &&ForeignKeyLink<'a>| RelationshipEnd {
         relation: &schema[far(link)].name,
         constraint: &link.entry.name,
         columns: &link.entry.columns,

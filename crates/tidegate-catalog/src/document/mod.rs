@@ -70,7 +70,7 @@ struct TypeEntry {
     has_default: bool,
     /// Whether the aggregate functions `min` and `max` accept the type.
     #[serde(default)]
-    has_least: bool,
+    has_min_max: bool,
     /// How values of the type can be compared, for a simple type that is not built in.
     comparisons: Option<ComparisonsEntry>,
 }

@@ -158,7 +158,7 @@ fn column(
         comparisons: types.comparisons(&r#type),
         r#type,
         modifier: entry.modifier.or_else(|| types.modifier(&entry.r#type)),
-        has_least: types.has_least(&entry.r#type),
+        has_min_max: types.has_min_max(&entry.r#type),
         not_null,
         has_default,
         generated: entry.generated,

@@ -15,7 +15,7 @@ const BUILT_IN: u32 = 12_000;
 
 /// The built-in types that `min` and `max` accept in every version (PostgreSQL, "Aggregate
 /// Functions"). They are used for documents that list no built-in types.
-const HAVE_LEAST: [Type; 21] = [
+const TYPES_WITH_MIN_MAX: [Type; 21] = [
     Type::INT2,
     Type::INT4,
     Type::INT8,
@@ -74,15 +74,15 @@ impl<'a> TypeTree<'a> {
     }
 
     /// Whether `min` and `max` accept the type, or the base type of a domain.
-    pub(super) fn has_least(&mut self, name: &TypeName) -> bool {
+    pub(super) fn has_min_max(&mut self, name: &TypeName) -> bool {
         let mut next = self.number(name).ok();
         for _ in 0..DEEPEST {
             let Some(entry) = next.and_then(|oid| self.entries.get(&oid).copied()) else {
                 let built_in = next.and_then(Type::from_oid);
-                return built_in.is_some_and(|built_in| HAVE_LEAST.contains(&built_in));
+                return built_in.is_some_and(|built_in| TYPES_WITH_MIN_MAX.contains(&built_in));
             };
             if !matches!(entry.kind, TypeEntryKind::Domain) {
-                return entry.has_least;
+                return entry.has_min_max;
             }
             let inner = entry.inner.as_ref();
             next = inner.and_then(|inner| self.number(inner).ok());

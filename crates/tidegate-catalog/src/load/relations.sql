@@ -203,7 +203,7 @@ with caller as materialized (
                                 and b.classid operator(pg_catalog.=) 'pg_catalog.pg_type'::pg_catalog.regclass
                                 and b.objid operator(pg_catalog.=) t.oid
                                 and b.deptype operator(pg_catalog.=) 'e'))
-               ) then true end as has_least,
+               ) then true end as has_min_max,
                -- The operators that compare values of a type that is not built in. Those of another
                -- owner than the type's are left out: everybody who filters by a column of the type
                -- would call them.

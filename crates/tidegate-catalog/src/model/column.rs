@@ -20,7 +20,7 @@ pub struct Column {
     pub modifier: Option<i32>,
     /// Whether PostgreSQL, or the extension of the type, has `min` and `max` for the type. This
     /// differs between versions. It is false for arrays and other constructed types.
-    pub has_least: bool,
+    pub has_min_max: bool,
     /// How values can be compared, for each type that is not built in and of which the column's
     /// type consists. Types without information are missing.
     pub comparisons: Box<[Comparisons]>,

@@ -3,7 +3,7 @@
 /// Splits a name at `_` and at every character that GraphQL does not allow, and joins the pieces,
 /// each with a capital first letter. A leading digit gets the prefix `T`. The result is empty if no
 /// character is left.
-fn pieces(name: &str) -> String {
+fn join_words(name: &str) -> String {
     let mut joined = String::with_capacity(name.len());
     for piece in name.split(|character: char| !character.is_ascii_alphanumeric()) {
         let mut characters = piece.chars();
@@ -22,7 +22,7 @@ fn pieces(name: &str) -> String {
 /// Converts a name to `PascalCase`: `my_table` becomes `MyTable`. A name without valid characters
 /// becomes `Table`.
 pub(super) fn pascal_case(name: &str) -> String {
-    let joined = pieces(name);
+    let joined = join_words(name);
     if joined.is_empty() {
         "Table".to_owned()
     } else {
@@ -42,6 +42,6 @@ pub(super) fn camel_case(name: &str) -> String {
 /// Joins the columns of a key into a suffix: `(a_id, b)` becomes `ByAIdB`.
 pub(super) fn by_columns<'a>(columns: impl Iterator<Item = &'a str>) -> String {
     let mut suffix = String::from("By");
-    columns.for_each(|column| suffix.push_str(&pieces(column)));
+    columns.for_each(|column| suffix.push_str(&join_words(column)));
     suffix
 }

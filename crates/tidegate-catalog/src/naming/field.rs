@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 use std::collections::HashSet;
 
-use super::Numbers;
+use super::LastNumbers;
 
 /// The field name of each column, in order. It is the column's name if GraphQL allows it. Otherwise
 /// invalid characters become `_`, and a number is added if the name is taken.
@@ -15,7 +15,7 @@ pub(crate) fn fields(columns: &[Box<str>]) -> Vec<Box<str>> {
         .filter(verbatim)
         .map(ToString::to_string)
         .collect();
-    let mut numbers = Numbers::default();
+    let mut numbers = LastNumbers::default();
     let field = |name: Cow<'_, str>| match name {
         Cow::Borrowed(name) => name.into(),
         Cow::Owned(name) => numbers

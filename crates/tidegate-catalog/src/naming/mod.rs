@@ -11,15 +11,15 @@ mod type_name;
 use std::collections::HashMap;
 
 pub(crate) use field::fields;
-pub(crate) use relationship::{End, name_relationships};
+pub(crate) use relationship::{RelationshipEnd, name_relationships};
 pub use type_name::{AGGREGATES, RESERVED, Renamed};
 pub(crate) use type_name::{TypeNames, type_names};
 
 /// The last number that was added to each name that was taken.
 #[derive(Default)]
-struct Numbers(HashMap<String, u32>);
+struct LastNumbers(HashMap<String, u32>);
 
-impl Numbers {
+impl LastNumbers {
     /// Calls `take` with the name, and then with the name and 2, 3 … appended, until it returns
     /// true. It continues from the last number of the same name, so that many equal names stay
     /// cheap.

@@ -2,12 +2,12 @@
 
 use std::collections::{HashMap, HashSet};
 
-use super::Numbers;
+use super::LastNumbers;
 use super::case::{by_columns, camel_case};
 
 /// A foreign key, as its name is needed at one of its ends.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct End<'a> {
+pub(crate) struct RelationshipEnd<'a> {
     /// The name of the relation at the other end.
     pub(crate) relation: &'a str,
     /// The name of the constraint.
@@ -34,14 +34,14 @@ pub(crate) struct RelationshipNames {
 /// its columns too.
 pub(crate) fn name_relationships(
     fields: &HashSet<&str>,
-    forward: &[End<'_>],
-    reverse: &[End<'_>],
+    forward: &[RelationshipEnd<'_>],
+    reverse: &[RelationshipEnd<'_>],
 ) -> RelationshipNames {
-    let mut taken = Taken {
+    let mut taken = TakenNames {
         fields,
         names: HashSet::new(),
     };
-    let mut numbers = Numbers::default();
+    let mut numbers = LastNumbers::default();
     let mut seen = HashSet::new();
     let mut names = RelationshipNames::default();
     for end in forward {
@@ -74,12 +74,12 @@ pub(crate) fn name_relationships(
     names
 }
 
-struct Taken<'a> {
+struct TakenNames<'a> {
     fields: &'a HashSet<&'a str>,
     names: HashSet<String>,
 }
 
-impl Taken<'_> {
+impl TakenNames<'_> {
     fn take(&mut self, name: &str) -> bool {
         !self.fields.contains(name) && self.names.insert(name.to_owned())
     }

@@ -2,7 +2,7 @@
 
 use std::collections::HashSet;
 
-use super::Numbers;
+use super::LastNumbers;
 use super::case::pascal_case;
 
 /// The names of GraphQL types that no relation gets: those of the root types, scalars and value
@@ -80,7 +80,7 @@ pub(crate) fn type_names<'a>(
         .iter()
         .map(|(_, wanted)| taken.insert(wanted.clone()))
         .collect();
-    let mut numbers = Numbers::default();
+    let mut numbers = LastNumbers::default();
     let (mut rows, mut renamed) = (Vec::with_capacity(relations.len()), Vec::new());
     for ((relation, wanted), owns) in relations.iter().zip(owners) {
         if owns {

@@ -20,7 +20,7 @@ use crate::settings::{Settings, default_cache};
 pub(super) fn programs(settings: &Settings) -> Option<PathBuf> {
     static PROGRAMS: OnceLock<Option<PathBuf>> = OnceLock::new();
     let look = || match Lookup::new(settings, None).find() {
-        Err(missing @ Error::NoBinaries { .. }) => Wanted::from_variables(variable)?
+        Err(missing @ Error::NoBinaries { .. }) => Archive::from_variables(variable)?
             .programs()
             .unwrap_or_else(|error| panic!("{error}\n{missing}"))
             .into(),
@@ -39,14 +39,14 @@ fn variable(name: &str) -> Option<OsString> {
 
 /// The archive to download, and the cache folder.
 #[derive(Debug)]
-struct Wanted {
+struct Archive {
     url: String,
     sha256: String,
     package: Package<'static>,
     cache: PathBuf,
 }
 
-impl Wanted {
+impl Archive {
     /// Reads the settings of `tidegate demo` for the download from the environment. `None` if
     /// nothing may be downloaded, or there is no package for this platform.
     fn from_variables(variable: impl Fn(&str) -> Option<OsString>) -> Option<Self> {
@@ -125,7 +125,7 @@ mod tests {
                 .unwrap();
             String::from_utf8_lossy(&head[..length]).into_owned()
         });
-        let Some(wanted) = Wanted::from_variables(|name| match name {
+        let Some(wanted) = Archive::from_variables(|name| match name {
             "TIDEGATE_POSTGRESQL_DOWNLOAD_URL" => Some(OsString::from(&url)),
             "TIDEGATE_CACHE_DIR" => Some(OsString::from("/nonexistent")),
             _ => None,
@@ -147,6 +147,6 @@ mod tests {
     fn a_download_can_be_forbidden() {
         let forbidden =
             |name: &str| (name == "TIDEGATE_FETCH_POSTGRESQL").then(|| OsString::from("false"));
-        assert!(Wanted::from_variables(forbidden).is_none());
+        assert!(Archive::from_variables(forbidden).is_none());
     }
 }

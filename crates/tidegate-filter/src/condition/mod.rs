@@ -14,7 +14,7 @@ use crate::operator::Operator;
 use crate::parse::{Compared, MAX_CONDITIONS, Path, Target};
 
 /// The deepest nesting of parentheses and `NOT` that is accepted.
-const DEEPEST: usize = 64;
+const MAX_DEPTH: usize = 64;
 
 impl Filter {
     /// Parses a condition text over the rows of `relation`.
@@ -137,8 +137,8 @@ impl<'a> Parser<'a> {
 
     fn enter(&mut self) -> Result<()> {
         self.depth += 1;
-        if self.depth > DEEPEST {
-            return Err(self.error(format!("nested too deeply: at most {DEEPEST} levels")));
+        if self.depth > MAX_DEPTH {
+            return Err(self.error(format!("nested too deeply: at most {MAX_DEPTH} levels")));
         }
         Ok(())
     }

@@ -32,11 +32,11 @@ impl Matcher {
         let node = Compiler { relation }.node(filter, &mut columns)?;
         columns.sort_unstable();
         columns.dedup();
-        let pins = required_values::pins(&node);
+        let required_values = required_values::collect_required(&node);
         Ok(Self {
             node,
             columns: columns.into(),
-            pins: pins.into(),
+            required_values: required_values.into(),
         })
     }
 }

@@ -19,7 +19,7 @@ impl Matcher {
     pub fn with_labels(&self, labels: &Labels<'_>) -> Option<Self> {
         let mut matcher = self.clone();
         matcher.node.relabel(labels)?;
-        matcher.pins = required_values::pins(&matcher.node).into();
+        matcher.required_values = required_values::collect_required(&matcher.node).into();
         Some(matcher)
     }
 }
@@ -43,17 +43,17 @@ impl MatchNode {
             Self::Not(node) => node.relabel(labels),
             Self::Compare(operand, _, value) => {
                 if let Some(before) = operand.relabel(labels) {
-                    *value = operand.moved(&before, value)?;
+                    *value = operand.relabelled(&before, value)?;
                 }
                 Some(())
             }
             Self::In(operand, list) => {
                 if let Some(before) = operand.relabel(labels) {
-                    let moved = list
+                    let relabelled = list
                         .values
                         .iter()
-                        .map(|value| operand.moved(&before, value));
-                    list.values = moved.collect::<Option<_>>()?;
+                        .map(|value| operand.relabelled(&before, value));
+                    list.values = relabelled.collect::<Option<_>>()?;
                 }
                 Some(())
             }
@@ -84,7 +84,7 @@ impl Operand {
     }
 
     /// The value with its position among the current labels.
-    fn moved(&self, before: &[String], value: &Datum<'static>) -> Option<Datum<'static>> {
+    fn relabelled(&self, before: &[String], value: &Datum<'static>) -> Option<Datum<'static>> {
         let (Scalar::Enum(today, _), Datum::Int(place)) = (&self.scalar, value) else {
             return Some(value.clone());
         };

@@ -12,7 +12,7 @@ use crate::operator::Operator;
 const MAX_DIGITS: usize = 5_000;
 const MAX_EXPONENT: usize = 10_000;
 /// The number of digits of the largest 64-bit integer.
-const WIDEST: usize = 19;
+const I64_DIGITS: usize = 19;
 
 /// The integers around a decimal number: the largest integer not above it, and the smallest one not
 /// below it. For a number beyond 64 bits, they only tell whether it is above or below all integers.
@@ -57,7 +57,7 @@ impl Bounds {
         let front = front.trim_start_matches('0');
         let magnitude = match front.len() {
             0 => 0,
-            1..=WIDEST => front.parse::<i128>().ok()?,
+            1..=I64_DIGITS => front.parse::<i128>().ok()?,
             _ => i128::MAX / 2,
         };
         let outer = magnitude + i128::from(!is_whole);

@@ -53,7 +53,7 @@ pub(super) fn read(
         Scalar::Numeric if trimmed.len() > LONGEST_NUMBER => None,
         _ => scalar.text(trimmed.as_bytes()),
     };
-    let datum = datum.ok_or_else(|| unusual(r#type, place))?;
+    let datum = datum.ok_or_else(|| unsupported_literal(r#type, place))?;
     Ok(datum.into_owned())
 }
 
@@ -66,7 +66,7 @@ pub(super) fn number(json: &Json<'_>, place: &str) -> Result<String> {
 }
 
 /// The error for a text that only PostgreSQL may be able to read.
-fn unusual(r#type: &Type, place: &str) -> Error {
+fn unsupported_literal(r#type: &Type, place: &str) -> Error {
     Error::Unsupported {
         place: place.to_owned(),
         problem: format!(
@@ -258,12 +258,12 @@ fn interval(text: &str) -> Option<String> {
         return None;
     }
     let (date, time) = fields.split_once('T').unwrap_or((fields, ""));
-    let [years, months, days] = designated(date, ['Y', 'M', 'D'])?;
+    let [years, months, days] = unit_numbers(date, ['Y', 'M', 'D'])?;
     let (time, seconds) = match time.rfind(['H', 'M']) {
         Some(at) => time.split_at(at + 1),
         None => ("", time),
     };
-    let [hours, minutes, none] = designated(time, ['H', 'M', '\0'])?;
+    let [hours, minutes, none] = unit_numbers(time, ['H', 'M', '\0'])?;
     let micros = micros(seconds)?.checked_add(
         hours
             .checked_mul(3600)?
@@ -273,7 +273,7 @@ fn interval(text: &str) -> Option<String> {
     let months = i32::try_from(years.checked_mul(12)?.checked_add(months)?).ok()?;
     let days = i32::try_from(days).ok()?;
     (none == 0).then(|| {
-        spelt(Interval {
+        interval_text(Interval {
             months,
             days,
             micros,
@@ -282,7 +282,7 @@ fn interval(text: &str) -> Option<String> {
 }
 
 /// The text of an interval in the form that PostgreSQL writes.
-fn spelt(interval: Interval) -> String {
+fn interval_text(interval: Interval) -> String {
     let sign = if interval.micros < 0 { "-" } else { "" };
     let micros = interval.micros.unsigned_abs();
     let (seconds, micros) = (micros / 1_000_000, micros % 1_000_000);
@@ -297,7 +297,7 @@ fn spelt(interval: Interval) -> String {
 }
 
 /// Reads numbers that are each followed by one of `letters`, in this order. Missing numbers are 0.
-fn designated(text: &str, letters: [char; 3]) -> Option<[i64; 3]> {
+fn unit_numbers(text: &str, letters: [char; 3]) -> Option<[i64; 3]> {
     let mut rest = text;
     let mut numbers = [0; 3];
     for (number, letter) in numbers.iter_mut().zip(letters) {

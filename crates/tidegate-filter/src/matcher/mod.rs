@@ -32,7 +32,7 @@ use crate::operator::Operator;
 pub struct Matcher {
     node: MatchNode,
     columns: Box<[ColumnId]>,
-    pins: Box<[RequiredValues]>,
+    required_values: Box<[RequiredValues]>,
 }
 
 /// The value of a column in a row image.
@@ -121,7 +121,7 @@ impl Matcher {
     /// The columns that must have certain values in every row that passes. A dispatcher indexes
     /// subscriptions by these values. The list is empty if any row may pass.
     pub fn required_values(&self) -> &[RequiredValues] {
-        &self.pins
+        &self.required_values
     }
 
     /// Evaluates the filter on a row image; `image` returns the value of a column.

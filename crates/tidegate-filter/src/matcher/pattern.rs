@@ -9,7 +9,7 @@ use super::case_folding::CaseFolding;
 
 /// The length up to which pieces of a pattern with `_` are evaluated here. Longer ones are left to
 /// PostgreSQL, where the evaluation can be cancelled.
-const LONGEST: usize = 256;
+const MAX_PIECE: usize = 256;
 
 /// A pattern, split into pieces at each `%`.
 #[derive(Clone, Debug)]
@@ -76,7 +76,7 @@ impl Pattern {
             }
         }
         let too_long =
-            |piece: &Vec<PatternItem>| piece.len() > LONGEST && piece.contains(&PatternItem::One);
+            |piece: &Vec<PatternItem>| piece.len() > MAX_PIECE && piece.contains(&PatternItem::One);
         (!pieces.iter().any(too_long)).then(|| Self::of_pieces(&pieces, fold))
     }
 

@@ -57,7 +57,7 @@ impl KeyReader {
 }
 
 /// The required values of a filter.
-pub(super) fn pins(node: &MatchNode) -> Vec<RequiredValues> {
+pub(super) fn collect_required(node: &MatchNode) -> Vec<RequiredValues> {
     match node {
         MatchNode::Compare(operand, Operator::Eq, value) => vec![RequiredValues {
             column: operand.column,
@@ -67,7 +67,7 @@ pub(super) fn pins(node: &MatchNode) -> Vec<RequiredValues> {
             column: operand.column,
             keys: list.values.iter().cloned().map(ComparableKey).collect(),
         }],
-        MatchNode::All(nodes) => nodes.iter().flat_map(pins).collect(),
+        MatchNode::All(nodes) => nodes.iter().flat_map(collect_required).collect(),
         MatchNode::Any(nodes) => shared(nodes),
         _ => Vec::new(),
     }
@@ -79,9 +79,9 @@ fn shared(nodes: &[MatchNode]) -> Vec<RequiredValues> {
     let Some((first, rest)) = nodes.split_first() else {
         return Vec::new();
     };
-    let mut shared = pins(first);
+    let mut shared = collect_required(first);
     for node in rest {
-        let others = pins(node);
+        let others = collect_required(node);
         shared.retain_mut(|pin| {
             let Some(other) = others.iter().find(|other| other.column == pin.column) else {
                 return false;

@@ -21,7 +21,7 @@ use crate::operator::Operator;
 use crate::type_class::TypeClass;
 
 /// The deepest nesting of objects that is accepted.
-pub(crate) const DEEPEST: usize = 32;
+pub(crate) const MAX_DEPTH: usize = 32;
 /// The largest number of conditions in a filter. PostgreSQL accepts 65,535 parameters in a
 /// statement.
 pub(crate) const MAX_CONDITIONS: usize = 10_000;
@@ -68,17 +68,17 @@ impl Filter {
         place: &str,
     ) -> Result<Self> {
         let target = Target::of(relation, column);
-        let shown = (TypeClass::of(&target.column.r#type) == TypeClass::Jsonb)
-            .then(|| shown(json))
+        let nested_json = (TypeClass::of(&target.column.r#type) == TypeClass::Jsonb)
+            .then(|| nested_json(json))
             .flatten();
-        let json = shown.as_ref().unwrap_or(json);
+        let json = nested_json.as_ref().unwrap_or(json);
         target.compare(Operator::Eq, json, &Path::Root(place))
     }
 }
 
 /// The JSON value whose text is the content of a JSON string; `None` if there is none or it is
 /// null.
-fn shown(json: &Json<'_>) -> Option<Json<'static>> {
+fn nested_json(json: &Json<'_>) -> Option<Json<'static>> {
     let text = json.string(&"").ok()?;
     serde_json::from_str::<&RawValue>(&text).ok()?;
     Some(Json::from(text.into_owned())).filter(|document| !document.is_null())
@@ -106,10 +106,10 @@ impl<'s> FilterParser<'s> {
         path: &Path<'_>,
         depth: usize,
     ) -> Result<Filter> {
-        if depth > DEEPEST {
+        if depth > MAX_DEPTH {
             return Err(Error::TooDeep {
                 place: path.to_string(),
-                most: DEEPEST,
+                most: MAX_DEPTH,
             });
         }
         let mut filters = Vec::new();

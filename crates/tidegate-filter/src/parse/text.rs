@@ -22,7 +22,7 @@ pub fn non_text_kind(column: &Column, is_key: bool, value: &Json<'_>) -> Option<
     let is_list = matches!(base(r#type).kind(), TypeKind::Array(_));
     // An array for a column of text, or a scalar for an array, is rejected by other checks.
     (is_list == (value.kind() == JsonKind::Array))
-        .then(|| odd(value, is_key))
+        .then(|| first_non_text(value, is_key))
         .flatten()
 }
 
@@ -51,13 +51,15 @@ pub(super) fn check(
 }
 
 /// The kind of the first boolean or number in the value, which may be an array of any dimensions.
-fn odd(value: &Json<'_>, is_key: bool) -> Option<JsonKind> {
+fn first_non_text(value: &Json<'_>, is_key: bool) -> Option<JsonKind> {
     match value.kind() {
         JsonKind::Number if is_key => None,
         kind @ (JsonKind::Number | JsonKind::Bool) => Some(kind),
         JsonKind::Array => {
             let elements = value.elements(&"").unwrap_or_default();
-            elements.iter().find_map(|element| odd(element, is_key))
+            elements
+                .iter()
+                .find_map(|element| first_non_text(element, is_key))
         }
         _ => None,
     }

@@ -77,7 +77,7 @@ pub(crate) fn aggregated(
             let shown = matches!(Kind::of_column(relation, id).named, Named::Scalar(_));
             // The polymorphic functions for enums do not accept a domain over an enum.
             let is_enum = matches!(column.r#type.kind(), SqlKind::Enum(_));
-            let ordered = shown && (is_enum || column.has_least || is_ordered_list(column));
+            let ordered = shown && (is_enum || column.has_min_max || is_ordered_list(column));
             ordered.then(|| TypeReference {
                 not_null: false,
                 ..column_type(relation, id)

@@ -176,7 +176,9 @@ impl fmt::Display for TypeReference<'_> {
 pub(crate) type FieldIter<'s> = Box<dyn Iterator<Item = FieldDefinition<'s>> + Send + 's>;
 
 /// Adds a field if there is none, because GraphQL forbids a type without fields.
-fn never_empty<'s>(fields: impl Iterator<Item = FieldDefinition<'s>> + Send + 's) -> FieldIter<'s> {
+fn with_placeholder<'s>(
+    fields: impl Iterator<Item = FieldDefinition<'s>> + Send + 's,
+) -> FieldIter<'s> {
     let mut fields = fields.peekable();
     if fields.peek().is_some() {
         return Box::new(fields);

@@ -9,7 +9,7 @@ use super::aggregate::aggregate_type;
 use super::table::{LIST, LIST_BY_KEY};
 use super::{
     ArgumentDefinition, ChangeKind, FieldDefinition, FieldIter, OperationKind, TypeReference,
-    never_empty,
+    with_placeholder,
 };
 
 /// The meaning of a root field.
@@ -145,7 +145,7 @@ impl Roots {
     /// The fields of the root type of a kind of operation.
     pub(super) fn fields<'s>(&'s self, kind: OperationKind, schema: &'s Schema) -> FieldIter<'s> {
         let fields = self.kind(kind).iter();
-        never_empty(fields.filter_map(|(name, root)| field(schema, name, *root)))
+        with_placeholder(fields.filter_map(|(name, root)| field(schema, name, *root)))
     }
 
     /// The fields with one of these names, of the root type of a kind of operation.

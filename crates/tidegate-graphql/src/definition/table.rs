@@ -3,7 +3,8 @@
 use tidegate_catalog::model::{Cardinality, ColumnId, Relation, Relationship, Schema};
 
 use super::{
-    ArgumentDefinition, FieldDefinition, FieldIter, TypeReference, describe_column, never_empty,
+    ArgumentDefinition, FieldDefinition, FieldIter, TypeReference, describe_column,
+    with_placeholder,
 };
 use crate::field_type::Kind;
 
@@ -55,7 +56,7 @@ pub(super) fn fields<'s>(schema: &'s Schema, relation: &'s Relation) -> FieldIte
         .relationships
         .iter()
         .map(|relationship| related(schema, relationship));
-    never_empty(columns.chain(relationships))
+    with_placeholder(columns.chain(relationships))
 }
 
 fn column(relation: &Relation, id: ColumnId) -> FieldDefinition<'_> {

@@ -78,7 +78,7 @@ struct Size {
 }
 
 impl Size {
-    fn beside(self, other: Self) -> Self {
+    fn combined(self, other: Self) -> Self {
         Self {
             fields: self.fields.saturating_add(other.fields),
             depth: self.depth.max(other.depth),
@@ -154,7 +154,7 @@ fn measure(document: &Document, selection: &[Selection], known: &mut [Option<Siz
                 size
             }),
         };
-        size = size.beside(part);
+        size = size.combined(part);
     }
     size
 }

@@ -33,14 +33,14 @@ struct Check<'d> {
 
 /// The fields of one object, grouped by response key, in order.
 #[derive(Default)]
-struct Beside<'d> {
+struct SiblingFields<'d> {
     places: HashMap<&'d str, usize>,
     groups: Vec<Vec<&'d Field>>,
     /// The fragments whose fields are already included.
     seen: HashSet<usize>,
 }
 
-impl<'d> Beside<'d> {
+impl<'d> SiblingFields<'d> {
     fn collect(&mut self, document: &'d Document, selection: &'d [Selection]) {
         for part in selection {
             match part {
@@ -66,11 +66,11 @@ impl<'d> Beside<'d> {
 impl<'d> Check<'d> {
     /// Checks selections whose fields are merged into one object.
     fn merged(&mut self, selections: &[&'d [Selection]]) {
-        let mut beside = Beside::default();
+        let mut siblings = SiblingFields::default();
         for selection in selections {
-            beside.collect(self.document, selection);
+            siblings.collect(self.document, selection);
         }
-        for fields in beside.groups {
+        for fields in siblings.groups {
             if self.errors.is_full() {
                 return;
             }

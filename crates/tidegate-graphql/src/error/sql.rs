@@ -42,7 +42,7 @@ impl Error {
                 retry_after,
                 source: Some(source),
             } => match source.downcast::<DatabaseError>() {
-                Ok(rejection) if !rejection.fatal => Self::withheld(&rejection),
+                Ok(rejection) if !rejection.fatal => Self::with_hidden_cause(&rejection),
                 Ok(rejection) => {
                     return Err(tidegate_sql::Error::Unavailable {
                         retry_after,
@@ -80,7 +80,7 @@ impl Error {
     /// The error for a rejection whose cause is a resource outside the database, such as memory,
     /// disk space or a foreign server. PostgreSQL's message may name hosts and files, so it is only
     /// logged.
-    fn withheld(rejection: &DatabaseError) -> Self {
+    fn with_hidden_cause(rejection: &DatabaseError) -> Self {
         tracing::warn!(cause = %rejection, "statement failed in PostgreSQL");
         let code = DatabaseError {
             sqlstate: rejection.sqlstate.clone(),
@@ -139,18 +139,28 @@ mod tests {
             ("XX000", Code::Internal),
         ];
         for (sqlstate, expected) in cases {
-            assert_eq!(code(&said(sqlstate, None), false), expected, "{sqlstate}");
+            assert_eq!(
+                code(&database_error(sqlstate, None), false),
+                expected,
+                "{sqlstate}"
+            );
         }
-        let forbidden = said("42501", None);
+        let forbidden = database_error("42501", None);
         assert_eq!(code(&forbidden, true), Code::Unauthenticated);
         // These errors in generated SQL mean that a definition changed.
         for sqlstate in ["42P01", "42703", "42883", "42804"] {
-            assert_eq!(code(&said(sqlstate, Some(9)), false), Code::Conflict);
-            assert_eq!(code(&said(sqlstate, None), false), Code::BadUserInput);
+            assert_eq!(
+                code(&database_error(sqlstate, Some(9)), false),
+                Code::Conflict
+            );
+            assert_eq!(
+                code(&database_error(sqlstate, None), false),
+                Code::BadUserInput
+            );
         }
     }
 
-    fn said(sqlstate: &str, position: Option<u32>) -> DatabaseError {
+    fn database_error(sqlstate: &str, position: Option<u32>) -> DatabaseError {
         DatabaseError {
             sqlstate: sqlstate.to_owned(),
             position,
@@ -160,7 +170,7 @@ mod tests {
 
     #[test]
     fn only_what_a_living_session_says_is_of_a_field() {
-        let said = |fatal| DatabaseError {
+        let database_error = |fatal| DatabaseError {
             sqlstate: "57P01".to_owned(),
             message: "the host is db-7".to_owned(),
             hint: Some("ask db-8".to_owned()),
@@ -175,7 +185,7 @@ mod tests {
             };
             Error::of_sql(error, false)
         };
-        let error = away(Box::new(said(false))).unwrap();
+        let error = away(Box::new(database_error(false))).unwrap();
         assert_eq!(error.code, Code::Internal);
         let rejection = *error.rejection.unwrap();
         assert_eq!(
@@ -186,9 +196,9 @@ mod tests {
             }
         );
         assert!(!error.message.contains("db-"), "{}", error.message);
-        away(Box::new(said(true))).unwrap_err();
+        away(Box::new(database_error(true))).unwrap_err();
         away("no route".into()).unwrap_err();
-        let gone = tidegate_sql::Error::Rejected(Box::new(said(true)));
+        let gone = tidegate_sql::Error::Rejected(Box::new(database_error(true)));
         Error::of_sql(gone, false).unwrap_err();
     }
 }

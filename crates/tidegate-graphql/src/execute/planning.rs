@@ -41,7 +41,7 @@ impl<'r> Request<'r> {
         let share_plans =
             together && errors.is_empty() && self.operation.kind == OperationKind::Query;
         if share_plans {
-            for cached in templates.fitting(self.operation, variables) {
+            for cached in templates.matching(self.operation, variables) {
                 let plan = cached
                     .template
                     .plan(schema, limits, &|number| variables.at(number));

@@ -18,7 +18,7 @@ pub(super) async fn run<'c>(
     of_plan: impl Fn(tidegate_plan::Error) -> ExecutionFailure,
 ) -> Result<Option<Box<dyn Transaction + 'c>>, ExecutionFailure> {
     if plan.mode() == ExecutionMode::InTurn {
-        return in_turn(plan, context, of_plan).await.map(Some);
+        return run_in_turn(plan, context, of_plan).await.map(Some);
     }
     loop {
         let ran = send(plan, context, &of_plan).await?;
@@ -71,7 +71,7 @@ async fn send(
 }
 
 /// Runs the statements one after the other, because each needs the rows of the previous one.
-async fn in_turn<'c>(
+async fn run_in_turn<'c>(
     plan: &mut Plan<'_>,
     context: Context<'c>,
     of_plan: impl Fn(tidegate_plan::Error) -> ExecutionFailure,

@@ -11,9 +11,9 @@ use tidegate_sql::{DatabaseName, Login, RoleName, RoleUse};
 
 /// How long a cached record is used without asking the store. A notification removes the record
 /// earlier.
-const FRESH: Duration = Duration::from_secs(5);
+const CACHE_TTL: Duration = Duration::from_secs(5);
 /// How long a cached record is used if the store is down.
-const USABLE: Duration = Duration::from_mins(1);
+const STALE_TTL: Duration = Duration::from_mins(1);
 /// The largest number of cached records. It is bounded because anonymous callers choose the names.
 const MAX_ENTRIES: usize = 10_000;
 
@@ -51,7 +51,7 @@ impl DefaultUsers {
     pub(crate) async fn of(&self, database: &str) -> Result<DefaultUser, StoreError> {
         let known = self.known(database);
         if let Some(known) = &known
-            && known.asked_at.elapsed() < FRESH
+            && known.asked_at.elapsed() < CACHE_TTL
         {
             return Ok(known.user.clone());
         }
@@ -61,7 +61,7 @@ impl DefaultUsers {
                 Ok(user)
             }
             Err(error) => match known {
-                Some(known) if known.asked_at.elapsed() < USABLE => Ok(known.user),
+                Some(known) if known.asked_at.elapsed() < STALE_TTL => Ok(known.user),
                 _ => Err(error),
             },
         }

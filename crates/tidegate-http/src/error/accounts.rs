@@ -41,7 +41,8 @@ impl ApiError {
             }
             (ErrorKind::Unavailable, _) => {
                 let text = "the database is not available";
-                Self::unavailable("DATABASE_UNAVAILABLE", text, after).caused_by(Some(error.into()))
+                Self::unavailable("DATABASE_UNAVAILABLE", text, after)
+                    .with_cause(Some(error.into()))
             }
             (
                 ErrorKind::Internal

@@ -34,7 +34,7 @@ impl From<StoreError> for ApiError {
                 "the database is not available",
                 Duration::from_secs(1),
             )
-            .caused_by(Some(source)),
+            .with_cause(Some(source)),
             failed @ StoreError::Failed(_) => Self::internal(failed),
         }
     }

@@ -51,10 +51,10 @@ impl ApiError {
             failure = failure.retrying_after(Duration::from_secs(after));
         }
         if by_basic && status == StatusCode::UNAUTHORIZED {
-            failure = failure.challenging(Challenge::Basic);
+            failure = failure.with_challenge(Challenge::Basic);
         }
         if status.is_server_error() {
-            failure.caused_by(Some(error.into()))
+            failure.with_cause(Some(error.into()))
         } else {
             failure
         }
@@ -67,7 +67,8 @@ impl ApiError {
             oauth::ErrorKind::Throttled | oauth::ErrorKind::Unavailable => {
                 let after = Duration::from_secs(error.retry_after().unwrap_or(1));
                 let text = "the service cannot check the token now";
-                Self::unavailable("DATABASE_UNAVAILABLE", text, after).caused_by(Some(error.into()))
+                Self::unavailable("DATABASE_UNAVAILABLE", text, after)
+                    .with_cause(Some(error.into()))
             }
             oauth::ErrorKind::Internal => Self::internal(error),
             _ => Self::invalid_token(error.description()),

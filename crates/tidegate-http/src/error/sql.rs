@@ -46,7 +46,7 @@ impl ApiError {
                     ..DatabaseError::default()
                 });
                 let failure = Self::unavailable("DATABASE_UNAVAILABLE", text, retry_after);
-                let mut failure = failure.caused_by(source);
+                let mut failure = failure.with_cause(source);
                 failure.details_mut().rejection = code;
                 failure
             }

@@ -16,12 +16,12 @@ use super::ExternalToken;
 use crate::error::ApiError;
 
 /// How long the role that names stand for is used without asking the store.
-const FRESH: Duration = Duration::from_secs(4);
+const CACHE_TTL: Duration = Duration::from_secs(4);
 /// How many combinations of names are cached.
 const CACHED_NAMES: usize = 10_000;
 /// Claims that differ in every token of a person. Without them, a renewed token has the same claims
 /// for policies as the one before.
-const OF_ONE_TOKEN: [&str; 4] = ["exp", "nbf", "iat", "jti"];
+const PER_TOKEN_CLAIMS: [&str; 4] = ["exp", "nbf", "iat", "jti"];
 
 /// The user that a token stands for.
 #[derive(Clone, Debug)]
@@ -138,7 +138,7 @@ impl Identities {
         // Names contain no slash.
         let key = format!("{}/{}", record.database, names.join("/"));
         if let Some((known, asked_at)) = self.roles.get(&key)
-            && asked_at.elapsed() < FRESH
+            && asked_at.elapsed() < CACHE_TTL
         {
             return Ok(known);
         }
@@ -216,7 +216,7 @@ fn member(token: &Arc<ExternalToken>, group: &str) -> Result<ExternalUser, ApiEr
     let own: Map<String, Value> = verified
         .claims
         .iter()
-        .filter(|(name, _)| !OF_ONE_TOKEN.contains(&name.as_str()))
+        .filter(|(name, _)| !PER_TOKEN_CLAIMS.contains(&name.as_str()))
         .map(|(name, value)| (name.clone(), value.clone()))
         .collect();
     let own_text = serde_json::to_string(&own).map_err(ApiError::internal)?;

@@ -43,7 +43,7 @@ impl Access {
         match authenticate::anonymous_sql(app, &login.database).await? {
             AnonymousSql::On => Ok(Self::Full),
             AnonymousSql::Read => Ok(Self::Read),
-            AnonymousSql::Off => Err(switched_off(caller)),
+            AnonymousSql::Off => Err(sql_switched_off(caller)),
         }
     }
 
@@ -135,7 +135,7 @@ impl Permit {
     }
 }
 
-fn switched_off(caller: &Caller) -> ApiError {
+fn sql_switched_off(caller: &Caller) -> ApiError {
     if caller.anonymous {
         ApiError::missing_token(
             "SQL needs a token here: `anonymous_sql` of the database is off; its owner changes \

@@ -43,7 +43,11 @@ impl PreparedRequest {
         } = request;
         let statement = app.statement_cache().read(q)?;
         let mut options = OutputOptions {
-            timezone: preferences.timezone.as_deref().map(zone).transpose()?,
+            timezone: preferences
+                .timezone
+                .as_deref()
+                .map(parse_zone)
+                .transpose()?,
             id: id.map(|id| id.get().to_owned()),
             ..OutputOptions::default()
         };
@@ -89,7 +93,7 @@ impl PreparedRequest {
 }
 
 /// The time zone that `Prefer` names.
-pub fn zone(name: &str) -> Result<Zone, ApiError> {
+pub fn parse_zone(name: &str) -> Result<Zone, ApiError> {
     Zone::named(name).ok_or_else(|| {
         ApiError::input(
             "`Prefer: timezone` must be a name of the IANA database, such as Europe/Berlin",

@@ -10,7 +10,7 @@ use tidegate_values::OutputFormat;
 use super::access::{Access, Permit};
 use super::collect::{Collector, Pieces};
 use super::prepare::PreparedRequest;
-use super::stream::{self, Job};
+use super::stream::{self, StatementRun};
 use crate::app::App;
 use crate::authenticate::Caller;
 use crate::body::Content;
@@ -32,7 +32,7 @@ pub async fn one(
     let PreparedRequest {
         statement, writer, ..
     } = prepared;
-    let job = Job {
+    let job = StatementRun {
         executor: Arc::clone(app.executor()),
         principal: caller.principal.clone(),
         statement,
@@ -93,10 +93,13 @@ pub async fn many(
     options: QueryOptions,
 ) -> Result<Content, ApiError> {
     let mut attempted = attempt(app, caller, prepared(app, requests, preferences)?, options).await;
-    if attempted.as_ref().is_err_and(Failed::may_pass) {
+    if attempted
+        .as_ref()
+        .is_err_and(TransactionFailure::is_retryable)
+    {
         attempted = attempt(app, caller, prepared(app, requests, preferences)?, options).await;
     }
-    attempted.map_err(|Failed { index, error }| {
+    attempted.map_err(|TransactionFailure { index, error }| {
         let failure = ApiError::from_sql(error, caller.anonymous);
         match index {
             Some(index) => failure.of_request(index),
@@ -106,20 +109,20 @@ pub async fn many(
 }
 
 /// Why a transaction of several statements was not committed.
-struct Failed {
+struct TransactionFailure {
     /// The index of the statement that failed; `None` if the transaction itself failed.
     index: Option<usize>,
     error: tidegate_sql::Error,
 }
 
-impl Failed {
+impl TransactionFailure {
     fn whole(error: tidegate_sql::Error) -> Self {
         Self { index: None, error }
     }
 
     /// Whether a retry may succeed: a table was redefined after a statement on it had been
     /// prepared, or concurrent writes conflicted.
-    fn may_pass(&self) -> bool {
+    fn is_retryable(&self) -> bool {
         let again = matches!(&self.error, tidegate_sql::Error::Rejected(refused) if refused.sqlstate == "40001");
         again && self.index.is_some()
     }
@@ -142,11 +145,11 @@ async fn attempt(
     caller: &Caller,
     prepared: Vec<PreparedRequest>,
     options: QueryOptions,
-) -> Result<Content, Failed> {
+) -> Result<Content, TransactionFailure> {
     let begin = app
         .executor()
         .begin(&caller.principal, Mode::ReadWrite, &options);
-    let mut transaction = begin.await.map_err(Failed::whole)?;
+    let mut transaction = begin.await.map_err(TransactionFailure::whole)?;
     let mut pieces = Pieces::of(app, caller);
     for (
         index,
@@ -161,9 +164,12 @@ async fn attempt(
         let index = Some(index);
         pieces = done
             .and_then(|completion| sink.finish(completion))
-            .map_err(|error| Failed { index, error })?;
+            .map_err(|error| TransactionFailure { index, error })?;
     }
-    transaction.commit().await.map_err(Failed::whole)?;
+    transaction
+        .commit()
+        .await
+        .map_err(TransactionFailure::whole)?;
     pieces.push(b"]");
     Ok(pieces.into())
 }

@@ -25,7 +25,7 @@ use crate::report;
 const CHUNK: usize = 64 * 1024;
 
 /// A statement, with what its execution needs.
-pub struct Job {
+pub struct StatementRun {
     /// The executor.
     pub executor: Arc<dyn Executor>,
     /// The database and role as which the statement runs.
@@ -36,28 +36,28 @@ pub struct Job {
     pub permit: Permit,
 }
 
-opaque_debug!(Job);
+opaque_debug!(StatementRun);
 
 /// Runs the job. If the response fits into one chunk, it is returned whole. Before the first chunk
 /// is full, an error gets its own response; later an error can only abort the response. The format
 /// is the writer's, or JSON for a statement without result columns.
 pub async fn run(
-    job: Job,
+    job: StatementRun,
     writer: RowWriter,
     log: impl FnOnce() -> OwnedContext,
 ) -> Result<(OutputFormat, Content)> {
     let asked = writer.format();
-    let outlet = Arc::new(Outlet::default());
-    let mut running = start(job, writer, Arc::clone(&outlet));
+    let slot = Arc::new(ChunkSlot::default());
+    let mut running = start(job, writer, Arc::clone(&slot));
     let first = poll_fn(|cx| match running.as_mut().poll(cx) {
-        Poll::Ready(ended) => Poll::Ready(First::Ended(ended)),
-        Poll::Pending => outlet
+        Poll::Ready(ended) => Poll::Ready(FirstPoll::Ended(ended)),
+        Poll::Pending => slot
             .take()
-            .map_or(Poll::Pending, |chunk| Poll::Ready(First::Chunk(chunk))),
+            .map_or(Poll::Pending, |chunk| Poll::Ready(FirstPoll::Chunk(chunk))),
     });
     let content = match first.await {
-        First::Ended(Err(error)) => return Err(error),
-        First::Ended(Ok(rest)) => match outlet.take() {
+        FirstPoll::Ended(Err(error)) => return Err(error),
+        FirstPoll::Ended(Ok(rest)) => match slot.take() {
             None => Content::Whole(rest),
             Some(chunk) => {
                 let size = (chunk.len() + rest.len()) as u64;
@@ -68,21 +68,21 @@ pub async fn run(
                 }
             }
         },
-        First::Chunk(chunk) => {
+        FirstPoll::Chunk(chunk) => {
             let running = Some(running);
             let rows = StreamedRows {
                 ready: VecDeque::from([chunk]),
                 running,
-                outlet: Arc::clone(&outlet),
+                slot: Arc::clone(&slot),
                 log: log(),
             };
             Content::Streamed(Box::pin(rows))
         }
     };
-    Ok((outlet.lock().format.unwrap_or(asked), content))
+    Ok((slot.lock().format.unwrap_or(asked), content))
 }
 
-enum First {
+enum FirstPoll {
     Chunk(Bytes),
     Ended(Result<Bytes>),
 }
@@ -90,9 +90,9 @@ enum First {
 /// The running statement. Its result is the bytes after the last full chunk.
 type Running = BoxFuture<'static, Result<Bytes>>;
 
-fn start(job: Job, writer: RowWriter, outlet: Arc<Outlet>) -> Running {
+fn start(job: StatementRun, writer: RowWriter, slot: Arc<ChunkSlot>) -> Running {
     Box::pin(async move {
-        let Job {
+        let StatementRun {
             executor,
             principal,
             statement,
@@ -101,7 +101,7 @@ fn start(job: Job, writer: RowWriter, outlet: Arc<Outlet>) -> Running {
         let mut sink = Sink {
             writer,
             bytes: BytesMut::with_capacity(CHUNK / 16),
-            outlet,
+            slot,
         };
         let completion = permit
             .run(&*executor, &principal, &statement, &mut sink)
@@ -112,17 +112,17 @@ fn start(job: Job, writer: RowWriter, outlet: Arc<Outlet>) -> Running {
 
 /// Holds a full chunk until the client reads it.
 #[derive(Default)]
-struct Outlet(Mutex<Waiting>);
+struct ChunkSlot(Mutex<SlotState>);
 
 #[derive(Default)]
-struct Waiting {
+struct SlotState {
     chunk: Option<Bytes>,
     writer: Option<Waker>,
     /// The format of the response, once the result's columns are known.
     format: Option<OutputFormat>,
 }
 
-impl Outlet {
+impl ChunkSlot {
     fn put(&self, chunk: Bytes) {
         self.lock().chunk = Some(chunk);
     }
@@ -145,7 +145,7 @@ impl Outlet {
         Poll::Pending
     }
 
-    fn lock(&self) -> std::sync::MutexGuard<'_, Waiting> {
+    fn lock(&self) -> std::sync::MutexGuard<'_, SlotState> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
@@ -154,7 +154,7 @@ impl Outlet {
 struct Sink {
     writer: RowWriter,
     bytes: BytesMut,
-    outlet: Arc<Outlet>,
+    slot: Arc<ChunkSlot>,
 }
 
 impl Sink {
@@ -168,7 +168,7 @@ impl Sink {
 impl RowSink for Sink {
     fn columns(&mut self, columns: &[Column]) -> Result<()> {
         super::collect::start(&mut self.writer, columns, &mut self.bytes)?;
-        self.outlet.lock().format = Some(self.writer.format());
+        self.slot.lock().format = Some(self.writer.format());
         Ok(())
     }
 
@@ -184,12 +184,12 @@ impl RowSink for Sink {
     fn ready(&mut self) -> BoxFuture<'_, Result<()>> {
         Box::pin(async move {
             if self.bytes.len() >= CHUNK {
-                poll_fn(|cx| self.outlet.poll_empty(cx)).await;
+                poll_fn(|cx| self.slot.poll_empty(cx)).await;
                 let next = BytesMut::with_capacity(CHUNK + CHUNK / 8);
-                self.outlet
+                self.slot
                     .put(std::mem::replace(&mut self.bytes, next).freeze());
             }
-            poll_fn(|cx| self.outlet.poll_empty(cx)).await;
+            poll_fn(|cx| self.slot.poll_empty(cx)).await;
             Ok(())
         })
     }
@@ -230,7 +230,7 @@ impl OwnedContext {
 struct StreamedRows {
     ready: VecDeque<Bytes>,
     running: Option<Running>,
-    outlet: Arc<Outlet>,
+    slot: Arc<ChunkSlot>,
     log: OwnedContext,
 }
 
@@ -251,7 +251,7 @@ impl BodySource for StreamedRows {
             return Poll::Ready(None);
         };
         let ended = running.as_mut().poll(cx);
-        let chunk = rows.outlet.take();
+        let chunk = rows.slot.take();
         match ended {
             Poll::Pending => chunk.map_or(Poll::Pending, |chunk| Poll::Ready(Some(Ok(chunk)))),
             Poll::Ready(Ok(rest)) => {

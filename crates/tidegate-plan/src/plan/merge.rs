@@ -54,7 +54,7 @@ pub(super) fn data(
             RootOutput::Gap => merge.outcome.gaps.push(merge.out.len()),
             RootOutput::Rows { tree, level } => {
                 merge.levels = &trees[*tree].reader.levels;
-                merge.path.push(Crumb::Key(&root.key));
+                merge.path.push(SegmentRef::Key(&root.key));
                 merge.list(*level, 0)?;
                 merge.path.pop();
             }
@@ -73,7 +73,7 @@ struct Merge<'p, 'a> {
     /// Whether the plan has only one level.
     is_one: bool,
     /// The path of the value that is being written.
-    path: Vec<Crumb<'p>>,
+    path: Vec<SegmentRef<'p>>,
     outcome: PlanOutcome,
     /// The largest size that the output may reach.
     most: usize,
@@ -84,7 +84,7 @@ struct Merge<'p, 'a> {
 
 /// A borrowed [`PathSegment`].
 #[derive(Clone, Copy)]
-enum Crumb<'p> {
+enum SegmentRef<'p> {
     Key(&'p Arc<str>),
     Index(usize),
 }
@@ -127,7 +127,7 @@ impl<'p> Merge<'p, '_> {
             if index > 0 {
                 self.out.extend_from_slice(b",");
             }
-            self.path.push(Crumb::Index(index));
+            self.path.push(SegmentRef::Index(index));
             self.row(rows, row)?;
             self.path.pop();
             index += 1;
@@ -146,9 +146,9 @@ impl<'p> Merge<'p, '_> {
             let child = &rows.program.children[insertion_point.child as usize];
             let depth = self.path.len();
             for key in &child.around {
-                self.path.push(Crumb::Key(key));
+                self.path.push(SegmentRef::Key(key));
             }
-            self.path.push(Crumb::Key(&child.name));
+            self.path.push(SegmentRef::Key(&child.name));
             if child.one {
                 self.one(child.level, insertion_point.slot)?;
             } else {
@@ -190,8 +190,8 @@ impl<'p> Merge<'p, '_> {
 
     fn path(&self, rest: &[PathSegment]) -> Path {
         let crumbs = self.path.iter().map(|crumb| match crumb {
-            Crumb::Key(key) => PathSegment::Key(Arc::clone(key)),
-            Crumb::Index(index) => PathSegment::Index(*index),
+            SegmentRef::Key(key) => PathSegment::Key(Arc::clone(key)),
+            SegmentRef::Index(index) => PathSegment::Index(*index),
         });
         crumbs.chain(rest.iter().cloned()).collect()
     }

@@ -192,7 +192,7 @@ pub(super) fn restart(levels: &mut [Level<'_>], (at, first): (usize, usize), pag
         }
         Some((above, child)) => {
             let keys = &levels[above].rows.written.children[child];
-            (Grouping::Key(Box::new(keys.alike())), 0)
+            (Grouping::Key(Box::new(keys.new_empty())), 0)
         }
     };
     let rows = &mut levels[at].rows;

@@ -7,7 +7,7 @@ use super::{Root, RootOutput};
 use crate::row::NONE;
 
 /// The bytes of the brackets around a list, or of `null` for a missing row.
-const AROUND: u64 = 4;
+const BRACKETS: u64 = 4;
 
 /// The approximate size of the data object in bytes.
 pub(super) fn size(roots: &[Root], trees: &[Tree<'_>]) -> u64 {
@@ -34,7 +34,7 @@ fn rows(levels: &[Level<'_>]) -> u64 {
 
 fn of(lists: &[Vec<u64>], level: usize, slot: usize) -> u64 {
     let known = lists.get(level).and_then(|lists| lists.get(slot));
-    known.copied().unwrap_or(AROUND)
+    known.copied().unwrap_or(BRACKETS)
 }
 
 /// The size of each list of a level.
@@ -52,7 +52,7 @@ fn sizes(level: &Level<'_>, below: &[Vec<u64>]) -> Vec<u64> {
         let row = |row: u32| Some(row).filter(|row| *row != NONE);
         let next = |known: &u32| row(rows.list[*known as usize].next);
         std::iter::successors(row(first), next)
-            .fold(AROUND, |sum, row| sum.saturating_add(size(row)))
+            .fold(BRACKETS, |sum, row| sum.saturating_add(size(row)))
     };
     rows.slots.iter().map(|slot| list(slot.first)).collect()
 }

@@ -175,7 +175,7 @@ fn known_level(settings: &Settings<'_>, level: &Level<'_>) -> Option<TemplateLev
         source,
         page: level.page(settings),
         program: Arc::clone(&level.rows.program),
-        children: children.map(Keys::alike).collect(),
+        children: children.map(Keys::new_empty).collect(),
     })
 }
 
@@ -241,7 +241,7 @@ impl TemplateTree {
         };
         let levels = self.levels.iter();
         let mut levels: Vec<_> = levels
-            .map(|level| level.fresh(settings.limits.bytes))
+            .map(|level| level.new_level(settings.limits.bytes))
             .collect();
         for (at, page) in pages.iter().enumerate() {
             reading::restart(&mut levels, (at, 0), page);
@@ -283,11 +283,11 @@ impl TemplateLevel {
             single: self.page.single,
             ..Page::new(limit, offset, limits)
         };
-        page.is_alike(&self.page).then_some(page)
+        page.has_same_sql(&self.page).then_some(page)
     }
 
-    fn fresh<'a>(&self, limit: u64) -> Level<'a> {
-        let children = self.children.iter().map(Keys::alike).collect();
+    fn new_level<'a>(&self, limit: u64) -> Level<'a> {
+        let children = self.children.iter().map(Keys::new_empty).collect();
         Level {
             relation: self.relation,
             above: self.above,

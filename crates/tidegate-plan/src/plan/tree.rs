@@ -10,7 +10,7 @@ use tidegate_values::{Column, RawRow};
 
 use super::level::{Level, RowSource, Settings, narrow};
 use super::reading::{self, Reading};
-use crate::row::miscounted;
+use crate::row::wrong_column_count;
 use crate::statement;
 use crate::{Error, Result};
 
@@ -304,14 +304,14 @@ impl RowSink for TreeSink<'_> {
         if let Task::Read(reading) = &self.task {
             at = reading.levels.start;
             if reading.has_numbers() {
-                let number = level_number(&mut values).ok_or_else(miscounted)?;
+                let number = level_number(&mut values).ok_or_else(wrong_column_count)?;
                 positions = reading.positions(number);
                 at += number;
             }
         }
-        let level = self.levels.get_mut(at).ok_or_else(miscounted)?;
+        let level = self.levels.get_mut(at).ok_or_else(wrong_column_count)?;
         match positions {
-            Some(positions) => level.rows.push(&mut Picked {
+            Some(positions) => level.rows.push(&mut LevelValues {
                 values,
                 at: 1,
                 positions: positions.iter(),
@@ -333,14 +333,14 @@ fn level_number(values: &mut Values<'_>) -> Option<usize> {
 }
 
 /// The values of a row that belong to one level, at ascending positions.
-struct Picked<'v, 'p> {
+struct LevelValues<'v, 'p> {
     values: Values<'v>,
     /// The position of the next value.
     at: usize,
     positions: std::slice::Iter<'p, usize>,
 }
 
-impl<'v> Iterator for Picked<'v, '_> {
+impl<'v> Iterator for LevelValues<'v, '_> {
     type Item = Option<&'v [u8]>;
 
     fn next(&mut self) -> Option<Self::Item> {

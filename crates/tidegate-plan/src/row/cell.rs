@@ -109,7 +109,7 @@ impl Cell {
             return Ok(true);
         }
         if self.check == Check::Numbers {
-            replace(start, out, field_errors);
+            null_invalid_elements(start, out, field_errors);
             return Ok(true);
         }
         field_errors.push((Vec::new(), NO_NUMBER));
@@ -139,7 +139,7 @@ pub(super) fn no_number(json: &[u8]) -> bool {
 }
 
 /// Replaces by null the elements that JSON cannot represent.
-fn replace(start: usize, out: &mut BytesMut, field_errors: &mut Vec<Inner>) {
+fn null_invalid_elements(start: usize, out: &mut BytesMut, field_errors: &mut Vec<Inner>) {
     let whole = out.split_off(start);
     let text = std::str::from_utf8(&whole).unwrap_or("[]");
     out.extend_from_slice(b"[");

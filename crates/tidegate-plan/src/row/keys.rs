@@ -58,7 +58,7 @@ impl Keys {
     }
 
     /// An empty set of keys with the same columns.
-    pub(crate) fn alike(&self) -> Self {
+    pub(crate) fn new_empty(&self) -> Self {
         Self::new(self.kinds.clone())
     }
 
@@ -78,7 +78,7 @@ impl Keys {
     }
 
     /// Whether several rows have the same key.
-    pub(crate) fn repeat(&self) -> bool {
+    pub(crate) fn has_repeated_keys(&self) -> bool {
         self.rows > u64::from(self.count)
     }
 
@@ -252,7 +252,7 @@ mod tests {
         assert_eq!(one(&mut keys, &(-1_i16).to_be_bytes()), Some(1));
         assert_eq!(keys.array(0), Parameter::Text("{7,-1}".into()));
         assert_eq!(one(&mut keys, &(-1_i64).to_be_bytes()), Some(1));
-        assert!(keys.repeat());
+        assert!(keys.has_repeated_keys());
     }
 
     #[test]
@@ -268,7 +268,7 @@ mod tests {
             one(&mut there, &key.to_be_bytes());
         }
         assert_eq!(here.slots_in(&there), [Some(1), None, Some(0)]);
-        assert!(!here.repeat());
+        assert!(!here.has_repeated_keys());
     }
 
     #[test]

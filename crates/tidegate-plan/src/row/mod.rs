@@ -18,4 +18,4 @@ pub(crate) use offset::NONE;
 pub(crate) use program::{Child, Expression, Program};
 pub(crate) use projection::{Cast, base};
 pub(crate) use rows::{Grouping, LevelRows};
-pub(crate) use writer::miscounted;
+pub(crate) use writer::wrong_column_count;

@@ -10,7 +10,7 @@ use tidegate_values::Column;
 use super::keys::Keys;
 use super::offset::{NONE, narrow};
 use super::program::Program;
-use super::writer::{InsertionPoint, RowTextWriter, miscounted};
+use super::writer::{InsertionPoint, RowTextWriter, wrong_column_count};
 
 /// The rows of a level. It takes rows while the level's statement runs, and is the input of the
 /// merge afterwards.
@@ -193,7 +193,7 @@ impl LevelRows {
         if self.dropped.is_some() {
             return Ok(());
         }
-        let number = self.slot(values).ok_or_else(miscounted)?;
+        let number = self.slot(values).ok_or_else(wrong_column_count)?;
         match self.take(number, values) {
             Err(error) if self.drops => {
                 self.dropped = Some(error);
@@ -210,7 +210,10 @@ impl LevelRows {
         values: &mut impl Iterator<Item = Option<&'v [u8]>>,
     ) -> Result<()> {
         let most = self.most;
-        let slot = self.slots.get_mut(number as usize).ok_or_else(miscounted)?;
+        let slot = self
+            .slots
+            .get_mut(number as usize)
+            .ok_or_else(wrong_column_count)?;
         if slot.count == most {
             slot.more = true;
             return Ok(());

@@ -111,7 +111,7 @@ impl RowTextWriter {
             match op {
                 Op::Text(_) => {}
                 Op::Value { form, .. } => {
-                    let described = columns(column).ok_or_else(miscounted)?;
+                    let described = columns(column).ok_or_else(wrong_column_count)?;
                     self.cells.resize_with(column - header, || None);
                     self.cells.push(Some(Cell::new(described, form)));
                     column += 1;
@@ -143,7 +143,7 @@ impl RowTextWriter {
                 Op::Text(_) => {}
                 Op::Value { not_null, form, .. } => {
                     at.column += 1;
-                    let value = (values.next().ok_or_else(miscounted)?, form);
+                    let value = (values.next().ok_or_else(wrong_column_count)?, form);
                     let shown = self.value(value, (row, at.column - 1, op), *not_null)?;
                     if matches!(shown, ValueOutcome::Yes) {
                         continue;
@@ -166,7 +166,7 @@ impl RowTextWriter {
                         op: *end,
                         column: *columns,
                     };
-                    if values.next().ok_or_else(miscounted)?.is_some() {
+                    if values.next().ok_or_else(wrong_column_count)?.is_some() {
                         self.open(key, end);
                     } else {
                         self.text.extend_from_slice(b"null");
@@ -194,7 +194,7 @@ impl RowTextWriter {
         };
         let start = self.text.len();
         let cell = self.cells.get(column).and_then(Option::as_ref);
-        let cell = cell.ok_or_else(miscounted)?;
+        let cell = cell.ok_or_else(wrong_column_count)?;
         let shown = cell.write(raw, form, &mut self.text, &mut self.inner)?;
         if !self.inner.is_empty() {
             self.note(row, op);
@@ -271,6 +271,6 @@ fn skip<'v>(values: &mut impl Iterator<Item = Option<&'v [u8]>>, count: usize) {
 }
 
 #[cold]
-pub(crate) fn miscounted() -> Error {
+pub(crate) fn wrong_column_count() -> Error {
     Error::internal("PostgreSQL returned other columns than the plan asked for")
 }

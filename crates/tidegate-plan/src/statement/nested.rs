@@ -155,7 +155,7 @@ pub(crate) fn nested(schema: &Schema, levels: &[NestedLevel<'_>]) -> Nested {
 }
 
 /// The columns of the relation at which a child's relationship starts.
-fn here<'s>(schema: &'s Schema, child: &Child) -> impl Iterator<Item = &'s Column> {
+fn start_columns<'s>(schema: &'s Schema, child: &Child) -> impl Iterator<Item = &'s Column> {
     let relation = schema.relation(child.from);
     let columns = child.relationship(schema).columns.iter();
     columns.map(|column| relation.column(*column))
@@ -283,7 +283,7 @@ impl NestedLevel<'_> {
             Parents::None => {}
             Parents::Known(keys, child) => {
                 let mut separator = "rows from (pg_catalog.unnest(";
-                for (at, here) in here(schema, child).enumerate() {
+                for (at, here) in start_columns(schema, child).enumerate() {
                     sql.syntax(separator).parameter(keys.array(at)).syntax("::");
                     ArrayElements::of(&here.r#type).write(sql);
                     separator = "), pg_catalog.unnest(";
@@ -301,7 +301,7 @@ impl NestedLevel<'_> {
     /// Appends the condition that a row belongs to a key of `p`.
     fn matching(&self, schema: &Schema, child: &Child, sql: &mut SqlWriter) {
         let target = schema.relation(self.relation);
-        let pairs = here(schema, child).zip(&child.relationship(schema).target_columns);
+        let pairs = start_columns(schema, child).zip(&child.relationship(schema).target_columns);
         for (at, (here, there)) in pairs.enumerate() {
             let there = target.column(*there);
             sql.syntax(if at > 0 { " and " } else { "" });

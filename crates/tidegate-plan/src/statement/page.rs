@@ -59,7 +59,7 @@ impl Page {
     }
 
     /// Whether lists with the two pages have the same SQL, except for values.
-    pub(crate) fn is_alike(&self, other: &Self) -> bool {
+    pub(crate) fn has_same_sql(&self, other: &Self) -> bool {
         let bound = |page: &Self| {
             let limit = page.given.then(|| page.bound());
             (limit, page.single, page.offset > 0)

@@ -10,7 +10,7 @@ use tidegate_http::body::Body;
 use tidegate_http::call::Call;
 use tidegate_http::error::ApiError;
 
-const USUAL: u32 = 100;
+const DEFAULT_EVENTS: u32 = 100;
 const MAX_EVENTS: u32 = 1_000;
 
 #[derive(Serialize)]
@@ -39,7 +39,7 @@ struct AuditEvent<'a> {
 pub(crate) async fn read<B>(mut call: Call<'_, B>) -> Result<Response<Body>, ApiError> {
     let user = rest::user(&mut call, Scope::Admin).await?;
     rest::require_owner(&user.claims)?;
-    let (mut since, mut limit) = (AuditSince::Number(0), USUAL);
+    let (mut since, mut limit) = (AuditSince::Number(0), DEFAULT_EVENTS);
     for (name, value) in rest::query(call.head, &["since", "limit"])? {
         match name.as_str() {
             "since" => since = beginning(&value)?,

@@ -61,7 +61,7 @@ where
             return Ok(with(asked.reply(reply), Some(errors)));
         }
     };
-    let answering = Answering {
+    let answering = ResponseParts {
         app: call.app,
         head: call.head,
         subject: call.subject,
@@ -131,7 +131,7 @@ fn streamed(head: &Parts) -> Option<OutputFormat> {
 }
 
 /// The parts of a request from which its response is made.
-struct Answering<'a> {
+struct ResponseParts<'a> {
     app: &'a App,
     head: &'a Parts,
     subject: &'a Subject,
@@ -139,7 +139,7 @@ struct Answering<'a> {
     asked: &'a CallRequest,
 }
 
-impl Answering<'_> {
+impl ResponseParts<'_> {
     fn dispatcher(&self) -> &Dispatcher {
         self.app.dispatcher()
     }
@@ -214,7 +214,7 @@ impl Answering<'_> {
             ..self.asked.options
         };
         let parsed = Arc::clone(&statement.statement);
-        let job = stream::Job {
+        let job = stream::StatementRun {
             executor: Arc::clone(self.app.executor()),
             principal: self.caller.principal.clone(),
             statement,

@@ -95,7 +95,7 @@ where
         let clients = clients.map_err(ApiError::from_accounts)?;
         return rest::shown(&clients.iter().map(shown).collect::<Vec<_>>());
     }
-    rest::require_private(call.app, call.peer, call.head)?;
+    rest::require_encrypted(call.app, call.peer, call.head)?;
     let body = rest::objects(call.app, call.head, call.body, call.subject).await?;
     let listed = body.listed;
     let place = |failure, index| rest::at_index(failure, listed, index);
@@ -133,7 +133,7 @@ where
     let found = admin.find(&ids).await?;
     match call.head.method {
         Verb::PATCH => {
-            rest::require_private(call.app, call.peer, call.head)?;
+            rest::require_encrypted(call.app, call.peer, call.head)?;
             let members = rest::object_of(call.app, call.head, call.body, call.subject).await?;
             change(&admin, &ids, patch(members)?).await
         }

@@ -79,7 +79,7 @@ where
     match body {
         Some(body) => work.posted(&body.bytes, media).await,
         None => {
-            work.asked(head.uri.query().unwrap_or_default(), media)
+            work.run_query_string(head.uri.query().unwrap_or_default(), media)
                 .await
         }
     }
@@ -149,7 +149,11 @@ impl Handler<'_> {
     }
 
     /// Runs the request in the query of the URL.
-    async fn asked(&self, query: &str, media: Media) -> Result<Response<Body>, ApiError> {
+    async fn run_query_string(
+        &self,
+        query: &str,
+        media: Media,
+    ) -> Result<Response<Body>, ApiError> {
         let pairs = percent::form(query)
             .ok_or_else(|| ApiError::input("the query of the address cannot be decoded"))?;
         let find = |name| {

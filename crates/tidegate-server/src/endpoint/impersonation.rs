@@ -20,7 +20,7 @@ pub(crate) async fn token<B>(
     let Call {
         app, peer, head, ..
     } = call;
-    rest::require_private(app, peer, head)?;
+    rest::require_encrypted(app, peer, head)?;
     let address = forwarded::client_address(peer, &head.headers, app.trusted_proxies());
     let issuer = app.issuer();
     let token = issuer.impersonate(&owner.claims, name, Some(address)).await;

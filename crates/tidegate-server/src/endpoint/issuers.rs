@@ -181,7 +181,7 @@ fn new_issuer(object: Map<String, Value>) -> Result<NewIssuer, ApiError> {
     let missing = || ApiError::input("`audience`: missing");
     let audience = members.names("audience")?.ok_or_else(missing)?;
     let mut settings = IssuerSettings::new(issuer, audience);
-    rest_of(&mut members)?.apply(&mut settings);
+    optional_members(&mut members)?.apply(&mut settings);
     members.finish(MEMBERS)?;
     Ok(NewIssuer { name, settings })
 }
@@ -194,14 +194,14 @@ fn patch(mut members: ObjectMembers) -> Result<IssuerChange, ApiError> {
     let change = IssuerChange {
         issuer,
         audience,
-        ..rest_of(&mut members)?
+        ..optional_members(&mut members)?
     };
     members.finish(MEMBERS.trim_start_matches("name, "))?;
     Ok(change)
 }
 
 /// The members that are optional in a new issuer.
-fn rest_of(members: &mut ObjectMembers) -> Result<IssuerChange, ApiError> {
+fn optional_members(members: &mut ObjectMembers) -> Result<IssuerChange, ApiError> {
     let path = |text: String, member: &str| {
         let path: Result<ClaimPath, _> = text.parse();
         path.map_err(|error| ApiError::input(format!("`{member}`: {error}")))

@@ -17,7 +17,7 @@ use tidegate_http::{authenticate, forwarded};
 
 /// Marks a request that came through a listener for operators.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct ForOperators;
+pub(crate) struct OperatorListener;
 
 /// How long a probe may take. After that, the part counts as not ready.
 const PROBE_TIMEOUT: Duration = Duration::from_secs(2);
@@ -95,7 +95,7 @@ pub(crate) fn metrics<B>(
         if Secret::new(shown) != *token {
             return Err(ApiError::invalid_token("this is not metrics_token"));
         }
-    } else if head.extensions.get::<ForOperators>().is_none()
+    } else if head.extensions.get::<OperatorListener>().is_none()
         && !forwarded::is_local(*peer, &head.headers)
     {
         return Err(ApiError::not_found(

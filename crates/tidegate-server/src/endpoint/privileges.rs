@@ -31,7 +31,7 @@ struct PrivilegesView<'a> {
 }
 
 /// A sub-user, and the access level that the request wants to set.
-struct Wanted<'u> {
+struct RequestedAccess<'u> {
     user: &'u Record,
     access: Access,
 }
@@ -90,7 +90,7 @@ where
             .acting_as(owner.claims.acting(), Some(address))
     });
     let name = format!("{}.{}", table.schema, table.table);
-    for (index, Wanted { user, access }) in wanted.iter().enumerate() {
+    for (index, RequestedAccess { user, access }) in wanted.iter().enumerate() {
         let asked = (user.role.as_str(), *access);
         let set = tidegate_catalog::set_table_access(executor, table, asked, &logins, &options);
         set.await
@@ -138,7 +138,7 @@ fn shown<'a>(subuser: &'a str, role: &'a RoleAccess) -> PrivilegesView<'a> {
     }
 }
 
-fn read(object: Map<String, Value>, users: &[Record]) -> Result<Wanted<'_>, ApiError> {
+fn read(object: Map<String, Value>, users: &[Record]) -> Result<RequestedAccess<'_>, ApiError> {
     let mut members = ObjectMembers::new(object);
     let name = members.required("subuser")?;
     let privilege = members.required("privilege")?;
@@ -147,7 +147,7 @@ fn read(object: Map<String, Value>, users: &[Record]) -> Result<Wanted<'_>, ApiE
         .ok_or_else(|| ApiError::input("`privilege`: expected none, read or write"))?;
     let user = users.iter().find(|user| user.key.name == name);
     match user {
-        Some(user) if !user.key.is_owner() => Ok(Wanted { user, access }),
+        Some(user) if !user.key.is_owner() => Ok(RequestedAccess { user, access }),
         _ => Err(ApiError::input("`subuser`: there is no such sub-user")),
     }
 }

@@ -79,7 +79,7 @@ pub(crate) fn require_owner(claims: &Claims) -> Result<(), ApiError> {
 }
 
 /// Refuses unencrypted requests from other machines, because passwords and secrets are sent.
-pub(crate) fn require_private(app: &App, peer: Peer, head: &Parts) -> Result<(), ApiError> {
+pub(crate) fn require_encrypted(app: &App, peer: Peer, head: &Parts) -> Result<(), ApiError> {
     let trusted = app.trusted_proxies();
     if app.insecure_http() || forwarded::is_private(peer, &head.headers, trusted) {
         Ok(())

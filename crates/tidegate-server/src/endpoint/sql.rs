@@ -74,7 +74,7 @@ where
             let (format, content) = one(app, &caller, prepared, permit, log).await?;
             let mut answer = answer(format, content, &preferences);
             if request.output_format == Some(format) {
-                attach(&mut answer, format);
+                set_file_name(&mut answer, format);
             }
             return Ok(answer);
         }
@@ -87,7 +87,7 @@ where
 }
 
 /// Adds a file name to a response in a file format (RFC 6266).
-fn attach(answer: &mut Response<Body>, format: OutputFormat) {
+fn set_file_name(answer: &mut Response<Body>, format: OutputFormat) {
     if format == OutputFormat::Json {
         return;
     }

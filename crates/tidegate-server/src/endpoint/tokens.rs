@@ -54,7 +54,7 @@ where
         let found = found.map_err(|error| rest::naming(error, "user", user.unwrap_or_default()))?;
         return rest::shown(&found.iter().map(shown).collect::<Vec<_>>());
     }
-    rest::require_private(call.app, call.peer, call.head)?;
+    rest::require_encrypted(call.app, call.peer, call.head)?;
     let trusted = call.app.trusted_proxies();
     let address = forwarded::client_address(call.peer, &call.head.headers, trusted);
     let members = rest::object_of(call.app, call.head, call.body, call.subject).await?;

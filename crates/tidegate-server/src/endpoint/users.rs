@@ -74,7 +74,7 @@ impl UserAdmin {
     }
 
     /// Refuses a sub-user that names another user, whether that one exists or not.
-    fn require_itself(&self, names: &[&str]) -> Result<(), ApiError> {
+    fn require_own_name(&self, names: &[&str]) -> Result<(), ApiError> {
         let claims = &self.user.claims;
         if claims.owner || names.iter().all(|name| *name == claims.user) {
             return Ok(());
@@ -112,7 +112,7 @@ where
         return list(&admin).await;
     }
     rest::require_owner(&admin.user.claims)?;
-    rest::require_private(call.app, call.peer, call.head)?;
+    rest::require_encrypted(call.app, call.peer, call.head)?;
     let body = rest::objects(call.app, call.head, call.body, call.subject).await?;
     let listed = body.listed;
     let place = |failure, index| rest::at_index(failure, listed, index);
@@ -163,8 +163,8 @@ where
     let names = rest::names(call.app, names)?;
     match call.head.method {
         Verb::PATCH => {
-            admin.require_itself(&names)?;
-            rest::require_private(call.app, call.peer, call.head)?;
+            admin.require_own_name(&names)?;
+            rest::require_encrypted(call.app, call.peer, call.head)?;
             let members = rest::object_of(call.app, call.head, call.body, call.subject).await?;
             let change = patch(&admin, members)?;
             admin.find(&names).await?;
@@ -193,7 +193,7 @@ where
             Ok(no_content())
         }
         _ => {
-            admin.require_itself(&names)?;
+            admin.require_own_name(&names)?;
             match &*admin.find(&names).await? {
                 [user] => rest::shown(&shown(user)),
                 several => rest::shown(&several.iter().map(shown).collect::<Vec<_>>()),

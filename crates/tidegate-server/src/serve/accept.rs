@@ -64,7 +64,7 @@ impl ListenerTask {
                 Some(_) = self.connections.join_next() => {}
                 accepted = accept(&self.socket, &self.slots) => match accepted {
                     Ok((stream, peer, slot)) => self.spawn(stream, peer.ip(), slot),
-                    Err(error) if is_of_one_connection(&error) => {}
+                    Err(error) if is_connection_error(&error) => {}
                     Err(error) => {
                         tracing::warn!(%error, "cannot accept connections");
                         tokio::time::sleep(RECOVERY).await;
@@ -118,7 +118,7 @@ async fn accept(
 }
 
 /// Whether the error concerns only the connection that was to be accepted.
-fn is_of_one_connection(error: &io::Error) -> bool {
+fn is_connection_error(error: &io::Error) -> bool {
     use io::ErrorKind::{ConnectionAborted, ConnectionRefused, ConnectionReset};
     matches!(
         error.kind(),

@@ -163,7 +163,7 @@ impl ConnectionActivity {
     }
 
     /// Waits until the client has disconnected during an HTTP/1 request.
-    pub(super) async fn client_gone(&self) {
+    pub(super) async fn client_disconnected(&self) {
         self.client_closed.notified().await;
     }
 

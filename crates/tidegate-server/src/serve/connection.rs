@@ -19,8 +19,8 @@ use super::activity::{ConnectionActivity, CountedIo, Decision, InFlight, Monitor
 use super::disconnect::{keep, watch_client};
 use super::http1_errors::{self, ErrorRewriter};
 use super::tls::Acceptor;
-use super::unread;
-use crate::endpoint::ForOperators;
+use super::unread_body;
+use crate::endpoint::OperatorListener;
 use crate::stack;
 use tidegate_http::app::App;
 use tidegate_http::body::Body;
@@ -127,7 +127,7 @@ where
             _ = connection.as_mut() => return,
             // If pipelined requests are unread, hyper does not notice that the client has
             // disconnected.
-            () = client_closed.client_gone() => return,
+            () = client_closed.client_disconnected() => return,
             _ = stopped.changed(), if !closing => {
                 closing = true;
                 connection.as_mut().graceful_shutdown();
@@ -183,23 +183,23 @@ fn hyper_service(
     Error = Infallible,
     Future: Send + 'static,
 > {
-    let stack = stack::service::<unread::Received<Incoming>>(app, peer);
+    let stack = stack::service::<unread_body::TrackedBody<Incoming>>(app, peer);
     hyper::service::service_fn(move |mut request: Request<Incoming>| {
         if request.headers().contains_key(UPGRADE) {
             request.extensions_mut().insert(handoff.clone());
         }
         if operations {
-            request.extensions_mut().insert(ForOperators);
+            request.extensions_mut().insert(OperatorListener);
         }
         let in_flight = InFlight::begin(&activity);
         let old = request.version() == Version::HTTP_10;
-        let (request, unread) = unread::split(request);
+        let (request, unread_body) = unread_body::split(request);
         let answer = stack.clone().call(request);
         let activity = Arc::clone(&activity);
         async move {
             let mut response = watch_client(answer, &activity).await?;
-            if let Some(unread) = unread {
-                unread.discard_or_close(&mut response).await;
+            if let Some(unread_body) = unread_body {
+                unread_body.discard_or_close(&mut response).await;
             }
             if old && response.body().exact_size().is_none() {
                 in_flight.close_after();

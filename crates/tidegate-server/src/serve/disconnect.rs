@@ -40,17 +40,17 @@ pub(crate) fn keep(body: &mut Body, in_flight: InFlight) {
         return;
     }
     let timer = body.content().is_statement().then(|| Timer(None));
-    body.watch(Box::new(Sending { in_flight, timer }));
+    body.watch(Box::new(ResponseInProgress { in_flight, timer }));
 }
 
 /// A response that is being sent.
-struct Sending {
+struct ResponseInProgress {
     in_flight: InFlight,
     /// The timer for a response whose statement may produce no rows for some time.
     timer: Option<Timer>,
 }
 
-impl Watcher for Sending {
+impl Watcher for ResponseInProgress {
     fn pending(&mut self, cx: &mut Context<'_>) {
         if let Some(timer) = &mut self.timer {
             timer.wait(&self.in_flight, cx);

@@ -21,7 +21,7 @@ use tidegate_http::report::{Errors, Protocol};
 
 /// A field of the responses that hyper writes itself. Responses of this service have a request id,
 /// and most have a body.
-const BARE: &str = "content-length: 0";
+const EMPTY_BODY: &str = "content-length: 0";
 
 /// A connection that replaces hyper's own error responses.
 pub(crate) struct ErrorRewriter<I> {
@@ -97,7 +97,7 @@ fn bare_error(bytes: &[u8]) -> Option<(StatusCode, &str)> {
     let (line, fields) = head.split_once("\r\n")?;
     let status = line.strip_prefix("HTTP/1.")?.get(2..5)?;
     let status = StatusCode::from_bytes(status.as_bytes()).ok()?;
-    let bare = fields.split("\r\n").any(|field| field == BARE);
+    let bare = fields.split("\r\n").any(|field| field == EMPTY_BODY);
     (status.is_client_error() && bare).then_some((status, fields))
 }
 
@@ -133,7 +133,7 @@ fn answer(app: &App, (status, message): (StatusCode, &'static str), fields: &str
     );
     let body = failure.rest_body();
     let mut answer = format!("HTTP/1.1 {status}\r\nx-request-id: {id}\r\n");
-    let kept = fields.split("\r\n").filter(|field| *field != BARE);
+    let kept = fields.split("\r\n").filter(|field| *field != EMPTY_BODY);
     answer.extend(kept.flat_map(|field| [field, "\r\n"]));
     let length = body.len();
     let rest = format!(

@@ -8,13 +8,13 @@ use tidegate_http::body::{Body, Content};
 
 /// The smallest response that is compressed, in bytes. Below this, compression costs more than it
 /// saves.
-const SMALLEST: u64 = 1024;
+const MIN_SIZE: u64 = 1024;
 /// The size up to which a response is compressed before it is sent, so that its length is known. A
 /// larger response is compressed while it is sent.
-const AT_ONCE: usize = 64 * 1024;
+const MAX_BUFFERED: usize = 64 * 1024;
 
 /// The media types that are never compressed.
-const PLAIN: [&[u8]; 2] = [b"text/html", b"text/event-stream"];
+const UNCOMPRESSED: [&[u8]; 2] = [b"text/html", b"text/event-stream"];
 
 /// Compresses the response with the coding that was negotiated with the client.
 pub(super) fn after(encoding: Option<Encoding>, response: &mut Response<Body>) {
@@ -27,12 +27,12 @@ pub(super) fn after(encoding: Option<Encoding>, response: &mut Response<Body>) {
         .headers()
         .get(CONTENT_TYPE)
         .map(HeaderValue::as_bytes);
-    let as_it_is = |kind: &[u8]| PLAIN.iter().any(|plain| kind.starts_with(plain));
+    let as_it_is = |kind: &[u8]| UNCOMPRESSED.iter().any(|plain| kind.starts_with(plain));
     if kind.is_some_and(as_it_is) {
         return;
     }
     let size = response.body().exact_size();
-    if size.is_some_and(|size| size <= SMALLEST) && !has_not_changed {
+    if size.is_some_and(|size| size <= MIN_SIZE) && !has_not_changed {
         return;
     }
     response
@@ -43,7 +43,7 @@ pub(super) fn after(encoding: Option<Encoding>, response: &mut Response<Body>) {
     };
     let content = response.body_mut().content_mut();
     let compressed = match &mut *content {
-        Content::Whole(bytes) if bytes.len() <= AT_ONCE => {
+        Content::Whole(bytes) if bytes.len() <= MAX_BUFFERED => {
             match compress::whole(bytes, encoding) {
                 Ok(compressed) => Content::Whole(compressed),
                 // Without memory for an encoder, the response is sent uncompressed.

@@ -12,7 +12,7 @@ use http::header::{
 };
 use http::{Method, Request, Response, StatusCode};
 
-use crate::route::{Miss, Route};
+use crate::route::{Route, RouteError};
 use tidegate_http::app::{App, Origins};
 use tidegate_http::body::Body;
 
@@ -76,7 +76,8 @@ pub(super) fn before<B>(
     if !is_options {
         return ControlFlow::Continue(grant);
     }
-    let Err(Miss::MethodNotAllowed(allow)) = Route::parse(&Method::OPTIONS, request.uri().path())
+    let Err(RouteError::MethodNotAllowed(allow)) =
+        Route::parse(&Method::OPTIONS, request.uri().path())
     else {
         return ControlFlow::Continue(grant);
     };

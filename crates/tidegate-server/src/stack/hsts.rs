@@ -10,7 +10,7 @@ use tidegate_http::forwarded::{self, Peer};
 
 /// The value of the header. It has no `includeSubDomains`, because subdomains may belong to other
 /// services.
-const A_YEAR: HeaderValue = HeaderValue::from_static("max-age=31536000");
+const MAX_AGE_YEAR: HeaderValue = HeaderValue::from_static("max-age=31536000");
 
 /// Whether the client uses HTTPS.
 pub(super) fn before<B>(app: &App, peer: Peer, request: &Request<B>) -> bool {
@@ -21,6 +21,6 @@ pub(super) fn before<B>(app: &App, peer: Peer, request: &Request<B>) -> bool {
 pub(super) fn after(encrypted: bool, response: &mut Response<Body>) {
     if encrypted {
         let headers = response.headers_mut();
-        headers.insert(STRICT_TRANSPORT_SECURITY, A_YEAR);
+        headers.insert(STRICT_TRANSPORT_SECURITY, MAX_AGE_YEAR);
     }
 }

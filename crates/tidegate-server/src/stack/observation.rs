@@ -4,8 +4,8 @@ use std::time::Instant;
 
 use http::{HeaderValue, Method, Request, Response};
 
-use crate::route::{Miss, Route};
-use crate::unanswered;
+use crate::pending_request;
+use crate::route::{Route, RouteError};
 use tidegate_http::activity::CLIENT_LEFT;
 use tidegate_http::app::App;
 use tidegate_http::body::{Body, Watcher};
@@ -54,7 +54,7 @@ impl Observation {
     pub(crate) fn begin<B>(
         app: App,
         request: &Request<B>,
-        route: &Result<Route<'_>, Miss>,
+        route: &Result<Route<'_>, RouteError>,
     ) -> Self {
         app.metrics().begin();
         Self {
@@ -121,7 +121,7 @@ impl Drop for Observation {
         if let Some(errors) = &self.subject.errors {
             self.app.metrics().errors(errors);
         }
-        unanswered::count(&self.app, &self.subject, self.status, took);
+        pending_request::count(&self.app, &self.subject, self.status, took);
         self.span();
         // A log line costs as much as a small request, so successful requests are logged only at
         // the level debug.

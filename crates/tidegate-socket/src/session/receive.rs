@@ -103,7 +103,7 @@ impl Session {
                 if self.operations_by_id.contains_key(&id) {
                     self.report("duplicate_id");
                     let reason = format!("Subscriber for {} already exists", id.trim_matches('"'));
-                    return Err(CloseReason::new(4409, short(reason)));
+                    return Err(CloseReason::new(4409, truncate(reason)));
                 }
                 let schema = self.credentials.schema.clone();
                 let schema = schema.unwrap_or_else(|| SCHEMA.to_owned());
@@ -228,7 +228,7 @@ fn after_of(request: &str) -> Option<String> {
 }
 
 /// Shortens a close reason to the 123 bytes that it may have (RFC 6455, section 5.5).
-fn short(mut reason: String) -> String {
+fn truncate(mut reason: String) -> String {
     while reason.len() > 123 {
         reason.pop();
     }

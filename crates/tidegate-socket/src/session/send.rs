@@ -11,7 +11,10 @@ use crate::operation::OperationResult;
 
 impl Session {
     /// Handles the end of an operation, or the start of a subscription.
-    pub(super) async fn done(&mut self, done: Result<OperationResult, JoinError>) -> Flow {
+    pub(super) async fn operation_ended(
+        &mut self,
+        done: Result<OperationResult, JoinError>,
+    ) -> Flow {
         let done = match done {
             Ok(done) => done,
             Err(error) if error.is_cancelled() => return Ok(()),
@@ -35,7 +38,7 @@ impl Session {
     }
 
     /// Writes the deliveries that the queue has at the moment.
-    pub(super) async fn due(&mut self, due: Option<Vec<Delivery>>) -> Flow {
+    pub(super) async fn send_deliveries(&mut self, due: Option<Vec<Delivery>>) -> Flow {
         let Some(due) = due else {
             return Err(CloseReason::new(1013, "slow_consumer"));
         };
@@ -100,7 +103,7 @@ impl Session {
 
     /// The message for a client that has not read for too long. It reports that its events end,
     /// with the cursor up to which all were sent.
-    pub(super) async fn slow(&mut self) -> Option<Bytes> {
+    pub(super) async fn slow_consumer_message(&mut self) -> Option<Bytes> {
         let mut operations_by_id = self.operations_by_id.values();
         let entry = operations_by_id.find(|entry| entry.subscription.is_some())?;
         let framed = entry.frame.get()?;

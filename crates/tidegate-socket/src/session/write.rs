@@ -51,7 +51,11 @@ impl Session {
         if end.code == 0 {
             return;
         }
-        let last = if end.stalled { self.slow().await } else { None };
+        let last = if end.stalled {
+            self.slow_consumer_message().await
+        } else {
+            None
+        };
         let limit = if end.stalled {
             self.app.limits().timeouts.write
         } else {

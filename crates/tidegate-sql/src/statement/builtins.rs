@@ -87,7 +87,7 @@ pub(super) fn precedes_string(keyword: &str) -> bool {
 }
 
 /// Whether an operand must follow this keyword. Such a keyword is no operand itself.
-pub(super) fn wants_operand(word: &str) -> bool {
+pub(super) fn needs_operand(word: &str) -> bool {
     contains(BEFORE_OPERAND, word)
 }
 

@@ -94,7 +94,7 @@ impl<'a> KindReader<'a> {
     /// Takes the next token.
     pub(super) fn see(&mut self, token: &SqlToken<'a>, previous: Option<&SqlToken<'a>>) {
         match self.stage {
-            Position::Leading => self.lead(token, previous),
+            Position::Leading => self.read_leading(token, previous),
             Position::Explain => self.explain(token, previous),
             Position::ExplainParen => match token.kind {
                 TokenKind::OpenParen => self.stage = Position::Leading,
@@ -102,7 +102,7 @@ impl<'a> KindReader<'a> {
                     if Lower::of(token.text).any(&["select", "values", "table", "with"]) =>
                 {
                     self.stage = Position::Leading;
-                    self.lead(token, previous);
+                    self.read_leading(token, previous);
                 }
                 _ => {
                     self.stage = Position::ExplainOptions;
@@ -171,7 +171,7 @@ impl<'a> KindReader<'a> {
         }
     }
 
-    fn lead(&mut self, token: &SqlToken<'a>, previous: Option<&SqlToken<'a>>) {
+    fn read_leading(&mut self, token: &SqlToken<'a>, previous: Option<&SqlToken<'a>>) {
         let behind_quoted = previous.filter(|previous| previous.kind == TokenKind::Quoted);
         match token.kind {
             TokenKind::Word if behind_quoted.is_some() && token.is("uescape") => {
@@ -210,7 +210,7 @@ impl<'a> KindReader<'a> {
             self.explain = Explain::Analyzed;
         } else if !token.is("verbose") {
             self.stage = Position::Leading;
-            self.lead(token, previous);
+            self.read_leading(token, previous);
         }
     }
 

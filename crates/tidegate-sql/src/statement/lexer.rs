@@ -77,7 +77,7 @@ pub(super) struct Lexer<'a> {
 /// The limit of `Lexer::reread`. PostgreSQL reads a run of operator characters to its end for each
 /// operator and comment that begins in it, and cannot be cancelled meanwhile: a mebibyte of `+`
 /// would take minutes.
-const REREAD: usize = 64 << 20;
+const MAX_REREAD: usize = 64 << 20;
 
 /// A percent-encoded plus, which PostgreSQL gets as `+`.
 const ENCODED_PLUS: &[u8] = b"%2B";
@@ -228,7 +228,7 @@ impl<'a> Lexer<'a> {
         }
         let run = (self.run_ends - self.at).saturating_mul(beginnings);
         self.reread = self.reread.saturating_add(run);
-        if self.reread <= REREAD {
+        if self.reread <= MAX_REREAD {
             return Ok(());
         }
         Err(Unreadable {

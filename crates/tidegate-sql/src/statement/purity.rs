@@ -195,7 +195,7 @@ fn is_clause(word: &SqlToken<'_>, before: Option<SqlToken<'_>>) -> bool {
         "materialized" => behind(&["as", "not"]),
         "from" => behind(&["rows"]),
         "join" => {
-            !builtins::wants_operand(before.text)
+            !builtins::needs_operand(before.text)
                 && matches!(
                     before.kind,
                     TokenKind::Word | TokenKind::Quoted | TokenKind::CloseParen

@@ -178,7 +178,7 @@ impl<'a> StatementReader<'a> {
 
 fn is_operand(token: &SqlToken<'_>) -> bool {
     match token.kind {
-        TokenKind::Word => !builtins::wants_operand(token.text),
+        TokenKind::Word => !builtins::needs_operand(token.text),
         TokenKind::Quoted
         | TokenKind::Number
         | TokenKind::String

@@ -38,7 +38,7 @@ static DELETE: Query = Query::new(
     "delete from tidegate.methods where database = :database \
      and name in (select pg_catalog.json_array_elements_text(:names::json))",
 );
-static TELL: Query = Query::new(
+static NOTIFY: Query = Query::new(
     "select pg_catalog.count(pg_catalog.pg_notify('tidegate', \
        'method ' || name || ' ' || :database::text)) \
      from pg_catalog.json_array_elements_text(:names::json) as name",
@@ -185,7 +185,7 @@ impl<'a> LockedTransaction<'a> {
         let values: [Argument<'_>; 2] = [&self.tenant, &names];
         self.open.execute(&DELETE, &values).await?;
         self.open
-            .row(&TELL, &[&self.tenant, &names], nothing)
+            .row(&NOTIFY, &[&self.tenant, &names], nothing)
             .await?;
         Ok(())
     }

@@ -39,7 +39,7 @@ static REFUSED_UNTIL: Query = Query::new(
     "select open_at from tidegate.attempts \
      where scope = :scope and subject = :subject and expires_at > :now::timestamptz",
 );
-static GIVE_BACK: Query = Query::new(
+static REFUND: Query = Query::new(
     "update tidegate.attempts set count = greatest(count - 1, 0), open_at = null \
      where scope = :scope and subject = :subject",
 );
@@ -83,9 +83,7 @@ pub(super) async fn count(
 
 pub(super) async fn refund(database: &Database, key: &AttemptKey) -> Result<()> {
     let scope = key.scope;
-    database
-        .execute(&GIVE_BACK, &[&scope, &key.subject])
-        .await?;
+    database.execute(&REFUND, &[&scope, &key.subject]).await?;
     Ok(())
 }
 

@@ -35,7 +35,7 @@ static DELETE: Query = Query::new(
      where database = :database and user_name = :user_name \
        and issuer = :issuer and subject = :subject",
 );
-static IS_LEFT: Query = Query::new(
+static HAS_CREDENTIAL: Query = Query::new(
     "select exists (select from tidegate.identities \
      where database = :database and user_name = :user_name)",
 );
@@ -87,7 +87,7 @@ pub(super) async fn delete(
     if open.execute(&DELETE, &values).await? == 0 {
         return Ok(UnlinkOutcome::Missing);
     }
-    let left = open.row(&IS_LEFT, &user, row::boolean).await?;
+    let left = open.row(&HAS_CREDENTIAL, &user, row::boolean).await?;
     if has_password != Some(true) && left != Some(true) {
         return Ok(UnlinkOutcome::LastCredential);
     }

@@ -10,12 +10,12 @@ use crate::append::json_string;
 use crate::column::Column;
 
 /// Up to this many names are compared with each other, which is cheaper than a set.
-const FEW: usize = 16;
+const MAX_LINEAR: usize = 16;
 
 /// The names of a result's columns. A repeated name gets the first free one of the suffixes `_1`,
 /// `_2` ….
 pub fn column_names(columns: &[Column]) -> Vec<Cow<'_, str>> {
-    if are_few_and_differ(columns) {
+    if are_few_and_distinct(columns) {
         let names = columns.iter().map(|column| Cow::Borrowed(&*column.name));
         return names.collect();
     }
@@ -39,8 +39,8 @@ pub fn column_names(columns: &[Column]) -> Vec<Cow<'_, str>> {
     names
 }
 
-fn are_few_and_differ(columns: &[Column]) -> bool {
-    columns.len() <= FEW
+fn are_few_and_distinct(columns: &[Column]) -> bool {
+    columns.len() <= MAX_LINEAR
         && columns.iter().enumerate().all(|(at, column)| {
             let before = &columns[..at];
             before.iter().all(|other| other.name != column.name)

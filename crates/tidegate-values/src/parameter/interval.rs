@@ -9,8 +9,8 @@ use crate::error::ValueError;
 use crate::json::JsonKind;
 
 const NAMES: [&str; 6] = ["y", "m", "d", "h", "i", "s"];
-const BEFORE: [&[u8]; 6] = [b"P", b"", b"", b"T", b"", b""];
-const BEHIND: [u8; 6] = *b"YMDHMS";
+const PREFIXES: [&[u8]; 6] = [b"P", b"", b"", b"T", b"", b""];
+const SUFFIXES: [u8; 6] = *b"YMDHMS";
 
 /// Appends an interval from `{"y","m","d","h","i","s"}`. A missing member is 0.
 pub(super) fn write(value: Value<'_>, out: &mut BytesMut) -> Result<(), ValueError> {
@@ -22,9 +22,9 @@ pub(super) fn write(value: Value<'_>, out: &mut BytesMut) -> Result<(), ValueErr
             let place = ValuePath::Member(value.place, NAMES[index]);
             return Err(place.invalid(value.r#type, format!("{kind}, expected a number")));
         }
-        out.put_slice(BEFORE[index]);
+        out.put_slice(PREFIXES[index]);
         out.put_slice(number.as_bytes());
-        out.put_u8(BEHIND[index]);
+        out.put_u8(SUFFIXES[index]);
     }
     Ok(())
 }

@@ -73,7 +73,7 @@ fn described(database: &str, status: &OutboxStatus) -> String {
         ),
     };
     for reader in &status.readers {
-        let _ = writeln!(text, "  {}", read_by(reader));
+        let _ = writeln!(text, "  {}", reader_line(reader));
     }
     for table in &status.tables {
         let _ = writeln!(text, "  triggers on {table}");
@@ -81,7 +81,7 @@ fn described(database: &str, status: &OutboxStatus) -> String {
     text
 }
 
-fn read_by(reader: &OutboxReader) -> String {
+fn reader_line(reader: &OutboxReader) -> String {
     let from = reader.address.as_deref().unwrap_or("this machine");
     let process = reader.process;
     format!("process {process} of PostgreSQL reads it for {from}")
@@ -99,7 +99,7 @@ async fn drop_outbox(outbox: &Outbox, database: &DatabaseName, end_streams: bool
         OutboxRemoval::Streaming(readers) => {
             let mut text = format!("the outbox of {database} is still read:\n");
             for reader in &readers {
-                let _ = writeln!(text, "  {}", read_by(reader));
+                let _ = writeln!(text, "  {}", reader_line(reader));
             }
             text.push_str(
                 "nothing was dropped; stop those servers, or let --end-streams end sessions whose \

@@ -119,7 +119,7 @@ macro_rules! arguments {
             let place = literal::argument_type($known, name.item);
             let (named, list) = place.unwrap_or_default();
             literal::adapt(&mut value.item, &named, list, &mut $uses.hidden);
-            see(&value.item, $uses);
+            record_uses(&value.item, $uses);
         }
     };
 }
@@ -168,19 +168,19 @@ fn walk(
 }
 
 /// Records the variables that juniper's rules will see.
-fn see(value: &InputValue<Scalar>, uses: &mut Uses) {
+fn record_uses(value: &InputValue<Scalar>, uses: &mut Uses) {
     match value {
         InputValue::Variable(name) => {
             uses.seen.insert(name.clone());
         }
         InputValue::List(items) => {
             for item in items {
-                see(&item.item, uses);
+                record_uses(&item.item, uses);
             }
         }
         InputValue::Object(members) => {
             for (_, member) in members {
-                see(&member.item, uses);
+                record_uses(&member.item, uses);
             }
         }
         _ => {}

@@ -40,9 +40,9 @@ impl GraphQLType<Scalar> for Blank {
 
     fn meta(info: &(), registry: &mut Registry<Scalar>) -> meta::MetaType<Scalar> {
         // juniper would register scalars of its own for these names, so ours must come first.
-        registry.get_type::<Marked>(&"String");
-        registry.get_type::<Marked>(&"Int");
-        registry.get_type::<Marked>(&"Float");
+        registry.get_type::<LiteralText>(&"String");
+        registry.get_type::<LiteralText>(&"Int");
+        registry.get_type::<LiteralText>(&"Float");
         registry.build_object_type::<Self>(info, &[]).into_meta()
     }
 }
@@ -57,9 +57,9 @@ impl GraphQLValue<Scalar> for Blank {
 }
 
 /// A scalar that keeps the text of a literal.
-struct Marked;
+struct LiteralText;
 
-impl GraphQLType<Scalar> for Marked {
+impl GraphQLType<Scalar> for LiteralText {
     fn name(name: &&'static str) -> Option<arcstr::ArcStr> {
         Some((*name).into())
     }
@@ -69,7 +69,7 @@ impl GraphQLType<Scalar> for Marked {
     }
 }
 
-impl GraphQLValue<Scalar> for Marked {
+impl GraphQLValue<Scalar> for LiteralText {
     type Context = ();
     type TypeInfo = &'static str;
 
@@ -78,7 +78,7 @@ impl GraphQLValue<Scalar> for Marked {
     }
 }
 
-impl FromInputValue<Scalar> for Marked {
+impl FromInputValue<Scalar> for LiteralText {
     type Error = String;
 
     fn from_input_value(_: &InputValue<Scalar>) -> Result<Self, String> {
@@ -86,7 +86,7 @@ impl FromInputValue<Scalar> for Marked {
     }
 }
 
-impl ParseScalarValue<Scalar> for Marked {
+impl ParseScalarValue<Scalar> for LiteralText {
     fn from_str(token: ScalarToken<'_>) -> ParseScalarResult<Scalar> {
         let (mark, text) = match token {
             ScalarToken::String(literal) => (STRING, literal.parse()?),

@@ -76,7 +76,7 @@ impl Validator {
     /// their locations.
     pub(crate) fn read(&self, text: &str, limits: &Limits) -> Result<Document, Vec<Error>> {
         if let Some(at) = text.find('\0') {
-            return Err(vec![no_character(&text[..at])]);
+            return Err(vec![nul_error(&text[..at])]);
         }
         let mut parsed = parse_document_source(text, &self.blank.schema)
             .map_err(|error| vec![parse_error(&error)])?;
@@ -112,7 +112,7 @@ fn location(position: juniper::parser::SourcePosition) -> Location {
 
 /// The error for U+0000 after the text `before`. No document may contain this character, and
 /// juniper would take it for the end of the text.
-fn no_character(before: &str) -> Error {
+fn nul_error(before: &str) -> Error {
     let begin = before.rfind('\n').map_or(0, |at| at + 1);
     let number = |number: usize| u32::try_from(number).unwrap_or(u32::MAX);
     let place = Location {

@@ -10,7 +10,7 @@ use tidegate_graphql::{Code, Error, ErrorSummary, GraphqlResponse, Request, Resp
 use super::Handler;
 
 /// The number of queries that run concurrently. Each of them may use a connection.
-const AT_ONCE: usize = 8;
+const MAX_CONCURRENT: usize = 8;
 
 /// A request of the array, or the error in it.
 type Parsed<'a> = Result<Request<'a>, Error>;
@@ -18,10 +18,10 @@ type Parsed<'a> = Result<Request<'a>, Error>;
 impl Handler<'_> {
     /// The responses to an array of requests as a JSON array, and their errors.
     pub(super) async fn array(&self, requests: &[Parsed<'_>]) -> (ResponseText, ErrorSummary) {
-        let mut answers = Answers::new(self.app.limits().response);
+        let mut answers = CompletedResponses::new(self.app.limits().response);
         let mut rest = requests;
         while !rest.is_empty() {
-            let queries = rest.iter().take(AT_ONCE);
+            let queries = rest.iter().take(MAX_CONCURRENT);
             let queries = queries.take_while(|request| !self.writes(request)).count();
             let (next, behind) = rest.split_at(queries.max(1));
             match next {
@@ -35,7 +35,7 @@ impl Handler<'_> {
 
     /// Runs queries concurrently. Each may use an equal part of the remaining response budget. A
     /// query that needs more is run again, with the whole remaining budget.
-    async fn at_once(&self, queries: &[Parsed<'_>], answers: &mut Answers) {
+    async fn at_once(&self, queries: &[Parsed<'_>], answers: &mut CompletedResponses) {
         let part = answers.room() / queries.len() as u64;
         let running = queries.iter().map(|query| self.answer(query, part));
         for (query, answer) in queries.iter().zip(join_all(running).await) {
@@ -73,7 +73,7 @@ impl Handler<'_> {
 }
 
 /// The responses that are complete.
-struct Answers {
+struct CompletedResponses {
     /// The bytes of the last part. The parts before it may be generated only when they are read.
     bytes: BytesMut,
     text: ResponseText,
@@ -81,7 +81,7 @@ struct Answers {
     most: u64,
 }
 
-impl Answers {
+impl CompletedResponses {
     /// An empty list of responses with a budget of `most` bytes.
     fn new(most: u64) -> Self {
         Self {

@@ -30,7 +30,7 @@ const ASSET_POLICY: HeaderValue = HeaderValue::from_static(
     "default-src 'none'; script-src 'self'; img-src data:; base-uri 'none'; frame-ancestors 'none'",
 );
 /// The value of `Cache-Control` for files whose names contain a hash of their content.
-const FOREVER: HeaderValue = HeaderValue::from_static("public, max-age=31536000, immutable");
+const IMMUTABLE: HeaderValue = HeaderValue::from_static("public, max-age=31536000, immutable");
 const REVALIDATED: HeaderValue = HeaderValue::from_static("no-cache");
 
 /// The page for browsers, with its policy.
@@ -90,7 +90,7 @@ pub(crate) fn asset(app: &App, name: &str) -> Result<Response<Body>, ApiError> {
     headers.insert(X_CONTENT_TYPE_OPTIONS, HeaderValue::from_static("nosniff"));
     headers.insert(REFERRER_POLICY, HeaderValue::from_static("no-referrer"));
     let cache = if named_by_content {
-        FOREVER
+        IMMUTABLE
     } else {
         REVALIDATED
     };

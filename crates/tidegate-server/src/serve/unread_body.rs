@@ -18,18 +18,18 @@ use http_body::{Body, Frame, SizeHint};
 use tidegate_http::request_body::{BodyError, discard};
 
 /// The longest rest of a body that is read and discarded, in bytes.
-const DRAINED: u64 = 64 * 1024;
+const MAX_DRAINED: u64 = 64 * 1024;
 /// How long reading the rest may take. Clients send a small body directly after its head.
 const DRAINING: Duration = Duration::from_millis(500);
 
-/// A request body. When it is dropped, its unread rest goes to its [`Unread`].
-pub(crate) struct Received<B> {
+/// A request body. When it is dropped, its unread rest goes to its [`UnreadBody`].
+pub(crate) struct TrackedBody<B> {
     body: Option<B>,
     rest: Arc<Mutex<Option<B>>>,
 }
 
 /// The unread rest of a request's body, once the body was dropped.
-pub(crate) struct Unread<B> {
+pub(crate) struct UnreadBody<B> {
     rest: Arc<Mutex<Option<B>>>,
     /// Whether the client waits for `100 Continue` before it sends the body.
     needs_check: bool,
@@ -37,20 +37,20 @@ pub(crate) struct Unread<B> {
 
 /// Separates the request from the rest of its body. HTTP/2 resets the stream of a body that is not
 /// read, so there is no rest.
-pub(crate) fn split<B>(request: Request<B>) -> (Request<Received<B>>, Option<Unread<B>>) {
+pub(crate) fn split<B>(request: Request<B>) -> (Request<TrackedBody<B>>, Option<UnreadBody<B>>) {
     let rest = Arc::new(Mutex::new(None));
-    let unread = (request.version() != Version::HTTP_2).then(|| Unread {
+    let unread_body = (request.version() != Version::HTTP_2).then(|| UnreadBody {
         rest: Arc::clone(&rest),
         needs_check: request.headers().contains_key(EXPECT),
     });
-    let received = |body| Received {
+    let received = |body| TrackedBody {
         body: Some(body),
         rest,
     };
-    (request.map(received), unread)
+    (request.map(received), unread_body)
 }
 
-impl<B> Unread<B>
+impl<B> UnreadBody<B>
 where
     B: Body<Data = Bytes> + Unpin,
     B::Error: Into<BodyError>,
@@ -66,21 +66,21 @@ where
         let Some(rest) = rest.filter(|rest| !rest.is_end_stream()) else {
             return;
         };
-        let small = rest.size_hint().lower() <= DRAINED && !self.needs_check;
-        if !small || !discard(rest, DRAINED, DRAINING).await {
+        let small = rest.size_hint().lower() <= MAX_DRAINED && !self.needs_check;
+        if !small || !discard(rest, MAX_DRAINED, DRAINING).await {
             let close = HeaderValue::from_static("close");
             response.headers_mut().insert(CONNECTION, close);
         }
     }
 }
 
-impl<B> Drop for Received<B> {
+impl<B> Drop for TrackedBody<B> {
     fn drop(&mut self) {
         *self.rest.lock().unwrap_or_else(PoisonError::into_inner) = self.body.take();
     }
 }
 
-impl<B: Body<Data = Bytes> + Unpin> Body for Received<B> {
+impl<B: Body<Data = Bytes> + Unpin> Body for TrackedBody<B> {
     type Data = Bytes;
     type Error = B::Error;
 

@@ -11,13 +11,13 @@ use crate::route::Route;
 
 /// The subject of a request without a response yet. A request that is dropped in this state is
 /// counted with the status [`CLIENT_LEFT`].
-pub(crate) struct Unanswered<'a> {
+pub(crate) struct PendingRequest<'a> {
     app: &'a App,
     started: Instant,
     pub(crate) subject: Subject,
 }
 
-impl<'a> Unanswered<'a> {
+impl<'a> PendingRequest<'a> {
     pub(crate) fn new(app: &'a App) -> Self {
         Self {
             app,
@@ -32,7 +32,7 @@ impl<'a> Unanswered<'a> {
     }
 }
 
-impl Drop for Unanswered<'_> {
+impl Drop for PendingRequest<'_> {
     fn drop(&mut self) {
         // A panic is also dropped here, and becomes a response with this status.
         let status = if thread::panicking() {
