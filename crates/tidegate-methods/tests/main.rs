@@ -7,6 +7,7 @@
 
 mod authors;
 mod catalog;
+mod counting_store;
 mod definitions;
 mod fixture;
 mod names;

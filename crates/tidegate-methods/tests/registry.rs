@@ -1,25 +1,27 @@
-use std::sync::Arc;
-use std::sync::atomic::{AtomicUsize, Ordering};
+//! Tests of the registry: its cache, changes by several clients, and who may change a method.
 
-use tidegate_methods::store::{MayRemove, NewMethod, Revise, StoreFuture};
-use tidegate_methods::{
-    Caller, Error, Limits, MemoryMethodStore, MethodName, MethodStore, Patch, Record, Registry,
-    Signature, Versioned, WriteOutcome,
-};
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+
+use tidegate_methods::store::NewMethod;
+use tidegate_methods::{Caller, Error, Limits, MemoryMethodStore, Patch, Registry, Signature};
 use tidegate_sql::DatabaseName;
 use tokio::sync::Notify;
 use tokio::task::JoinSet;
 
+use crate::counting_store::CountingStore;
 use crate::fixture::{definition, name, plain, reef};
 
 pub(crate) const OWNER: Caller<'_> = Caller {
     user: "reef",
     owner: true,
 };
+
 pub(crate) const ANNA: Caller<'_> = Caller {
     user: "anna",
     owner: false,
 };
+
 const BEN: Caller<'_> = Caller {
     user: "ben",
     owner: false,
@@ -29,77 +31,8 @@ pub(crate) fn patch(body: &str) -> Patch {
     Patch::parse(body.as_bytes(), Limits::default()).unwrap()
 }
 
-/// A store that counts queries and can delay their results.
-#[derive(Default)]
-struct Counted {
-    inner: MemoryMethodStore,
-    fetched: AtomicUsize,
-    hold: Option<(Notify, Notify)>,
-}
-
-impl MethodStore for Counted {
-    fn get<'a>(
-        &'a self,
-        tenant: &'a DatabaseName,
-        names: &'a [MethodName],
-    ) -> StoreFuture<'a, Vec<Record>> {
-        self.fetched.fetch_add(1, Ordering::SeqCst);
-        let answer = self.inner.get(tenant, names);
-        Box::pin(async move {
-            if let Some((read, go)) = &self.hold {
-                read.notify_one();
-                go.notified().await;
-            }
-            answer.await
-        })
-    }
-
-    fn list<'a>(&'a self, tenant: &'a DatabaseName) -> StoreFuture<'a, Vec<Record>> {
-        self.inner.list(tenant)
-    }
-
-    fn insert<'a>(
-        &'a self,
-        tenant: &'a DatabaseName,
-        methods: &'a [NewMethod],
-    ) -> StoreFuture<'a, WriteOutcome> {
-        self.inner.insert(tenant, methods)
-    }
-
-    fn update<'a>(
-        &'a self,
-        tenant: &'a DatabaseName,
-        names: &'a [MethodName],
-        revise: &'a Revise<'a>,
-    ) -> StoreFuture<'a, WriteOutcome> {
-        self.inner.update(tenant, names, revise)
-    }
-
-    fn remove<'a>(
-        &'a self,
-        tenant: &'a DatabaseName,
-        names: &'a [MethodName],
-        may_remove: &'a MayRemove<'a>,
-    ) -> StoreFuture<'a, WriteOutcome> {
-        self.inner.remove(tenant, names, may_remove)
-    }
-
-    fn put_signature<'a>(
-        &'a self,
-        tenant: &'a DatabaseName,
-        method: &'a Versioned,
-        signature: &'a Signature,
-    ) -> StoreFuture<'a, bool> {
-        self.inner.put_signature(tenant, method, signature)
-    }
-
-    fn remove_tenant<'a>(&'a self, tenant: &'a DatabaseName) -> StoreFuture<'a, ()> {
-        self.inner.remove_tenant(tenant)
-    }
-}
-
-async fn registry(names: &[&str]) -> (Arc<Counted>, Registry) {
-    let store = Arc::new(Counted::default());
+async fn registry(names: &[&str]) -> (Arc<CountingStore>, Registry) {
+    let store = Arc::new(CountingStore::default());
     let registry = Registry::new(store.clone());
     let definitions = names.iter().map(|name| plain(name)).collect();
     registry.create(&reef(), ANNA, definitions).await.unwrap();
@@ -182,8 +115,8 @@ async fn another_nodes_change_is_seen_upon_its_notice() {
 
 #[tokio::test]
 async fn what_was_read_before_a_notice_is_not_kept_after_it() {
-    let inner = Counted::default();
-    let held = Counted {
+    let inner = CountingStore::default();
+    let held = CountingStore {
         hold: Some((Notify::new(), Notify::new())),
         ..inner
     };

@@ -7,5 +7,6 @@ mod codec;
 mod datetime;
 mod differential;
 mod output;
+mod output_formats;
 mod parameter;
 mod rows;

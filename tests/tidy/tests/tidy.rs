@@ -1,5 +1,4 @@
-//! Tests the architecture: layers, dependencies that only certain crates may have, sizes of files,
-//! and the documents of each crate.
+//! Tests the architecture: layers, and dependencies that only certain crates may have.
 
 #![expect(
     clippy::unwrap_used,
@@ -8,10 +7,8 @@
 
 use std::collections::BTreeMap;
 use std::fs;
-use std::path::{Path, PathBuf};
-use std::process::Command;
 
-use serde_json::Value;
+use tidegate_tidy::{packages, root, rust_files, shipped};
 
 /// The crates besides the server itself that may speak HTTP (I2 in docs/ARCHITECTURE.md).
 const SPEAKS_HTTP: [&str; 3] = ["tidegate-http", "tidegate-pages", "tidegate-socket"];
@@ -94,18 +91,6 @@ const WITHOUT_TOKIO: &[&str] = &[
     "tidegate-rpc",
 ];
 
-const MAX_LINES: usize = 400;
-
-/// The limit for test files is higher, because they are tables of cases.
-const MAX_TEST_LINES: usize = 500;
-
-fn root() -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR"))
-        .join("../..")
-        .canonicalize()
-        .unwrap()
-}
-
 /// A crate in the block `layers` of docs/ARCHITECTURE.md (I1).
 struct Layer {
     number: u8,
@@ -135,89 +120,6 @@ fn layers() -> BTreeMap<String, Layer> {
         (full_name(name.trim()), Layer { number, below })
     };
     block.lines().map(read).collect()
-}
-
-struct Package {
-    name: String,
-    dir: PathBuf,
-    /// The names of the package's normal and build dependencies.
-    dependencies: Vec<String>,
-}
-
-fn packages() -> Vec<Package> {
-    let output = Command::new(env!("CARGO"))
-        .args(["metadata", "--no-deps", "--format-version=1", "--offline"])
-        .current_dir(root())
-        .output()
-        .unwrap();
-    assert!(
-        output.status.success(),
-        "{}",
-        String::from_utf8_lossy(&output.stderr)
-    );
-    let metadata: Value = serde_json::from_slice(&output.stdout).unwrap();
-    metadata["packages"]
-        .as_array()
-        .unwrap()
-        .iter()
-        .map(package)
-        .collect()
-}
-
-fn package(package: &Value) -> Package {
-    let manifest = PathBuf::from(package["manifest_path"].as_str().unwrap());
-    Package {
-        name: package["name"].as_str().unwrap().to_owned(),
-        dir: manifest.parent().unwrap().to_owned(),
-        dependencies: package["dependencies"]
-            .as_array()
-            .unwrap()
-            .iter()
-            .filter(|dependency| dependency["kind"] != "dev")
-            .map(|dependency| dependency["name"].as_str().unwrap().to_owned())
-            .collect(),
-    }
-}
-
-/// The packages under `crates` and `bins`, which are shipped.
-fn shipped() -> Vec<Package> {
-    let root = root();
-    packages()
-        .into_iter()
-        .filter(|package| {
-            ["crates", "bins"]
-                .iter()
-                .any(|folder| package.dir.starts_with(root.join(folder)))
-        })
-        .collect()
-}
-
-fn rust_files(dir: &Path) -> Vec<PathBuf> {
-    let mut files = Vec::new();
-    let mut folders = vec![dir.to_owned()];
-    while let Some(folder) = folders.pop() {
-        let Ok(entries) = fs::read_dir(&folder) else {
-            continue;
-        };
-        for entry in entries.map(Result::unwrap) {
-            let path = entry.path();
-            if path.is_dir() {
-                folders.push(path);
-            } else if path.extension().is_some_and(|extension| extension == "rs") {
-                files.push(path);
-            }
-        }
-    }
-    files
-}
-
-/// The number of lines before a trailing `#[cfg(test)] mod`.
-fn production_lines(text: &str) -> usize {
-    let lines: Vec<_> = text.lines().collect();
-    let tests = lines.windows(2).position(|pair| {
-        pair[0].trim() == "#[cfg(test)]" && pair[1].starts_with("mod ") && pair[1].ends_with('{')
-    });
-    tests.unwrap_or(lines.len())
 }
 
 #[test]
@@ -297,101 +199,6 @@ fn pure_crates_never_wait() {
 }
 
 #[test]
-fn files_stay_small() {
-    let root = root();
-    let mut seen = 0;
-    for package in shipped() {
-        for path in rust_files(&package.dir.join("src")) {
-            let short = path
-                .strip_prefix(&root)
-                .unwrap()
-                .to_str()
-                .unwrap()
-                .to_owned();
-            let lines = production_lines(&fs::read_to_string(&path).unwrap());
-            seen += 1;
-            assert!(
-                lines <= MAX_LINES,
-                "{short} has {lines} production lines, more than {MAX_LINES}"
-            );
-        }
-    }
-    assert!(seen > 50, "only {seen} files were found");
-}
-
-#[test]
-fn test_files_stay_small() {
-    let root = root();
-    let shipped = shipped();
-    let folders = shipped.iter().map(|package| package.dir.join("tests"));
-    let mut seen = 0;
-    for folder in folders.chain([root.join("tests")]).filter(|f| f.is_dir()) {
-        for path in rust_files(&folder) {
-            let lines = fs::read_to_string(&path).unwrap().lines().count();
-            let short = path.strip_prefix(&root).unwrap().display();
-            seen += 1;
-            assert!(
-                lines <= MAX_TEST_LINES,
-                "{short} has {lines} lines, more than {MAX_TEST_LINES}: split it by subject"
-            );
-        }
-    }
-    assert!(seen > 100, "only {seen} files were found");
-}
-
-#[test]
-fn no_bucket_modules() {
-    for package in shipped() {
-        for path in rust_files(&package.dir.join("src")) {
-            let stem = path.file_stem().unwrap().to_str().unwrap();
-            let parent = path
-                .parent()
-                .unwrap()
-                .file_name()
-                .unwrap()
-                .to_str()
-                .unwrap();
-            for bucket in [
-                "utils", "util", "helpers", "common", "types", "manager", "misc",
-            ] {
-                assert!(
-                    stem != bucket && parent != bucket,
-                    "{} is a bucket",
-                    path.display()
-                );
-            }
-        }
-    }
-}
-
-#[test]
-fn every_crate_has_a_readme_and_an_example() {
-    for package in shipped()
-        .iter()
-        .filter(|package| package.name != "tidegate")
-    {
-        let readme = fs::read_to_string(package.dir.join("README.md"))
-            .unwrap_or_else(|_| panic!("{} has no README.md", package.name));
-        assert!(
-            readme.contains("```rust") || readme.contains("```\nuse "),
-            "the README of {} shows no example",
-            package.name
-        );
-        let lib = fs::read_to_string(package.dir.join("src/lib.rs")).unwrap();
-        assert!(
-            lib.contains("#![doc = include_str!(\"../README.md\")]"),
-            "the README of {} is not its crate doc",
-            package.name
-        );
-        assert!(
-            !rust_files(&package.dir.join("examples")).is_empty(),
-            "{} has no example",
-            package.name
-        );
-    }
-}
-
-#[test]
 fn libraries_below_the_server_know_no_status_and_no_header() {
     let layers = layers();
     for package in shipped()
@@ -458,32 +265,4 @@ fn every_workspace_dependency_is_used() {
             "{name} is in [workspace.dependencies], and no crate uses it"
         );
     }
-}
-
-/// Reads the modules from the first column of the tables in docs/ARCHITECTURE.md, by crate.
-#[test]
-fn the_modules_of_the_architecture_exist() {
-    let text = fs::read_to_string(root().join("docs/ARCHITECTURE.md")).unwrap();
-    let mut seen = 0;
-    for section in text.split("\n### `tidegate").skip(1) {
-        let section = section.split("\n### ").next().unwrap();
-        let name = format!("tidegate{}", section.split('`').next().unwrap());
-        let folders = [
-            format!("crates/{name}"),
-            format!("bins/{name}"),
-            "tests/testkit".to_owned(),
-        ];
-        let folders = folders.map(|folder| root().join(folder).join("src"));
-        let source = folders.iter().find(|folder| folder.is_dir()).unwrap();
-        for row in section.lines().filter(|line| line.starts_with("| `")) {
-            let first = row.split('|').nth(1).unwrap();
-            for module in first.split('`').skip(1).step_by(2) {
-                let path = source.join(module);
-                let exists = path.is_dir() || path.with_extension("rs").is_file();
-                assert!(exists, "{name} has no module {module}");
-                seen += 1;
-            }
-        }
-    }
-    assert!(seen > 50, "only {seen} modules were found");
 }

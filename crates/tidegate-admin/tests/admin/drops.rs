@@ -1,216 +1,192 @@
-//! Dropping users and tenants while their users are active.
-
-use std::time::{Duration, Instant};
+//! Tests what happens to the objects and privileges of users and tenants that are dropped.
 
 use tidegate_admin::Error;
-use tidegate_embedded::testing;
 
-use super::fixture::{admin, database, role, root, service_admin, user, value};
-
-/// Waits until a session of the administrator waits for a lock.
-async fn until_it_waits(watcher: &tokio_postgres::Client, administrator: &str) {
-    let waits = format!(
-        "SELECT count(*)::text FROM pg_stat_activity \
-         WHERE wait_event_type = 'Lock' AND usename = '{administrator}'"
-    );
-    let deadline = Instant::now() + Duration::from_secs(30);
-    while value(watcher, &waits).await == "0" {
-        assert!(Instant::now() < deadline, "{administrator} does not wait");
-    }
-}
+use super::fixture::{admin, connect, database, role, root, service_admin, superuser, user, value};
 
 #[tokio::test]
-async fn objects_created_while_the_user_is_dropped_are_kept() {
-    let admin = admin(service_admin("svc_late").await);
-    let (tenant, ann) = (database("late"), role("late/ann"));
+async fn what_a_dropped_user_owns_is_named_or_goes_to_the_owner() {
+    let admin = admin(service_admin("svc_heir").await);
+    let (tenant, bob) = (database("heirs"), role("heirs/bob"));
     admin.create_tenant(&tenant).await.unwrap();
+    admin.create_user(&tenant, &bob).await.unwrap();
+    let ann = role("heirs/ann");
     admin.create_user(&tenant, &ann).await.unwrap();
-    let mut owner = user("late", "late").await.unwrap();
-    let rights = "GRANT CREATE ON SCHEMA public TO \"late/ann\"; CREATE TABLE t (a int); \
-                  GRANT SELECT ON t TO \"late/ann\"";
-    owner.batch_execute(rights).await.unwrap();
-    // The grant and the drop change the privileges on t, so the drop waits after its first check.
-    let held = owner.transaction().await.unwrap();
-    let grant = "GRANT INSERT ON t TO \"late/ann\"";
-    held.batch_execute(grant).await.unwrap();
-    let dropping = tokio::spawn({
-        let (admin, tenant, ann) = (admin.clone(), tenant.clone(), ann.clone());
-        async move { admin.drop_user(&tenant, &ann, &role("late"), false).await }
-    });
-    until_it_waits(&root("postgres").await, "svc_late").await;
-    let anns = user("late", "late/ann").await.unwrap();
-    let made = "CREATE TABLE public.precious (a int); INSERT INTO public.precious VALUES (5)";
-    anns.batch_execute(made).await.unwrap();
-    held.rollback().await.unwrap();
-    let dropped = dropping.await.unwrap();
+    let owner = user("heirs", "heirs").await.unwrap();
+    owner
+        .batch_execute("GRANT CREATE ON SCHEMA public TO \"heirs/bob\"")
+        .await
+        .unwrap();
+    let bobs = user("heirs", "heirs/bob").await.unwrap();
+    bobs.batch_execute("CREATE TABLE kept (id int); INSERT INTO kept VALUES (5)")
+        .await
+        .unwrap();
+
+    // If a role cannot be dropped, what other roles granted to it remains.
+    owner
+        .batch_execute(
+            "CREATE TABLE lent (id int); GRANT SELECT ON lent TO \"heirs/ann\" WITH GRANT OPTION",
+        )
+        .await
+        .unwrap();
+    let anns = user("heirs", "heirs/ann").await.unwrap();
+    anns.batch_execute("GRANT SELECT ON lent TO \"heirs/bob\"")
+        .await
+        .unwrap();
+    let error = admin
+        .drop_user(&tenant, &bob, &role("heirs"), false)
+        .await
+        .unwrap_err();
+    bobs.batch_execute("SELECT FROM lent").await.unwrap();
     assert!(
-        matches!(&dropped, Err(Error::OwnsObjects { example, .. })
-            if example.contains("precious")),
-        "{dropped:?}"
+        matches!(&error, Error::OwnsObjects { count: 1, example, .. } if example == "table public.kept")
     );
-    let kept = "SELECT a::text FROM public.precious";
-    assert_eq!(value(&anns, kept).await, "5");
-}
+    assert_eq!(value(&bobs, "SELECT id::text FROM kept").await, "5");
 
-/// Settings that a role can make for itself. With some its sessions fail; with others they differ
-/// from what the service needs.
-const OWN_SETTINGS: &[&str] = &[
-    "default_transaction_read_only = on",
-    "default_transaction_isolation = 'serializable'",
-    "default_transaction_deferrable = on",
-    "role = 'selfish/group/all'",
-    "search_path = nowhere",
-    "lock_timeout = 1",
-    "statement_timeout = 1",
-    "idle_in_transaction_session_timeout = 1",
-    "row_security = off",
-    "standard_conforming_strings = off",
-    "client_encoding = 'SQL_ASCII'",
-    "local_preload_libraries = 'nowhere'",
-];
-
-#[tokio::test]
-async fn a_tenant_whose_locks_delay_its_users_delays_those_of_no_other() {
-    let admin = admin(service_admin("svc_slow").await);
-    let (slow, other) = (database("slow_one"), database("slow_other"));
-    for tenant in [&slow, &other] {
-        admin.create_tenant(tenant).await.unwrap();
-    }
-    let gone = role("slow_one/gone");
-    admin.create_user(&slow, &gone).await.unwrap();
-    // What a dropped user was granted on the same schema is revoked.
-    let root = root("slow_one").await;
-    let usage = "GRANT USAGE ON SCHEMA public TO \"slow_one/gone\"";
-    root.batch_execute(usage).await.unwrap();
-    let mut owner = user("slow_one", "slow_one").await.unwrap();
-    let held = owner.transaction().await.unwrap();
-    let grant = "GRANT USAGE ON SCHEMA public TO slow_one WITH GRANT OPTION";
-    held.batch_execute(grant).await.unwrap();
-    let dropping = tokio::spawn({
-        let (admin, slow) = (admin.clone(), slow.clone());
-        async move {
-            admin
-                .drop_user(&slow, &gone, &role("slow_one"), false)
-                .await
-        }
-    });
-    until_it_waits(&root, "svc_slow").await;
-    let ann = role("slow_other/ann");
-    admin.create_user(&other, &ann).await.unwrap();
+    // After this REVOKE, which the doctor recommends, the administrator can terminate sessions only
+    // from its own database.
+    let close = "REVOKE EXECUTE ON FUNCTION pg_terminate_backend FROM PUBLIC";
+    root("heirs").await.batch_execute(close).await.unwrap();
     admin
-        .drop_user(&other, &ann, &role("slow_other"), false)
+        .drop_user(&tenant, &bob, &role("heirs"), true)
         .await
         .unwrap();
-    assert!(!dropping.is_finished());
-    held.rollback().await.unwrap();
-    dropping.await.unwrap().unwrap();
+    assert_eq!(value(&owner, "SELECT id::text FROM kept").await, "5");
+    assert!(bobs.batch_execute("SELECT 1").await.is_err());
+    assert!(user("heirs", "heirs/bob").await.is_err());
+    admin
+        .drop_user(&tenant, &bob, &role("heirs"), false)
+        .await
+        .unwrap();
 }
 
 #[tokio::test]
-async fn who_set_something_for_itself_is_dropped_all_the_same() {
-    let admin = admin(service_admin("svc_selfish").await);
-    let tenant = database("selfish");
+async fn who_is_used_in_another_database_keeps_everything_until_that_is_taken_there() {
+    let admin = admin(service_admin("svc_elsewhere").await);
+    let (tenant, ann) = (database("used"), role("used/ann"));
     admin.create_tenant(&tenant).await.unwrap();
-    let (ann, bob) = (role("selfish/ann"), role("selfish/bob"));
-    admin.create_user(&tenant, &bob).await.unwrap();
-    let group = role("selfish/group/all");
-    let owner = user("selfish", "selfish").await.unwrap();
-    owner.batch_execute("CREATE TABLE t (a int)").await.unwrap();
-    let root = root("postgres").await;
-    for own in OWN_SETTINGS {
-        admin.create_user(&tenant, &ann).await.unwrap();
-        admin
-            .set_groups(&tenant, &ann, std::slice::from_ref(&group))
-            .await
-            .unwrap();
-        // Before PostgreSQL 16 every member may switch to its group; since then that takes a grant.
-        if testing::cluster().version().major >= 16 {
-            let as_group = "GRANT \"selfish/group/all\" TO \"selfish/ann\" WITH SET TRUE";
-            root.batch_execute(as_group).await.unwrap();
-        }
-        let grant = "GRANT SELECT ON t TO \"selfish/ann\" WITH GRANT OPTION";
-        owner.batch_execute(grant).await.unwrap();
-        let anns = user("selfish", "selfish/ann").await.unwrap();
-        let on = "GRANT SELECT ON t TO \"selfish/bob\"";
-        anns.batch_execute(on).await.unwrap();
-        let set = format!("ALTER ROLE \"selfish/ann\" SET {own}");
-        anns.batch_execute(&set).await.unwrap();
-        let heir = role("selfish");
-        let dropped = admin.drop_user(&tenant, &ann, &heir, false).await;
-        dropped.unwrap_or_else(|error| panic!("{own}: {error}"));
-    }
-    // In the second case the grantor stays, and its grant is revoked.
+    admin.create_tenant(&database("used_too")).await.unwrap();
     admin.create_user(&tenant, &ann).await.unwrap();
-    let grant = "GRANT SELECT ON t TO \"selfish/bob\" WITH GRANT OPTION";
-    owner.batch_execute(grant).await.unwrap();
-    let bobs = user("selfish", "selfish/bob").await.unwrap();
-    let on = "GRANT SELECT ON t TO \"selfish/ann\"; \
-              ALTER ROLE \"selfish/bob\" SET default_transaction_read_only = on";
-    bobs.batch_execute(on).await.unwrap();
-    let dropped = admin
-        .drop_user(&tenant, &ann, &role("selfish"), false)
-        .await;
-    dropped.unwrap();
-}
-
-#[tokio::test]
-async fn rights_that_change_while_they_are_taken_back_are_taken_all_the_same() {
-    let admin = admin(service_admin("svc_stuck").await);
-    let tenant = database("stuck");
-    admin.create_tenant(&tenant).await.unwrap();
-    let (ann, bob) = (role("stuck/ann"), role("stuck/bob"));
-    admin.create_user(&tenant, &ann).await.unwrap();
-    admin.create_user(&tenant, &bob).await.unwrap();
-    let mut owner = user("stuck", "stuck").await.unwrap();
-    let rights = "CREATE TABLE t (a int); GRANT SELECT ON t TO \"stuck/ann\" WITH GRANT OPTION";
+    let owner = user("used", "used").await.unwrap();
+    let rights = "CREATE TABLE t (a int); GRANT SELECT ON t TO \"used/ann\"";
     owner.batch_execute(rights).await.unwrap();
-    let anns = user("stuck", "stuck/ann").await.unwrap();
-    let on = "GRANT SELECT ON t TO \"stuck/bob\"";
-    anns.batch_execute(on).await.unwrap();
-    // The grant and the administrator's statement, which runs as ann, change the privileges on t.
-    // The statement fails with "tuple concurrently updated", and the whole operation is retried.
-    let held = owner.transaction().await.unwrap();
-    held.batch_execute("GRANT INSERT ON t TO \"stuck/ann\"")
-        .await
-        .unwrap();
-    let dropping = tokio::spawn({
-        let (admin, tenant, bob) = (admin.clone(), tenant.clone(), bob.clone());
-        async move { admin.drop_user(&tenant, &bob, &role("stuck"), false).await }
-    });
-    until_it_waits(&root("postgres").await, "svc_stuck").await;
-    held.commit().await.unwrap();
-    dropping.await.unwrap().unwrap();
-    let left = "SELECT relacl::text FROM pg_class WHERE relname = 't'";
-    let left = value(&owner, left).await;
-    assert!(left.contains("ann\\\"=ar*/"), "{left}");
-}
+    let elsewhere = root("used_too").await;
+    let there = "CREATE TABLE t (a int); GRANT SELECT ON t TO \"used/ann\"";
+    elsewhere.batch_execute(there).await.unwrap();
 
-#[tokio::test]
-async fn a_tenant_whose_database_is_gone_keeps_its_roles_while_they_are_used() {
-    let admin = admin(service_admin("svc_gone").await);
-    let tenant = database("gone");
-    admin.create_tenant(&tenant).await.unwrap();
-    admin.create_tenant(&database("gone_too")).await.unwrap();
-    admin.create_user(&tenant, &role("gone/ann")).await.unwrap();
-    let root = root("postgres").await;
-    root.batch_execute("GRANT CONNECT ON DATABASE gone_too TO gone")
-        .await
-        .unwrap();
-    root.batch_execute("DROP DATABASE gone WITH (FORCE)")
-        .await
-        .unwrap();
-    let roles = ["gone/ann".to_owned(), "gone".to_owned()];
-    match admin.release_tenant(&tenant, &roles, &[]).await {
+    let roles = ["used/ann".to_owned(), "used".to_owned()];
+    let refused = |outcome: Result<(), Error>| match outcome {
         Err(Error::UsedElsewhere { role, places }) => {
-            assert_eq!((&*role, &*places), ("gone", &["gone_too".to_owned()][..]));
+            assert_eq!(
+                (&*role, &*places),
+                ("used/ann", &["used_too".to_owned()][..])
+            );
         }
         other => panic!("{other:?}"),
+    };
+    for reassign in [false, true] {
+        let names = (&ann, &role("used"));
+        refused(admin.may_drop_user(&tenant, names, reassign).await);
+        refused(
+            admin
+                .drop_user(&tenant, &ann, &role("used"), reassign)
+                .await,
+        );
     }
-    let left = "SELECT count(*)::text FROM pg_roles WHERE rolname IN ('gone', 'gone/ann')";
-    assert_eq!(value(&root, left).await, "2");
-    root.batch_execute("REVOKE CONNECT ON DATABASE gone_too FROM gone")
+    refused(admin.release_tenant(&tenant, &roles, &[]).await);
+    refused(admin.drop_tenant(&tenant, &roles).await);
+    let anns = user("used", "used/ann").await.unwrap();
+    anns.batch_execute("SELECT FROM t").await.unwrap();
+
+    let drop_owned = "DROP OWNED BY \"used/ann\"";
+    elsewhere.batch_execute(drop_owned).await.unwrap();
+    // A privilege on the database itself does not count as a privilege inside it.
+    let connect = "GRANT CONNECT ON DATABASE used_too TO \"used/ann\"";
+    elsewhere.batch_execute(connect).await.unwrap();
+    refused(admin.drop_tenant(&tenant, &roles).await);
+    elsewhere.batch_execute(drop_owned).await.unwrap();
+
+    // If only a superuser can revoke a privilege, the role is kept, and the error names the
+    // privilege.
+    let inside = root("used").await;
+    let table = "CREATE TABLE roots (a int); GRANT SELECT ON roots TO \"used/ann\"";
+    inside.batch_execute(table).await.unwrap();
+    let error = admin.drop_user(&tenant, &ann, &role("used"), false).await;
+    match error {
+        Err(Error::StillUsed { reason, .. }) => assert!(reason.contains("table roots"), "{reason}"),
+        other => panic!("{other:?}"),
+    }
+    // The administrator may not terminate a superuser's session.
+    drop(inside);
+    let there = "SELECT count(*)::text FROM pg_stat_activity \
+                 WHERE datname = 'used' AND usename NOT LIKE 'used%' AND usename <> 'svc_elsewhere'";
+    while value(&elsewhere, there).await != "0" {}
+    admin.drop_tenant(&tenant, &roles).await.unwrap();
+}
+
+#[tokio::test]
+async fn a_user_goes_whatever_it_was_granted() {
+    let admin = admin(service_admin("svc_granted").await);
+    let (tenant, ann) = (database("granted"), role("granted/ann"));
+    admin.create_tenant(&tenant).await.unwrap();
+    for user in [&ann, &role("granted/bob")] {
+        admin.create_user(&tenant, user).await.unwrap();
+    }
+    let owner = user("granted", "granted").await.unwrap();
+    let rights = "CREATE TABLE t (a int, b int); CREATE TYPE mood AS ENUM ('glad');
+        CREATE DOMAIN positive AS int CHECK (value > 0);
+        CREATE FUNCTION f() RETURNS int LANGUAGE sql AS 'SELECT 1';
+        SELECT lo_create(4711);
+        GRANT USAGE ON TYPE mood, positive TO \"granted/ann\";
+        GRANT SELECT ON LARGE OBJECT 4711 TO \"granted/ann\";
+        GRANT EXECUTE ON FUNCTION f() TO \"granted/ann\";
+        GRANT SELECT ON t TO \"granted/ann\" WITH GRANT OPTION";
+    owner.batch_execute(rights).await.unwrap();
+    // Privileges that the user granted to others are revoked too.
+    let anns = user("granted", "granted/ann").await.unwrap();
+    let on = "GRANT SELECT (a) ON t TO \"granted/bob\", PUBLIC";
+    anns.batch_execute(on).await.unwrap();
+    let heir = role("granted");
+    let dropped = admin.drop_user(&tenant, &ann, &heir, false);
+    dropped.await.unwrap();
+    assert!(user("granted", "granted/ann").await.is_err());
+    let left = "SELECT count(*)::text FROM pg_attribute WHERE attacl IS NOT NULL \
+                AND attrelid = 't'::regclass";
+    assert_eq!(value(&owner, left).await, "0");
+}
+
+#[tokio::test]
+async fn a_tenant_goes_with_its_data_or_leaves_it_behind() {
+    let config = service_admin("svc_drop").await;
+    let admin = admin(config);
+    let root = root("postgres").await;
+    let there = "SELECT concat_ws(' ', (SELECT count(*) FROM pg_database WHERE datname ~ '^goes'), \
+                 (SELECT count(*) FROM pg_roles WHERE rolname ~ '^goes'))";
+    let roles = ["goes/x".to_owned(), "goes".to_owned()];
+    let tenant = database("goes");
+    admin.create_tenant(&tenant).await.unwrap();
+    admin.create_user(&tenant, &role("goes/x")).await.unwrap();
+    let owner = user("goes", "goes").await.unwrap();
+    owner
+        .batch_execute("CREATE TABLE kept (id int); INSERT INTO kept VALUES (5)")
         .await
         .unwrap();
+    assert_eq!(value(&root, there).await, "1 3");
+
+    let close = "REVOKE EXECUTE ON FUNCTION pg_terminate_backend FROM PUBLIC";
+    let inside = crate::admin::fixture::root("goes").await;
+    inside.batch_execute(close).await.unwrap();
+    // The administrator may not terminate a superuser's session.
+    drop(inside);
+    let inside = "SELECT count(*)::text FROM pg_stat_activity a JOIN pg_roles r ON r.oid = usesysid \
+                  WHERE datname = 'goes' AND rolsuper";
+    while value(&root, inside).await != "0" {}
     admin.release_tenant(&tenant, &roles, &[]).await.unwrap();
-    assert_eq!(value(&root, left).await, "0");
+    assert_eq!(value(&root, there).await, "1 0");
+    let kept = connect("goes", "svc_drop", "service").await.unwrap();
+    assert_eq!(value(&kept, "SELECT id::text FROM kept").await, "5");
+
+    admin.drop_tenant(&tenant, &roles).await.unwrap();
+    assert_eq!(value(&root, there).await, "0 0");
+    admin.drop_tenant(&tenant, &roles).await.unwrap();
 }

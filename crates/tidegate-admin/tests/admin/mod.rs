@@ -3,6 +3,7 @@
 mod adoption;
 mod doctor;
 mod drops;
+mod drops_while_active;
 mod fixture;
 mod grants;
 mod groups;

@@ -1,0 +1,146 @@
+//! Tests the grant `client_credentials` (wire.md 11): a confidential client acts as its service
+//! user.
+
+use serde_json::{Value, json};
+
+use crate::flows::{client, failure};
+use crate::personal_tokens::{current_user, user};
+use crate::service::demo;
+
+async fn client_credentials(id: &str, secret: &str, more: Value) -> Value {
+    let mut body = json!({
+        "grant_type": "client_credentials", "client_id": id, "client_secret": secret,
+    });
+    body.as_object_mut()
+        .unwrap()
+        .extend(more.as_object().unwrap().clone());
+    demo()
+        .rest_with(None, ("POST", "/api/v4/oauth"), &body)
+        .await
+        .body
+}
+
+#[tokio::test]
+async fn a_confidential_client_acts_as_its_service_user() {
+    let made = client("cron", json!({"service_user": "alice"})).await;
+    let secret = made["secret"].as_str().unwrap();
+    assert!(secret.starts_with("tgc_"), "{secret}");
+    let answer = client_credentials("cron", secret, json!({})).await;
+    assert_eq!(answer["token_type"], "Bearer", "{answer}");
+    assert_eq!(
+        (&answer["refresh_token"], &answer["scope"]),
+        (&Value::Null, &json!(""))
+    );
+    let token = answer["access_token"].as_str().unwrap();
+    assert_eq!(current_user(token).await, (200, json!("demo/alice")));
+    let shown = demo()
+        .rest(Some("demo"), ("GET", "/api/v4/clients/cron"), &Value::Null)
+        .await;
+    assert_eq!(shown.body["service_user"], "alice");
+    // It is a session that its owner sees and ends.
+    let list = demo()
+        .rest(
+            Some("demo"),
+            ("GET", "/api/v4/sessions?user=alice"),
+            &Value::Null,
+        )
+        .await;
+    let sessions = list.body.as_array().unwrap();
+    let session = sessions
+        .iter()
+        .find(|one| one["client_id"] == "cron")
+        .unwrap();
+    assert_eq!(session["grant"], "client_credentials");
+    let path = format!("/api/v4/sessions/{}", session["id"].as_str().unwrap());
+    assert_eq!(
+        demo()
+            .rest(Some("demo"), ("DELETE", &path), &Value::Null)
+            .await
+            .status,
+        204
+    );
+    assert_eq!(current_user(token).await, (401, json!("INVALID_TOKEN")));
+}
+
+#[tokio::test]
+async fn client_credentials_of_others_are_refused() {
+    client("plain", json!({})).await;
+    let made = client("robot", json!({"service_user": "alice"})).await;
+    let secret = made["secret"].as_str().unwrap();
+    let grant = |id: &str| json!({"grant_type": "client_credentials", "client_id": id});
+    let with = |id: &str, secret: &str| {
+        let mut body = grant(id);
+        body["client_secret"] = json!(secret);
+        body
+    };
+    for (body, refused) in [
+        (grant("demo-app"), (400, "unauthorized_client")),
+        (
+            with("demo-server", "demo-server-secret"),
+            (400, "unauthorized_client"),
+        ),
+        (grant("tidegate"), (400, "unauthorized_client")),
+        (grant("robot"), (401, "invalid_client")),
+        (with("robot", "wrong"), (401, "invalid_client")),
+        (with("nobody-knows", secret), (401, "invalid_client")),
+    ] {
+        let (status, error) = failure(&body).await;
+        assert_eq!((status, &*error), refused, "{body}");
+    }
+    // The secret of one client with the id of another.
+    let (status, error) = failure(&with("plain", secret)).await;
+    assert_eq!((status, &*error), (401, "invalid_client"));
+}
+
+#[tokio::test]
+async fn a_service_user_exists_and_belongs_to_a_confidential_client() {
+    let body = |more: Value| {
+        let mut body = json!({"name": "x", "redirect_uri": ["https://app.example/cb"]});
+        body.as_object_mut()
+            .unwrap()
+            .extend(more.as_object().unwrap().clone());
+        body
+    };
+    for more in [
+        json!({"service_user": "nobody-here"}),
+        json!({"service_user": "guest"}),
+        json!({"service_user": "alice", "public": true}),
+    ] {
+        let refused = demo()
+            .rest(Some("demo"), ("POST", "/api/v4/clients"), &body(more))
+            .await;
+        let (status, code, message) = refused.error();
+        assert_eq!((status, code), (400, "INPUT_VALIDATION_ERROR"), "{message}");
+        assert!(message.starts_with("`service_user`"), "{message}");
+    }
+    client("becomes-public", json!({"service_user": "alice"})).await;
+    let path = ("PATCH", "/api/v4/clients/becomes-public");
+    let refused = demo()
+        .rest(Some("demo"), path, &json!({"public": true}))
+        .await;
+    assert_eq!(refused.status, 400, "{refused:?}");
+    let both = json!({"public": true, "service_user": null});
+    assert_eq!(demo().rest(Some("demo"), path, &both).await.status, 303);
+}
+
+#[tokio::test]
+async fn a_client_does_not_act_as_a_new_user_of_its_service_users_name() {
+    user("cron-gone").await;
+    let made = client("cron-of-gone", json!({"service_user": "cron-gone"})).await;
+    let secret = made["secret"].as_str().unwrap();
+    let answer = client_credentials("cron-of-gone", secret, json!({})).await;
+    let token = answer["access_token"].as_str().unwrap();
+    assert_eq!(current_user(token).await.0, 200);
+    let path = "/api/v4/users/cron-gone";
+    assert_eq!(
+        demo()
+            .rest(Some("demo"), ("DELETE", path), &Value::Null)
+            .await
+            .status,
+        204
+    );
+    assert_eq!(current_user(token).await, (401, json!("INVALID_TOKEN")));
+    user("cron-gone").await;
+    let answer = client_credentials("cron-of-gone", secret, json!({})).await;
+    assert_eq!(answer["error"], "unauthorized_client", "{answer}");
+}

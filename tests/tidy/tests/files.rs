@@ -1,0 +1,147 @@
+//! Tests the sizes and names of files, and the documents of each crate.
+
+#![expect(
+    clippy::unwrap_used,
+    reason = "a test that cannot go on should stop where it stands"
+)]
+
+use std::fs;
+
+use tidegate_tidy::{root, rust_files, shipped};
+
+const MAX_LINES: usize = 400;
+
+/// The limit for test files is higher, because they are tables of cases.
+const MAX_TEST_LINES: usize = 500;
+
+/// The number of lines before a trailing `#[cfg(test)] mod`.
+fn production_lines(text: &str) -> usize {
+    let lines: Vec<_> = text.lines().collect();
+    let tests = lines.windows(2).position(|pair| {
+        pair[0].trim() == "#[cfg(test)]" && pair[1].starts_with("mod ") && pair[1].ends_with('{')
+    });
+    tests.unwrap_or(lines.len())
+}
+
+#[test]
+fn files_stay_small() {
+    let root = root();
+    let mut seen = 0;
+    for package in shipped() {
+        for path in rust_files(&package.dir.join("src")) {
+            let short = path
+                .strip_prefix(&root)
+                .unwrap()
+                .to_str()
+                .unwrap()
+                .to_owned();
+            let lines = production_lines(&fs::read_to_string(&path).unwrap());
+            seen += 1;
+            assert!(
+                lines <= MAX_LINES,
+                "{short} has {lines} production lines, more than {MAX_LINES}"
+            );
+        }
+    }
+    assert!(seen > 50, "only {seen} files were found");
+}
+
+#[test]
+fn test_files_stay_small() {
+    let root = root();
+    let shipped = shipped();
+    let folders = shipped.iter().map(|package| package.dir.join("tests"));
+    let mut seen = 0;
+    for folder in folders.chain([root.join("tests")]).filter(|f| f.is_dir()) {
+        for path in rust_files(&folder) {
+            let lines = fs::read_to_string(&path).unwrap().lines().count();
+            let short = path.strip_prefix(&root).unwrap().display();
+            seen += 1;
+            assert!(
+                lines <= MAX_TEST_LINES,
+                "{short} has {lines} lines, more than {MAX_TEST_LINES}: split it by subject"
+            );
+        }
+    }
+    assert!(seen > 100, "only {seen} files were found");
+}
+
+#[test]
+fn no_bucket_modules() {
+    for package in shipped() {
+        for path in rust_files(&package.dir.join("src")) {
+            let stem = path.file_stem().unwrap().to_str().unwrap();
+            let parent = path
+                .parent()
+                .unwrap()
+                .file_name()
+                .unwrap()
+                .to_str()
+                .unwrap();
+            for bucket in [
+                "utils", "util", "helpers", "common", "types", "manager", "misc",
+            ] {
+                assert!(
+                    stem != bucket && parent != bucket,
+                    "{} is a bucket",
+                    path.display()
+                );
+            }
+        }
+    }
+}
+
+#[test]
+fn every_crate_has_a_readme_and_an_example() {
+    for package in shipped()
+        .iter()
+        .filter(|package| package.name != "tidegate")
+    {
+        let readme = fs::read_to_string(package.dir.join("README.md"))
+            .unwrap_or_else(|_| panic!("{} has no README.md", package.name));
+        assert!(
+            readme.contains("```rust") || readme.contains("```\nuse "),
+            "the README of {} shows no example",
+            package.name
+        );
+        let lib = fs::read_to_string(package.dir.join("src/lib.rs")).unwrap();
+        assert!(
+            lib.contains("#![doc = include_str!(\"../README.md\")]"),
+            "the README of {} is not its crate doc",
+            package.name
+        );
+        assert!(
+            !rust_files(&package.dir.join("examples")).is_empty(),
+            "{} has no example",
+            package.name
+        );
+    }
+}
+
+/// Reads the modules from the first column of the tables in docs/ARCHITECTURE.md, by crate.
+#[test]
+fn the_modules_of_the_architecture_exist() {
+    let text = fs::read_to_string(root().join("docs/ARCHITECTURE.md")).unwrap();
+    let mut seen = 0;
+    for section in text.split("\n### `tidegate").skip(1) {
+        let section = section.split("\n### ").next().unwrap();
+        let name = format!("tidegate{}", section.split('`').next().unwrap());
+        let folders = [
+            format!("crates/{name}"),
+            format!("bins/{name}"),
+            "tests/testkit".to_owned(),
+        ];
+        let folders = folders.map(|folder| root().join(folder).join("src"));
+        let source = folders.iter().find(|folder| folder.is_dir()).unwrap();
+        for row in section.lines().filter(|line| line.starts_with("| `")) {
+            let first = row.split('|').nth(1).unwrap();
+            for module in first.split('`').skip(1).step_by(2) {
+                let path = source.join(module);
+                let exists = path.is_dir() || path.with_extension("rs").is_file();
+                assert!(exists, "{name} has no module {module}");
+                seen += 1;
+            }
+        }
+    }
+    assert!(seen > 50, "only {seen} modules were found");
+}
