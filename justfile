@@ -39,7 +39,7 @@ test-api name:
 
 # The crates whose tests need no PostgreSQL.
 test-pure:
-    cargo test -p tidegate-identity -p tidegate-oauth -p tidegate-http -p tidegate-pages -p tidegate-socket -p tidegate-server -p tidegate-tidy --locked
+    cargo test -p tidegate-identity -p tidegate-oauth -p tidegate-issuers -p tidegate-oidc -p tidegate-mail -p tidegate-docs -p tidegate-console -p tidegate-changelog -p tidegate-pool -p tidegate-rpc -p tidegate-http -p tidegate-pages -p tidegate-socket -p tidegate-server -p tidegate-tidy --locked
 
 # The golden file of one crate (filter, graphql, methods, plan): prints how it differs.
 golden crate:
@@ -98,4 +98,4 @@ release-files target="":
 
 # Packages every crate that is published, in the order of their dependencies; uploads nothing.
 package:
-    cargo package --workspace --exclude tidegate-bench --exclude tidegate-tidy --locked --no-verify
+    cargo package --workspace --exclude tidegate-bench --exclude tidegate-tidy --exclude tidegate-book --exclude tidegate-testkit --locked --no-verify

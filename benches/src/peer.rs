@@ -1,4 +1,4 @@
-//! Another GraphQL server on the same database, for comparison.
+//! The peer: another GraphQL server on the same database, for comparison.
 
 use std::net::{SocketAddr, ToSocketAddrs as _};
 use std::time::{Duration, Instant};

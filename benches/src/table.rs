@@ -1,4 +1,4 @@
-//! The output table.
+//! Prints the measured rates and ratios as a table.
 
 use crate::shape::header::Endpoint;
 use crate::statistics::{Sample, ratio};

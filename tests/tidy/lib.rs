@@ -8,6 +8,7 @@ use std::process::Command;
 
 use serde_json::Value;
 
+/// The root of the repository.
 pub fn root() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR"))
         .join("../..")
@@ -15,13 +16,17 @@ pub fn root() -> PathBuf {
         .unwrap()
 }
 
+/// A package of the workspace.
 pub struct Package {
+    /// The name, such as `tidegate-sql`.
     pub name: String,
+    /// The folder with the manifest.
     pub dir: PathBuf,
     /// The names of the package's normal and build dependencies.
     pub dependencies: Vec<String>,
 }
 
+/// The packages of the workspace.
 pub fn packages() -> Vec<Package> {
     let output = Command::new(env!("CARGO"))
         .args(["metadata", "--no-deps", "--format-version=1", "--offline"])
@@ -70,6 +75,7 @@ pub fn shipped() -> Vec<Package> {
         .collect()
 }
 
+/// The Rust files below a folder.
 pub fn rust_files(dir: &Path) -> Vec<PathBuf> {
     let mut files = Vec::new();
     let mut folders = vec![dir.to_owned()];

@@ -1,4 +1,4 @@
-//! Addresses of sockets.
+//! The URLs at which this machine and browsers reach a listening socket.
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 

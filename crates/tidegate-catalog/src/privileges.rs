@@ -1,8 +1,8 @@
 //! The privileges of roles on a table (PostgreSQL, "Privileges"), and the statements that change
 //! them.
 
-mod answer;
 mod plan;
+mod text_result;
 
 use std::sync::{Arc, LazyLock};
 
@@ -13,8 +13,8 @@ use tidegate_sql::{
 use tidegate_values::Parameter;
 
 use crate::error::{Error, Result};
-use answer::Document;
 use plan::RoleStatements;
+use text_result::Document;
 
 static TABLE_PRIVILEGES: LazyLock<Arc<Statement>> = LazyLock::new(|| {
     let text = include_str!("privileges.sql");

@@ -1,4 +1,4 @@
-//! Counters of the pool.
+//! Counts what the pool has done since the start, for the metrics.
 
 use std::time::Duration;
 

@@ -15,7 +15,7 @@ use serde_json::value::RawValue;
 use tidegate_feed::{Delivery, EventReceiver, Item, QueueLimits, Subscription, event_queue};
 use tokio::time::{Instant, Interval, MissedTickBehavior, interval_at, sleep_until};
 
-use super::answer;
+use super::outgoing;
 use super::subscribe::{
     Refusal, RequestedSubscription, no_feed, of_graphql, resync_reason, write_field_errors,
 };
@@ -267,7 +267,7 @@ impl Events {
             }
             Item::Ended(ended) => {
                 self.over = true;
-                let (error, message, cursor) = answer::ended(&ended);
+                let (error, message, cursor) = outgoing::ended(&ended);
                 let cursor = cursor.map(|cursor| cursor.to_string());
                 let data = json!({"error": error, "message": message, "cursor": cursor});
                 format!("event: error\ndata: {data}\n\n")

@@ -1,13 +1,13 @@
 #![doc = include_str!("../README.md")]
 
-mod answer;
-mod entry;
 mod event_stream;
 mod graphql_transport_ws;
 mod handshake;
 mod identity;
 mod message;
 mod operation;
+mod outgoing;
+mod running_operation;
 mod session;
 mod subscribe;
 mod table_subscription;

@@ -7,10 +7,10 @@ use tidegate_feed::{EventSender, Subscription};
 use tidegate_graphql::{GraphqlResponse, Request};
 use tokio::sync::Semaphore;
 
-use super::answer::{self, Messages};
-use super::entry::{Frame, Framed};
 use super::handshake::Dialect;
 use super::message::{self, Id};
+use super::outgoing::{self, Messages};
+use super::running_operation::{Frame, Framed};
 use super::subscribe::{Refusal, RequestedSubscription, no_feed, of_graphql};
 use super::table_subscription;
 use tidegate_http::app::App;
@@ -136,7 +136,7 @@ impl OperationContext {
             GraphQlResult::Live(subscription) => done.subscription = Some(subscription),
             GraphQlResult::Refused(refusal) => {
                 self.report(refusal.errors());
-                done.texts = vec![answer::refusal(self.dialect, &key.0, &refusal)];
+                done.texts = vec![outgoing::refusal(self.dialect, &key.0, &refusal)];
             }
         }
         done.id = Some(key);
@@ -176,7 +176,7 @@ impl OperationContext {
             let answer = Box::pin(run).await?;
             let answer = answer.collect(self.app.limits().response).await;
             self.report(Errors::of_graphql(&answer.errors));
-            let texts = answer::graphql(self.dialect, id, answer);
+            let texts = outgoing::graphql(self.dialect, id, answer);
             // The operation cannot be undone. So its response is sent even if the memory budget is
             // used up.
             let mut reservation = self.app.memory().reservation(self.caller.holder());
@@ -245,13 +245,13 @@ impl OperationContext {
     fn refused(&self, id: &str, errors: &[tidegate_graphql::Error]) -> GraphQlResult {
         let answer = GraphqlResponse::refused(errors);
         self.report(Errors::of_graphql(&answer.errors));
-        GraphQlResult::Messages(answer::graphql(self.dialect, id, answer), None)
+        GraphQlResult::Messages(outgoing::graphql(self.dialect, id, answer), None)
     }
 
     fn failed(&self, id: Option<&str>, failure: &ApiError) -> Bytes {
         failure.log(&self.context());
         self.report(Some(Errors::of_failure(Protocol::WebSocket, failure)));
-        answer::failure(self.dialect, id, failure)
+        outgoing::failure(self.dialect, id, failure)
     }
 
     fn context(&self) -> Context<'_> {

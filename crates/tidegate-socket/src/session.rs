@@ -22,12 +22,12 @@ use tokio_tungstenite::tungstenite::error::CapacityError;
 use tokio_tungstenite::tungstenite::protocol::{Role, WebSocketConfig};
 use tokio_tungstenite::tungstenite::{Error, Message};
 
-use super::answer;
-use super::entry::RunningOperation;
 use super::handshake::{AcceptedSocket, Credentials, Dialect};
 use super::identity::CallerIdentity;
 use super::message::Id;
 use super::operation::{self, OperationResult};
+use super::outgoing;
+use super::running_operation::RunningOperation;
 use tidegate_http::app::App;
 use tidegate_http::error::ApiError;
 use tidegate_http::report::{Context, Errors, Protocol};
@@ -250,7 +250,7 @@ impl Session {
                 if self.dialect == Dialect::GraphQlTransportWs {
                     return Err(CloseReason::new(4400, text));
                 }
-                let text = answer::error(self.dialect, None, "invalid_message", text);
+                let text = outgoing::error(self.dialect, None, "invalid_message", text);
                 self.send(text).await
             }
             Some(Ok(_)) => Ok(()),
@@ -258,7 +258,7 @@ impl Session {
                 self.report("message_too_large");
                 let message = format!("a message has at most {MAX_MESSAGE_SIZE} bytes");
                 if self.dialect == Dialect::Tidegate {
-                    let text = answer::error(self.dialect, None, "message_too_large", &message);
+                    let text = outgoing::error(self.dialect, None, "message_too_large", &message);
                     self.send(text).await?;
                 }
                 Err(CloseReason::new(1009, message))
@@ -304,7 +304,7 @@ impl Session {
             _ => {
                 if self.dialect == Dialect::Tidegate {
                     let text = "the token has expired";
-                    let text = answer::error(self.dialect, None, "token_expired", text);
+                    let text = outgoing::error(self.dialect, None, "token_expired", text);
                     let _ = self.send(text).await;
                 }
                 CloseReason::new(4440, "token_expired")
@@ -363,7 +363,7 @@ impl Session {
         errors.log(&self.context());
         let code = failure.code.to_ascii_lowercase();
         if self.dialect != Dialect::GraphQlTransportWs {
-            let text = answer::failure(self.dialect, None, failure);
+            let text = outgoing::failure(self.dialect, None, failure);
             let _ = self.send(text).await;
         }
         if failure.status.is_server_error() {

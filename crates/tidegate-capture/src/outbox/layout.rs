@@ -1,4 +1,4 @@
-//! The column layouts of tables.
+//! The columns of captured tables, as they were when a change was written.
 
 use std::collections::HashMap;
 use std::sync::Arc;

@@ -1,4 +1,4 @@
-//! Columns.
+//! The columns of a relation, with their types and defaults.
 
 use serde::Deserialize;
 use tidegate_values::Type;

@@ -1,4 +1,4 @@
-//! Operations on rows.
+//! The operations on rows to which clients subscribe: inserts, updates, deletes.
 
 /// An operation on a row.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]

@@ -1,4 +1,4 @@
-//! Calls of methods (JSON-RPC 2.0).
+//! Runs calls of methods (JSON-RPC 2.0).
 
 use bytes::BytesMut;
 use tidegate_rpc::{Limits, Output, Payload, Reply};

@@ -1,4 +1,4 @@
-//! SQL statements of callers.
+//! Runs the SQL statements of callers.
 
 use std::sync::Arc;
 use std::time::Instant;

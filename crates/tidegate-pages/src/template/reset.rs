@@ -1,4 +1,4 @@
-//! Password reset, and the confirmation of a sign-up.
+//! The pages for a password reset and for the confirmation of a sign-up.
 
 use maud::{Markup, html};
 

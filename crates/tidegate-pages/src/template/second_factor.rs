@@ -1,4 +1,4 @@
-//! Enrolment and verification of a second factor.
+//! The pages on which a person sets up and enters a second factor.
 
 use std::fmt::Write as _;
 

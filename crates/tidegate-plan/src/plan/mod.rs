@@ -1,4 +1,4 @@
-//! The plan of an operation.
+//! The plan of an operation: the statements to run, and how their rows become one response.
 
 mod build;
 mod level;

@@ -1,4 +1,4 @@
-//! Limits, offsets and orders.
+//! Writes `LIMIT`, `OFFSET` and `ORDER BY`.
 
 use tidegate_catalog::{ColumnId, Relation};
 use tidegate_filter::{Filter, Operator};

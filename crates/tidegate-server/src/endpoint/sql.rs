@@ -1,4 +1,4 @@
-//! The SQL endpoints.
+//! The SQL endpoints: `/api/v4/sql` and its paths with a database or schema.
 
 use bytes::Bytes;
 use http::header::{CONTENT_DISPOSITION, CONTENT_TYPE};

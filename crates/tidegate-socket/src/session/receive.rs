@@ -7,10 +7,10 @@ use std::sync::{Arc, OnceLock};
 use bytes::Bytes;
 
 use super::{CloseReason, Flow, Session};
-use crate::entry::RunningOperation;
 use crate::message::{self, Id, InvalidMessage, Message, MessageFields};
 use crate::operation::{Channel, OperationContext, OperationResult};
-use crate::{answer, graphql_transport_ws};
+use crate::running_operation::RunningOperation;
+use crate::{graphql_transport_ws, outgoing};
 
 /// The schema of a `graphql-transport-ws` socket if neither the URL nor the client names one.
 const SCHEMA: &str = "public";
@@ -76,7 +76,7 @@ impl Session {
                     let message = "nothing runs under this id";
                     return self.send_error(&invalid(id, "unknown_id", message)).await;
                 }
-                self.send(answer::complete(&id)).await
+                self.send(outgoing::complete(&id)).await
             }
             Message::Rpc => {
                 self.spawn(|work| work.rpc(text));

@@ -5,9 +5,9 @@ use tidegate_feed::{Cursor, Delivery, Ended, Item};
 use tokio::task::JoinError;
 
 use super::{CloseReason, Flow, Session};
-use crate::answer;
 use crate::handshake::Dialect;
 use crate::operation::OperationResult;
+use crate::outgoing;
 
 impl Session {
     /// Handles the end of an operation, or the start of a subscription.
@@ -60,7 +60,7 @@ impl Session {
                 Item::Ended(ended) => {
                     // The end of a subscription because of a shutdown is not an error.
                     if !matches!(ended, Ended::Stopped) {
-                        self.report(answer::ended(&ended).0);
+                        self.report(outgoing::ended(&ended).0);
                     }
                     slow |= matches!(ended, Ended::SlowConsumer { .. });
                     if let Some(id) = self.tags.get(&delivery.subscription).cloned() {
@@ -95,7 +95,7 @@ impl Session {
             ),
             Item::Resync { cursor, reason } => frame.resync(*reason, *cursor),
             Item::Ended(ended) => {
-                let (code, message, cursor) = answer::ended(ended);
+                let (code, message, cursor) = outgoing::ended(ended);
                 frame.ended(code, &message, cursor)
             }
         })
@@ -131,7 +131,7 @@ impl Session {
             None => reached,
         };
         let cursor = cursor.min(reached.or(cursor));
-        let (code, message, cursor) = answer::ended(&Ended::SlowConsumer { cursor });
+        let (code, message, cursor) = outgoing::ended(&Ended::SlowConsumer { cursor });
         Some(framed.frame.ended(code, &message, cursor))
     }
 

@@ -6,7 +6,7 @@ use std::collections::HashSet;
 use juniper::{InputValue, SchemaType};
 
 use super::Scalar;
-use super::blank::{NUMBER, STRING};
+use super::parsing_schema::{NUMBER, STRING};
 use crate::document::Value;
 use crate::field_type::takes_any_json;
 

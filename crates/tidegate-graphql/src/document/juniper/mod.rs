@@ -6,10 +6,10 @@
 //! against the real schema, with every literal of type `JSON` replaced by a string.
 
 mod adapt;
-mod blank;
 mod literal;
 mod lower;
 mod mention;
+mod parsing_schema;
 mod register;
 mod rules;
 
@@ -31,7 +31,7 @@ type Scalar = DefaultScalarValue;
 /// Parses and validates documents.
 pub(crate) struct Validator {
     types: Arc<Types>,
-    blank: blank::Root,
+    parsing: parsing_schema::Root,
 }
 
 impl std::fmt::Debug for Validator {
@@ -45,7 +45,7 @@ impl Validator {
     pub(crate) fn new(types: &Arc<Types>) -> Self {
         Self {
             types: Arc::clone(types),
-            blank: blank::root(),
+            parsing: parsing_schema::root(),
         }
     }
 
@@ -54,7 +54,7 @@ impl Validator {
     /// own. It does not run if another rule has reported an error. `document::overlap` implements
     /// the rule instead.
     fn unused(&self) -> Option<Definition<'static, Scalar>> {
-        let mut parsed = parse_document_source(UNUSED, &self.blank.schema).ok()?;
+        let mut parsed = parse_document_source(UNUSED, &self.parsing.schema).ok()?;
         if let Some(Definition::Fragment(fragment)) = parsed.first_mut() {
             fragment.item.name.item = " ";
         }
@@ -63,7 +63,7 @@ impl Validator {
 
     /// Parses a document without validating it; `None` if it cannot be parsed.
     pub(crate) fn parse(&self, text: &str) -> Option<Document> {
-        let parsed = parse_document_source(text, &self.blank.schema).ok()?;
+        let parsed = parse_document_source(text, &self.parsing.schema).ok()?;
         lower::document(&parsed).ok()
     }
 
@@ -78,7 +78,7 @@ impl Validator {
         if let Some(at) = text.find('\0') {
             return Err(vec![nul_error(&text[..at])]);
         }
-        let mut parsed = parse_document_source(text, &self.blank.schema)
+        let mut parsed = parse_document_source(text, &self.parsing.schema)
             .map_err(|error| vec![parse_error(&error)])?;
         let document = lower::document(&parsed)?;
         check_text(&document, limits).map_err(|error| vec![error])?;

@@ -8,8 +8,8 @@ use tidegate_feed::{Cursor, FieldError, Operation, Resync, Subscription};
 use tokio::sync::OwnedSemaphorePermit;
 use tokio::task::AbortHandle;
 
-use super::answer;
 use super::handshake::Dialect;
+use super::outgoing;
 use super::subscribe::{resync_reason, write_field_errors};
 use super::table_subscription::RawFrame;
 
@@ -136,7 +136,7 @@ impl Frame {
             Self::GraphQl { dialect, .. } => *dialect,
             Self::Raw(_) => Dialect::Tidegate,
         };
-        answer::error_with(dialect, Some(self.id()), code, message, more)
+        outgoing::error_with(dialect, Some(self.id()), code, message, more)
     }
 
     pub(super) fn id(&self) -> &str {

@@ -21,19 +21,19 @@ const TOKENS: usize = 200_000;
 /// lower.
 const FIELDS: usize = 5_000;
 
-pub(super) type Root = RootNode<Blank, EmptyMutation, EmptySubscription, Scalar>;
+pub(super) type Root = RootNode<ParsingRoot, EmptyMutation, EmptySubscription, Scalar>;
 
 /// The schema with which documents are parsed.
 pub(super) fn root() -> Root {
-    RootNode::new(Blank, EmptyMutation::new(), EmptySubscription::new())
+    RootNode::new(ParsingRoot, EmptyMutation::new(), EmptySubscription::new())
         .limit_depth(DEPTH)
         .limit_tokens(TOKENS)
         .limit_fields(FIELDS)
 }
 
-pub(super) struct Blank;
+pub(super) struct ParsingRoot;
 
-impl GraphQLType<Scalar> for Blank {
+impl GraphQLType<Scalar> for ParsingRoot {
     fn name((): &()) -> Option<arcstr::ArcStr> {
         Some(arcstr::literal!("Blank"))
     }
@@ -47,7 +47,7 @@ impl GraphQLType<Scalar> for Blank {
     }
 }
 
-impl GraphQLValue<Scalar> for Blank {
+impl GraphQLValue<Scalar> for ParsingRoot {
     type Context = ();
     type TypeInfo = ();
 
