@@ -284,7 +284,7 @@ async fn the_host_header_does_not_change_urls_in_responses() {
 }
 
 #[tokio::test]
-async fn nothing_that_opens_a_door_is_stored_as_it_was_given() {
+async fn no_secret_is_stored_as_it_was_given() {
     let client =
         json!({"id": "at-rest", "name": "At rest", "redirect_uri": ["https://a.example/"]});
     let path = ("POST", "/api/v4/clients");

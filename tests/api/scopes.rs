@@ -55,14 +55,14 @@ async fn each_scope_allows_its_own_endpoints_only() {
     demo()
         .rows(
             "demo",
-            "create table scoped_door (id int primary key)",
+            "create table scoped_rows (id int primary key)",
             json!({}),
         )
         .await;
     demo()
         .rows(
             "demo",
-            "grant select, insert on scoped_door to \"demo/alice\"",
+            "grant select, insert on scoped_rows to \"demo/alice\"",
             json!({}),
         )
         .await;
@@ -72,7 +72,7 @@ async fn each_scope_allows_its_own_endpoints_only() {
     let method = json!({"method": "scoped_method", "q": "select 1 as one"});
     let statement = json!({"q": "select 1 as one"});
     let array = json!([query]);
-    let doors: Vec<(Method, &str, Value, &[&str])> = vec![
+    let endpoints: Vec<(Method, &str, Value, &[&str])> = vec![
         (Method::POST, GRAPHQL, query.clone(), &["read"]),
         (Method::POST, GRAPHQL, mutation, &["write"]),
         (
@@ -183,7 +183,7 @@ async fn each_scope_allows_its_own_endpoints_only() {
     ];
     for scope in SCOPES {
         let token = token(scope).await;
-        for (method, path, body, open) in &doors {
+        for (method, path, body, open) in &endpoints {
             // With `admin` this one would change the password of the demo's user.
             if *open == ["none"] && scope == "admin" {
                 continue;
@@ -210,7 +210,7 @@ async fn each_scope_allows_its_own_endpoints_only() {
         assert_eq!(refused, scope == "write", "{scope} {answer:?}");
     }
     demo()
-        .rows("demo", "drop table scoped_door", json!({}))
+        .rows("demo", "drop table scoped_rows", json!({}))
         .await;
 }
 

@@ -320,9 +320,9 @@ async fn a_node_that_starts_before_postgresql_waits_for_it() {
     let operator = Operator::new().await;
     // A reserved port, which refuses connections until the node has tried it. After that it
     // forwards connections to PostgreSQL.
-    let door = TcpSocket::new_v4().unwrap();
-    door.bind("127.0.0.1:0".parse().unwrap()).unwrap();
-    let address = door.local_addr().unwrap();
+    let listener = TcpSocket::new_v4().unwrap();
+    listener.bind("127.0.0.1:0".parse().unwrap()).unwrap();
+    let address = listener.local_addr().unwrap();
     let password = operator.cluster.admin_password();
     let user = operator.cluster.admin_user();
     let url = format!("postgresql://{user}:{password}@{address}/postgres");
@@ -336,10 +336,10 @@ async fn a_node_that_starts_before_postgresql_waits_for_it() {
         "{line}"
     );
 
-    let door = door.listen(16).unwrap();
+    let listener = listener.listen(16).unwrap();
     let postgresql = ("127.0.0.1", operator.cluster.port());
     tokio::spawn(async move {
-        while let Ok((mut caller, _)) = door.accept().await {
+        while let Ok((mut caller, _)) = listener.accept().await {
             let mut server = tokio::net::TcpStream::connect(postgresql).await.unwrap();
             tokio::spawn(async move {
                 let _ = tokio::io::copy_bidirectional(&mut caller, &mut server).await;

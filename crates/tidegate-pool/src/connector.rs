@@ -137,7 +137,7 @@ pub enum OpenError {
     /// has to repair the login.
     #[error("PostgreSQL refuses the login of the role")]
     Login(#[source] Cause),
-    /// The operator has barred the role by `NOLOGIN`, `VALID UNTIL`, `REVOKE CONNECT` or
+    /// The operator has locked out the role by `NOLOGIN`, `VALID UNTIL`, `REVOKE CONNECT` or
     /// `pg_hba.conf`.
     #[error("the role may not log in")]
     AccessDenied {
@@ -158,7 +158,7 @@ pub enum OpenError {
 impl OpenError {
     /// The error for a role that may not log in. It replaces PostgreSQL's own message, which is
     /// misleading or contains addresses of the cluster.
-    pub fn barred(cause: Cause) -> Self {
+    pub fn access_denied(cause: Cause) -> Self {
         let rejection = DatabaseError {
             sqlstate: "28000".to_owned(),
             message: "PostgreSQL does not let this user log in".to_owned(),
@@ -186,7 +186,7 @@ impl From<ConnectError> for OpenError {
                     rejection: rejection.clone(),
                     cause: Arc::new(error),
                 },
-                _ => Self::barred(Arc::new(error)),
+                _ => Self::access_denied(Arc::new(error)),
             },
             ConnectFault::Misconfigured => Self::Internal(Arc::new(error)),
         }

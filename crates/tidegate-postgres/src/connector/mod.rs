@@ -121,7 +121,7 @@ impl RoleConnector {
         }
         opened.map_err(|error| match (OpenError::from(error), admission) {
             (OpenError::Login(_), Admission::NoDatabase) => OpenError::NoDatabase,
-            (OpenError::Login(cause), Admission::AccessDenied) => OpenError::barred(cause),
+            (OpenError::Login(cause), Admission::AccessDenied) => OpenError::access_denied(cause),
             (error, _) => error,
         })
     }
