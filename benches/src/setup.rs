@@ -231,6 +231,6 @@ fn run_command(service: &Service, arguments: &[&str]) -> Result<()> {
     if output.status.success() {
         return Ok(());
     }
-    let said = String::from_utf8_lossy(&output.stderr);
-    Err(format!("tidegate {}: {said}", arguments.join(" ")).into())
+    let printed = String::from_utf8_lossy(&output.stderr);
+    Err(format!("tidegate {}: {printed}", arguments.join(" ")).into())
 }

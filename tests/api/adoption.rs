@@ -10,7 +10,7 @@ async fn a_dry_run_refuses_what_the_real_run_refuses() {
     let root = operator.root("postgres").await;
     root.batch_execute("CREATE DATABASE plain").await.unwrap();
     root.batch_execute("CREATE ROLE theirs").await.unwrap();
-    for (arguments, said) in [
+    for (arguments, reported) in [
         (&["plain", "--as", "chinook"][..], "the owner of chinook"),
         (&["chinook"], "chinook is a tenant already"),
         (&["chinook", "--as", "other"], "chinook is a tenant already"),
@@ -23,7 +23,7 @@ async fn a_dry_run_refuses_what_the_real_run_refuses() {
             operator.fails(&adopt, "owner-password\n")
         };
         let real = run(&["--password-file", "-"]);
-        assert!(real.0 == 1 && real.1.contains(said), "{real:?}");
+        assert!(real.0 == 1 && real.1.contains(reported), "{real:?}");
         assert_eq!(run(&["--dry-run"]), real);
     }
     operator.succeeds(&["tenant", "adopt", "plain", "--dry-run"], "");

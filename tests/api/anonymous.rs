@@ -120,7 +120,7 @@ async fn a_tenant_runs_anonymous_sql_only_when_and_as_far_as_it_is_set() {
     assert_eq!(answer["error"], "missing_token", "{answer}");
     let tenants = operator.succeeds(&["tenant", "list"], "");
     assert!(tenants.contains("ANONYMOUS SQL"), "{tenants}");
-    for (setting, told) in [
+    for (setting, reported) in [
         (
             "anonymous_sql=write",
             "expected anonymous_sql=off, read or on",
@@ -130,7 +130,7 @@ async fn a_tenant_runs_anonymous_sql_only_when_and_as_far_as_it_is_set() {
     ] {
         let (code, message) = operator.fails(&["tenant", "set", "shop", setting], "");
         assert_eq!(code, 2, "{message}");
-        assert!(message.contains(told), "{message}");
+        assert!(message.contains(reported), "{message}");
     }
     let (code, message) = operator.fails(&["tenant", "set", "nowhere", "anonymous_sql=on"], "");
     assert!(

@@ -64,8 +64,8 @@ async fn a2_and_b_no_function_switches_the_role_or_opens_a_table() {
         "with w as (table at_secret) select * from w",
     ] {
         let (status, error) = demo().refusal("alice", &json!({"q": q})).await;
-        let said = (status, error["sqlstate"].as_str());
-        assert_eq!(said, (403, Some("42501")), "{q}: {error}");
+        let actual = (status, error["sqlstate"].as_str());
+        assert_eq!(actual, (403, Some("42501")), "{q}: {error}");
     }
 }
 
@@ -246,7 +246,7 @@ async fn d5_no_file_no_program_and_no_extension_is_in_reach() {
 #[tokio::test]
 async fn d6_what_postgresql_would_read_for_minutes_is_refused_before() {
     let nested = |depth: usize| format!("{}{}", "/*".repeat(depth), "*/".repeat(depth));
-    for (q, hint, told) in [
+    for (q, hint, reported) in [
         (
             format!("select {}1", "+".repeat(900_000)),
             "int",
@@ -277,7 +277,7 @@ async fn d6_what_postgresql_would_read_for_minutes_is_refused_before() {
             "{}",
             &q[..9]
         );
-        assert!(answer.text.contains(told), "{}", answer.text);
+        assert!(answer.text.contains(reported), "{}", answer.text);
         assert!(answer.text.len() < 1000, "{}", answer.text.len());
         assert!(began.elapsed().as_secs() < 10);
     }

@@ -405,10 +405,10 @@ async fn a_catalog_that_cannot_be_loaded_is_kept_and_reported() {
     let new = json!({"data": {"getOrders": [{"more": null, "again": null}]}});
     assert_eq!(ask("{ getOrders { more again } }").await, new);
     let log = node.stop();
-    for told in [
+    for reported in [
         "cannot load the catalog; keeping the previous one",
         "catalog reloaded after a failure",
     ] {
-        assert!(log.contains(told), "{told}: {log}");
+        assert!(log.contains(reported), "{reported}: {log}");
     }
 }

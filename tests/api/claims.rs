@@ -187,8 +187,8 @@ async fn a_node_that_starts_creates_what_an_older_tenant_lacks() {
         )
         .await
         .unwrap();
-    let said = operator.succeeds(&["key", "rotate", "--claims", "--database", "shop"], "");
-    assert_eq!(said, "The claims of shop have a key of generation 2.\n");
+    let printed = operator.succeeds(&["key", "rotate", "--claims", "--database", "shop"], "");
+    assert_eq!(printed, "The claims of shop have a key of generation 2.\n");
     let _node = Node::start(&operator).await;
     eventually("the node has corrected them", async || {
         row().await == expected

@@ -83,15 +83,15 @@ fn settings_are_shown_with_their_source_and_without_secrets() {
 fn serve_asks_for_what_it_needs() {
     let url = ("TIDEGATE_ADMIN_URL", "postgresql://me@127.0.0.1:1/postgres");
     let free = ["serve", "--listen", "127.0.0.1:0"];
-    let said = |arguments: &[&str], variables: &[(&str, &str)]| {
+    let printed = |arguments: &[&str], variables: &[(&str, &str)]| {
         let (code, message) = refusal(arguments, variables);
         assert_eq!(code, 2, "{message}");
         message
     };
-    assert!(said(&free, &[]).contains("admin_url is missing"));
-    assert!(said(&free, &[url]).contains("`tidegate key init FILE`"));
+    assert!(printed(&free, &[]).contains("admin_url is missing"));
+    assert!(printed(&free, &[url]).contains("`tidegate key init FILE`"));
     let open = ["serve", "--listen", "0.0.0.0:0"];
-    assert!(said(&open, &[url]).contains("public_url is missing"));
+    assert!(printed(&open, &[url]).contains("public_url is missing"));
     for (public, refused) in [
         ("http://10.0.0.1:8080", true),
         ("http://api.example", true),
@@ -104,16 +104,16 @@ fn serve_asks_for_what_it_needs() {
         ("https://api.example", false),
     ] {
         let arguments = [&free[..], &["--public-url", public]].concat();
-        let message = said(&arguments, &[url]);
+        let message = printed(&arguments, &[url]);
         assert_eq!(
             message.contains("in the clear"),
             refused,
             "{public}: {message}"
         );
-        let message = said(&[&arguments[..], &["--insecure-http"]].concat(), &[url]);
+        let message = printed(&[&arguments[..], &["--insecure-http"]].concat(), &[url]);
         assert!(!message.contains("in the clear"), "{public}: {message}");
     }
-    let message = said(
+    let message = printed(
         &["serve", "--listen", "127.0.0.1:0", "--tls-key", "k.pem"],
         &[url],
     );
@@ -121,7 +121,7 @@ fn serve_asks_for_what_it_needs() {
         message.contains("tls_key is given without tls_certificate"),
         "{message}"
     );
-    let message = said(
+    let message = printed(
         &["serve", "--admin-url", "postgresql://me:pw@127.0.0.1/x"],
         &[],
     );

@@ -35,17 +35,17 @@ async fn a_client_and_a_user_are_changed_in_what_is_named() {
         shown.contains("public") && !shown.contains(first),
         "{shown}"
     );
-    let (code, said) = operator.fails(&["client", "change", "other", "--name", "x"], "");
+    let (code, printed) = operator.fails(&["client", "change", "other", "--name", "x"], "");
     assert_eq!(
-        (code, said.contains("there is no client other")),
+        (code, printed.contains("there is no client other")),
         (1, true),
-        "{said}"
+        "{printed}"
     );
-    let (code, said) = operator.fails(&["client", "change", "till", "--grants", "fly"], "");
+    let (code, printed) = operator.fails(&["client", "change", "till", "--grants", "fly"], "");
     assert_eq!(
-        (code, said.contains("there is no grant fly")),
+        (code, printed.contains("there is no grant fly")),
         (2, true),
-        "{said}"
+        "{printed}"
     );
 
     operator.succeeds(&["user", "create", "shop", "ann", "--no-password"], "");
@@ -80,8 +80,8 @@ async fn a_client_and_a_user_are_changed_in_what_is_named() {
 
 #[test]
 fn settings_are_described_once_with_their_defaults() {
-    let said = |arguments: &[&str]| text(&tidegate(arguments).output().unwrap().stdout);
-    let described = said(&["help", "settings"]);
+    let printed = |arguments: &[&str]| text(&tidegate(arguments).output().unwrap().stdout);
+    let described = printed(&["help", "settings"]);
     for part in [
         "\nstatement_timeout  (default: 60s)\n",
         "\nmaster_key  (variable TIDEGATE_MASTER_KEY only)\n",
@@ -89,21 +89,21 @@ fn settings_are_described_once_with_their_defaults() {
     ] {
         assert!(described.contains(part), "{part}: {described}");
     }
-    let long = said(&["key", "rotate", "--help"]);
+    let long = printed(&["key", "rotate", "--help"]);
     assert!(!long.contains("statement-timeout"), "{long}");
-    assert!(said(&["serve", "--help"]).contains("tidegate help settings"));
+    assert!(printed(&["serve", "--help"]).contains("tidegate help settings"));
 }
 
 #[test]
 fn completions_and_the_manual_page_know_commands_and_settings() {
-    let said = |arguments: &[&str]| text(&tidegate(arguments).output().unwrap().stdout);
+    let printed = |arguments: &[&str]| text(&tidegate(arguments).output().unwrap().stdout);
     for shell in ["bash", "zsh", "fish"] {
-        let script = said(&["completions", shell]);
+        let script = printed(&["completions", shell]);
         for part in ["adopt", "rotate-secret", "statement-timeout"] {
             assert!(script.contains(part), "{shell}: {part}");
         }
     }
-    let page = said(&["man"]);
+    let page = printed(&["man"]);
     for part in [".TH", "tenant adopt", "statement_timeout", "client change"] {
         assert!(page.contains(part), "{part}: {page}");
     }

@@ -9,38 +9,41 @@ async fn the_doctor_tells_of_a_master_key_that_is_missing_or_wrong() {
         let mut command = operator.command(&["doctor"]);
         let output = command.env("TIDEGATE_MASTER_KEY_FILE", file).output();
         let output = output.unwrap();
-        let said = text(&output.stdout) + &text(&output.stderr);
-        (output.status.code(), said)
+        let printed = text(&output.stdout) + &text(&output.stderr);
+        (output.status.code(), printed)
     };
-    let (code, said) = doctor("");
-    assert_eq!(code, Some(1), "{said}");
-    assert!(said.contains("MISSING  there is no master key"), "{said}");
+    let (code, printed) = doctor("");
+    assert_eq!(code, Some(1), "{printed}");
+    assert!(
+        printed.contains("MISSING  there is no master key"),
+        "{printed}"
+    );
     let wrong = operator.folder.path().join("wrong.key");
     std::fs::write(&wrong, "secret\n").unwrap();
-    let (code, said) = doctor(wrong.to_str().unwrap());
-    assert_eq!(code, Some(2), "{said}");
-    assert!(said.contains("contains no master key"), "{said}");
+    let (code, printed) = doctor(wrong.to_str().unwrap());
+    assert_eq!(code, Some(2), "{printed}");
+    assert!(printed.contains("contains no master key"), "{printed}");
     let right = operator.folder.path().join("master.key");
-    let (_, said) = doctor(right.to_str().unwrap());
+    let (_, printed) = doctor(right.to_str().unwrap());
     assert!(
-        said.contains("ok       no readable control database has another master key"),
-        "{said}"
+        printed.contains("ok       no readable control database has another master key"),
+        "{printed}"
     );
     // The key is valid, but is not the one with which the control database was created.
     operator.succeeds(&["tenant", "list"], "");
-    let (code, said) = doctor(right.to_str().unwrap());
-    assert_eq!(code, Some(0), "{said}");
+    let (code, printed) = doctor(right.to_str().unwrap());
+    assert_eq!(code, Some(0), "{printed}");
     assert!(
-        said.contains("ok       the master key is the one of the control database"),
-        "{said}"
+        printed.contains("ok       the master key is the one of the control database"),
+        "{printed}"
     );
     let other = operator.folder.path().join("other.key");
     operator.succeeds(&["key", "init", other.to_str().unwrap()], "");
-    let (code, said) = doctor(other.to_str().unwrap());
-    assert_eq!(code, Some(1), "{said}");
+    let (code, printed) = doctor(other.to_str().unwrap());
+    assert_eq!(code, Some(1), "{printed}");
     assert!(
-        said.contains("MISSING  the master key is not the one"),
-        "{said}"
+        printed.contains("MISSING  the master key is not the one"),
+        "{printed}"
     );
 }
 
@@ -57,25 +60,29 @@ async fn the_doctor_tells_what_an_adopted_database_leaves_open() {
         &["tenant", "create", "made", "--password-file", "-"],
         "long-password\n",
     );
-    for (tenant, value, told) in [
+    for (tenant, value, reported) in [
         ("shop", "read", true),
         ("shop", "off", false),
         ("made", "read", false),
     ] {
         let setting = format!("anonymous_sql={value}");
-        let said = operator.succeeds(&["tenant", "set", tenant, &setting], "");
-        assert_eq!(said.contains("tidegate doctor"), told, "{tenant}: {said}");
+        let printed = operator.succeeds(&["tenant", "set", tenant, &setting], "");
+        assert_eq!(
+            printed.contains("tidegate doctor"),
+            reported,
+            "{tenant}: {printed}"
+        );
     }
-    let said = operator.succeeds(&["doctor"], "");
+    let printed = operator.succeeds(&["doctor"], "");
     assert!(
-        said.contains("advice   in shop, everybody may take advisory locks"),
-        "{said}"
+        printed.contains("advice   in shop, everybody may take advisory locks"),
+        "{printed}"
     );
     assert!(
-        said.contains("ok       in made, only roles that the owner allows"),
-        "{said}"
+        printed.contains("ok       in made, only roles that the owner allows"),
+        "{printed}"
     );
-    let sql = said
+    let sql = printed
         .lines()
         .map(str::trim)
         .find(|line| line.starts_with("REVOKE EXECUTE"));
@@ -96,10 +103,10 @@ async fn the_doctor_tells_what_an_adopted_database_leaves_open() {
         .batch_execute(sql.unwrap())
         .await
         .unwrap();
-    let said = operator.succeeds(&["doctor"], "");
+    let printed = operator.succeeds(&["doctor"], "");
     assert!(
-        said.contains("ok       in shop, only roles that the owner allows"),
-        "{said}"
+        printed.contains("ok       in shop, only roles that the owner allows"),
+        "{printed}"
     );
 }
 
@@ -116,8 +123,8 @@ async fn the_doctor_logs_in_as_the_owner_of_each_tenant() {
     let keep_out = "ALTER ROLE shop CONNECTION LIMIT 0";
     root.batch_execute(keep_out).await.unwrap();
     let output = operator.run(&["doctor"], "");
-    let said = text(&output.stdout);
-    assert_eq!(output.status.code(), Some(1), "{said}");
+    let printed = text(&output.stdout);
+    assert_eq!(output.status.code(), Some(1), "{printed}");
     let missing = "MISSING  the role shop of the tenant shop cannot log in (too many connections";
-    assert!(said.contains(missing), "{said}");
+    assert!(printed.contains(missing), "{printed}");
 }

@@ -75,9 +75,12 @@ fn refusal(folder: &TempDir, arguments: &[&str]) -> String {
     let output = demo(folder, arguments).output().unwrap();
     assert_eq!(output.status.code(), Some(1));
     assert!(!folder.path().join("cache").exists(), "it wrote something");
-    let said = text(&output.stderr);
-    assert!(said.contains("apt-get install postgresql"), "{said}");
-    said
+    let output_text = text(&output.stderr);
+    assert!(
+        output_text.contains("apt-get install postgresql"),
+        "{output_text}"
+    );
+    output_text
 }
 
 /// Starts the demo, stops it, and returns its output.

@@ -257,9 +257,9 @@ async fn an_exhausted_memory_budget_is_reported_in_the_form_of_the_path() {
     let refused = TextResponse::of(request.json(&query)).await;
     assert_eq!(refused.status, 429, "{:.200}", refused.text);
     assert_eq!(refused.header("retry-after"), "1");
-    let told = refused.json();
-    assert!(told["errors"][0]["message"].is_string(), "{told}");
-    assert_eq!(told.get("success"), None, "{told}");
+    let reported = refused.json();
+    assert!(reported["errors"][0]["message"].is_string(), "{reported}");
+    assert_eq!(reported.get("success"), None, "{reported}");
     let call = json!({"jsonrpc": "2.0", "method": "none", "params": {"v": long}, "id": 1});
     for path in ["/api/v4/call", "/api/v4/rpc"] {
         let refused = TextResponse::of(demo.request(Method::POST, path).json(&call)).await;

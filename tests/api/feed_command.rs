@@ -44,10 +44,13 @@ async fn what_the_feed_keeps_is_shown_and_dropped() {
 
     let asked = operator.fails(&["feed", "drop", "shop"], "");
     assert!(asked.1.contains("--yes"), "{asked:?}");
-    let (code, said) = operator.fails(&["feed", "drop", "shop", "--yes"], "");
+    let (code, printed) = operator.fails(&["feed", "drop", "shop", "--yes"], "");
     assert_eq!(code, 1);
-    assert!(said.contains("changes of shop are still read"), "{said}");
-    assert!(said.contains("--end-streams"), "{said}");
+    assert!(
+        printed.contains("changes of shop are still read"),
+        "{printed}"
+    );
+    assert!(printed.contains("--end-streams"), "{printed}");
     assert_eq!(value(IDENTITY).await, "f", "nothing was dropped");
 
     node.stop();
@@ -70,9 +73,12 @@ async fn what_the_feed_keeps_is_shown_and_dropped() {
         ["feed", "status", "nowhere"],
     );
     for arguments in [&drop[..], &status[..]] {
-        let (code, said) = operator.fails(arguments, "");
+        let (code, printed) = operator.fails(arguments, "");
         assert_eq!(code, 1);
-        assert!(said.contains("there is no database nowhere"), "{said}");
+        assert!(
+            printed.contains("there is no database nowhere"),
+            "{printed}"
+        );
     }
 }
 
@@ -92,10 +98,10 @@ async fn a_node_whose_streams_were_dropped_reports_it_and_continues() {
     // The node may have opened a new stream before the command checks. In that case the command
     // reports the stream.
     let dropped = operator.run(&["feed", "drop", "shop", "--yes", "--end-streams"], "");
-    let said = String::from_utf8([dropped.stdout, dropped.stderr].concat()).unwrap();
-    let done = said.contains("DROP PUBLICATION tidegate;\n");
-    let back = said.contains("has created again what was dropped");
-    assert_eq!((done, back), (dropped.status.success(), !done), "{said}");
+    let printed = String::from_utf8([dropped.stdout, dropped.stderr].concat()).unwrap();
+    let done = printed.contains("DROP PUBLICATION tidegate;\n");
+    let back = printed.contains("has created again what was dropped");
+    assert_eq!((done, back), (dropped.status.success(), !done), "{printed}");
     let gap = socket.receive().await;
     assert_eq!(
         (&gap["type"], &gap["id"]),

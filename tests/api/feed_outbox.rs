@@ -37,9 +37,9 @@ async fn an_outbox_feeds_where_the_log_cannot_be_read() {
     let empty = operator.succeeds(&[&["feed", "status"][..], &OUTBOX].concat(), "");
     assert_eq!(empty, "feed_source = outbox\n\nshop\n  no outbox\n");
     let node = start(&operator, &OUTBOX).await;
-    let said = ready(&node).await;
-    assert_eq!(said["checks"]["feed"], "ok", "{said}");
-    assert_eq!(said["feed_source"], "outbox", "{said}");
+    let printed = ready(&node).await;
+    assert_eq!(printed["checks"]["feed"], "ok", "{printed}");
+    assert_eq!(printed["feed_source"], "outbox", "{printed}");
 
     // An acknowledged subscription is live.
     let mut root = operator.root("shop").await;
@@ -104,9 +104,9 @@ async fn an_outbox_feeds_where_the_log_cannot_be_read() {
     assert!(shown.contains("triggers on public.orders\n"), "{shown}");
     assert!(shown.contains("of PostgreSQL reads it for"), "{shown}");
     let drop = [&["feed", "drop", "shop", "--yes"][..], &OUTBOX].concat();
-    let (code, said) = operator.fails(&drop, "");
+    let (code, printed) = operator.fails(&drop, "");
     assert_eq!(code, 1);
-    assert!(said.contains("is still read"), "{said}");
+    assert!(printed.contains("is still read"), "{printed}");
     node.stop();
     no_streams_remain(&operator).await;
     let dropped = operator.succeeds(&drop, "");

@@ -64,15 +64,15 @@ impl GitHub {
         }
         let bearer = asked.header("authorization");
         let person = bearer.strip_prefix("Bearer gho_").unwrap_or_default();
-        let told = match asked.line.as_str() {
+        let reported = match asked.line.as_str() {
             "POST /login/oauth/access_token HTTP/1.1" => self.token(asked),
             "GET /api/v3/user HTTP/1.1" => account(person),
             "GET /api/v3/user/emails HTTP/1.1" => emails(person),
             _ => Value::Null,
         };
-        match told {
+        match reported {
             Value::Null => ("404 Not Found", r#"{"message":"Not Found"}"#.to_owned()),
-            told => ("200 OK", told.to_string()),
+            reported => ("200 OK", reported.to_string()),
         }
     }
 
@@ -338,12 +338,12 @@ async fn a_user_links_github_and_signs_in_without_a_password() {
         &Value::Null,
     );
     let log = log.await.body;
-    let told = log["events"].as_array().unwrap().iter();
-    let told = told.filter(|event| event["detail"] == github.url.as_str());
-    let told: Vec<_> = told.map(|e| (&e["event"], &e["user"])).collect();
+    let reported = log["events"].as_array().unwrap().iter();
+    let reported = reported.filter(|event| event["detail"] == github.url.as_str());
+    let reported: Vec<_> = reported.map(|e| (&e["event"], &e["user"])).collect();
     let alice = json!("alice");
     assert_eq!(
-        told,
+        reported,
         [
             (&json!("identity_linked"), &alice),
             (&json!("signed_in"), &alice),

@@ -64,7 +64,7 @@ async fn every_grant() -> Vec<(&'static str, TextResponse)> {
 #[tokio::test]
 async fn every_grant_answers_in_one_form() {
     for (grant, answer) in every_grant().await {
-        let told = answer.json();
+        let reported = answer.json();
         let (status, kind) = match grant {
             "guest" => (201, "bearer"),
             _ => (200, "Bearer"),
@@ -72,11 +72,11 @@ async fn every_grant_answers_in_one_form() {
         assert_eq!(answer.status, status, "{grant} {answer:?}");
         let expected = format!(
             r#"{{"access_token":{},"token_type":"{kind}","expires_in":3600,"refresh_token":{},"scope":""}}"#,
-            told["access_token"], told["refresh_token"]
+            reported["access_token"], reported["refresh_token"]
         );
         assert_eq!(answer.text, expected, "{grant}");
         for token in ["access_token", "refresh_token"] {
-            assert_eq!(told[token].as_str().unwrap().split('.').count(), 3);
+            assert_eq!(reported[token].as_str().unwrap().split('.').count(), 3);
         }
         for (name, value) in [
             ("content-type", "application/json; charset=utf-8"),
@@ -88,7 +88,7 @@ async fn every_grant_answers_in_one_form() {
         // The refresh token of the response is valid too.
         let body = json!({
             "grant_type": "refresh_token", "client_id": "every-grant",
-            "refresh_token": told["refresh_token"],
+            "refresh_token": reported["refresh_token"],
         });
         let again = ask("", &body).await;
         assert_eq!(again.status, 200, "{grant} {again:?}");
@@ -156,9 +156,9 @@ async fn a_client_is_of_one_tenant_and_of_no_other() {
     });
     let guest = json!({"database": "quiet", "client_id": "app"});
     for (path, body) in [("/api/v4/oauth", &body), ("/api/v4/oauth/guest", &guest)] {
-        let (status, told) = node.post(path, None, body.clone()).await;
-        assert_eq!(status, StatusCode::BAD_REQUEST, "{told}");
-        assert_eq!(told["error"], "unauthorized_client");
+        let (status, reported) = node.post(path, None, body.clone()).await;
+        assert_eq!(status, StatusCode::BAD_REQUEST, "{reported}");
+        assert_eq!(reported["error"], "unauthorized_client");
     }
     // An owner without clients gets an empty list, and not the clients of others.
     let uri = ["--redirect-uri", "https://quiet.example/"];

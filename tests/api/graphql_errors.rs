@@ -80,7 +80,7 @@ async fn a_statement_that_the_database_cannot_run_fails_alone() {
          alter view gql_troubled owner to demo")
     .await;
     wait_for_type("GqlTroubled").await;
-    for (sqlstate, told) in [
+    for (sqlstate, reported) in [
         ("XX000", true),
         ("58030", true),
         ("F0000", true),
@@ -90,13 +90,13 @@ async fn a_statement_that_the_database_cannot_run_fails_alone() {
         ("57P03", false),
     ] {
         let message = format!("as {sqlstate}");
-        let message = if told {
+        let message = if reported {
             &*message
         } else {
             "the database cannot do this now"
         };
         let mut extensions = json!({"code": "INTERNAL_SERVER_ERROR", "sqlstate": sqlstate});
-        if told {
+        if reported {
             extensions["hint"] = json!("ask db-7");
         }
         let place = json!([{"line": 2, "column": 1}]);
@@ -123,7 +123,7 @@ async fn a_statement_that_the_database_cannot_run_fails_alone() {
         assert_eq!(error["extensions"]["sqlstate"], sqlstate, "{error}");
         assert_eq!(error["path"], json!(["x"]), "{error}");
         let shown = error["extensions"].get("table").is_some();
-        assert_eq!(shown, told, "{error}");
+        assert_eq!(shown, reported, "{error}");
     }
 }
 

@@ -31,13 +31,13 @@ async fn a_name_that_was_taken_is_in_the_log() {
         ("my_table", "MyTable", "MyTable2"),
         ("query", "Query", "Query2"),
     ] {
-        let told = warnings.iter().filter(|line| {
+        let reported = warnings.iter().filter(|line| {
             line.contains("WARN")
                 && [relation, taken, name, "shop", "public"]
                     .iter()
                     .all(|part| line.contains(part))
         });
-        assert!(told.count() > 0, "{relation}: {warnings:?}");
+        assert!(reported.count() > 0, "{relation}: {warnings:?}");
     }
     assert!(
         !warnings

@@ -208,9 +208,9 @@ async fn a_word_that_is_no_operator_changes_nothing_on_any_type() {
             let answer = socket.ask(message).await;
             assert_eq!(answer["type"], "error", "{answer}");
             assert_eq!(answer["error"], "bad_user_input", "{answer}");
-            let told = answer["message"].as_str().unwrap();
+            let reported = answer["message"].as_str().unwrap();
             assert!(
-                told.contains(&place) && told.contains("`isNull`"),
+                reported.contains(&place) && reported.contains("`isNull`"),
                 "{answer}"
             );
         }

@@ -190,7 +190,7 @@ async fn listen_and_notify_are_refused() {
     let make = "create procedure i_tell() language plpgsql as $$ begin \
                 execute 'listen d5'; execute 'notify d5'; raise notice 'd5'; end $$";
     demo.rows("demo", make, json!({})).await;
-    let said = [
+    let reported = [
         "call i_tell()",
         "select pg_notify('d5', 'x')",
         "select pg_notify('d5', 'y')",
@@ -202,14 +202,14 @@ async fn listen_and_notify_are_refused() {
             let error: Value = refused.json().await.unwrap();
             assert_eq!(error["errorCode"], "STATEMENT_NOT_ALLOWED", "{q}");
         }
-        for q in said {
+        for q in reported {
             let answer = demo.sql(user, &json!({"q": q})).await;
             assert_eq!(answer.status(), 200, "{q}");
             let next = demo.sql(user, &json!({"q": "select 1 as n"})).await;
             let next: Value = next.json().await.unwrap();
             assert_eq!(next["data"], json!([{"n": 1}]), "{q}: {next}");
         }
-        let together: Vec<_> = said.iter().map(|q| json!({"q": q})).collect();
+        let together: Vec<_> = reported.iter().map(|q| json!({"q": q})).collect();
         let answer = demo.sql(user, &json!(together)).await;
         let answer: Value = answer.json().await.unwrap();
         assert_eq!(answer.as_array().map(Vec::len), Some(3), "{answer}");

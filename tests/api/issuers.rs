@@ -248,8 +248,8 @@ async fn the_operator_manages_issuers() {
         "--audience",
         "api",
     ];
-    let said = run(&[&add[..], &["--default-role", "staff"]].concat());
-    assert!(said.contains("shop accepts tokens of"), "{said}");
+    let printed = run(&[&add[..], &["--default-role", "staff"]].concat());
+    assert!(printed.contains("shop accepts tokens of"), "{printed}");
     let listed = run(&["issuer", "list", "shop"]);
     assert!(
         listed.contains(&world.server.url) && listed.contains("staff"),

@@ -40,10 +40,10 @@ async fn a_key_is_published_before_it_signs_and_no_token_fails_over_a_rotation()
     let old = tokens["access_token"].as_str().unwrap();
 
     // A next key does not sign before it is an hour old.
-    let (code, said) = operator.fails(&["key", "rotate"], "");
+    let (code, reported) = operator.fails(&["key", "rotate"], "");
     assert!(
-        code == 1 && said.contains("less than an hour ago"),
-        "{said}"
+        code == 1 && reported.contains("less than an hour ago"),
+        "{reported}"
     );
     let control = operator.root("tidegate").await;
     control

@@ -204,9 +204,9 @@ async fn credentials_travel_in_the_clear_only_where_the_settings_say_so() {
         let body = password("shop", "owner-password");
         let answer = request.json(&body).send().await.unwrap();
         assert_eq!(answer.status(), expected, "{flags:?}");
-        let told: Value = answer.json().await.unwrap();
+        let reported: Value = answer.json().await.unwrap();
         let refused = (expected == StatusCode::BAD_REQUEST).then_some("invalid_request");
-        assert_eq!(told["error"].as_str(), refused, "{told}");
+        assert_eq!(reported["error"].as_str(), refused, "{reported}");
         // The public documents need no credentials.
         let keys = node
             .client

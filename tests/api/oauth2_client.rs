@@ -74,13 +74,13 @@ async fn the_crate_oauth2_gets_refreshes_and_introspects_tokens_by_code() {
         let refresh = tokens.refresh_token().unwrap();
         let next = client.exchange_refresh_token(refresh);
         let next = next.request_async(http).await.unwrap();
-        let told = client
+        let reported = client
             .introspect(next.access_token())
             .request_async(http)
             .await
             .unwrap();
-        assert!(told.active());
-        assert_eq!(told.username(), Some("alice"));
+        assert!(reported.active());
+        assert_eq!(reported.username(), Some("alice"));
     }
 }
 
@@ -119,10 +119,10 @@ async fn the_crate_oauth2_waits_for_a_device_and_signs_in_by_password() {
     let wrong = client.exchange_code(AuthorizationCode::new("nonsense".to_owned()));
     let (_, verifier) = PkceCodeChallenge::new_random_sha256();
     let refused = wrong.set_pkce_verifier(verifier).request_async(http).await;
-    let Err(RequestTokenError::ServerResponse(told)) = refused else {
+    let Err(RequestTokenError::ServerResponse(reported)) = refused else {
         panic!("{refused:?}");
     };
-    assert_eq!(*told.error(), BasicErrorResponseType::InvalidGrant);
+    assert_eq!(*reported.error(), BasicErrorResponseType::InvalidGrant);
     let refresh = StandardRevocableToken::RefreshToken(tokens.refresh_token().unwrap().clone());
     // The crate refuses to send the token over plain HTTP, which is right.
     assert!(client.revoke_token(refresh).is_err());

@@ -67,9 +67,9 @@ async fn each_endpoint_takes_json_and_forms_and_credentials_in_body_and_header()
                 assert_eq!(answer.status, status, "{endpoint} {basic:?} {answer:?}");
                 assert_eq!(answer.header("cache-control"), "no-store", "{endpoint}");
                 assert_eq!(answer.header("pragma"), "no-cache", "{endpoint}");
-                let told = answer.json();
-                if told["access_token"].is_string() {
-                    assert_eq!(told["scope"], "openid profile");
+                let reported = answer.json();
+                if reported["access_token"].is_string() {
+                    assert_eq!(reported["scope"], "openid profile");
                 }
             }
         }
@@ -252,14 +252,14 @@ async fn forged_and_oversized_tokens_are_refused_wherever_a_token_is_taken() {
         );
         let body = json!({"token": forged, "client_id": SERVER.0, "client_secret": SERVER.1});
         let body = body.to_string();
-        let told = send(demo(), "/introspect", None, &["application/json", &body]).await;
+        let reported = send(demo(), "/introspect", None, &["application/json", &body]).await;
         assert_eq!(
-            (told.status, told.text.as_str()),
+            (reported.status, reported.text.as_str()),
             (200, r#"{"active":false}"#)
         );
         let body = json!({"token": forged, "client_id": "demo-app"}).to_string();
-        let told = send(demo(), "/revoke", None, &["application/json", &body]).await;
-        assert_eq!(told.status, 200, "{told:?}");
+        let reported = send(demo(), "/revoke", None, &["application/json", &body]).await;
+        assert_eq!(reported.status, 200, "{reported:?}");
     }
     // None of these revocations ended the session of the real token.
     let request = demo().request(reqwest::Method::POST, "/api/v4/sql");
@@ -271,16 +271,16 @@ async fn forged_and_oversized_tokens_are_refused_wherever_a_token_is_taken() {
 async fn the_host_header_does_not_change_urls_in_responses() {
     let metadata = "/.well-known/oauth-authorization-server";
     let request = demo().request(reqwest::Method::GET, metadata);
-    let told = TextResponse::of(request.header("host", "evil.example")).await;
-    assert_eq!(told.status, 200);
-    assert!(!told.text.contains("evil.example"), "{}", told.text);
+    let reported = TextResponse::of(request.header("host", "evil.example")).await;
+    assert_eq!(reported.status, 200);
+    assert!(!reported.text.contains("evil.example"), "{}", reported.text);
     let request = demo().request(reqwest::Method::POST, "/api/v4/oauth/device");
     let request = request
         .header("host", "evil.example")
         .header("x-forwarded-host", "evil.example");
-    let told = TextResponse::of(request.json(&json!({"client_id": "demo-app"}))).await;
-    assert_eq!(told.status, 200);
-    assert!(!told.text.contains("evil.example"), "{}", told.text);
+    let reported = TextResponse::of(request.json(&json!({"client_id": "demo-app"}))).await;
+    assert_eq!(reported.status, 200);
+    assert!(!reported.text.contains("evil.example"), "{}", reported.text);
 }
 
 #[tokio::test]
@@ -356,12 +356,15 @@ async fn the_rate_limit_of_the_guest_endpoint_is_reported_in_both_forms() {
     assert_eq!(refused.status, 429, "{refused:?}");
     assert!(refused.header("retry-after").parse::<u64>().unwrap() > 0);
     check(&refused, "429");
-    let told = refused.json();
-    assert_eq!(told["errorCode"], told["error"], "{told}");
-    assert_eq!(told["message"], told["error_description"], "{told}");
+    let reported = refused.json();
+    assert_eq!(reported["errorCode"], reported["error"], "{reported}");
     assert_eq!(
-        (&told["success"], &told["code"]),
+        reported["message"], reported["error_description"],
+        "{reported}"
+    );
+    assert_eq!(
+        (&reported["success"], &reported["code"]),
         (&json!(false), &json!(429)),
-        "{told}"
+        "{reported}"
     );
 }

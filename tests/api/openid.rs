@@ -200,10 +200,10 @@ async fn an_id_token_is_no_access_token() {
     assert_eq!(failure(&body).await, (400, "invalid_grant".into()));
     let body =
         json!({"token": id, "client_id": "demo-server", "client_secret": "demo-server-secret"});
-    let told = demo()
+    let reported = demo()
         .rest_with(None, ("POST", "/api/v4/oauth/introspect"), &body)
         .await;
-    assert_eq!(told.body, json!({"active": false}));
+    assert_eq!(reported.body, json!({"active": false}));
     // The access token beside it is one.
     let access = answer["access_token"].as_str().unwrap();
     assert_eq!(send(access, Method::POST, GRAPHQL, &read).await.status, 200);
@@ -237,9 +237,9 @@ async fn the_userinfo_endpoint_tells_what_the_scopes_say() {
             "application/json; charset=utf-8"
         );
         assert_eq!(info.header("cache-control"), "no-store");
-        let told: Value = serde_json::from_str(&info.text).unwrap();
-        assert_eq!(told, expected, "{scope}");
-        for (name, value) in told.as_object().unwrap() {
+        let reported: Value = serde_json::from_str(&info.text).unwrap();
+        assert_eq!(reported, expected, "{scope}");
+        for (name, value) in reported.as_object().unwrap() {
             assert_eq!(&claims[name], value, "{scope} {name}");
         }
         // The same by POST, with the token in the header or in a form.
@@ -274,14 +274,14 @@ async fn the_userinfo_endpoint_refuses_other_callers() {
     for scope in ["", "read admin", "profile email"] {
         let answer = password_tokens("alice", scope).await;
         let token = answer["access_token"].as_str().unwrap();
-        let told = user_info(token).await;
+        let reported = user_info(token).await;
         let expected = (403, "Bearer error=\"insufficient_scope\"".into());
-        assert_eq!(refused(&told), expected, "{scope}");
-        assert!(told.text.contains("INSUFFICIENT_SCOPE") && told.text.contains("openid"));
+        assert_eq!(refused(&reported), expected, "{scope}");
+        assert!(reported.text.contains("INSUFFICIENT_SCOPE") && reported.text.contains("openid"));
     }
     let query = format!("{USER_INFO}?access_token=x");
-    let told = TextResponse::of(demo().request(Method::GET, &query)).await;
-    assert_eq!(told.status, 401, "a token in the URL is not read");
+    let reported = TextResponse::of(demo().request(Method::GET, &query)).await;
+    assert_eq!(reported.status, 401, "a token in the URL is not read");
 }
 
 #[tokio::test]

@@ -77,13 +77,13 @@ async fn what_the_readme_says_of_a_database_of_ones_own_runs_as_printed() {
     keyboard.write_all(b"\x03").unwrap();
     child.end();
     let shown = shown.all();
-    for said in [
+    for reported in [
         "ok       roles of users can log in",
         "Password of shop: ",
         "-- shop is a tenant now",
         "client_id      my-app",
     ] {
-        assert!(shown.contains(said), "{said} is not in\n{shown}");
+        assert!(shown.contains(reported), "{reported} is not in\n{shown}");
     }
     let made = "GRANT CONNECT, CREATE, TEMPORARY ON DATABASE \"shop\"";
     assert_eq!(shown.matches(made).count(), 2, "dry and real\n{shown}");

@@ -346,9 +346,9 @@ async fn another_node_refuses_a_revoked_token_within_five_seconds_and_the_comman
             .succeeds(&["token", "list", "shop"], "")
             .contains("nightly")
     );
-    let (_, said) = operator.fails(&["token", "revoke", "shop", id], "");
-    assert!(said.contains("there is no token"), "{said}");
+    let (_, reported) = operator.fails(&["token", "revoke", "shop", id], "");
+    assert!(reported.contains("there is no token"), "{reported}");
     let unknown = ["token", "create", "shop", "shop", "x", "--scopes", "root"];
-    let (_, said) = operator.fails(&unknown, "");
-    assert!(said.contains("scope"), "{said}");
+    let (_, reported) = operator.fails(&unknown, "");
+    assert!(reported.contains("scope"), "{reported}");
 }

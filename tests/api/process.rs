@@ -46,12 +46,12 @@ impl ProcessOutput {
     /// Reads from a pipe.
     pub(crate) fn of(pipe: impl Read + Send + 'static) -> Self {
         let text = Arc::new(Mutex::new(String::new()));
-        let said = Arc::clone(&text);
+        let reported = Arc::clone(&text);
         let reader = std::thread::spawn(move || {
             let mut pipe = BufReader::new(pipe);
             let mut line = String::new();
             while pipe.read_line(&mut line).unwrap() > 0 {
-                said.lock().unwrap().push_str(&line);
+                reported.lock().unwrap().push_str(&line);
                 line.clear();
             }
         });

@@ -18,11 +18,11 @@ fn no_password_stands_on_the_command_line() {
         &["user", "password", "shop", "ann", "topsecret"],
     ] {
         let output = tidegate(arguments).stdin(Stdio::null()).output().unwrap();
-        let said = text(&output.stderr);
-        assert_eq!(output.status.code(), Some(2), "{arguments:?}: {said}");
+        let printed = text(&output.stderr);
+        assert_eq!(output.status.code(), Some(2), "{arguments:?}: {printed}");
         assert!(
-            said.contains("unexpected argument"),
-            "{arguments:?}: {said}"
+            printed.contains("unexpected argument"),
+            "{arguments:?}: {printed}"
         );
     }
 }
@@ -41,9 +41,9 @@ fn a_master_key_that_cannot_be_used_is_refused_unseen_and_shown_where_it_comes_f
         command.env("TIDEGATE_MASTER_KEY", key);
         command.envs(file.map(|file| ("TIDEGATE_MASTER_KEY_FILE", file)));
         let output = command.output().unwrap();
-        let (shown, said) = (text(&output.stdout), text(&output.stderr));
-        assert_eq!(output.status.code(), Some(2), "{said}");
-        assert!(said.contains(flaw), "{said}");
+        let (shown, printed) = (text(&output.stdout), text(&output.stderr));
+        assert_eq!(output.status.code(), Some(2), "{printed}");
+        assert!(printed.contains(flaw), "{printed}");
         assert!(shown.contains("# TIDEGATE_MASTER_KEY\n"), "{shown}");
         assert!(!shown.contains("topsecret"), "{shown}");
         let sources = "# TIDEGATE_MASTER_KEY_FILE\n";
@@ -56,9 +56,9 @@ async fn an_address_without_a_password_gets_a_hint_where_it_belongs() {
     let mut operator = Operator::new().await;
     let port = operator.cluster.port();
     operator.admin_url = format!("postgresql://postgres@127.0.0.1:{port}/postgres");
-    let (code, said) = operator.fails(&["doctor"], "");
-    assert_eq!(code, 1, "{said}");
-    assert!(said.contains("(TIDEGATE_ADMIN_URL)"), "{said}");
+    let (code, printed) = operator.fails(&["doctor"], "");
+    assert_eq!(code, 1, "{printed}");
+    assert!(printed.contains("(TIDEGATE_ADMIN_URL)"), "{printed}");
 }
 
 /// Starts commands of the standard shell at a terminal, whatever shell the user has. The commands
@@ -127,7 +127,7 @@ async fn a_password_is_asked_for_twice() {
         "owner-password\n",
     );
     let list = ["user", "list", "shop"];
-    for (name, typed, code, said) in [
+    for (name, typed, code, printed) in [
         ("bea", "topsecret12\nanother12345\n", 1, "differ"),
         (
             "ann",
@@ -139,7 +139,7 @@ async fn a_password_is_asked_for_twice() {
         let (found, shown) = at_a_terminal(&operator, &format!("user create shop {name}"), typed);
         assert_eq!(found, Some(code), "{shown}");
         assert!(shown.contains(&format!("Password of {name}:")), "{shown}");
-        assert!(shown.contains(said), "{shown}");
+        assert!(shown.contains(printed), "{shown}");
         assert_eq!(operator.succeeds(&list, "").contains(name), code == 0);
     }
 }

@@ -34,8 +34,8 @@ async fn a_login_that_postgresql_refuses_is_reported_and_repaired_by_a_command()
     let (status, answer) = node.post("/api/v4/sql", Some(token), q.clone()).await;
     assert_eq!(status, StatusCode::SERVICE_UNAVAILABLE, "{answer}");
     assert_eq!(answer["errorCode"], "DATABASE_UNAVAILABLE", "{answer}");
-    let said = answer["message"].as_str().unwrap_or_default();
-    assert!(said.contains("refuses the login"), "{answer}");
+    let reported = answer["message"].as_str().unwrap_or_default();
+    assert!(reported.contains("refuses the login"), "{answer}");
 
     let doctor = operator.run(&["doctor"], "");
     let report = text(&doctor.stdout);
@@ -89,11 +89,11 @@ async fn a_repair_names_the_users_that_it_cannot_repair_and_repairs_the_others()
         .await
         .unwrap();
 
-    let (code, said) = operator.fails(&["user", "repair", "--all"], "");
+    let (code, reported) = operator.fails(&["user", "repair", "--all"], "");
     assert_eq!(code, 1);
     assert!(
-        said.contains("shop/ann: PostgreSQL refuses the login of shop/ann"),
-        "{said}"
+        reported.contains("shop/ann: PostgreSQL refuses the login of shop/ann"),
+        "{reported}"
     );
     root.batch_execute(login).await.unwrap();
     let repaired = operator.succeeds(&["user", "repair", "shop", "--all"], "");
@@ -112,7 +112,7 @@ async fn a_repair_names_the_users_that_it_cannot_repair_and_repairs_the_others()
         (&["user", "repair", "none", "--all"], 1),
         (&["user", "repair", "shop", "none"], 1),
     ] {
-        let (code, said) = operator.fails(arguments, "");
-        assert_eq!(code, expected, "{said}");
+        let (code, reported) = operator.fails(arguments, "");
+        assert_eq!(code, expected, "{reported}");
     }
 }

@@ -364,8 +364,8 @@ async fn every_sqlstate_has_the_status_of_the_contract() {
             assert_eq!(error["sqlstate"], **sqlstate, "{error}");
             // Messages of an unavailable PostgreSQL may name files of the server.
             let ours = "the database is not available";
-            let said = if status == 503 { ours } else { "said" };
-            assert_eq!(error["message"], said, "{error}");
+            let reported = if status == 503 { ours } else { "said" };
+            assert_eq!(error["message"], reported, "{error}");
             assert_eq!(retry, status == 503, "{sqlstate}");
             let again = ["40001", "40P01"].contains(sqlstate);
             assert_eq!(

@@ -59,13 +59,16 @@ async fn a_log_line_has_caller_and_route_and_no_secret() {
         }
     }
     // PostgreSQL's error is logged for the operator, without values of callers.
-    let told = lines
+    let reported = lines
         .iter()
         .filter(|line| line.to_string().contains("hidden-4713"));
-    let told: Vec<_> = told
+    let reported: Vec<_> = reported
         .map(|line| (&line["request_id"], &line["code"]))
         .collect();
-    assert_eq!(told, [(&json!("found-3"), &json!("DATABASE_UNAVAILABLE"))]);
+    assert_eq!(
+        reported,
+        [(&json!("found-3"), &json!("DATABASE_UNAVAILABLE"))]
+    );
     assert!(!log.contains(token), "{log}");
 }
 
@@ -293,9 +296,9 @@ async fn a_user_and_a_client_are_of_one_tenant() {
             "database": database, "client_id": client,
         });
         let (status, answer) = node.post("/api/v4/oauth", None, body).await;
-        let said = (status, answer["error"].as_str());
+        let actual = (status, answer["error"].as_str());
         assert_eq!(
-            said,
+            actual,
             (StatusCode::BAD_REQUEST, Some(error)),
             "{database} {client}"
         );

@@ -69,8 +69,8 @@ impl Socket {
     /// The next message that is not a ping. Pings are answered.
     pub(crate) async fn receive(&mut self) -> Value {
         loop {
-            let heard = tokio::time::timeout(TIMEOUT, self.0.next()).await.unwrap();
-            match heard {
+            let received = tokio::time::timeout(TIMEOUT, self.0.next()).await.unwrap();
+            match received {
                 Some(Ok(Message::Text(text))) => return serde_json::from_str(&text).unwrap(),
                 Some(Ok(Message::Ping(_) | Message::Pong(_))) => {}
                 other => panic!("no message but {other:?}"),
@@ -92,8 +92,8 @@ impl Socket {
     /// Waits for the next message, which must be a close. Returns its code and its reason.
     pub(crate) async fn closed(&mut self) -> (u16, String) {
         loop {
-            let heard = tokio::time::timeout(TIMEOUT, self.0.next()).await.unwrap();
-            match heard {
+            let received = tokio::time::timeout(TIMEOUT, self.0.next()).await.unwrap();
+            match received {
                 Some(Ok(Message::Close(Some(frame)))) => {
                     return (frame.code.into(), frame.reason.to_string());
                 }
@@ -106,8 +106,8 @@ impl Socket {
     /// Skips messages up to the close. Returns its code.
     pub(crate) async fn close_code(&mut self) -> u16 {
         loop {
-            let heard = tokio::time::timeout(TIMEOUT, self.0.next()).await.unwrap();
-            match heard {
+            let received = tokio::time::timeout(TIMEOUT, self.0.next()).await.unwrap();
+            match received {
                 Some(Ok(Message::Close(Some(frame)))) => return frame.code.into(),
                 Some(Ok(_)) => {}
                 other => panic!("no close but {other:?}"),

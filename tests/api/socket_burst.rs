@@ -79,12 +79,12 @@ async fn two_thousand_subscriptions_at_once_are_all_acknowledged_and_live() {
         write(&format!("insert into ev_burst{table} values (1)")).await;
     }
     for socket in &mut sockets {
-        let mut heard = Vec::new();
+        let mut received = Vec::new();
         for _ in 0..SUBSCRIPTIONS {
             let event = socket.receive().await;
-            heard.push(event["id"].as_str().unwrap().parse::<usize>().unwrap());
+            received.push(event["id"].as_str().unwrap().parse::<usize>().unwrap());
         }
-        heard.sort_unstable();
-        assert!(heard.into_iter().eq(0..SUBSCRIPTIONS));
+        received.sort_unstable();
+        assert!(received.into_iter().eq(0..SUBSCRIPTIONS));
     }
 }

@@ -161,23 +161,23 @@ async fn events_of_partitions_carry_the_name_of_the_root() {
          DELETE FROM high WHERE id = 11",
     )
     .await;
-    let mut heard = Vec::new();
-    while heard.len() < 9 {
+    let mut received = Vec::new();
+    while received.len() < 9 {
         let message = socket.receive().await;
         if message["id"] == "g" {
             let row = &message["data"]["PartedMessageAdded"][0];
-            heard.push(format!("+{}", row["id"].as_str().unwrap()));
+            received.push(format!("+{}", row["id"].as_str().unwrap()));
             continue;
         }
         let batch = message["batch"]["shop"].as_object().unwrap();
         assert!(batch.keys().eq(["public.parted"]), "{message}");
         for operation in ["INSERT", "UPDATE", "DELETE"] {
             for key in batch["public.parted"][operation].as_array().unwrap() {
-                heard.push(format!("{operation} {}", key[1]));
+                received.push(format!("{operation} {}", key[1]));
             }
         }
     }
-    heard.sort();
+    received.sort();
     // A row that moves to another partition is a deleted and an inserted row.
     let expected = [
         "+1",
@@ -190,7 +190,7 @@ async fn events_of_partitions_carry_the_name_of_the_root() {
         "INSERT 12",
         "UPDATE 1",
     ];
-    assert_eq!(heard, expected);
+    assert_eq!(received, expected);
     node.stop();
 }
 

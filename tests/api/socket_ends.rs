@@ -22,16 +22,20 @@ async fn an_unknown_subprotocol_is_closed() {
          Sec-WebSocket-Protocol: nothing\r\n\r\n"
     );
     stream.write_all(request.as_bytes()).await.unwrap();
-    let mut said = Vec::new();
+    let mut received = Vec::new();
     let close = [&[0x88][..], &[28], &4406_u16.to_be_bytes()].concat();
     tokio::time::timeout(TIMEOUT, async {
-        while !said.windows(close.len()).any(|part| part == close) {
-            assert_ne!(stream.read_buf(&mut said).await.unwrap(), 0, "{said:?}");
+        while !received.windows(close.len()).any(|part| part == close) {
+            assert_ne!(
+                stream.read_buf(&mut received).await.unwrap(),
+                0,
+                "{received:?}"
+            );
         }
     })
     .await
     .unwrap();
-    assert!(said.starts_with(b"HTTP/1.1 101 "), "{said:?}");
+    assert!(received.starts_with(b"HTTP/1.1 101 "), "{received:?}");
 }
 
 #[tokio::test]

@@ -174,15 +174,15 @@ async fn row_level_security_decides_for_each_image_and_each_socket() {
         (&mut ann, &["a", "d", "u"][..]),
         (&mut ben, &["a", "u"][..]),
     ] {
-        let mut heard = Vec::new();
+        let mut received = Vec::new();
         for _ in 0..kinds.len() {
             let event = socket.receive().await;
             assert_eq!(event["type"], "subscription", "{event}");
-            heard.push(event["id"].as_str().unwrap().to_owned());
+            received.push(event["id"].as_str().unwrap().to_owned());
         }
         // The order is not fixed, because the rows of each subscription are evaluated separately.
-        heard.sort();
-        assert_eq!(heard, kinds);
+        received.sort();
+        assert_eq!(received, kinds);
         assert!(socket.is_silent().await);
     }
     node.stop();
@@ -209,7 +209,7 @@ async fn a_deleted_row_that_policies_cannot_evaluate_is_withheld_unless_the_owne
         .await;
     ann.subscribe("d", "subscription { DocsMessageDeleted { id } }")
         .await;
-    for (identity, row, told) in [("DEFAULT", 1, false), ("FULL", 2, true)] {
+    for (identity, row, reported) in [("DEFAULT", 1, false), ("FULL", 2, true)] {
         run(
             &operator,
             &format!(
@@ -221,7 +221,7 @@ async fn a_deleted_row_that_policies_cannot_evaluate_is_withheld_unless_the_owne
         )
         .await;
         assert_eq!(event(&mut ann).await.0, row.to_string());
-        if told {
+        if reported {
             // The row that was inserted before is deleted too.
             let mut deleted = [event(&mut ann).await.0, event(&mut ann).await.0];
             deleted.sort();

@@ -189,14 +189,14 @@ async fn conditions_pass_the_rows_that_they_pass_in_postgresql() {
         let rows = rows["data"].as_array().unwrap().clone();
         expected.insert(id.to_string(), rows);
     }
-    let mut heard: BTreeMap<String, Vec<Value>> = BTreeMap::new();
+    let mut received: BTreeMap<String, Vec<Value>> = BTreeMap::new();
     for _ in 0..expected.values().map(Vec::len).sum() {
         let batch = socket.receive().await;
         let row = &batch["batch"]["demo"]["public.ev_logic"]["full_data"][0];
         let id = batch["id"].as_str().unwrap().to_owned();
-        heard.entry(id).or_default().push(row.clone());
+        received.entry(id).or_default().push(row.clone());
     }
     expected.retain(|_, rows| !rows.is_empty());
-    assert_eq!(heard, expected);
+    assert_eq!(received, expected);
     assert!(socket.is_silent().await);
 }

@@ -55,8 +55,8 @@ pub(crate) async fn send(socket: &mut WebSocketStream<TcpStream>, message: &Valu
 /// The next message. A close is returned as the number of its code.
 pub(crate) async fn receive(socket: &mut WebSocketStream<TcpStream>) -> Value {
     loop {
-        let heard = tokio::time::timeout(TIMEOUT, socket.next()).await.unwrap();
-        match heard.unwrap().unwrap() {
+        let received = tokio::time::timeout(TIMEOUT, socket.next()).await.unwrap();
+        match received.unwrap().unwrap() {
             Message::Text(text) => return serde_json::from_str(&text).unwrap(),
             Message::Close(Some(frame)) => return json!(u16::from(frame.code)),
             _ => {}

@@ -120,11 +120,11 @@ async fn a_client_that_answers_no_ping_is_disconnected_after_two() {
     );
     silent.write_all(request.as_bytes()).await.unwrap();
     let began = Instant::now();
-    let mut said = Vec::new();
+    let mut received = Vec::new();
     let mut alive = socket("demo").await;
     let seconds = Duration::from_secs;
     tokio::select! {
-        ended = silent.read_to_end(&mut said) => {
+        ended = silent.read_to_end(&mut received) => {
             ended.unwrap();
         }
         () = alive.answer_pings() => panic!("a peer that answers is alive"),
@@ -132,11 +132,11 @@ async fn a_client_that_answers_no_ping_is_disconnected_after_two() {
     }
     let took = began.elapsed();
     assert!(took > seconds(70) && took < seconds(110), "{took:?}");
-    let head = said
+    let head = received
         .windows(4)
         .position(|part| part == b"\r\n\r\n")
         .unwrap();
     let ping = [0x89, 0];
-    assert_eq!(said[head + 4..], [ping, ping].concat());
+    assert_eq!(received[head + 4..], [ping, ping].concat());
     assert!(alive.is_silent().await);
 }

@@ -125,19 +125,19 @@ async fn a_table_without_a_key_keeps_taking_every_change() {
         let answer = socket.ask(raw).await;
         assert_eq!(answer, json!({"type": "subscription_ack", "id": "r"}));
         root.batch_execute(write).await.unwrap();
-        let mut heard = Vec::new();
-        while heard.len() < expected.len() {
+        let mut received = Vec::new();
+        while received.len() < expected.len() {
             let message = socket.receive().await;
             let changes = &message["batch"]["shop"]["public.keyless"];
             let rows = changes["full_data"].as_array().unwrap();
             let kinds = ["INSERT", "UPDATE", "DELETE"];
             let is_there = |kind: &&str| !changes[kind].as_array().unwrap().is_empty();
             let kind = kinds.into_iter().find(is_there).unwrap();
-            heard.extend(rows.iter().map(|row| (kind, row.clone())));
+            received.extend(rows.iter().map(|row| (kind, row.clone())));
         }
         let row = |(kind, a, b): (&'static str, i32, &str)| (kind, json!({"a": a, "b": b}));
         let expected: Vec<(&str, Value)> = expected.into_iter().map(row).collect();
-        assert_eq!(heard, expected);
+        assert_eq!(received, expected);
         let end = socket.ask(json!({"type": "unsubscribe", "id": "r"})).await;
         assert_eq!(end["type"], "complete", "{end}");
     }
@@ -228,8 +228,8 @@ async fn writers_of_a_table_that_loses_its_key_go_on() {
     while let Err(error) = root.batch_execute("DELETE FROM docs WHERE id = 2").await {
         assert!(begin.elapsed() < Duration::from_secs(10), "{error:?}");
     }
-    let heard = socket.receive().await;
-    assert_eq!(heard["type"], "batch", "{heard}");
+    let received = socket.receive().await;
+    assert_eq!(received["type"], "batch", "{received}");
     node.stop();
 }
 
@@ -243,17 +243,20 @@ async fn a_table_that_is_removed_from_the_publication_is_reported() {
     .await
     .unwrap();
     let begin = Instant::now();
-    let heard = socket.receive().await;
+    let received = socket.receive().await;
     assert_eq!(
-        (&heard["type"], &heard["reason"]),
+        (&received["type"], &received["reason"]),
         (&json!("resync"), &json!("interrupted")),
-        "{heard}"
+        "{received}"
     );
     assert!(begin.elapsed() < Duration::from_secs(10));
     root.batch_execute("INSERT INTO docs VALUES (2, 'told')")
         .await
         .unwrap();
-    let heard = socket.receive().await;
-    assert_eq!(heard["data"]["DocsMessageAdded"][0]["id"], "2", "{heard}");
+    let received = socket.receive().await;
+    assert_eq!(
+        received["data"]["DocsMessageAdded"][0]["id"], "2",
+        "{received}"
+    );
     node.stop();
 }

@@ -28,17 +28,17 @@ async fn a_wrong_value_of_an_inferred_parameter_is_named() {
         (&array, "[1]: `params.i`: "),
     ] {
         let (status, error) = demo().refusal("demo", body).await;
-        let said = "invalid input syntax for type timestamp with time zone: \"1 day\"";
-        let told = (status, error["message"].as_str().unwrap_or_default());
-        assert_eq!(told, (400, &*format!("{named}{said}")), "{error}");
+        let actual = "invalid input syntax for type timestamp with time zone: \"1 day\"";
+        let reported = (status, error["message"].as_str().unwrap_or_default());
+        assert_eq!(reported, (400, &*format!("{named}{actual}")), "{error}");
         assert_eq!(error["sqlstate"], "22007");
     }
     let mut socket = crate::socket::socket("demo").await;
     let mut message = wrong.clone();
     message["id"] = json!("a");
     let answer = socket.ask(message).await;
-    let said = answer["message"].as_str().unwrap_or_default();
-    assert!(said.starts_with("`params.i`: "), "{answer}");
+    let actual = answer["message"].as_str().unwrap_or_default();
+    assert!(actual.starts_with("`params.i`: "), "{answer}");
 }
 
 #[tokio::test]
@@ -71,15 +71,15 @@ async fn what_a_caller_does_wrong_is_not_the_services_fault() {
         ),
     ] {
         let (got, error) = demo().refusal("demo", &json!({"q": q})).await;
-        let told = (got, error["sqlstate"].as_str());
-        assert_eq!(told, (status, Some(sqlstate)), "{q}: {error}");
+        let reported = (got, error["sqlstate"].as_str());
+        assert_eq!(reported, (status, Some(sqlstate)), "{q}: {error}");
     }
     // PostgreSQL reports this conflict as an internal error.
     let q = "do $$ begin raise exception 'tuple concurrently updated' using errcode = 'XX000'; \
              end $$";
     let (status, error) = demo().refusal("demo", &json!({"q": q})).await;
-    let told = (status, error["sqlstate"].as_str(), &error["retryable"]);
-    assert_eq!(told, (409, Some("40001"), &json!(true)), "{error}");
+    let reported = (status, error["sqlstate"].as_str(), &error["retryable"]);
+    assert_eq!(reported, (409, Some("40001"), &json!(true)), "{error}");
 }
 
 #[tokio::test]

@@ -83,8 +83,12 @@ async fn one_semicolon_may_end_it() {
         "select 1; select 2;",
     ] {
         let (status, error) = demo().refusal("demo", &json!({"q": q})).await;
-        let said = (status, error["errorCode"].as_str());
-        assert_eq!(said, (400, Some("INPUT_VALIDATION_ERROR")), "{q}: {error}");
+        let reported = (status, error["errorCode"].as_str());
+        assert_eq!(
+            reported,
+            (400, Some("INPUT_VALIDATION_ERROR")),
+            "{q}: {error}"
+        );
     }
 }
 
@@ -141,8 +145,8 @@ async fn a_value_that_is_missing_is_not_null_and_one_too_many_is_named() {
     ] {
         let body = json!({"q": "select :a::int, :b::int", "params": params});
         let (status, error) = demo().refusal("demo", &body).await;
-        let said = (status, error["errorCode"].as_str());
-        assert_eq!(said, (400, Some("INPUT_VALIDATION_ERROR")), "{params}");
+        let reported = (status, error["errorCode"].as_str());
+        assert_eq!(reported, (400, Some("INPUT_VALIDATION_ERROR")), "{params}");
         let message = error["message"].as_str().unwrap();
         let named = [format!("`{name}`"), format!(":{name}"), format!(".{name}")];
         assert!(named.iter().any(|name| message.contains(name)), "{message}");
@@ -195,8 +199,8 @@ async fn a_statement_has_a_mebibyte_and_no_byte_more() {
     let length = limit - "select length('') as n".len();
     assert_eq!(answer["data"], json!([{"n": length}]), "{answer}");
     let (status, error) = demo().refusal("demo", &of(limit + 1)).await;
-    let said = (status, error["errorCode"].as_str());
-    assert_eq!(said, (400, Some("INPUT_VALIDATION_ERROR")), "{error}");
+    let reported = (status, error["errorCode"].as_str());
+    assert_eq!(reported, (400, Some("INPUT_VALIDATION_ERROR")), "{error}");
 }
 
 #[tokio::test]

@@ -46,9 +46,9 @@ async fn over_socket(client: &Client, url: &str, q: &str) -> Value {
     let mut socket = WebSocketStream::from_raw_socket(stream, Role::Client, None).await;
     let message = Message::text(json!({"q": q}).to_string());
     socket.send(message).await.unwrap();
-    let heard = tokio::time::timeout(TIMEOUT, socket.next()).await.unwrap();
-    let heard = heard.unwrap().unwrap();
-    serde_json::from_str(heard.to_text().unwrap()).unwrap()
+    let received = tokio::time::timeout(TIMEOUT, socket.next()).await.unwrap();
+    let received = received.unwrap().unwrap();
+    serde_json::from_str(received.to_text().unwrap()).unwrap()
 }
 
 #[tokio::test]

@@ -193,10 +193,10 @@ async fn changes_are_seen_where_the_log_of_changes_cannot_be_read() {
 #[tokio::test]
 async fn without_an_answer_the_sql_is_shown_and_nothing_is_changed() {
     let own = UpFixture::new().await;
-    let (code, printed, said) = own.refused(&[&own.cluster.url("shop")]);
-    assert_eq!(code, 2, "{said}");
+    let (code, printed, reported) = own.refused(&[&own.cluster.url("shop")]);
+    assert_eq!(code, 2, "{reported}");
     assert!(printed.contains("CREATE ROLE \"shop\""), "{printed}");
-    assert!(said.contains("--yes"), "{said}");
+    assert!(reported.contains("--yes"), "{reported}");
     assert_eq!(own.created().await, (0, 0, 0));
 }
 
@@ -305,10 +305,10 @@ async fn invalid_arguments_are_refused_before_any_change() {
         (&[&shop, "--yes", "--listen", "0.0.0.0:0"], 2, "public_url"),
     ];
     for (arguments, code, part) in cases {
-        let (found, printed, said) = own.refused(arguments);
-        assert_eq!(found, code, "{part}: {said}");
-        assert!(said.contains(part), "{part}: {said}");
-        assert!(!said.contains("secret"), "{said}");
+        let (found, printed, reported) = own.refused(arguments);
+        assert_eq!(found, code, "{part}: {reported}");
+        assert!(reported.contains(part), "{part}: {reported}");
+        assert!(!reported.contains("secret"), "{reported}");
         assert!(!printed.contains("Ctrl-C"), "{printed}");
         assert_eq!(own.created().await, (0, 0, 0), "{part}");
     }
@@ -321,9 +321,9 @@ async fn a_cluster_of_another_master_key_is_left_alone() {
     let (child, _) = own.serve(&[&url, "--yes"]);
     stop(child);
     std::fs::remove_file(own.folder.path().join("master.key")).unwrap();
-    let (code, _, said) = own.refused(&[&url, "--yes"]);
-    assert_eq!(code, 1, "{said}");
-    assert!(said.contains("--master-key-file"), "{said}");
+    let (code, _, reported) = own.refused(&[&url, "--yes"]);
+    assert_eq!(code, 1, "{reported}");
+    assert!(reported.contains("--master-key-file"), "{reported}");
     assert!(!own.folder.path().join("master.key").exists());
 }
 
@@ -380,11 +380,12 @@ async fn an_address_in_use_is_found_out_before_anything_is_changed() {
     let own = UpFixture::new().await;
     let taken = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
     let listen = taken.local_addr().unwrap().to_string();
-    let (code, _, said) = own.refused(&[&own.cluster.url("shop"), "--yes", "--listen", &listen]);
-    assert_eq!(code, 1, "{said}");
+    let (code, _, reported) =
+        own.refused(&[&own.cluster.url("shop"), "--yes", "--listen", &listen]);
+    assert_eq!(code, 1, "{reported}");
     assert!(
-        said.contains(&listen) && said.contains("--listen"),
-        "{said}"
+        reported.contains(&listen) && reported.contains("--listen"),
+        "{reported}"
     );
     assert_eq!(own.created().await, (0, 0, 0));
 }

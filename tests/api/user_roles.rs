@@ -165,8 +165,8 @@ async fn a_user_of_several_groups_has_the_rights_of_all() {
         ("properties", json!("{"), "a string that is a JSON object"),
     ] {
         let refused = owner("PATCH", path, json!({member: value})).await;
-        let (status, _, said) = refused.error();
-        assert!(status == 400 && said.contains(message), "{said}");
+        let (status, _, reported) = refused.error();
+        assert!(status == 400 && reported.contains(message), "{reported}");
     }
     let gone = owner("DELETE", path, Value::Null).await;
     assert_eq!(gone.status, 204);

@@ -177,14 +177,14 @@ impl Failure {
         }
         let mut cause = self.source();
         while let Some(error) = cause {
-            let said = error.to_string();
-            if !text.contains(&said) {
+            let message = error.to_string();
+            if !text.contains(&message) {
                 text.push_str(": ");
-                text.push_str(&said);
+                text.push_str(&message);
             }
-            if let Some(tidegate_sql::Error::Rejected(said)) = error.downcast_ref() {
+            if let Some(tidegate_sql::Error::Rejected(message)) = error.downcast_ref() {
                 text.push_str(": ");
-                text.push_str(&said.to_string());
+                text.push_str(&message.to_string());
             }
             cause = error.source();
         }

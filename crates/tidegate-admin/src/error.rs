@@ -183,9 +183,9 @@ impl Error {
     pub fn reason(&self) -> String {
         match self {
             Self::Statement { source, .. } | Self::Catalog(source) => match source.as_db_error() {
-                Some(said) => match said.detail() {
-                    Some(detail) => format!("{}: {detail}", said.message()),
-                    None => said.message().to_owned(),
+                Some(reported) => match reported.detail() {
+                    Some(detail) => format!("{}: {detail}", reported.message()),
+                    None => reported.message().to_owned(),
                 },
                 None => source.to_string(),
             },

@@ -53,7 +53,7 @@ impl Admin {
                 Err(refused) => refused,
             };
             let resets = match settings_refused(&refused) {
-                Some(said) => resets(&home, key, said).await?,
+                Some(reported) => resets(&home, key, reported).await?,
                 None => Script::default(),
             };
             let statements = resets.to_string();
@@ -75,7 +75,7 @@ fn settings_refused(refused: &OpenError) -> Option<&DatabaseError> {
         return None;
     };
     match cause.downcast_ref() {
-        Some(ConnectError::InvalidSettings(said)) => Some(said),
+        Some(ConnectError::InvalidSettings(reported)) => Some(reported),
         _ => None,
     }
 }
@@ -94,7 +94,7 @@ fn reason(refused: OpenError) -> Cause {
 
 /// Writes the statements that reset the role's own settings that a message names. If the message
 /// names none, the cause is in the database, for example an event trigger.
-async fn resets(home: &Session, key: &PoolKey, said: &DatabaseError) -> Result<Script> {
+async fn resets(home: &Session, key: &PoolKey, reported: &DatabaseError) -> Result<Script> {
     let (role, database) = (key.role.as_str(), key.database.as_str());
     let rows = home.client.query(SETTINGS, &[&role, &database]).await?;
     let mut script = Script::default();
@@ -104,7 +104,7 @@ async fn resets(home: &Session, key: &PoolKey, said: &DatabaseError) -> Result<S
             continue;
         };
         let (name, value) = setting.split_once('=').unwrap_or((setting, ""));
-        if !is_named(&said.message, name, value) {
+        if !is_named(&reported.message, name, value) {
             continue;
         }
         let mut parts = vec![Syntax("ALTER ROLE "), Name(role)];

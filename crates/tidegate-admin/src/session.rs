@@ -167,8 +167,8 @@ impl Session {
 fn refused(config: &Config, database: &str, source: ConnectError) -> Error {
     let (database, role) = (database.to_owned(), config.admin_role.clone());
     match source {
-        ConnectError::Refused(said)
-            if said.sqlstate == WRONG_PASSWORD && config.admin_password.reveal().is_empty() =>
+        ConnectError::Refused(reported)
+            if reported.sqlstate == WRONG_PASSWORD && config.admin_password.reveal().is_empty() =>
         {
             Error::NoPassword { database, role }
         }

@@ -19,7 +19,7 @@ async fn a_type_has_the_operators_of_its_owner() {
     .await;
     let schema = fixture.public().await;
     let relation = &schema[schema.find("t").unwrap()];
-    let told = |name: &str| -> Vec<(String, bool, bool)> {
+    let reported = |name: &str| -> Vec<(String, bool, bool)> {
         let column = relation.column(relation.find_column(name).unwrap());
         let known = column.comparisons.iter();
         known
@@ -28,10 +28,10 @@ async fn a_type_has_the_operators_of_its_owner() {
     };
     let hstore = ("<> =".to_owned(), true, true);
     let ltree = ("< <= <> = > >=".to_owned(), true, true);
-    assert_eq!(told("h"), std::slice::from_ref(&hstore));
-    assert_eq!(told("l"), std::slice::from_ref(&ltree));
-    assert_eq!(told("q"), [(String::new(), false, false)]);
-    assert_eq!(told("p"), std::slice::from_ref(&ltree));
-    assert_eq!(told("c"), [ltree, hstore]);
-    assert_eq!(told("i"), []);
+    assert_eq!(reported("h"), std::slice::from_ref(&hstore));
+    assert_eq!(reported("l"), std::slice::from_ref(&ltree));
+    assert_eq!(reported("q"), [(String::new(), false, false)]);
+    assert_eq!(reported("p"), std::slice::from_ref(&ltree));
+    assert_eq!(reported("c"), [ltree, hstore]);
+    assert_eq!(reported("i"), []);
 }

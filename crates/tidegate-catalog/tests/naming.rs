@@ -100,13 +100,13 @@ fn colliding_type_names_are_assigned_by_table_name_and_reported() {
             ("題", "Table3"),
         ]
     );
-    let told: Vec<_> = schema
+    let reported: Vec<_> = schema
         .renamed()
         .iter()
         .map(|renamed| (&*renamed.relation, &*renamed.taken, &*renamed.type_name))
         .collect();
-    assert_eq!(told[0], ("aB", "AB", "AB3"));
-    assert_eq!(told.len(), 4);
+    assert_eq!(reported[0], ("aB", "AB", "AB3"));
+    assert_eq!(reported.len(), 4);
 }
 
 /// The type names of `relation`, if these relations exist.

@@ -131,10 +131,10 @@ async fn another_archive_is_refused_and_nothing_is_written() {
     let folder = TempDir::new().unwrap();
     let server = ReleaseServer::having(&server());
     let refused = download(&server, &sha256(b"another"), folder.path()).await;
-    let said = refused.unwrap_err().to_string();
+    let message = refused.unwrap_err().to_string();
     assert!(
-        said.contains(&sha256(b"another")) && said.contains(&server.url),
-        "{said}"
+        message.contains(&sha256(b"another")) && message.contains(&server.url),
+        "{message}"
     );
     assert_eq!(files(folder.path()), 0);
 }
@@ -172,10 +172,13 @@ async fn a_broken_connection_and_a_missing_archive_are_reported_with_the_address
             ReleaseServer::answering(answer.as_bytes().to_vec()),
             TempDir::new().unwrap(),
         );
-        let said = download(&server, &sum, folder.path()).await.unwrap_err();
-        let said = said.to_string();
+        let message = download(&server, &sum, folder.path()).await.unwrap_err();
+        let message = message.to_string();
         let url = format!("{}17.1.0/{TOP}.tar.gz", server.url);
-        assert!(said.contains(part) && said.contains(&url), "{said}");
+        assert!(
+            message.contains(part) && message.contains(&url),
+            "{message}"
+        );
         assert_eq!(files(folder.path()), 0);
     }
 }
@@ -195,10 +198,10 @@ async fn a_server_that_does_not_run_is_reported_and_removed() {
     let bytes = programs("#!/bin/sh\necho \"$0: no libxml2.so.2\" >&2; exit 127\n");
     let server = ReleaseServer::having(&bytes);
     let refused = download(&server, &sha256(&bytes), folder.path()).await;
-    let said = refused.unwrap_err().to_string();
+    let message = refused.unwrap_err().to_string();
     assert!(
-        said.ends_with("postgres: no libxml2.so.2 (exit status: 127)"),
-        "{said}"
+        message.ends_with("postgres: no libxml2.so.2 (exit status: 127)"),
+        "{message}"
     );
     assert_eq!(files(folder.path()), 0);
 }

@@ -60,12 +60,12 @@ async fn a_subscription_after_the_table_was_captured_again_gets_no_gap() {
     }
     fixture.run("INSERT INTO t VALUES (5)").await;
     for listener in [&mut late, &mut early] {
-        let told = match crate::SOURCE {
+        let reported = match crate::SOURCE {
             LogSource::Log => listener.event().await,
             // An outbox records that its triggers were missing, and reports a gap to all
             // subscriptions when a stream reads that record.
             LogSource::Outbox => listener.event_after_gaps().await,
         };
-        assert_eq!(told, "+{\"id\":5}");
+        assert_eq!(reported, "+{\"id\":5}");
     }
 }

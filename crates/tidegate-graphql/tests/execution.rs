@@ -162,15 +162,15 @@ async fn a_mutation_is_committed_only_when_its_answer_fits() {
     let recorder = Recorder::default();
     let body = ask(&recorder, false, &document, 1_000).await;
     assert_eq!(body["data"][&key][0]["name"], "Ann", "{body}");
-    let told = ["pipeline", "statement", "statement", "commit"];
-    assert_eq!(*recorder.log.lock().unwrap(), told);
+    let reported = ["pipeline", "statement", "statement", "commit"];
+    assert_eq!(*recorder.log.lock().unwrap(), reported);
     for room in [10, 20] {
         let recorder = Recorder::default();
         let body = ask(&recorder, false, &document, room).await;
         assert_eq!(body["data"], Value::Null, "{body}");
         let error = &body["errors"][0];
         assert_eq!(error["extensions"]["code"], "TOO_COMPLEX", "{body}");
-        assert_eq!(*recorder.log.lock().unwrap(), told[..3]);
+        assert_eq!(*recorder.log.lock().unwrap(), reported[..3]);
     }
 }
 
@@ -184,13 +184,13 @@ async fn a_write_of_one_row_is_committed_in_the_same_round_trip() {
         "updateArtists(id: 1, data: {name: \"Ann\"}) { name }",
         "deleteArtists(id: 1) { name }",
     ];
-    let told = ["pipeline", "statement", "commit"];
+    let reported = ["pipeline", "statement", "commit"];
     for field in documents {
         let document = format!("mutation {{ a: {field} }}");
         let recorder = Recorder::default();
         let body = ask(&recorder, false, &document, ROOM).await;
         assert_eq!(body["data"]["a"][0]["name"], "Ann", "{body}");
-        assert_eq!(*recorder.log.lock().unwrap(), told);
+        assert_eq!(*recorder.log.lock().unwrap(), reported);
         let recorder = Recorder {
             more: 1 << 20,
             ..Recorder::default()
@@ -201,19 +201,19 @@ async fn a_write_of_one_row_is_committed_in_the_same_round_trip() {
         assert_eq!(error["extensions"]["code"], "TOO_COMPLEX", "{body}");
         let message = error["message"].as_str().unwrap();
         assert!(message.contains("the mutation is committed"), "{body}");
-        assert_eq!(*recorder.log.lock().unwrap(), told);
+        assert_eq!(*recorder.log.lock().unwrap(), reported);
         // With a smaller limit, the row is received before it is committed.
         let body = ask(&recorder, false, &document, ROOM - 1).await;
         assert_eq!(body["data"], Value::Null, "{body}");
         let log = recorder.log.lock().unwrap();
-        assert_eq!(log[told.len()..], told[..2]);
+        assert_eq!(log[reported.len()..], reported[..2]);
     }
 }
 
 /// A query is sent once, with any number of root fields and levels.
 #[tokio::test]
 async fn a_query_is_sent_once() {
-    for (document, told) in [
+    for (document, reported) in [
         ("{ getArtists(id: 1) { name } }", &["statement"][..]),
         (
             "{ a: getArtists { name } b: getArtists { name } c: __typename }",
@@ -224,7 +224,7 @@ async fn a_query_is_sent_once() {
         let recorder = Recorder::default();
         let body = ask(&recorder, false, document, 1_000).await;
         assert_eq!(body["errors"], Value::Null, "{body}");
-        assert_eq!(*recorder.log.lock().unwrap(), told, "{document}");
+        assert_eq!(*recorder.log.lock().unwrap(), reported, "{document}");
     }
 }
 

@@ -159,8 +159,8 @@ async fn no_column_that_is_said_to_hold_no_null_holds_one() {
             nulls.contains(&true),
             "shows no NULL, and so proves nothing: {q}"
         );
-        for (said, found) in fixture.nullable(q).await.into_iter().zip(nulls) {
-            assert!(said || !found, "{q}");
+        for (reported, found) in fixture.nullable(q).await.into_iter().zip(nulls) {
+            assert!(reported || !found, "{q}");
         }
     }
 }

@@ -64,8 +64,9 @@ async fn audited(api: &Api) -> Vec<String> {
         .header("authorization", format!("Bearer {token}"));
     let log = api.call(request.body(String::new()).unwrap()).await.json();
     let events = log["events"].as_array().unwrap().iter();
-    let told = events.filter(|event| event["user"] == "alice");
-    told.map(|event| event["event"].as_str().unwrap().to_owned())
+    let reported = events.filter(|event| event["user"] == "alice");
+    reported
+        .map(|event| event["event"].as_str().unwrap().to_owned())
         .collect()
 }
 

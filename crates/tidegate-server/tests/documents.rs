@@ -82,12 +82,12 @@ async fn the_openapi_document_has_exactly_the_routes_that_there_are() {
     assert_eq!(document["openapi"], "3.1.0");
     let paths = document["paths"].as_object().unwrap();
     for (path, item) in paths {
-        let told = item.as_object().unwrap();
+        let reported = item.as_object().unwrap();
         for method in ["get", "post", "put", "patch", "delete"] {
             let verb = Method::from_bytes(method.to_uppercase().as_bytes()).unwrap();
             let call = request(verb, path).body(String::new()).unwrap();
             let taken = api.call(call).await.status != 405;
-            assert_eq!(taken, told.contains_key(method), "{method} {path}");
+            assert_eq!(taken, reported.contains_key(method), "{method} {path}");
         }
     }
     assert_eq!(paths.len(), 65);

@@ -115,8 +115,8 @@ async fn a_body_beyond_the_limit_is_refused_with_or_without_content_length() {
         api.sql(&large).await.error(),
         (413, "PAYLOAD_TOO_LARGE".to_owned())
     );
-    let told = api.sql_with("content-length", "1001", &large).await;
-    assert_eq!(told.error(), (413, "PAYLOAD_TOO_LARGE".to_owned()));
+    let reported = api.sql_with("content-length", "1001", &large).await;
+    assert_eq!(reported.error(), (413, "PAYLOAD_TOO_LARGE".to_owned()));
 }
 
 #[tokio::test]

@@ -32,11 +32,11 @@ async fn signing_in_for_another_database_shows_an_error() {
     for address in pages(&api).await {
         let mut browser = Browser::default();
         let page = browser.get(&api, &address).await;
-        let told = browser.post(&api, (&page, "sign_in"), &OTHER_OWNER).await;
-        assert_eq!(told.status, 400, "{address}");
+        let reported = browser.post(&api, (&page, "sign_in"), &OTHER_OWNER).await;
+        assert_eq!(reported.status, 400, "{address}");
         let text = "App takes users of the database demo only.";
-        assert!(told.text().contains(text), "{}", told.text());
-        assert!(is_sign_in_page(&told), "and can try again");
+        assert!(reported.text().contains(text), "{}", reported.text());
+        assert!(is_sign_in_page(&reported), "and can try again");
     }
 }
 
@@ -48,13 +48,13 @@ async fn a_session_of_another_database_shows_an_error() {
         let page = browser.get(&api, "/account").await;
         let done = browser.post(&api, (&page, "sign_in"), &OTHER_OWNER).await;
         assert_eq!(done.status, 303, "{}", done.text());
-        let told = browser.get(&api, &address).await;
-        assert_eq!(told.status, 200, "{address}");
+        let reported = browser.get(&api, &address).await;
+        assert_eq!(reported.status, 200, "{address}");
         let text = "You are signed in as lonely of the database lonely. App takes users of the \
                     database demo only.";
-        assert!(told.text().contains(text), "{}", told.text());
-        assert!(is_sign_in_page(&told));
-        let done = browser.post(&api, (&told, "sign_in"), &ALICE).await;
+        assert!(reported.text().contains(text), "{}", reported.text());
+        assert!(is_sign_in_page(&reported));
+        let done = browser.post(&api, (&reported, "sign_in"), &ALICE).await;
         assert_eq!(done.status, 303, "{}", done.text());
         let asked = browser.get(&api, &address).await;
         assert!(asked.text().contains("value=\"allow\""), "{}", asked.text());

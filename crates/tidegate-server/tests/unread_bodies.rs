@@ -46,9 +46,12 @@ async fn a_small_body_behind_a_refused_head_leaves_the_connection_open() {
             // The head must be handled before the body arrives.
             tokio::time::sleep(Duration::from_millis(20)).await;
             stream.write_all(body.as_bytes()).await.unwrap();
-            let said = answer(&mut stream).await;
-            assert!(said.starts_with(&format!("HTTP/1.1 {status} ")), "{said}");
-            assert!(!closes(&said), "{said}");
+            let response = answer(&mut stream).await;
+            assert!(
+                response.starts_with(&format!("HTTP/1.1 {status} ")),
+                "{response}"
+            );
+            assert!(!closes(&response), "{response}");
         }
     }
 }
@@ -71,9 +74,12 @@ async fn a_large_or_missing_body_behind_a_refused_head_ends_the_connection_and_s
             let mut stream = server.connect().await;
             let sent = format!("{head}{framing}{body}");
             stream.write_all(sent.as_bytes()).await.unwrap();
-            let said = rest(&mut stream).await;
-            assert!(said.starts_with(&format!("HTTP/1.1 {status} ")), "{said}");
-            assert!(closes(&said), "{framing}: {said}");
+            let response = rest(&mut stream).await;
+            assert!(
+                response.starts_with(&format!("HTTP/1.1 {status} ")),
+                "{response}"
+            );
+            assert!(closes(&response), "{framing}: {response}");
         }
     }
 }

@@ -8,17 +8,17 @@ use tokio_postgres::error::{DbError, ErrorPosition, Severity};
 
 /// The error of a failed statement.
 pub(super) fn of_statement(error: &tokio_postgres::Error, bound: Option<&BoundStatement>) -> Error {
-    let Some(said) = error.as_db_error() else {
+    let Some(reported) = error.as_db_error() else {
         return if error.is_closed() || is_io(error) {
             outage(describe(error))
         } else {
             Error::internal(describe(error))
         };
     };
-    if is_outage(said.code().code()) {
-        return outage(rejection(said));
+    if is_outage(reported.code().code()) {
+        return outage(rejection(reported));
     }
-    let mut rejection = rejection(said);
+    let mut rejection = rejection(reported);
     if let Some(bound) = bound {
         rejection.position = rejection
             .position
@@ -30,41 +30,41 @@ pub(super) fn of_statement(error: &tokio_postgres::Error, bound: Option<&BoundSt
 /// Why a connection could not be opened.
 pub(super) fn of_connection(error: &tokio_postgres::Error) -> ConnectError {
     match error.as_db_error() {
-        Some(said) => ConnectError::Refused(Box::new(rejection(said))),
+        Some(reported) => ConnectError::Refused(Box::new(rejection(reported))),
         None => ConnectError::Unreachable(io::Error::other(describe(error))),
     }
 }
 
 /// Whether the statement succeeds if it is prepared again (PostgreSQL, `RevalidateCachedQuery`).
 pub(super) fn is_stale(error: &tokio_postgres::Error) -> bool {
-    let Some(said) = error.as_db_error() else {
+    let Some(reported) = error.as_db_error() else {
         return false;
     };
-    match said.code().code() {
+    match reported.code().code() {
         "26000" => true,
-        "0A000" => said.routine() == Some("RevalidateCachedQuery"),
+        "0A000" => reported.routine() == Some("RevalidateCachedQuery"),
         _ => false,
     }
 }
 
-fn rejection(said: &DbError) -> DatabaseError {
+fn rejection(reported: &DbError) -> DatabaseError {
     let owned = |text: Option<&str>| text.map(str::to_owned);
-    let position = said.position().and_then(|position| match position {
+    let position = reported.position().and_then(|position| match position {
         ErrorPosition::Original(position) => Some(*position),
         ErrorPosition::Internal { .. } => None,
     });
     DatabaseError {
-        sqlstate: said.code().code().to_owned(),
-        message: said.message().to_owned(),
-        detail: owned(said.detail()),
-        hint: owned(said.hint()),
+        sqlstate: reported.code().code().to_owned(),
+        message: reported.message().to_owned(),
+        detail: owned(reported.detail()),
+        hint: owned(reported.hint()),
         position,
-        schema: owned(said.schema()),
-        table: owned(said.table()),
-        column: owned(said.column()),
-        constraint: owned(said.constraint()),
+        schema: owned(reported.schema()),
+        table: owned(reported.table()),
+        column: owned(reported.column()),
+        constraint: owned(reported.constraint()),
         place: None,
-        fatal: !matches!(said.parsed_severity(), Some(Severity::Error)),
+        fatal: !matches!(reported.parsed_severity(), Some(Severity::Error)),
     }
 }
 

@@ -135,7 +135,7 @@ impl ServicePool {
 
     fn refused(&self, error: ConnectError) -> Error {
         // PostgreSQL is up. The guard of the lock table makes room before the next attempt.
-        if matches!(&error, ConnectError::Refused(said) if is_lock_table_error(said)) {
+        if matches!(&error, ConnectError::Refused(reported) if is_lock_table_error(reported)) {
             return error.into_sql(RETRY_AFTER);
         }
         match error.fault() {

@@ -281,7 +281,7 @@ fn positions_are_those_of_the_callers_text() {
 #[test]
 fn messages_call_placeholders_by_name() {
     let statement = read("select :a, :b_1, :c, :d, :e, :f, :g, :h, :i, :last");
-    for (said, told) in [
+    for (actual, reported) in [
         ("of parameter $1", "of parameter :a"),
         ("at or near \"$2\"", "at or near \":b_1\""),
         ("$10 and $1", ":last and :a"),
@@ -292,6 +292,6 @@ fn messages_call_placeholders_by_name() {
         ("é$3é", "é:cé"),
         ("", ""),
     ] {
-        assert_eq!(statement.caller_message(said), told);
+        assert_eq!(statement.caller_message(actual), reported);
     }
 }

@@ -72,8 +72,8 @@ pub(crate) async fn listening(fixture: &Fixture) -> Receiver<Notification> {
             let say = "select pg_notify('tidegate', 'probe')";
             fixture.beside.batch_execute(say).await.unwrap();
             let wait = Duration::from_millis(100);
-            if let Ok(heard) = tokio::time::timeout(wait, notifications.recv()).await
-                && heard.unwrap() == Notification::Received("probe".into())
+            if let Ok(received) = tokio::time::timeout(wait, notifications.recv()).await
+                && received.unwrap() == Notification::Received("probe".into())
             {
                 return;
             }

@@ -44,13 +44,13 @@ async fn every_change_notifies_the_other_nodes() {
         Change::Sessions,
     ];
     for expected in expected {
-        let heard = loop {
+        let received = loop {
             match soon(notifications.recv()).await.unwrap() {
                 Notification::Received(text) if &*text == "probe" => {}
                 Notification::Received(text) => break Change::parse(&text),
                 Notification::Listening => {}
             }
         };
-        assert_eq!(heard, Some(expected));
+        assert_eq!(received, Some(expected));
     }
 }

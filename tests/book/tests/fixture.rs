@@ -84,10 +84,10 @@ impl BookFixture {
         fs::create_dir_all(folder.join(".steps")).unwrap();
         fs::create_dir_all(base.join("bin")).unwrap();
         std::os::unix::fs::symlink(program(), base.join("bin/tidegate")).unwrap();
-        let said = base.join("says");
+        let reported = base.join("says");
         assert!(
             Command::new("mkfifo")
-                .arg(&said)
+                .arg(&reported)
                 .status()
                 .unwrap()
                 .success()
@@ -98,7 +98,7 @@ impl BookFixture {
             .stdin(Stdio::piped())
             .spawn()
             .unwrap();
-        let banner = BufReader::new(fs::File::open(&said).unwrap());
+        let banner = BufReader::new(fs::File::open(&reported).unwrap());
         let ready = banner
             .lines()
             .any(|line| line.unwrap().starts_with("Ctrl-C"));

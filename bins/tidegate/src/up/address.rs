@@ -144,8 +144,8 @@ mod tests {
             "mysql://me:secret@localhost/shop",
             "postgresql://:secret@localhost/shop",
         ] {
-            let said = Address::parse(url).err().unwrap().to_string();
-            assert!(!said.contains("secret"), "{said}");
+            let message = Address::parse(url).err().unwrap().to_string();
+            assert!(!message.contains("secret"), "{message}");
         }
     }
 }

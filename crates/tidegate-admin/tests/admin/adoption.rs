@@ -192,16 +192,16 @@ async fn dropping_takes_back_what_was_granted_and_only_that() {
 
     // Serving the database creates the event trigger in it.
     let control = ServiceConnections::new(Arc::new(superuser()), Jitter::none()).unwrap();
-    let (tell, told) = tokio::sync::oneshot::channel();
+    let (tell, reported) = tokio::sync::oneshot::channel();
     let mut tell = Some(tell);
-    let heard = move |_| {
+    let received = move |_| {
         if let Some(tell) = tell.take() {
             tell.send(()).unwrap();
         }
     };
     tokio::select! {
-        silence = control.ddl_notifications(&tenant, heard) => panic!("{silence:?}"),
-        told = told => told.unwrap(),
+        silence = control.ddl_notifications(&tenant, received) => panic!("{silence:?}"),
+        reported = reported => reported.unwrap(),
     }
     let ours = "SELECT (SELECT count(*) FROM pg_event_trigger) || ' ' || count(*) \
                 FROM pg_namespace WHERE nspname = 'tidegate_catalog'";

@@ -334,10 +334,10 @@ async fn users_are_kept_out_of_the_control_database_by_what_it_names() {
     // A role that may connect through an operator's role is reported once, as advice.
     let findings = of_control(&config).await;
     assert_eq!(bad(&findings), Vec::<&Finding>::new());
-    let told = |finding: &Finding| {
+    let reported = |finding: &Finding| {
         finding.severity == Severity::Advice && finding.text.contains("named/ann may connect")
     };
-    assert!(findings.iter().any(told), "{findings:?}");
+    assert!(findings.iter().any(reported), "{findings:?}");
     inside
         .batch_execute("REVOKE named_staff FROM \"named/ann\"")
         .await

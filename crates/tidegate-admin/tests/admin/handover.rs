@@ -179,9 +179,9 @@ async fn code_that_runs_as_the_owner_of_a_table_is_not_given_to_it() {
     for (trap, object, cause) in TRAPS {
         let bobs = user("trapped", "trapped/bob").await.unwrap();
         bobs.batch_execute(&format!("{TRAP}{trap}")).await.unwrap();
-        let said = format!("{object} is called by {cause} as the owner of a table");
+        let reported = format!("{object} is called by {cause} as the owner of a table");
         let refused = fixture.refused().await;
-        assert!(refused.contains(&said), "{trap}: {refused:?}");
+        assert!(refused.contains(&reported), "{trap}: {refused:?}");
         let again = "DROP OWNED BY \"trapped/bob\"; \
                      GRANT CONNECT ON DATABASE trapped TO \"trapped/bob\"; \
                      GRANT ALL ON SCHEMA public TO \"trapped/bob\"";
@@ -230,12 +230,12 @@ async fn functions_that_run_a_text_are_not_called_as_the_heir() {
     // Statistics of expressions exist from 14 on.
     let has_statistics = testing::cluster().version().major >= 14;
     let is_known = |text: &str| has_statistics || !text.contains("CREATE STATISTICS");
-    for (texts, said) in TEXTS.iter().filter(|(texts, _)| is_known(texts)) {
+    for (texts, reported) in TEXTS.iter().filter(|(texts, _)| is_known(texts)) {
         let bobs = user("texts", "texts/bob").await.unwrap();
         bobs.batch_execute(texts).await.unwrap();
         let refused = fixture.refused().await;
         assert!(
-            refused.iter().any(|one| one == said),
+            refused.iter().any(|one| one == reported),
             "{texts}: {refused:?}"
         );
         let again = "DROP OWNED BY \"texts/bob\"; \

@@ -163,8 +163,8 @@ async fn a_repair_resets_the_settings_that_postgresql_refuses() {
         matches!(refused, ConnectError::InvalidSettings(_)),
         "{refused}"
     );
-    let told = fixture.acquire().await.unwrap_err();
-    assert!(matches!(told, Error::Unavailable { .. }), "{told}");
+    let reported = fixture.acquire().await.unwrap_err();
+    assert!(matches!(reported, Error::Unavailable { .. }), "{reported}");
     // PostgreSQL names one of the two at a time.
     let reset = "ALTER ROLE \"shop\" RESET \"session_preload_libraries\";";
     let reset_here =
@@ -213,9 +213,9 @@ async fn a_setting_too_long_for_a_startup_packet_affects_only_its_role() {
     );
     root.batch_execute(&long).await.unwrap();
     // PostgreSQL closes the connection without an error, as it does when it is down.
-    let told = fixture.acquire_for(RoleUse::User(1)).await.unwrap_err();
-    let Error::Unavailable { source, .. } = told else {
-        panic!("{told}");
+    let reported = fixture.acquire_for(RoleUse::User(1)).await.unwrap_err();
+    let Error::Unavailable { source, .. } = reported else {
+        panic!("{reported}");
     };
     assert!(source.unwrap().is::<LoginRefused>());
     let (key, connector) = (LoginFixture::key(), fixture.connector());
@@ -248,13 +248,13 @@ async fn a_repair_takes_nothing_from_a_role_that_the_database_keeps_out() {
         matches!(refused, ConnectError::InvalidSettings(_)),
         "{refused}"
     );
-    let told = fixture.acquire().await.unwrap_err();
-    assert!(matches!(told, Error::Unavailable { .. }), "{told}");
-    let told = fixture.repair().await.unwrap_err();
+    let reported = fixture.acquire().await.unwrap_err();
+    assert!(matches!(reported, Error::Unavailable { .. }), "{reported}");
+    let reported = fixture.repair().await.unwrap_err();
     assert!(
-        told.reason().contains("no_such_library"),
+        reported.reason().contains("no_such_library"),
         "{}",
-        told.reason()
+        reported.reason()
     );
     assert_eq!(
         settings(&root).await,
@@ -277,7 +277,7 @@ async fn a_role_that_gave_itself_an_md5_password_can_be_repaired() {
         match fixture.open().await.unwrap_err() {
             ConnectError::Md5 => break,
             // PostgreSQL has not reloaded the file yet.
-            ConnectError::Refused(said) if said.sqlstate == "28P01" => {}
+            ConnectError::Refused(actual) if actual.sqlstate == "28P01" => {}
             other => panic!("{other}"),
         }
         assert!(began.elapsed() < Duration::from_secs(30));
@@ -363,10 +363,10 @@ async fn nologin_is_distinguished_from_a_wrong_password() {
             panic!("{keeps_out}: {refused:?}");
         };
         assert_eq!(rejection.sqlstate, "28000", "{keeps_out}");
-        let told = admin.repair_login(&connector, &owner, false).await;
+        let reported = admin.repair_login(&connector, &owner, false).await;
         assert!(
-            matches!(told, Err(tidegate_admin::Error::LoginRefused { .. })),
-            "{told:?}"
+            matches!(reported, Err(tidegate_admin::Error::LoginRefused { .. })),
+            "{reported:?}"
         );
         set(lets_in).await;
         set("PASSWORD 'another'").await;
@@ -384,15 +384,15 @@ async fn nologin_is_distinguished_from_a_wrong_password() {
     admin.repair_login(&connector, &owner, false).await.unwrap();
     user("kept_out", "kept_out").await.unwrap();
     let never = key("kept_out", "kept_out/never");
-    let told = admin.repair_login(&connector, &never, false).await;
+    let reported = admin.repair_login(&connector, &never, false).await;
     assert!(
-        matches!(told, Err(tidegate_admin::Error::NoRole(_))),
-        "{told:?}"
+        matches!(reported, Err(tidegate_admin::Error::NoRole(_))),
+        "{reported:?}"
     );
     let foreign = key("kept_out", "postgres");
-    let told = admin.repair_login(&connector, &foreign, false).await;
+    let reported = admin.repair_login(&connector, &foreign, false).await;
     assert!(
-        matches!(told, Err(tidegate_admin::Error::RoleNotManaged(_))),
-        "{told:?}"
+        matches!(reported, Err(tidegate_admin::Error::RoleNotManaged(_))),
+        "{reported:?}"
     );
 }

@@ -105,14 +105,14 @@ impl<'a> TypeTree<'a> {
                 .for_each(|field| self.add_comparisons(field.type_(), found)),
             _ => {
                 let entry = self.entries.get(&r#type.oid());
-                let told = entry.and_then(|entry| entry.comparisons.as_ref());
+                let reported = entry.and_then(|entry| entry.comparisons.as_ref());
                 let known = found.iter().any(|known| known.r#type == r#type.oid());
-                if let (Some(told), false) = (told, known) {
+                if let (Some(reported), false) = (reported, known) {
                     found.push(Comparisons {
                         r#type: r#type.oid(),
-                        operators: told.operators.clone(),
-                        sorts: told.sorts,
-                        groups: told.groups,
+                        operators: reported.operators.clone(),
+                        sorts: reported.sorts,
+                        groups: reported.groups,
                     });
                 }
             }
@@ -131,8 +131,8 @@ impl<'a> TypeTree<'a> {
             if !matches!(entry.kind, TypeEntryKind::Domain) {
                 return None;
             }
-            if let Some(told) = tell(entry) {
-                return Some(told);
+            if let Some(reported) = tell(entry) {
+                return Some(reported);
             }
             let inner = entry.inner.as_ref();
             next = inner.and_then(|inner| self.number(inner).ok());

@@ -185,8 +185,8 @@ mod tests {
 
     fn statements(access: Access) -> Vec<(String, Vec<String>)> {
         let steps = steps(&facts(), "shop/ann", access).unwrap();
-        let told = steps.into_iter().map(|step| (step.role, step.statements));
-        told.collect()
+        let reported = steps.into_iter().map(|step| (step.role, step.statements));
+        reported.collect()
     }
 
     #[test]

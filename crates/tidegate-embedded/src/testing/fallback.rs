@@ -132,13 +132,13 @@ mod tests {
         }) else {
             return;
         };
-        let said = wanted.programs().unwrap_err().to_string();
+        let printed = wanted.programs().unwrap_err().to_string();
         let package = wanted.package;
         let path = format!(
             "/{0}/postgresql-{0}-{1}.tar.gz",
             package.version, package.target
         );
-        assert!(said.contains(&format!("{url}{path}: ")), "{said}");
+        assert!(printed.contains(&format!("{url}{path}: ")), "{printed}");
         let head = server.join().unwrap();
         assert!(head.starts_with(&format!("GET {path} ")), "{head}");
     }

@@ -38,10 +38,12 @@ impl ApiError {
                     Some(source) if source.is::<LoginRefused>() => LOGIN_REFUSED,
                     _ => "the database is not available",
                 };
-                let said = source.as_deref().and_then(|said| said.downcast_ref());
+                let reported = source
+                    .as_deref()
+                    .and_then(|reported| reported.downcast_ref());
                 // Only the SQLSTATE is passed on, because PostgreSQL's message may name files of
                 // the server.
-                let code = said.map(|DatabaseError { sqlstate, .. }| DatabaseError {
+                let code = reported.map(|DatabaseError { sqlstate, .. }| DatabaseError {
                     sqlstate: sqlstate.clone(),
                     ..DatabaseError::default()
                 });

@@ -82,8 +82,8 @@ where
     B: http_body::Body<Data = Bytes> + Send + Unpin,
     B::Error: Into<BodyError>,
 {
-    let told = answer(call, TokenManagementRequest::parse, Issuer::introspect).await?;
-    Ok(secret(told.to_json()))
+    let reported = answer(call, TokenManagementRequest::parse, Issuer::introspect).await?;
+    Ok(secret(reported.to_json()))
 }
 
 /// The issuer's response to a request. The timeout is long, because passwords wait in a queue for

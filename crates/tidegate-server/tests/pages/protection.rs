@@ -155,8 +155,8 @@ async fn a_wrong_name_and_a_wrong_password_read_the_same() {
         let fields = [("username", name), ("password", "wrong-password")];
         let answer = browser.post(&api, (&page, "sign_in"), &fields).await;
         assert_eq!(answer.status, 400);
-        let (_, told) = answer.text().split_once("<p class=\"error\"").unwrap();
-        let (told, _) = told.split_once("</p>").unwrap();
+        let (_, reported) = answer.text().split_once("<p class=\"error\"").unwrap();
+        let (reported, _) = reported.split_once("</p>").unwrap();
         assert!(
             answer
                 .text()
@@ -166,7 +166,7 @@ async fn a_wrong_name_and_a_wrong_password_read_the_same() {
             !answer.text().contains("wrong-password"),
             "no password comes back"
         );
-        texts.push(told.to_owned());
+        texts.push(reported.to_owned());
     }
     assert_eq!(texts[0], texts[1]);
     let mut browser = Browser::default();

@@ -40,11 +40,11 @@ fn receive(
     let (sender, receiver) = mpsc::unbounded_channel();
     let database = DatabaseName::new(name);
     tokio::spawn(async move {
-        let heard = |notification| {
+        let received = |notification| {
             // The receiver is gone if the test has ended.
             let _ = sender.send(notification);
         };
-        control.ddl_notifications(&database, heard).await
+        control.ddl_notifications(&database, received).await
     });
     receiver
 }

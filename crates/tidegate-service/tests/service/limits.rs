@@ -71,17 +71,23 @@ async fn catalogs_of_many_databases_are_read_over_few_connections() {
 #[tokio::test]
 async fn no_more_databases_are_listened_to_than_allowed() {
     let (control, databases) = service("listened_to", 4).await;
-    let (tell, mut told) = mpsc::unbounded_channel();
+    let (tell, mut reported) = mpsc::unbounded_channel();
     let listen = |database: DatabaseName| {
         let (control, tell) = (control.clone(), tell.clone());
         tokio::spawn(async move {
-            let heard = |announcement| tell.send(announcement).unwrap();
-            control.ddl_notifications(&database, heard).await.unwrap()
+            let received = |announcement| tell.send(announcement).unwrap();
+            control
+                .ddl_notifications(&database, received)
+                .await
+                .unwrap()
         })
     };
     let first: Vec<_> = databases[..2].iter().cloned().map(listen).collect();
     for _ in 0..2 {
-        assert_eq!(soon(told.recv()).await, Some(DdlNotification::Listening));
+        assert_eq!(
+            soon(reported.recv()).await,
+            Some(DdlNotification::Listening)
+        );
     }
     let others = join_all(databases[2..].iter().cloned().map(listen));
     for silence in soon(others).await {
@@ -94,7 +100,7 @@ async fn no_more_databases_are_listened_to_than_allowed() {
             let waiting = listen(databases[3].clone());
             tokio::select! {
                 _ = waiting => {}
-                heard = told.recv() => break assert_eq!(heard, Some(DdlNotification::Listening)),
+                received = reported.recv() => break assert_eq!(received, Some(DdlNotification::Listening)),
             }
         }
     })

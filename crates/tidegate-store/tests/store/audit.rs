@@ -72,13 +72,13 @@ async fn a_tenant_reads_its_own_events_page_by_page(store: Arc<dyn IssuerStore>)
         database: Some("other".to_owned()),
         ..event(AuditKind::SignInFailed)
     };
-    let told = AuditEvent {
+    let reported = AuditEvent {
         detail: Some("https://id.example".to_owned()),
         at: later(2),
         ..event(AuditKind::IdentityLinked)
     };
     store
-        .append_audit(&[mine(0), other, mine(1), told])
+        .append_audit(&[mine(0), other, mine(1), reported])
         .await
         .unwrap();
     let from = |since, limit| store.audit("shop", since, limit);

@@ -90,8 +90,8 @@ impl Validator {
         visit_all_rules(&mut context, &parsed);
         let mut errors = context.into_errors();
         errors.retain(|error| error.message() != UNUSED_MESSAGE);
-        let told: Errors = errors.iter().map(rule_error).collect();
-        told.into_result()?;
+        let reported: Errors = errors.iter().map(rule_error).collect();
+        reported.into_result()?;
         rules::check(&document, |kind| self.types.operation(kind).is_some())?;
         Ok(document)
     }
