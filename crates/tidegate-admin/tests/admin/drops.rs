@@ -2,7 +2,7 @@
 
 use tidegate_admin::Error;
 
-use super::fixture::{admin, connect, database, role, root, service_admin, superuser, user, value};
+use super::fixture::{admin, connect, database, role, root, service_admin, user, value};
 
 #[tokio::test]
 async fn what_a_dropped_user_owns_is_named_or_goes_to_the_owner() {
