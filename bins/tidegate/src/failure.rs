@@ -182,9 +182,9 @@ impl Failure {
                 text.push_str(": ");
                 text.push_str(&message);
             }
-            if let Some(tidegate_sql::Error::Rejected(message)) = error.downcast_ref() {
+            if let Some(tidegate_sql::Error::Rejected(rejection)) = error.downcast_ref() {
                 text.push_str(": ");
-                text.push_str(&message.to_string());
+                text.push_str(&rejection.to_string());
             }
             cause = error.source();
         }

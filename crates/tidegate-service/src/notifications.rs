@@ -77,8 +77,8 @@ async fn forward(
                 drop(notifications.send(Notification::Listening));
             }
             message = messages.next() => match message {
-                Some(Ok(AsyncMessage::Notification(reported))) => {
-                    drop(notifications.send(Notification::Received(reported.payload().into())));
+                Some(Ok(AsyncMessage::Notification(message))) => {
+                    drop(notifications.send(Notification::Received(message.payload().into())));
                 }
                 Some(Ok(other)) => debug!(?other, "ignored a message that is not a notification"),
                 Some(Err(error)) => return Err(super::error::of_connection(&error)),

@@ -175,11 +175,11 @@ impl Database {
         read: Read<T>,
     ) -> Result<Vec<T>> {
         let bound = query.bind(values)?;
-        let mut gather = RowCollector::new(read);
+        let mut collector = RowCollector::new(read);
         self.0
-            .query(&Principal::Control, &bound, &options(), &mut gather)
+            .query(&Principal::Control, &bound, &options(), &mut collector)
             .await?;
-        Ok(gather.found)
+        Ok(collector.found)
     }
 
     /// Runs a statement and returns its last row, if there is one.
@@ -237,9 +237,9 @@ impl OpenTransaction {
         read: Read<T>,
     ) -> Result<Vec<T>> {
         let bound = query.bind(values)?;
-        let mut gather = RowCollector::new(read);
-        self.0.query(&bound, &mut gather).await?;
-        Ok(gather.found)
+        let mut collector = RowCollector::new(read);
+        self.0.query(&bound, &mut collector).await?;
+        Ok(collector.found)
     }
 
     /// Runs a statement and returns its last row, if there is one.

@@ -91,7 +91,7 @@ fn no_master_key() -> Finding {
 fn report(findings: &[Finding]) -> String {
     let mut text = String::new();
     for Finding {
-        text: output_text,
+        text: finding,
         severity,
         sql,
     } in findings
@@ -102,7 +102,7 @@ fn report(findings: &[Finding]) -> String {
             Severity::Advice => "advice ",
             Severity::Missing => "MISSING",
         };
-        let _ = writeln!(text, "{mark}  {}", super::line(output_text));
+        let _ = writeln!(text, "{mark}  {}", super::line(finding));
         if *severity == Severity::Good {
             continue;
         }

@@ -206,7 +206,7 @@ fn roles_without_login(
     }
     for login in found.logins.iter().filter(|login| login.exists()) {
         let role = identifier(login.role);
-        if let Some(clause) = login.roles_without_login {
+        if let Some(clause) = login.locked_out {
             sql.push(format!("-- ALTER ROLE {role} {clause};"));
         }
         if login.connect == ConnectPrivilege::Refused {
@@ -214,7 +214,7 @@ fn roles_without_login(
             connect(home, tenant, login.role, &mut script);
             sql.push(commented(&script));
         }
-        if login.roles_without_login.is_some() || login.connect == ConnectPrivilege::Refused {
+        if login.locked_out.is_some() || login.connect == ConnectPrivilege::Refused {
             roles.push(login.role);
         }
     }

@@ -116,7 +116,7 @@ pub(super) struct Login<'a> {
     /// Whether the role exists, and whether Tidegate created it.
     pub(super) origin: RoleOrigin,
     /// If PostgreSQL refuses the role's login: the clause of `ALTER ROLE` that allows it again.
-    pub(super) roles_without_login: Option<&'static str>,
+    pub(super) locked_out: Option<&'static str>,
     /// By which privilege the role may connect to the database. A database that does not exist
     /// refuses no role.
     pub(super) connect: ConnectPrivilege,
@@ -198,7 +198,7 @@ pub(super) async fn roles<'a>(
             (true, true) => RoleOrigin::Tidegate,
             (true, false) => RoleOrigin::Other,
         },
-        roles_without_login: match row.get::<_, Option<&str>>(2) {
+        locked_out: match row.get::<_, Option<&str>>(2) {
             None => None,
             Some("LOGIN") => Some("LOGIN"),
             Some(_) => Some("VALID UNTIL 'infinity'"),
