@@ -80,7 +80,7 @@ impl Reading {
             let program = &levels[above].rows.program;
             let keys = keys_above(levels, levels[at].above);
             let is_key = is_key(schema, levels, above, &program.children[child]);
-            is_key && keys.is_some_and(Keys::repeat)
+            is_key && keys.is_some_and(Keys::has_repeated_keys)
         })
     }
 }
