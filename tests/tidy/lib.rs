@@ -17,6 +17,7 @@ pub fn root() -> PathBuf {
 }
 
 /// A package of the workspace.
+#[derive(Debug)]
 pub struct Package {
     /// The name, such as `tidegate-sql`.
     pub name: String,

@@ -10,4 +10,4 @@ pub mod stream;
 
 pub use access::{Access, Permit};
 pub use collect::Pieces;
-pub use prepare::{PreparedRequest, zone};
+pub use prepare::{PreparedRequest, parse_zone};

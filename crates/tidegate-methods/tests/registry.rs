@@ -4,7 +4,9 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
 use tidegate_methods::store::NewMethod;
-use tidegate_methods::{Caller, Error, Limits, MemoryMethodStore, Patch, Registry, Signature};
+use tidegate_methods::{
+    Caller, Error, Limits, MemoryMethodStore, MethodStore, Patch, Registry, Signature,
+};
 use tidegate_sql::DatabaseName;
 use tokio::sync::Notify;
 use tokio::task::JoinSet;

@@ -18,7 +18,7 @@ use tidegate_http::body::{Body, Content};
 use tidegate_http::call::{Call, no_content};
 use tidegate_http::error::ApiError;
 use tidegate_http::negotiate::{self, ContentType, Preferences};
-use tidegate_http::operation::{Permit, Pieces, rpc, sql, stream, zone};
+use tidegate_http::operation::{Permit, Pieces, rpc, sql, stream, parse_zone};
 use tidegate_http::report::{self, Errors, Subject};
 use tidegate_http::request_body::{self, BodyError, RequestBody};
 
