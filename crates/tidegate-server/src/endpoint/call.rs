@@ -18,7 +18,7 @@ use tidegate_http::body::{Body, Content};
 use tidegate_http::call::{Call, no_content};
 use tidegate_http::error::ApiError;
 use tidegate_http::negotiate::{self, ContentType, Preferences};
-use tidegate_http::operation::{Permit, Pieces, rpc, sql, stream, parse_zone};
+use tidegate_http::operation::{Permit, Pieces, parse_zone, rpc, sql, stream};
 use tidegate_http::report::{self, Errors, Subject};
 use tidegate_http::request_body::{self, BodyError, RequestBody};
 
@@ -97,7 +97,11 @@ impl CallRequest {
             ));
         }
         let preferences = Preferences::of(&head.headers)?.within(app.limits().statement);
-        let timezone = preferences.timezone.as_deref().map(zone).transpose()?;
+        let timezone = preferences
+            .timezone
+            .as_deref()
+            .map(parse_zone)
+            .transpose()?;
         let reservation = app.memory().reservation(caller.holder());
         let body = request_body::read(body, &head.headers, app.limits(), reservation).await?;
         Ok(Self {
