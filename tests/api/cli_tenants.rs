@@ -1,8 +1,6 @@
 //! Tests the commands that create, adopt and drop tenants.
 
-use std::os::unix::fs::PermissionsExt as _;
-
-use crate::operator::{Operator, text, tidegate};
+use crate::operator::{Operator, text};
 
 #[tokio::test]
 async fn tenants_and_users_come_and_go() {

@@ -2,8 +2,7 @@
 
 use serde_json::json;
 
-use crate::graphql::{ask, code, data, error};
-use crate::service::demo;
+use crate::graphql::{ask, error};
 
 #[tokio::test]
 async fn errors_say_where() {

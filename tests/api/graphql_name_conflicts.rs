@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use crate::graphql_names::{data, fields, prepare};
+use crate::graphql_names::{data, prepare};
 use crate::node::{Node, operator};
 
 /// A name conflict is logged for the operator, once for each table.

@@ -4,7 +4,7 @@
 use reqwest::Method;
 use serde_json::json;
 
-use crate::graphql::{PUBLIC, ask, code, data};
+use crate::graphql::{PUBLIC, ask, code};
 use crate::service::{TextResponse, demo};
 
 async fn post(accept: Option<&str>, body: &str) -> TextResponse {

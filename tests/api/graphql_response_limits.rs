@@ -4,8 +4,8 @@ use reqwest::Method;
 use serde_json::{Value, json};
 
 use crate::graphql::PUBLIC;
-use crate::graphql_limits::{ask, code};
-use crate::service::{Service, demo, demo_folder};
+use crate::graphql_limits::ask;
+use crate::service::{Service, demo_folder};
 
 /// The mutation is rolled back in each of three cases: one field is too large, one field of several
 /// is, or only all fields together are.

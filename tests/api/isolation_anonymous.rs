@@ -6,7 +6,7 @@ use crate::isolation::procedure;
 use crate::service::{Service, demo, demo_folder, eventually};
 
 impl crate::service::Service {
-    async fn refusal_anonymous(&self, q: &str) -> (u16, Value) {
+    pub(crate) async fn refusal_anonymous(&self, q: &str) -> (u16, Value) {
         let answer = self.sql(None, &json!({"q": q})).await;
         (answer.status().as_u16(), answer.json().await.unwrap())
     }

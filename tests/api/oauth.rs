@@ -5,7 +5,6 @@ use base64::engine::general_purpose::{STANDARD, URL_SAFE_NO_PAD};
 use reqwest::{Method, Response};
 use serde_json::{Value, json};
 
-use crate::oauth_sessions::refresh;
 use crate::service::demo;
 
 pub(crate) async fn post(path: &str, body: &Value) -> Response {

@@ -1,6 +1,5 @@
 //! Tests refresh tokens, guest tokens, revocation and introspection (API.md, "Tokens").
 
-use base64::Engine as _;
 use reqwest::{Method, Response};
 use serde_json::{Value, json};
 

@@ -4,7 +4,6 @@
 use serde_json::{Value, json};
 
 use crate::service::demo;
-use crate::sql_values::table;
 
 #[tokio::test]
 async fn hints_take_every_spelling_of_a_type() {

@@ -2,7 +2,6 @@
 
 use serde_json::{Value, json};
 
-use crate::service::demo;
 use crate::users::owner;
 
 #[tokio::test]

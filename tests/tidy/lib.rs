@@ -1,6 +1,10 @@
 //! The architecture as a test: see `tests/`. This library reads the packages and their files.
 
-#![expect(clippy::unwrap_used, reason = "the code of a test may panic")]
+#![expect(
+    clippy::unwrap_used,
+    clippy::missing_panics_doc,
+    reason = "the code of a test may panic"
+)]
 
 use std::fs;
 use std::path::{Path, PathBuf};

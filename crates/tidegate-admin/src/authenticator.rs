@@ -69,7 +69,7 @@ pub(super) const UNASSIGNED: &str = "WITH RECURSIVE usr AS ( \
 
 /// Selects a tenant's authenticators that Tidegate created: the number of users of each, and
 /// whether it has the privileges that it needs.
-pub(super) const AUTHENTICATORS: &str = "SELECT a.rolname::text, pg_catalog.count(DISTINCT m.roleid), \
+pub(super) const LIST: &str = "SELECT a.rolname::text, pg_catalog.count(DISTINCT m.roleid), \
         a.rolcanlogin AND NOT a.rolinherit AND a.rolconnlimit <> 0 \
         AND coalesce(a.rolvaliduntil, 'infinity') = 'infinity' \
         AND NOT EXISTS (SELECT FROM pg_catalog.pg_db_role_setting s \
@@ -191,10 +191,7 @@ async fn assign_all(session: &Session, users: &Users<'_>, passwords: &RolePasswo
     ];
     let rows = session.client.query(UNASSIGNED, &values).await?;
     let mut waiting: Vec<String> = rows.iter().map(|row| row.get(0)).collect();
-    let found = session
-        .client
-        .query(AUTHENTICATORS, &[&prefix, &MARK])
-        .await?;
+    let found = session.client.query(LIST, &[&prefix, &MARK]).await?;
     let mut script = provisioning_script();
     let mut authenticators = BTreeMap::new();
     for row in &found {

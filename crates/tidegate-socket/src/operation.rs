@@ -131,7 +131,7 @@ impl OperationContext {
         let mut done = OperationResult::default();
         match outcome {
             GraphQlResult::Messages(texts, reservation) => {
-                (done.texts, done.reservation) = (texts, reservation)
+                (done.texts, done.reservation) = (texts, reservation);
             }
             GraphQlResult::Live(subscription) => done.subscription = Some(subscription),
             GraphQlResult::Refused(refusal) => {

@@ -1,6 +1,6 @@
 //! Checks whether the users of a tenant share connections, and what prevents it.
 
-use super::super::authenticator::{ATTRIBUTES, AUTHENTICATORS, MAX_MEMBERS, UNASSIGNED, prefix};
+use super::super::authenticator::{ATTRIBUTES, LIST, MAX_MEMBERS, UNASSIGNED, prefix};
 use super::super::script::{identifier, printable};
 use super::super::session::Session;
 use super::super::{Result, role};
@@ -47,10 +47,7 @@ pub(super) async fn examine(session: &Session, tenant: &RecordedTenant) -> Resul
         let sql = remedy.map(|remedy| format!("{connect}{remedy}"));
         findings.push(advice(tenant, row.get(0), sql.as_deref()));
     }
-    let found = session
-        .client
-        .query(AUTHENTICATORS, &[&prefix, &role::MARK])
-        .await?;
+    let found = session.client.query(LIST, &[&prefix, &role::MARK]).await?;
     for row in found.iter().filter(|row| !row.get::<_, bool>(2)) {
         let name: &str = row.get(0);
         let text = format!(

@@ -40,11 +40,11 @@ fn receive(
     let (sender, receiver) = mpsc::unbounded_channel();
     let database = DatabaseName::new(name);
     tokio::spawn(async move {
-        let received = |notification| {
+        let forward = |notification| {
             // The receiver is gone if the test has ended.
             let _ = sender.send(notification);
         };
-        control.ddl_notifications(&database, received).await
+        control.ddl_notifications(&database, forward).await
     });
     receiver
 }
