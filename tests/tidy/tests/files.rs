@@ -1,10 +1,5 @@
 //! Tests the sizes and names of files, and the documents of each crate.
 
-#![expect(
-    clippy::unwrap_used,
-    reason = "a test that cannot go on should stop where it stands"
-)]
-
 use std::fs;
 
 use tidegate_tidy::{root, rust_files, shipped};
