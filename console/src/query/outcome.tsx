@@ -15,7 +15,7 @@ export function OutcomeBox() {
   return (
     <section class="outcome" aria-label="Result">
       {running.value && <RunningBar />}
-      {!now && !running.value && <p class="hint padded">Ctrl+Enter runs what is written. The result appears here.</p>}
+      {!now && !running.value && <p class="hint padded"><span class="keys">Ctrl+Enter runs what is written. </span>The result appears here.</p>}
       {now?.kind === "failure" && !running.value && <p class={now.failure.cancelled ? "note" : "problem flat"} role="alert">{now.failure.text}</p>}
       {now?.kind === "plan" && <PlanTree explained={now.explained} />}
       {now?.kind === "rows" && <Rows key={now.result.milliseconds} result={now.result} />}

@@ -3460,7 +3460,10 @@ function OutcomeBox() {
   const now = outcome.value;
   return /* @__PURE__ */ a4("section", { class: "outcome", "aria-label": "Result", children: [
     running.value && /* @__PURE__ */ a4(RunningBar, {}),
-    !now && !running.value && /* @__PURE__ */ a4("p", { class: "hint padded", children: "Ctrl+Enter runs what is written. The result appears here." }),
+    !now && !running.value && /* @__PURE__ */ a4("p", { class: "hint padded", children: [
+      /* @__PURE__ */ a4("span", { class: "keys", children: "Ctrl+Enter runs what is written. " }),
+      "The result appears here."
+    ] }),
     now?.kind === "failure" && !running.value && /* @__PURE__ */ a4("p", { class: now.failure.cancelled ? "note" : "problem flat", role: "alert", children: now.failure.text }),
     now?.kind === "plan" && /* @__PURE__ */ a4(PlanTree, { explained: now.explained }),
     now?.kind === "rows" && /* @__PURE__ */ a4(Rows, { result: now.result }, now.result.milliseconds),
