@@ -37,6 +37,8 @@ pub(crate) const CHAPTERS: &[Embedded] = embedded! {
     "how-to/curl.md",
     "how-to/service-tokens.md",
     "how-to/external-issuers.md",
+    "how-to/settings.md",
+    "how-to/https.md",
     "how-to/proxies.md",
     "how-to/docker.md",
     "how-to/systemd.md",

@@ -30,6 +30,8 @@ chapters! {
     typescript => "docs/how-to/typescript.md",
     python => "docs/how-to/python.md",
     curl => "docs/how-to/curl.md",
+    settings => "docs/how-to/settings.md",
+    https => "docs/how-to/https.md",
     proxies => "docs/how-to/proxies.md",
     systemd => "docs/how-to/systemd.md",
     prometheus => "docs/how-to/prometheus.md",
