@@ -28,6 +28,7 @@ pub(crate) const CHAPTERS: &[Embedded] = embedded! {
     "tutorials/public-data.md",
     "tutorials/own-database.md",
     "how-to/console.md",
+    "how-to/users.md",
     "how-to/row-level-security.md",
     "how-to/claims.md",
     "how-to/react.md",

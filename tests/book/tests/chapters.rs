@@ -22,6 +22,7 @@ chapters! {
     own_database => "docs/tutorials/own-database.md",
     todo => "docs/tutorials/todo.md",
     public_data => "docs/tutorials/public-data.md",
+    users => "docs/how-to/users.md",
     row_level_security => "docs/how-to/row-level-security.md",
     claims => "docs/how-to/claims.md",
     service_tokens => "docs/how-to/service-tokens.md",
