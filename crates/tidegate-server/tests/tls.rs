@@ -128,7 +128,8 @@ async fn a_broken_file_leaves_the_certificate_in_use() {
 async fn an_unusable_certificate_is_reported_with_its_file() {
     let folder = tempfile::tempdir().unwrap();
     let missing = certificate(folder.path()).unwrap_err();
-    assert!(missing.to_string().contains("cert.pem"), "{missing}");
+    let expected = "cert.pem with the certificate cannot be read";
+    assert!(missing.to_string().contains(expected), "{missing}");
     write(folder.path());
     let other = rcgen::KeyPair::generate().unwrap();
     std::fs::write(folder.path().join("key.pem"), other.serialize_pem()).unwrap();

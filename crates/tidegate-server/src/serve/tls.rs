@@ -9,7 +9,7 @@ use rustls::ServerConfig;
 use rustls::crypto::CryptoProvider;
 use rustls::server::{ClientHello, ResolvesServerCert};
 use rustls::sign::CertifiedKey;
-use rustls_pki_types::pem::PemObject as _;
+use rustls_pki_types::pem::{self, PemObject as _};
 use rustls_pki_types::{CertificateDer, PrivateKeyDer};
 use tokio_rustls::TlsAcceptor;
 
@@ -19,7 +19,18 @@ pub(crate) type Acceptor = TlsAcceptor;
 /// The reason why a certificate cannot be used. The texts contain nothing of the private key.
 #[derive(Debug, thiserror::Error)]
 pub enum CertificateError {
-    /// A file cannot be read, or has no PEM (RFC 7468) of the expected kind.
+    /// A file cannot be read.
+    #[error("the file {} with the {what} cannot be read", path.display())]
+    File {
+        /// The path of the file.
+        path: PathBuf,
+        /// The content that was expected.
+        what: &'static str,
+        /// The cause of the failure.
+        #[source]
+        source: std::io::Error,
+    },
+    /// A file has no PEM (RFC 7468) of the expected kind.
     #[error("{} contains no {what}", path.display())]
     Unreadable {
         /// The path of the file.
@@ -28,7 +39,7 @@ pub enum CertificateError {
         what: &'static str,
         /// The cause of the failure.
         #[source]
-        source: rustls_pki_types::pem::Error,
+        source: pem::Error,
     },
     /// Key and certificate do not match, or the type of the key is not supported.
     #[error("the certificate {} and its key cannot be used together", path.display())]
@@ -166,13 +177,16 @@ fn read(
 ) -> Result<CertifiedKey, CertificateError> {
     let unreadable = |path: &Path, what| {
         let path = path.to_owned();
-        move |source| CertificateError::Unreadable { path, what, source }
+        move |source| match source {
+            pem::Error::Io(source) => CertificateError::File { path, what, source },
+            source => CertificateError::Unreadable { path, what, source },
+        }
     };
     let chain = CertificateDer::pem_file_iter(certificate)
         .and_then(Iterator::collect::<Result<Vec<_>, _>>)
         .and_then(|chain| {
             if chain.is_empty() {
-                return Err(rustls_pki_types::pem::Error::NoItemsFound);
+                return Err(pem::Error::NoItemsFound);
             }
             Ok(chain)
         })
