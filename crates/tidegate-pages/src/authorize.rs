@@ -124,7 +124,7 @@ async fn grant(
         Some("allow") => issuer.grant_code(request, browser, address).await,
         _ if context.is_head() || needs_consent().await.map_err(failure)? => {
             let asked = (&*user.key.name, request.scopes);
-            let card = template::consent(&form, &request.client, asked);
+            let card = template::consent(&form, &request.client, &request.redirect_uri, asked);
             return Ok(context.show("Allow access", &card, (None, returns_to)));
         }
         _ => issuer.grant_code(request, browser, address).await,

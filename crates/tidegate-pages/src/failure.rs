@@ -6,16 +6,25 @@ use tidegate_http::body::Body;
 use tidegate_http::error::ApiError;
 use tidegate_http::report::{Context, Protocol};
 
-use crate::template;
+use crate::template::{self, FailureLinks};
 
-/// The error page for a failed request of a page. `issuer` is the issuer's URL, whose path prefixes
-/// all paths.
-pub fn failure(failure: &ApiError, issuer: &str, context: &Context<'_>) -> Response<Body> {
+/// The service to which an error page links.
+#[derive(Clone, Copy, Debug)]
+pub struct Site<'a> {
+    /// The issuer's URL, whose path prefixes all paths.
+    pub issuer: &'a str,
+    /// Whether the service has the console and the documentation.
+    pub has_console: bool,
+}
+
+/// The error page for a failed request of a page. For an unknown path it links to what the service
+/// has.
+pub fn failure(failure: &ApiError, site: Site<'_>, context: &Context<'_>) -> Response<Body> {
     failure.log(context);
-    let base = tidegate_http::base_path::base_of(issuer);
+    let base = tidegate_http::base_path::base_of(site.issuer);
     let title = match failure.status.as_u16() {
         404 => "Not found",
-        400 | 413 | 415 => "This does not work",
+        400 | 413 | 415 => "Invalid request",
         403 => "Not allowed",
         429 | 503 => "Try again soon",
         _ => "Something went wrong",
@@ -28,9 +37,13 @@ pub fn failure(failure: &ApiError, issuer: &str, context: &Context<'_>) -> Respo
     if !text.ends_with('.') {
         text.push('.');
     }
-    let account = format!("{base}/account");
-    let back = (failure.status == StatusCode::NOT_FOUND).then_some((&*account, "Your account"));
-    let card = template::failure((title, &text), back, context.request_id);
+    let links = match failure.status {
+        StatusCode::NOT_FOUND => FailureLinks::Everything,
+        StatusCode::BAD_REQUEST if site.has_console => FailureLinks::Reference,
+        _ => FailureLinks::Nothing,
+    };
+    let links = template::failure_links(links, base, site.has_console);
+    let card = template::failure((title, &text), &links, context.request_id);
     let markup = template::layout(base, title, &card);
     let mut response = template::answer(failure.status, markup, None);
     // The headers that the error needs come from its plain response.

@@ -138,7 +138,8 @@ pub(super) fn request_error(error: Error) -> ApiError {
         ErrorKind::Unavailable | ErrorKind::Internal => failure(error),
         // The error is shown to the person (RFC 6749, section 4.1.2.1).
         _ => ApiError::input(format!(
-            "The application sent you here with a request that is not in order: {}.",
+            "The application that sent you here made a faulty request: {}. Go back to it and try \
+             again.",
             error.description()
         )),
     }

@@ -28,7 +28,7 @@ pub use account::account;
 pub use authorize::authorize;
 pub use confirm_sign_up::confirm;
 pub use device::device;
-pub use failure::failure;
+pub use failure::{Site, failure};
 pub use provider_sign_in::{
     begin as begin_provider_sign_in, complete as complete_provider_sign_in,
 };

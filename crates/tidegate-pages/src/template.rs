@@ -15,7 +15,8 @@ pub(crate) use account::{account, confirm_link};
 pub(crate) use form::{FormMessage, PageForm};
 pub(crate) use layout::layout;
 pub(crate) use notice::{
-    consent, decided, device_consent, failure, notice, select_account, sign_out, user_code,
+    FailureLinks, consent, decided, device_consent, failure, failure_links, notice, select_account,
+    sign_out, user_code,
 };
 pub(crate) use reset::{ask_for_email, choose_password, confirm_sign_up};
 pub(crate) use second_factor::{enrol, recovery_codes, second_factor};

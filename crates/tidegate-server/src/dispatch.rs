@@ -56,10 +56,10 @@ where
         match surface {
             Ok(Surface::OAuth) => failure.into_oauth(false, &origin),
             Ok(Surface::Guest) => failure.into_oauth(true, &origin),
-            Ok(Surface::Page) => pages::failure(&failure, app.issuer().address(), &origin),
+            Ok(Surface::Page) => pages::failure(&failure, site(app), &origin),
             // A person who mistypes a URL gets an HTML page.
             Err(RouteError::NotFound) if graphql::wants_page(&head.headers) => {
-                pages::failure(&failure, app.issuer().address(), &origin)
+                pages::failure(&failure, site(app), &origin)
             }
             _ if head.uri.path().starts_with("/api/graphql/") => {
                 let media = Media::of(&head.headers).unwrap_or_default();
@@ -72,6 +72,14 @@ where
     subject.errors = response.body_mut().subject.errors.take();
     response.body_mut().subject = subject;
     response
+}
+
+/// The service, for the links of an error page.
+fn site(app: &App) -> pages::Site<'_> {
+    pages::Site {
+        issuer: app.issuer().address(),
+        has_console: app.console().is_some(),
+    }
 }
 
 fn no_such_path() -> ApiError {

@@ -139,6 +139,22 @@ async fn a_console_that_is_switched_off_is_not_there() {
 }
 
 #[tokio::test]
+async fn the_page_for_an_unknown_path_links_to_what_the_service_has() {
+    let links = ["href=\"/db/\"", "href=\"/db/docs/\""];
+    for has_console in [true, false] {
+        let api = Api::at("https://example.com/db", |builder| {
+            builder.console(has_console)
+        })
+        .await;
+        let page = browsed(&api, "/nowhere").await;
+        assert_eq!(page.status, 404);
+        for link in links {
+            assert_eq!(page.text().contains(link), has_console, "{}", page.text());
+        }
+    }
+}
+
+#[tokio::test]
 async fn a_service_below_a_path_says_so_in_the_page() {
     let api = Api::at("https://example.com/db", |builder| builder.console(true)).await;
     let page = browsed(&api, "/").await;

@@ -263,6 +263,7 @@ async fn a_browser_at_an_unknown_path_gets_a_page_and_a_program_json() {
         for part in [
             "<title>Not found",
             "<code>mine-7</code>",
+            "href=\"/api/v4/openapi.json\"",
             "href=\"/account\"",
         ] {
             assert!(page.text().contains(part), "{part}: {}", page.text());

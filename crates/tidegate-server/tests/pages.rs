@@ -112,6 +112,7 @@ async fn a_person_signs_in_consents_and_brings_a_code() {
     let page = browser.get(&api, &format!("/auth?{QUERY}")).await;
     assert_eq!(page.status, 200);
     assert!(page.text().contains("name=\"decision\" value=\"allow\""));
+    assert!(page.text().contains("Returns to "), "{}", page.text());
     let answer = browser
         .post(&api, (&page, "decide"), &[("decision", "allow")])
         .await;

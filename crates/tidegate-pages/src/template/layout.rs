@@ -11,6 +11,8 @@ pub(crate) fn layout(base: &str, title: &str, card: &Markup) -> Markup {
                 meta charset="utf-8";
                 meta name="viewport" content="width=device-width, initial-scale=1";
                 meta name="color-scheme" content="light dark";
+                meta name="theme-color" content="#eef3f6" media="(prefers-color-scheme: light)";
+                meta name="theme-color" content="#0c161d" media="(prefers-color-scheme: dark)";
                 meta name="robots" content="noindex";
                 title { (title) " · Tidegate" }
                 link rel="icon" type="image/svg+xml" href={ (base) "/favicon.ico" };

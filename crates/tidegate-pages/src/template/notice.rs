@@ -16,29 +16,61 @@ pub(crate) fn notice(title: &str, text: &str, next: Option<(&str, &str)>) -> Mar
     }
 }
 
-/// An error message, with a link for continuing and the request id for support.
-pub(crate) fn failure(
-    (title, text): (&str, &str),
-    next: Option<(&str, &str)>,
-    request_id: &str,
-) -> Markup {
+/// The links of an error page.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum FailureLinks {
+    Nothing,
+    /// The documentation, for the person who develops the application.
+    Reference,
+    /// The places of the service.
+    Everything,
+}
+
+/// The links of an error page. `base` is the path of the issuer's URL.
+pub(crate) fn failure_links(links: FailureLinks, base: &str, has_console: bool) -> Markup {
+    match links {
+        FailureLinks::Nothing => html! {},
+        FailureLinks::Reference => html! {
+            p { a href={ (base) "/docs/api" } { "Documentation for developers" } }
+        },
+        FailureLinks::Everything => html! {
+            ul.places {
+                @if has_console {
+                    li { a href={ (base) "/" } { "Console" } span { "tables, queries and users" } }
+                    li { a href={ (base) "/docs/" } { "Documentation" } span { "guides and reference" } }
+                }
+                li {
+                    a href={ (base) "/api/v4/openapi.json" } { "API description" }
+                    span { "OpenAPI" }
+                }
+                li { a href={ (base) "/account" } { "Your account" } span { "password and sessions" } }
+            }
+        },
+    }
+}
+
+/// An error message, with links and the request id for support.
+pub(crate) fn failure((title, text): (&str, &str), links: &Markup, request_id: &str) -> Markup {
     html! {
-        (notice(title, text, next))
+        (notice(title, text, None))
+        (links)
         @if !request_id.is_empty() {
-            p.hint { "Request " code { (request_id) } }
+            p.hint.request { "Request " code { (request_id) } }
         }
     }
 }
 
-/// Asks for consent for a client.
+/// Asks for consent for a client that gets the result at `redirect_uri`.
 pub(crate) fn consent(
     form: &PageForm<'_>,
     client: &Client,
+    redirect_uri: &str,
     (user, scopes): (&str, Scopes),
 ) -> Markup {
     html! {
         h1 { "Allow access?" }
-        (about(client, user, scopes))
+        (about(client, Some(destination(redirect_uri))))
+        (permissions(user, scopes))
         (decision(form))
         (another(form, user))
     }
@@ -49,21 +81,31 @@ pub(crate) fn device_consent(form: &PageForm<'_>, device: &PendingDevice, user: 
     html! {
         h1 { "Connect this device?" }
         p.code aria-label="Code on the device" { (device.user_code) }
-        p.lead { "Allow only if this code stands on a device in front of you." }
-        (about(&device.client, user, device.scopes))
+        p.lead { "Allow only if your own device shows this code. If somebody sent it to you, deny." }
+        (about(&device.client, None))
+        (permissions(user, device.scopes))
         (decision(form))
         (another(form, user))
     }
 }
 
-fn about(client: &Client, user: &str, scopes: Scopes) -> Markup {
+/// The host of a redirect URI, or words for an application that is installed on the device.
+fn destination(redirect_uri: &str) -> &str {
+    let rest = redirect_uri
+        .strip_prefix("https://")
+        .or_else(|| redirect_uri.strip_prefix("http://"));
+    let host = rest.and_then(|rest| rest.split(['/', '?']).next());
+    host.unwrap_or("an application on this device")
+}
+
+fn about(client: &Client, returns_to: Option<&str>) -> Markup {
     html! {
         div.about {
             p { strong { (client.name) } }
             @if let Some(description) = &client.description { p.hint { (description) } }
             @if let Some(homepage) = &client.homepage { p.hint { (homepage) } }
+            @if let Some(place) = returns_to { p.hint { "Returns to " (place) } }
         }
-        (permissions(user, scopes))
     }
 }
 

@@ -35,10 +35,7 @@ pub(crate) fn sign_in(page: &SignIn<'_>) -> Markup {
             ..FormField::text("username", "User name")
         }))
         (form.field(&FormField { focus: named, ..FormField::password("password", "Password") }))
-        (form.field(&FormField {
-            value: page.database,
-            ..FormField::text("database", "Database")
-        }))
+        (database(form, page.database))
         button.primary type="submit" { "Sign in" }
     };
     html! {
@@ -54,5 +51,24 @@ pub(crate) fn sign_in(page: &SignIn<'_>) -> Markup {
         @if let Some(sign_up) = page.sign_up {
             p.aside { "No account yet? " a href=(sign_up) { "Sign up" } }
         }
+    }
+}
+
+/// The field for the database. It is folded away if the client has one, because people then do not
+/// need it.
+fn database(form: &PageForm<'_>, known: Option<&str>) -> Markup {
+    let field = form.field(&FormField {
+        value: known,
+        ..FormField::text("database", "Database")
+    });
+    let is_wrong = form.complaint.is_some_and(|it| it.field == "database");
+    match known.filter(|_| !is_wrong) {
+        Some(name) => html! {
+            details.folded {
+                summary { "Database " strong { (name) } }
+                (field)
+            }
+        },
+        None => field,
     }
 }
