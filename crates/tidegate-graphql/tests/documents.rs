@@ -50,6 +50,27 @@ fn valid_documents_are_accepted() {
     }
 }
 
+#[test]
+fn the_error_for_an_unknown_field_names_the_one_that_was_meant() {
+    let api = api();
+    for (document, meant) in [
+        ("{ artists { id } }", Some("getArtists")),
+        ("{ getartists { id } }", Some("getArtists")),
+        (
+            "mutation { insert_artists(data: {}) { id } }",
+            Some("insertArtists"),
+        ),
+        ("{ getAlbums { artistId } }", Some("artist_id")),
+        ("{ getAlbums { secret } }", None),
+        ("{ get { id } }", None),
+    ] {
+        let errors = api.prepare(document, None).unwrap_err();
+        let suggested = errors[0].message.split("; did you mean ").nth(1);
+        let expected = meant.map(|name| format!("\"{name}\"?"));
+        assert_eq!(suggested, expected.as_deref(), "{document}");
+    }
+}
+
 const INVALID: &[(&str, &str)] = &[
     ("{", "GRAPHQL_PARSE_FAILED"),
     ("", "GRAPHQL_PARSE_FAILED"),

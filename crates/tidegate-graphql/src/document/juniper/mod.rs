@@ -12,7 +12,9 @@ mod mention;
 mod parsing_schema;
 mod register;
 mod rules;
+mod suggestion;
 
+use std::fmt::Write as _;
 use std::sync::Arc;
 
 use juniper::parser::{ParseError, parse_document_source};
@@ -91,9 +93,22 @@ impl Validator {
         let mut errors = context.into_errors();
         errors.retain(|error| error.message() != UNUSED_MESSAGE);
         let reported: Errors = errors.iter().map(rule_error).collect();
-        reported.into_result()?;
+        reported
+            .into_result()
+            .map_err(|errors| self.suggest(errors))?;
         rules::check(&document, |kind| self.types.operation(kind).is_some())?;
         Ok(document)
+    }
+
+    /// Adds a suggestion to the first error. Only this one gets it, because all fields of a type
+    /// must be compared for it.
+    fn suggest(&self, mut errors: Vec<Error>) -> Vec<Error> {
+        if let Some(first) = errors.first_mut()
+            && let Some(name) = suggestion::suggestion(&self.types, &first.message)
+        {
+            let _ = write!(first.message, "; did you mean \"{name}\"?");
+        }
+        errors
     }
 }
 

@@ -1,0 +1,25 @@
+//! Suggests the field that was meant by the name of an unknown one.
+
+use crate::definition::Types;
+
+/// The name of an existing field, for juniper's message about an unknown field. The names differ
+/// only in upper and lower case, in underscores, or in the prefix `get`. `None` for another message,
+/// or if there is no such field.
+pub(super) fn suggestion(types: &Types, message: &str) -> Option<String> {
+    let names = message
+        .strip_prefix("Unknown field \"")?
+        .strip_suffix('"')?;
+    let (unknown, r#type) = names.split_once("\" on type \"")?;
+    let unknown = plain(unknown);
+    let mut fields = types.find(r#type)?.fields();
+    let meant = fields.find(|field| {
+        let known = plain(&field.name);
+        known == unknown || known.strip_prefix("get") == Some(&*unknown)
+    });
+    meant.map(|field| field.name.into_owned())
+}
+
+/// A name in lower case and without underscores.
+fn plain(name: &str) -> String {
+    name.replace('_', "").to_lowercase()
+}
