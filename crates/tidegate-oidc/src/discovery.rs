@@ -86,7 +86,12 @@ async fn get<T: DeserializeOwned>(http: &reqwest::Client, url: &str) -> Result<T
 pub(crate) async fn read<T: DeserializeOwned>(
     response: reqwest::Response,
 ) -> Result<T, OutboundError> {
-    let mut response = response.error_for_status().map_err(OutboundError::new)?;
+    let response = response.error_for_status().map_err(OutboundError::new)?;
+    serde_json::from_slice(&body(response).await?).map_err(OutboundError::new)
+}
+
+/// The body of a response, which must not be too large.
+pub(crate) async fn body(mut response: reqwest::Response) -> Result<Vec<u8>, OutboundError> {
     let mut text = Vec::new();
     while let Some(chunk) = response.chunk().await.map_err(OutboundError::new)? {
         text.extend_from_slice(&chunk);
@@ -94,7 +99,7 @@ pub(crate) async fn read<T: DeserializeOwned>(
             return Err(OutboundError::new("the provider's response is too large"));
         }
     }
-    serde_json::from_slice(&text).map_err(OutboundError::new)
+    Ok(text)
 }
 
 /// Whether a URL is `https`, or `http` on this machine. Requests to such a URL cannot be read or

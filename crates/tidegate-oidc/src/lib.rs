@@ -1,5 +1,6 @@
 #![doc = include_str!("../README.md")]
 
+mod code_flow;
 mod discovery;
 mod error;
 mod github;

@@ -3,14 +3,6 @@
 
 use std::time::Duration;
 
-use oauth2::basic::{BasicErrorResponse, BasicRevocationErrorResponse, BasicTokenType};
-use oauth2::{
-    AuthUrl, AuthorizationCode, Client, ClientId, ClientSecret, CsrfToken, EndpointNotSet,
-    EndpointSet, ExtraTokenFields, PkceCodeChallenge, PkceCodeVerifier, RedirectUrl, Scope,
-    StandardRevocableToken, StandardTokenIntrospectionResponse, StandardTokenResponse,
-    TokenResponse as _, TokenUrl,
-};
-use serde::{Deserialize, Serialize};
 use tidegate_identity::{
     ExternalIdentity, IdentityProviders, LoginState, OutboundError, OutboundFuture, ProviderName,
 };
@@ -18,7 +10,7 @@ use tidegate_identity::{
 use crate::discovery::{self, Discovery, DiscoveryCache};
 use crate::error::{Error, Result};
 use crate::settings::{ProviderKind, ProviderSettings};
-use crate::{github, id_token};
+use crate::{code_flow, github, id_token};
 
 /// How long a request to a provider may take.
 const REQUEST_TIMEOUT: Duration = Duration::from_secs(10);
@@ -36,29 +28,6 @@ struct Provider {
     settings: ProviderSettings,
     discovery: DiscoveryCache,
 }
-
-/// The member that OpenID Connect adds to a token response.
-#[derive(Debug, Deserialize, Serialize)]
-struct IdToken {
-    id_token: Option<String>,
-}
-
-impl ExtraTokenFields for IdToken {}
-
-type Tokens = StandardTokenResponse<IdToken, BasicTokenType>;
-
-type ProviderClient = Client<
-    BasicErrorResponse,
-    Tokens,
-    StandardTokenIntrospectionResponse<IdToken, BasicTokenType>,
-    StandardRevocableToken,
-    BasicRevocationErrorResponse,
-    EndpointSet,
-    EndpointNotSet,
-    EndpointNotSet,
-    EndpointNotSet,
-    EndpointSet,
->;
 
 impl Providers {
     /// Creates the providers with these settings. No request is sent before the first sign-in.
@@ -111,20 +80,7 @@ impl Providers {
             return Ok(None);
         };
         let endpoints = self.endpoints(provider, login).await?;
-        let client = client(&provider.settings, &endpoints, login)?;
-        let verifier = PkceCodeVerifier::new(login.verifier.expose().to_owned());
-        let state = login.state.clone();
-        let mut request = client
-            .authorize_url(|| CsrfToken::new(state))
-            .set_pkce_challenge(PkceCodeChallenge::from_code_verifier_sha256(&verifier));
-        for scope in provider.settings.kind.scopes() {
-            request = request.add_scope(Scope::new((*scope).to_owned()));
-        }
-        if matches!(provider.settings.kind, ProviderKind::OpenId(_)) {
-            request = request.add_extra_param("nonce", login.nonce.clone());
-        }
-        let (url, _) = request.url();
-        Ok(Some(url.into()))
+        code_flow::authorization_url(&provider.settings, &endpoints, login).map(Some)
     }
 
     async fn endpoints(
@@ -150,20 +106,16 @@ impl Providers {
             .find(id)
             .ok_or_else(|| OutboundError::new("unknown identity provider"))?;
         let endpoints = self.endpoints(provider, login).await?;
-        let tokens: Tokens = client(&provider.settings, &endpoints, login)?
-            .exchange_code(AuthorizationCode::new(code.to_owned()))
-            .set_pkce_verifier(PkceCodeVerifier::new(login.verifier.expose().to_owned()))
-            .request_async(&self.http)
-            .await
-            .map_err(OutboundError::new)?;
+        let tokens =
+            code_flow::exchange(&self.http, &provider.settings, &endpoints, login, code).await?;
         match &provider.settings.kind {
             ProviderKind::GitHub { api, .. } => {
-                let token = tokens.access_token().secret();
-                github::identity(&self.http, (&endpoints.issuer, api), token).await
+                let issuer = (&*endpoints.issuer, &**api);
+                github::identity(&self.http, issuer, &tokens.access_token).await
             }
             ProviderKind::OpenId(_) => {
-                let id_token = tokens.extra_fields().id_token.as_deref();
-                let id_token = id_token
+                let id_token = tokens
+                    .id_token
                     .ok_or_else(|| OutboundError::new("the token response has no ID token"))?;
                 let keys = discovery::keys(&self.http, &endpoints).await?;
                 let expected = id_token::Expected {
@@ -172,25 +124,10 @@ impl Providers {
                     nonce: &login.nonce,
                     now: login.now.seconds(),
                 };
-                id_token::verify(id_token, &keys, &expected).map_err(OutboundError::new)
+                id_token::verify(&id_token, &keys, &expected).map_err(OutboundError::new)
             }
         }
     }
-}
-
-fn client(
-    settings: &ProviderSettings,
-    endpoints: &Discovery,
-    login: &LoginState,
-) -> Result<ProviderClient, OutboundError> {
-    let authorization = AuthUrl::new(endpoints.authorization_endpoint.clone());
-    let token = TokenUrl::new(endpoints.token_endpoint.clone());
-    let redirect = RedirectUrl::new(login.redirect_uri.clone());
-    Ok(Client::new(ClientId::new(settings.client_id.clone()))
-        .set_client_secret(ClientSecret::new(settings.client_secret.clone()))
-        .set_auth_uri(authorization.map_err(OutboundError::new)?)
-        .set_token_uri(token.map_err(OutboundError::new)?)
-        .set_redirect_uri(redirect.map_err(OutboundError::new)?))
 }
 
 impl IdentityProviders for Providers {
