@@ -61,7 +61,7 @@ fn database(form: &PageForm<'_>, known: Option<&str>) -> Markup {
         value: known,
         ..FormField::text("database", "Database")
     });
-    let is_wrong = form.complaint.is_some_and(|it| it.field == "database");
+    let is_wrong = form.message.is_some_and(|it| it.field == "database");
     match known.filter(|_| !is_wrong) {
         Some(name) => html! {
             details.folded {
