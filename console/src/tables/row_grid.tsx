@@ -13,14 +13,16 @@ import { keyText } from "./rows.ts";
 import { ValueDialog } from "./value.tsx";
 import type { TableView } from "./view.ts";
 
+/** A cell whose value is edited or shown. The row may have moved or changed since; its key has not. */
+type OpenCell = { place: Place; key: string[]; value: string | null; typed?: string };
 type Attempt = { key: string[]; column: Column; value: string | null; conflict: Conflict };
 
 /** The rows of a table, with editing in place. */
 export function RowGrid({ view, onDelete }: { view: TableView; onDelete: () => void }) {
   const { table } = view;
   const rows = view.rows.value;
-  const editing = useSignal<{ place: Place; typed?: string } | null>(null);
-  const opened = useSignal<Place | null>(null);
+  const editing = useSignal<OpenCell | null>(null);
+  const opened = useSignal<OpenCell | null>(null);
   const conflict = useSignal<Attempt | null>(null);
   // Drawn again when rows arrive.
   void rows.version.value;
@@ -47,10 +49,11 @@ export function RowGrid({ view, onDelete }: { view: TableView; onDelete: () => v
     const column = table.columns[place.column];
     if (!row || !column) return;
     view.active.value = place;
-    const text = row.cells[place.column] ?? "";
+    const value = row.cells[place.column] ?? null;
+    const text = value ?? "";
     const long = isCut(column, text) || /[\n\r]/.test(text) || column.category === "U" && text.length > 40;
-    if (long || !mayEdit(view, column)) opened.value = place;
-    else editing.value = { place, typed };
+    const kind = long || !mayEdit(view, column) ? opened : editing;
+    kind.value = { place, key: row.key, value, typed };
   };
 
   const save = async (key: string[], column: Column, value: string | null, was?: string | null, again?: { label: string; run: () => void }) => {
@@ -69,39 +72,40 @@ export function RowGrid({ view, onDelete }: { view: TableView; onDelete: () => v
   const editAgain = (key: string[], column: number, typed: string) => {
     const at = view.rows.value.indexOf(keyText(key));
     if (at === undefined) return sayError(new Error(`The row is no longer there. You typed: ${typed}`));
-    view.active.value = { row: at, column };
-    editing.value = { place: { row: at, column }, typed };
+    open({ row: at, column }, typed);
   };
 
   const onSave = (value: string | null, then: "down" | "right" | "stay") => {
-    const place = editing.value?.place;
-    const row = place && rows.row(place.row);
-    const column = place && table.columns[place.column];
+    const edited = editing.value;
+    const column = edited && table.columns[edited.place.column];
     editing.value = null;
     focusGrid();
-    if (!row || !column) return;
-    const was = row.cells[place.column] ?? null;
+    if (!edited || !column) return;
+    const { key, place, value: was } = edited;
+    const at = rows.indexOf(keyText(key));
+    const row = at === undefined ? undefined : rows.row(at);
     const next = column.typname !== "text" && value === "" && was === null ? null : value;
     if (next !== was) {
+      const shown = row?.cells[place.column] ?? null;
       // Shown at once; the answer, or the event, brings what the database made of it.
-      row.cells[place.column] = next;
+      if (row) row.cells[place.column] = next;
       // What was typed is not lost when it is refused.
-      const again = next === null ? undefined : { label: "Edit again", run: () => editAgain(row.key, place.column, next) };
-      void save(row.key, column, next, was, again).then((written) => {
-        if (!written) {
-          row.cells[place.column] = was;
+      const again = next === null ? undefined : { label: "Edit again", run: () => editAgain(key, place.column, next) };
+      void save(key, column, next, was, again).then((written) => {
+        if (!written && row) {
+          row.cells[place.column] = shown;
           rows.version.value += 1;
         }
       });
     }
-    if (then === "down") view.active.value = { row: Math.min(place.row + 1, (rows.total.value?.count ?? 1) - 1), column: place.column };
-    if (then === "right") view.active.value = { row: place.row, column: Math.min(place.column + 1, table.columns.length - 1) };
+    const active = at ?? place.row;
+    if (then === "down") view.active.value = { row: Math.min(active + 1, (rows.total.value?.count ?? 1) - 1), column: place.column };
+    if (then === "right") view.active.value = { row: active, column: Math.min(place.column + 1, table.columns.length - 1) };
   };
 
-  const editor = editing.value && rows.row(editing.value.place.row) && (
+  const editor = editing.value && (
     <CellEditor
-      column={table.columns[editing.value.place.column]!}
-      value={rows.row(editing.value.place.row)!.cells[editing.value.place.column] ?? null}
+      column={table.columns[editing.value.place.column]!} value={editing.value.value}
       typed={editing.value.typed} onSave={onSave}
       onCancel={() => {
         editing.value = null;
@@ -109,7 +113,8 @@ export function RowGrid({ view, onDelete }: { view: TableView; onDelete: () => v
       }}
     />
   );
-  const openedRow = opened.value && rows.row(opened.value.row);
+  const shown = opened.value;
+  const shownColumn = shown && table.columns[shown.place.column];
 
   return (
     <>
@@ -123,12 +128,11 @@ export function RowGrid({ view, onDelete }: { view: TableView; onDelete: () => v
           if (event.key === "Enter" && event.ctrlKey) follow(view);
         }}
       />
-      {openedRow && (
+      {shown && shownColumn && (
         <ValueDialog
-          table={table} row={openedRow.key} column={table.columns[opened.value!.column]!}
-          shown={openedRow.cells[opened.value!.column] ?? null}
-          editable={mayEdit(view, table.columns[opened.value!.column]!)}
-          onSave={(value, was) => save(openedRow.key, table.columns[opened.value!.column]!, value, was)}
+          table={table} row={shown.key} column={shownColumn} shown={shown.value}
+          editable={mayEdit(view, shownColumn)}
+          onSave={(value, was) => save(shown.key, shownColumn, value, was)}
           onClose={() => (opened.value = null)}
         />
       )}

@@ -4745,10 +4745,10 @@ function RowGrid({ view, onDelete }) {
     const text = row.cells[index] ?? null;
     if (text === null) return { text: "NULL", className: "null" };
     const link = links.get(column3.name);
-    const shown2 = isCut(column3, text) ? `${text.slice(0, 200)}…` : text;
+    const shown3 = isCut(column3, text) ? `${text.slice(0, 200)}…` : text;
     return {
-      text: link ? /* @__PURE__ */ a4(LinkedValue, { text: shown2, link, row: row.cells, view }) : shown2,
-      tip: text.length > 20 ? shown2 : void 0
+      text: link ? /* @__PURE__ */ a4(LinkedValue, { text: shown3, link, row: row.cells, view }) : shown3,
+      tip: text.length > 20 ? shown3 : void 0
     };
   };
   const open = (place, typed) => {
@@ -4756,10 +4756,11 @@ function RowGrid({ view, onDelete }) {
     const column3 = table2.columns[place.column];
     if (!row || !column3) return;
     view.active.value = place;
-    const text = row.cells[place.column] ?? "";
+    const value = row.cells[place.column] ?? null;
+    const text = value ?? "";
     const long = isCut(column3, text) || /[\n\r]/.test(text) || column3.category === "U" && text.length > 40;
-    if (long || !mayEdit(view, column3)) opened2.value = place;
-    else editing.value = { place, typed };
+    const kind = long || !mayEdit(view, column3) ? opened2 : editing;
+    kind.value = { place, key: row.key, value, typed };
   };
   const save = async (key, column3, value, was, again) => {
     view.noteSent(key, was === void 0 ? void 0 : { name: column3.name, was });
@@ -4776,36 +4777,38 @@ function RowGrid({ view, onDelete }) {
   const editAgain = (key, column3, typed) => {
     const at = view.rows.value.indexOf(keyText(key));
     if (at === void 0) return sayError(new Error(`The row is no longer there. You typed: ${typed}`));
-    view.active.value = { row: at, column: column3 };
-    editing.value = { place: { row: at, column: column3 }, typed };
+    open({ row: at, column: column3 }, typed);
   };
   const onSave = (value, then) => {
-    const place = editing.value?.place;
-    const row = place && rows.row(place.row);
-    const column3 = place && table2.columns[place.column];
+    const edited = editing.value;
+    const column3 = edited && table2.columns[edited.place.column];
     editing.value = null;
     focusGrid();
-    if (!row || !column3) return;
-    const was = row.cells[place.column] ?? null;
+    if (!edited || !column3) return;
+    const { key, place, value: was } = edited;
+    const at = rows.indexOf(keyText(key));
+    const row = at === void 0 ? void 0 : rows.row(at);
     const next = column3.typname !== "text" && value === "" && was === null ? null : value;
     if (next !== was) {
-      row.cells[place.column] = next;
-      const again = next === null ? void 0 : { label: "Edit again", run: () => editAgain(row.key, place.column, next) };
-      void save(row.key, column3, next, was, again).then((written) => {
-        if (!written) {
-          row.cells[place.column] = was;
+      const shown3 = row?.cells[place.column] ?? null;
+      if (row) row.cells[place.column] = next;
+      const again = next === null ? void 0 : { label: "Edit again", run: () => editAgain(key, place.column, next) };
+      void save(key, column3, next, was, again).then((written) => {
+        if (!written && row) {
+          row.cells[place.column] = shown3;
           rows.version.value += 1;
         }
       });
     }
-    if (then === "down") view.active.value = { row: Math.min(place.row + 1, (rows.total.value?.count ?? 1) - 1), column: place.column };
-    if (then === "right") view.active.value = { row: place.row, column: Math.min(place.column + 1, table2.columns.length - 1) };
+    const active = at ?? place.row;
+    if (then === "down") view.active.value = { row: Math.min(active + 1, (rows.total.value?.count ?? 1) - 1), column: place.column };
+    if (then === "right") view.active.value = { row: active, column: Math.min(place.column + 1, table2.columns.length - 1) };
   };
-  const editor = editing.value && rows.row(editing.value.place.row) && /* @__PURE__ */ a4(
+  const editor = editing.value && /* @__PURE__ */ a4(
     CellEditor,
     {
       column: table2.columns[editing.value.place.column],
-      value: rows.row(editing.value.place.row).cells[editing.value.place.column] ?? null,
+      value: editing.value.value,
       typed: editing.value.typed,
       onSave,
       onCancel: () => {
@@ -4814,7 +4817,8 @@ function RowGrid({ view, onDelete }) {
       }
     }
   );
-  const openedRow = opened2.value && rows.row(opened2.value.row);
+  const shown2 = opened2.value;
+  const shownColumn = shown2 && table2.columns[shown2.place.column];
   return /* @__PURE__ */ a4($, { children: [
     /* @__PURE__ */ a4(
       Grid,
@@ -4836,15 +4840,15 @@ function RowGrid({ view, onDelete }) {
         }
       }
     ),
-    openedRow && /* @__PURE__ */ a4(
+    shown2 && shownColumn && /* @__PURE__ */ a4(
       ValueDialog,
       {
         table: table2,
-        row: openedRow.key,
-        column: table2.columns[opened2.value.column],
-        shown: openedRow.cells[opened2.value.column] ?? null,
-        editable: mayEdit(view, table2.columns[opened2.value.column]),
-        onSave: (value, was) => save(openedRow.key, table2.columns[opened2.value.column], value, was),
+        row: shown2.key,
+        column: shownColumn,
+        shown: shown2.value,
+        editable: mayEdit(view, shownColumn),
+        onSave: (value, was) => save(shown2.key, shownColumn, value, was),
         onClose: () => opened2.value = null
       }
     ),

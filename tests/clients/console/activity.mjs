@@ -43,10 +43,14 @@ const row = (text) => page.locator(".statements tbody tr").filter({ hasText: tex
 const before = await tile("Requests");
 await Promise.all(Array.from({ length: 20 }, () => sql("select 1")));
 await atLeast("Requests", before + 20);
-const quiet = await tile("Requests");
-const seen = asked;
-while (asked < seen + 3) await page.waitForRequest(/activity$/);
-assert.equal(await tile("Requests"), quiet);
+// The last of them may be counted after the page has asked.
+let quiet;
+for (let round = 0; round < 5 && quiet !== await tile("Requests"); round += 1) {
+  quiet = await tile("Requests");
+  const seen = asked;
+  while (asked < seen + 3) await page.waitForRequest(/activity$/);
+}
+assert.equal(await tile("Requests"), quiet, "looking does not count");
 
 // Failed statements of one kind are one row, without values.
 for (const word of ["first secret", "second secret", "third secret"]) {
@@ -69,10 +73,10 @@ assert.match(await row("pg_sleep").textContent(), /1\.\d s/);
 await accessible(page, "activity");
 
 // Only some of them, and none.
-await page.getByRole("button", { name: "Slow 1" }).click();
+await page.getByRole("button", { name: /^Slow \d+$/ }).click();
 assert.equal(await row("copy").count(), 0);
 await row("pg_sleep").waitFor();
-await page.getByRole("button", { name: "All 5" }).click();
+await page.getByRole("button", { name: /^All \d+$/ }).click();
 await page.getByLabel("Find a statement").fill("no such text");
 await page.getByText("No statement matches.").waitFor();
 await page.getByLabel("Find a statement").fill("COPY");

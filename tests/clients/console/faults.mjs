@@ -200,6 +200,9 @@ await (await cellOf(second, 1, "name")).dblclick();
 await first.getByLabel("name").fill("by ann");
 await ann.page.keyboard.press("Enter");
 await ben.page.locator(".event.update").filter({ hasText: "by ann" }).waitFor();
+// The rows are read again while the editor is open.
+await sql("update shared_row set note = 'noted' where id = 1");
+await (await cellOf(second, 1, "note")).filter({ hasText: "noted" }).waitFor();
 await second.getByLabel("name").fill("by ben");
 await ben.page.keyboard.press("Enter");
 const asks = ben.page.getByRole("dialog", { name: /changed by somebody else/ });
@@ -215,14 +218,21 @@ await first.getByLabel("name").fill("ann's name");
 await second.getByLabel("note").fill("ben's note");
 await ann.page.keyboard.press("Enter");
 await ben.page.locator(".event.update").filter({ hasText: "ann's name" }).waitFor();
-await ben.page.keyboard.press("Enter");
+// Another row takes the place of the one that is edited.
+await sql("insert into shared_row values (0, 'zero', 'zero')");
+await (await cellOf(second, 1, "name")).filter({ hasText: "zero" }).waitFor();
+await second.getByLabel("note").press("Enter");
 await ann.page.locator(".event.update").filter({ hasText: "ben's note" }).waitFor();
-assert.deepEqual(await sql("select name, note from shared_row where id = 2"), [{ name: "ann's name", note: "ben's note" }]);
+assert.deepEqual(await sql("select id, name, note from shared_row order by id"), [
+  { id: 0, name: "zero", note: "zero" }, { id: 1, name: "by ann", note: "noted" }, { id: 2, name: "ann's name", note: "ben's note" },
+]);
+await sql("delete from shared_row where id = 0");
+await (await cellOf(second, 1, "name")).filter({ hasText: "by ann" }).waitFor();
 
 // The row is deleted while it is edited: a sentence with what was typed.
 await (await cellOf(second, 1, "note")).dblclick();
 await sql("delete from shared_row where id = 1");
-await ben.page.locator(".event.delete").waitFor();
+await ben.page.locator(".event.delete").filter({ hasText: "id 1" }).waitFor();
 await second.getByLabel("note").fill("too late");
 await ben.page.keyboard.press("Enter");
 const gone = ben.page.getByRole("dialog", { name: "This row was deleted" });
