@@ -28,6 +28,7 @@ mod terminal;
 mod traces;
 mod up;
 mod user_folders;
+mod worker_threads;
 
 use std::io::Write as _;
 use std::path::PathBuf;
@@ -56,11 +57,23 @@ fn main() -> ExitCode {
         return finished(command::settings_help());
     }
     let cli = Cli::parse();
+    finished(start(cli))
+}
+
+/// Runs the command, in a runtime if it needs one.
+fn start(cli: Cli) -> Result {
+    match cli.command {
+        Command::Completions { shell } => return command::completions(shell),
+        Command::Man => return command::manual(),
+        _ => {}
+    }
+    let layers = layers(&cli)?;
     let runtime = tokio::runtime::Builder::new_multi_thread()
+        .worker_threads(worker_threads::worker_threads(&cli, &layers))
         .enable_all()
         .build();
     let runtime = runtime.expect("the operating system has threads for the runtime");
-    finished(runtime.block_on(run(cli)))
+    runtime.block_on(run(cli, layers))
 }
 
 fn finished(result: Result) -> ExitCode {
@@ -74,13 +87,7 @@ fn finished(result: Result) -> ExitCode {
     }
 }
 
-async fn run(cli: Cli) -> Result {
-    match cli.command {
-        Command::Completions { shell } => return command::completions(shell),
-        Command::Man => return command::manual(),
-        _ => {}
-    }
-    let mut layers = layers(&cli)?;
+async fn run(cli: Cli, mut layers: Layers) -> Result {
     if let Command::Demo(command) = &cli.command {
         return demo::run(command, layers).await;
     }

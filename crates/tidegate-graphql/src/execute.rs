@@ -41,8 +41,8 @@ pub struct Context<'a> {
 }
 
 /// The size of a response in bytes from which on building it would delay other requests of the same
-/// thread.
-const LARGE: u64 = 1 << 20;
+/// thread by about a millisecond.
+const LARGE: u64 = 1 << 18;
 
 /// Whether the tokio runtime has other threads, so that this one may block.
 fn may_block() -> bool {

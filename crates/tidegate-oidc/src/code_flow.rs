@@ -129,7 +129,9 @@ pub(crate) async fn exchange(
 /// Encodes a value as `application/x-www-form-urlencoded`, as the Basic scheme needs it (RFC 6749,
 /// section 2.3.1).
 fn form_encoded(value: &str) -> String {
-    utf8_percent_encode(value, FORM).to_string()
+    utf8_percent_encode(value, FORM)
+        .to_string()
+        .replace("%20", "+")
 }
 
 #[cfg(test)]
@@ -184,7 +186,7 @@ mod tests {
     fn credentials_are_form_encoded_and_ordinary_ids_stay_as_they_are() {
         for (value, encoded) in [
             ("123-a_b.apps.example~", "123-a_b.apps.example~"),
-            ("a:b c%+ä", "a%3Ab%20c%25%2B%C3%A4"),
+            ("a:b c%+ä", "a%3Ab+c%25%2B%C3%A4"),
         ] {
             assert_eq!(form_encoded(value), encoded);
         }

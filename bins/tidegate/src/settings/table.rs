@@ -210,6 +210,8 @@ settings! {
     shared_reads: bool = Some("true"), Open;
     /// Maximum time that a request waits for a connection to PostgreSQL
     pool_timeout: Span = Some("5s"), Open;
+    /// Number of threads that serve requests; if not set, half the processors, at least one, if PostgreSQL runs on this machine, else all
+    worker_threads: Option<u32> = None, Open;
     /// Number of threads that hash passwords; if not set, half the cores, at least one
     password_threads: Option<u32> = None, Open;
     /// Separate address for `/metrics`, `/healthz` and `/readyz`, over plain HTTP
