@@ -73,7 +73,11 @@ mod tests {
             (&["up", "postgresql://me@localhost/shop"], half),
             (&["up", "postgresql://me@db.example/shop"], processors),
             (
-                &["serve", "--admin-url", "postgresql://me@/postgres?host=/run"],
+                &[
+                    "serve",
+                    "--admin-url",
+                    "postgresql://me@/postgres?host=/run",
+                ],
                 half,
             ),
             (
