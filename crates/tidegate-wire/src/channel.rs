@@ -85,8 +85,8 @@ impl Channel {
         }
     }
 
-    /// Pauses reading until `until`. Data that arrives meanwhile is then read in one go. After the
-    /// future was dropped, call this function again or [`Channel::resume_reads`].
+    /// Pauses reading until `until`. Data that arrives in the meantime is read in one go
+    /// afterwards. If the future is dropped, call this function again or [`Channel::resume_reads`].
     pub async fn pause(&mut self, until: Instant) -> io::Result<()> {
         self.stream.pause_reads()?;
         tokio::time::sleep_until(until).await;

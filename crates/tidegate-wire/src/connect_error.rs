@@ -130,7 +130,7 @@ fn is_of_settings(sqlstate: &str) -> bool {
     sqlstate.starts_with("22") || sqlstate.starts_with("42") || sqlstate == "58P01"
 }
 
-/// Whether a SQLSTATE means that the statement is not the cause, but PostgreSQL: connection
+/// Whether a SQLSTATE means that PostgreSQL, and not the statement, caused the error: connection
 /// exceptions, insufficient resources, and operator intervention except cancelled statements.
 pub fn is_outage(sqlstate: &str) -> bool {
     sqlstate.starts_with("08") || sqlstate.starts_with("53") || sqlstate.starts_with("57P0")
