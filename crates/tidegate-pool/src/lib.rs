@@ -244,8 +244,9 @@ impl<K: Connector> Inner<K> {
         }
     }
 
-    /// Waits for the reply until the deadline. Meanwhile checks whether the request has waited long
-    /// enough for a new connection: first after the time of a login, then after doubling delays.
+    /// Waits for the reply until the deadline. While it waits, checks whether the request has
+    /// waited long enough for a new connection: first after the time of a login, then after
+    /// doubling delays.
     async fn answer<T>(
         self: &Arc<Self>,
         mut answer: oneshot::Receiver<T>,

@@ -50,8 +50,8 @@ fn thirty_two_users_keep_their_rate_on_a_pool_of_thirty_eight() {
     assert!(rate > 0.9, "{rate}");
 }
 
-/// Requests at random find a connection of their role with the probability connections / roles. No
-/// rule can do better.
+/// A request for a random role finds a connection of that role with the probability connections /
+/// roles. No rule can do better.
 #[test]
 fn more_roles_than_connections_cost_the_logins_that_they_must() {
     for (tenants, users) in [(1, 100), (1, 300), (100, 1), (100, 3)] {
