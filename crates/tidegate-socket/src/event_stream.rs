@@ -30,7 +30,7 @@ use tidegate_http::percent;
 
 /// How often a comment is sent, so that proxies do not close a connection without events.
 const COMMENT: Duration = Duration::from_secs(25);
-/// How often it is checked whether the session of the token has ended.
+/// How often the stream checks whether the session of its token has ended.
 const CHECK: Duration = Duration::from_millis(2_500);
 
 /// Handles `GET /api/v4/events/stream?schema=&query=&variables=&after=&token=`.

@@ -42,8 +42,8 @@ impl CallerIdentity {
         })
     }
 
-    /// Whether both run as the same role, or as the same member with the same claims, with the same
-    /// scopes.
+    /// Whether both identities have the same scopes, and run as the same role, or as the same
+    /// member with the same claims.
     pub(super) fn is_same(&self, other: &Self) -> bool {
         let role = |identity: &Self| {
             let login = identity.caller.login()?;

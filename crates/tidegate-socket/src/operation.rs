@@ -1,4 +1,4 @@
-//! Runs the operation of a message in a task of its own. The functions are the same as over HTTP.
+//! Runs the operation of a message in a separate task, by the functions that HTTP requests use.
 
 use std::sync::{Arc, OnceLock};
 

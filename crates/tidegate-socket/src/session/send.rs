@@ -101,8 +101,8 @@ impl Session {
         })
     }
 
-    /// The message for a client that has not read for too long. It reports that its events end,
-    /// with the cursor up to which all were sent.
+    /// The message for a client that has not read for too long. It ends a subscription, and has the
+    /// cursor up to which all events of the socket were sent.
     pub(super) async fn slow_consumer_message(&mut self) -> Option<Bytes> {
         let mut operations_by_id = self.operations_by_id.values();
         let entry = operations_by_id.find(|entry| entry.subscription.is_some())?;
@@ -121,9 +121,9 @@ impl Session {
             }
         }
         let cursor = match first {
-            // A subscription that resumes may be at an earlier position than the others. So the
-            // last event that was sent may be after the first unsent one. Then the cursor is the
-            // one before that.
+            // A subscription that resumes may be at an earlier position than the others, so the
+            // last event that was sent may be after the first unsent one. In that case the cursor
+            // is the position before the first unsent event.
             Some(first) => self
                 .sent
                 .filter(|sent| *sent < first)
