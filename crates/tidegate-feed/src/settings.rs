@@ -18,9 +18,9 @@ pub struct FeedSettings {
     pub recheck_interval: Duration,
     /// How long subscriptions continue while their privileges cannot be checked.
     pub max_unchecked: Duration,
-    /// How often the catalog is polled for changes that the change log does not contain: of the
-    /// health of captures, partitions, privileges and attributes of types. Each poll is one
-    /// statement.
+    /// How often the catalog is polled for changes that the change log does not contain: of
+    /// partitions, privileges and attributes of types, and of the health of captures. Each poll is
+    /// one statement.
     pub poll_interval: Duration,
     /// How often the start of the retention window is moved.
     pub retention_interval: Duration,

@@ -63,7 +63,7 @@ async fn writers_continue_after_the_key_is_dropped() {
         fixture.run(change).await;
         write(&fixture, "UPDATE t SET a = 'y'").await;
         write(&fixture, "DELETE FROM t WHERE id = 2").await;
-        // Writes were rejected meanwhile, so no event is missing.
+        // PostgreSQL rejected writes until the capture was repaired, so no event is missing.
         assert_eq!(deletes.event().await, "-{\"id\":2}", "{change}");
     }
 }

@@ -106,7 +106,7 @@ async fn members_get_their_own_rows_without_a_query() {
     assert_eq!(zero.event().await, "-{\"id\":4}");
     assert_eq!(one.event().await, "-{\"id\":1}");
     assert_eq!(queries.run_as_users(), 0);
-    // Other policies end the subscriptions, which could go on with old ones otherwise.
+    // Changed policies end the subscriptions, which must not continue with the old ones.
     fixture
         .run("ALTER POLICY own ON t USING (false); INSERT INTO t VALUES (5, NULL)")
         .await;
@@ -209,7 +209,8 @@ async fn create(fixture: &Fixture, table: &str, policies: &[(&str, &str)]) {
     fixture.run(&sql).await;
 }
 
-/// A row with random values. Afterwards, `last` fills each column with what the member has.
+/// A row with random values. If `last` is given, about half of the texts are the id of that
+/// member.
 fn row(random: &mut Random, id: usize, last: Option<usize>) -> String {
     let quote = |text: &str| format!("'{}'", text.replace('\'', "''"));
     let mut text = || match last {

@@ -93,7 +93,7 @@ fn event(delivery: Delivery) -> (u64, Cursor, String) {
     (delivery.subscription, cursor, row)
 }
 
-/// Inserts rows into each table, each row in a transaction of its own.
+/// Inserts rows into each table, each row in a separate transaction.
 async fn write(fixture: &Fixture, ids: std::ops::RangeInclusive<u32>, tables: &[&str]) {
     for id in ids {
         for table in tables {
@@ -173,7 +173,7 @@ async fn the_cursor_of_a_slow_connection_is_valid_for_all_its_subscriptions() {
     };
     let mut first = Connection::new(limits);
     first.subscribe(&fixture, 1, "open", None).await;
-    // This subscription has the table captured from the beginning.
+    // This subscription makes the feed capture the table from the beginning.
     let _other = fixture.all("other", &["id"]).await;
     let mut seen = Vec::new();
     for id in 1..=50 {

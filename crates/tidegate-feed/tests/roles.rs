@@ -46,7 +46,7 @@ async fn many_roles_are_queried_at_once_and_none_of_them_logs_in() {
     });
     let mut listeners = futures_util::future::join_all(subscribing).await;
     // Requests that arrive while a query runs share the next query. A definition that comes through
-    // the change log meanwhile repeats that query once.
+    // the change log during that query repeats it once.
     let subscribed = queries.count(PRIVILEGES);
     assert!(subscribed < 30, "{subscribed} queries");
     fixture.run("INSERT INTO t VALUES (1, 'one')").await;

@@ -13,7 +13,7 @@ use crate::query_log::QueryLog;
 
 const TAKE_OUT: &str = "ALTER PUBLICATION tidegate DROP TABLE t; INSERT INTO t VALUES (5, 'lost')";
 
-/// A setup whose feed waits only a second for the writers of a table. It has a cluster of its own,
+/// A setup whose feed waits only a second for the writers of a table. It has a separate cluster,
 /// because streams of other tests would wait for the writers too.
 fn with_short_timeout(poll_interval: Duration) -> Setup {
     Setup {
@@ -41,7 +41,7 @@ async fn a_table_with_a_slow_writer_is_captured_again_when_the_writer_ends() {
     let write = "BEGIN; INSERT INTO t VALUES (4, 'x')";
     writer.batch_execute(write).await.unwrap();
     fixture.run(TAKE_OUT).await;
-    // The open writer prevented the capture meanwhile.
+    // While the writer is open, the feed polls but cannot capture the table again.
     queries.polled(10).await;
     writer.batch_execute("COMMIT").await.unwrap();
     assert_eq!(gap(&mut all).await, Resync::Interrupted);

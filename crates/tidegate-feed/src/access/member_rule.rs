@@ -54,7 +54,7 @@ impl MemberRule {
         policy.and_then(|policy| policy.equalities.as_ref()) == Some(&self.equalities)
     }
 
-    /// The values that make a row visible. Without any, no row is visible.
+    /// The values that make a row visible. If there are none, no row is visible.
     pub(crate) fn keys(&self) -> &[RuleKey] {
         &self.keys
     }
@@ -83,7 +83,8 @@ fn value_of(member: &Member, equality: &PolicyEquality) -> ClaimText {
         Some(name) => member.claim(name),
     };
     match value {
-        // PostgreSQL reads other spellings too, and refuses what is no UUID.
+        // PostgreSQL accepts other spellings of a UUID, and fails for a text that is no UUID.
+        // So only PostgreSQL can compare such a text.
         ClaimText::Text(text) if equality.is_uuid && !is_canonical_uuid(&text) => ClaimText::Other,
         value => value,
     }

@@ -160,7 +160,7 @@ async fn query_batch(
         let mut read = match read(catalog, &open).await {
             Ok(read) => read,
             // One of the tables may be the cause, for example because it is being dropped. So each
-            // table is queried on its own.
+            // table is queried separately.
             Err(tidegate_sql::Error::Rejected(_))
                 if open.iter().any(|pair| pair.1 != open[0].1) =>
             {
@@ -192,9 +192,9 @@ async fn query_batch(
 }
 
 /// Runs the queries once. The roles are parameters of the queries, so the service's own privileges
-/// are sufficient. If a table is altered or dropped meanwhile, its result is unstable: the snapshot
-/// still contains the old columns, but PostgreSQL's privilege functions do not use the snapshot,
-/// and return NULL for a column or table that no longer exists.
+/// are sufficient. If a table is altered or dropped during the queries, its result is unstable: the
+/// snapshot still contains the old columns, but PostgreSQL's privilege functions do not use the
+/// snapshot, and return NULL for a column or table that no longer exists.
 async fn read(
     catalog: &CatalogReader,
     pairs: &[RoleTable],

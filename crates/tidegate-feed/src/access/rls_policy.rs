@@ -37,7 +37,7 @@ pub(crate) struct PolicyClause {
     pub(crate) condition: Box<str>,
     /// The numbers of the columns that the policy reads, separated by commas.
     pub(crate) columns: Box<str>,
-    /// What the condition is, if it only compares a column with the caller's id or a claim.
+    /// The comparison, if the condition only compares a column with the caller's id or a claim.
     pub(crate) equality: Option<PolicyEquality>,
 }
 

@@ -89,7 +89,7 @@ impl Feed {
     }
 
     /// Tries once to subscribe. Returns `None` if the change log reported a new table definition
-    /// meanwhile; the caller then retries.
+    /// during the attempt; the caller then retries.
     async fn try_subscribe(
         &self,
         sender: &EventSender,

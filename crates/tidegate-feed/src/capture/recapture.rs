@@ -20,7 +20,7 @@ pub(crate) async fn recapture_table(
     demand: Demand,
 ) -> Result<Captured, LogError> {
     let mut captured = database.log.capture(&database.name, &demand).await?;
-    // A later position means that the table was released and captured again meanwhile. Only a
+    // A later position means that the table was released and captured again in the meantime. Only a
     // demand for more kinds of changes moves the position without a gap.
     let has_moved = captured.since > known.captured.since;
     let has_gap = known.stale || has_moved && demand.changes == known.demand.changes;
@@ -37,8 +37,8 @@ pub(crate) async fn recapture_table(
             demand,
             captured,
             last_used: known.last_used.max(current.last_used),
-            // A flag that another task has set meanwhile stays, because this capture does not
-            // repair its cause.
+            // A flag that another task has set during this capture stays, because this capture does
+            // not repair its cause.
             stale: current.stale && !known.stale,
             ..current
         };

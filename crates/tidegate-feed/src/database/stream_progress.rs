@@ -31,9 +31,9 @@ pub(crate) enum StreamProblem {
 /// The progress of the live reader, for which other tasks wait.
 pub(crate) struct StreamProgress {
     state: watch::Sender<StreamState>,
-    /// Requests that the live reader finds out how far the stream is.
+    /// Wakes the live reader, which then asks the change log for its position.
     pub(crate) progress_request: Notify,
-    /// Requests that the live reader opens the stream again at the current end of the log.
+    /// Wakes the live reader, which then opens the stream again at the current end of the log.
     pub(crate) reopen_request: Notify,
     /// The time limit that the error of a timeout names.
     timeout: Duration,
@@ -109,8 +109,8 @@ impl StreamProgress {
         const REQUEST_INTERVAL: Duration = Duration::from_millis(25);
         let mut stream = self.state.subscribe();
         loop {
-            // An idle log sends nothing without a request. The request is repeated, because a
-            // stream that broke meanwhile may have dropped it.
+            // An idle log sends nothing without a request. The request is repeated, because it is
+            // lost if the stream breaks.
             self.progress_request.notify_one();
             let next = deadline.min(Instant::now() + REQUEST_INTERVAL);
             let reached = stream.wait_for(|state| state.live && state.reached >= position);

@@ -8,8 +8,8 @@ use tidegate_values::{Column, Type, TypeKind, WireFormat};
 
 use crate::decode::pgoutput::{ColumnValue, Relation, Tuple};
 
-/// The schema of a table, which the changes after its description in the log have. Every
-/// description that comes through the change log makes a new one.
+/// The schema of a table as the change log describes it. It applies to the changes after that
+/// description. Each description in the change log creates a new schema.
 #[derive(Debug)]
 pub struct RelationSchema {
     /// A number that is unique in this process.

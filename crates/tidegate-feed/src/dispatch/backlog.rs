@@ -1,4 +1,4 @@
-//! What readers that are behind the live stream read from the ring.
+//! Reads the ring for replays and lagging connections, which are behind the live stream.
 
 use std::sync::Arc;
 
@@ -10,7 +10,7 @@ use crate::dispatch::hub::{Hub, LaggingConnection};
 use crate::dispatch::subscriber::Subscriber;
 use crate::event::cursor::EventPosition;
 
-/// What a replay reads from the ring.
+/// The result of reading the ring for a replay.
 pub(crate) enum ReplayRead {
     /// Some changes, and the position up to which they are complete.
     Changes(Vec<Arc<RowChange>>, EventPosition),
@@ -21,7 +21,7 @@ pub(crate) enum ReplayRead {
     Joined(Option<LaggingConnection>),
 }
 
-/// What the reader of a lagging connection reads from the ring.
+/// The result of reading the ring for a lagging connection.
 pub(crate) enum BacklogRead {
     /// Some changes for the connection's lagging subscriptions, and the position up to which they
     /// are complete.

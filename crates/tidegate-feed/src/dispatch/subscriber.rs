@@ -59,12 +59,12 @@ impl Subscriber {
         self.ended.load(Ordering::Acquire) || self.sender.is_closed()
     }
 
-    /// Whether row level security decides which rows it gets.
+    /// Whether row level security decides which rows the subscription gets.
     pub(crate) fn is_under_policies(&self) -> bool {
         self.rls.is_some() || self.rule.is_some()
     }
 
-    /// Whether its privileges and policies were read when its table had this fingerprint.
+    /// Whether the privileges and policies were read when the table had this fingerprint.
     pub(crate) async fn has_current_policies(&self, fingerprint: &str) -> bool {
         let is_current = *self.privileges.lock().fingerprint == *fingerprint;
         match &self.rls {
@@ -73,8 +73,8 @@ impl Subscriber {
         }
     }
 
-    /// Whether its role has changed, so that its privileges may be outdated. `role_fingerprint` is
-    /// the role's present fingerprint.
+    /// Whether the subscription's role has changed, so that its privileges may be outdated.
+    /// `role_fingerprint` is the role's present fingerprint.
     pub(crate) fn has_stale_role(&self, role_fingerprint: Option<&str>) -> bool {
         let privileges = self.privileges.lock();
         privileges.depends_on_roles && Some(&*privileges.role_fingerprint) != role_fingerprint

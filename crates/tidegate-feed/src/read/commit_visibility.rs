@@ -18,7 +18,7 @@ pub(crate) const PAUSE: (Duration, Duration) =
 /// usual `wal_sender_timeout`, after which PostgreSQL would close the stream.
 const TIMEOUT: Duration = Duration::from_secs(20);
 
-/// After this time the commit is assumed to wait for a standby. It is then checked whether the
+/// After this time the commit is assumed to wait for a standby. The service then checks whether the
 /// transaction can have changed the definition at all.
 const CHECK_AFTER: Duration = Duration::from_secs(1);
 

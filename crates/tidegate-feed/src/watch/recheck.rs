@@ -19,7 +19,7 @@ use crate::dispatch::subscriber::Subscriber;
 use crate::error::{Error, Result};
 use crate::event::item::Ended;
 
-/// Reads the privileges again that a poll of the catalog does not confirm. At intervals, also reads
+/// Reads privileges again if a poll of the catalog does not confirm them. At intervals, also reads
 /// those that no poll has confirmed for a while. Runs until it is aborted.
 pub(crate) async fn watch(database: Arc<DatabaseFeed>) {
     let mut tick = interval(database.settings.recheck_interval);
@@ -139,9 +139,9 @@ pub(crate) async fn table_redefined(
     primary_key.or(reload(database, stale).await)
 }
 
-/// Reads the privileges of subscriptions to a table again if their roles, or memberships of these,
-/// have changed. Called before a change of the table is dispatched, because the change log does not
-/// report changes of roles.
+/// Reads the privileges of subscriptions to a table again if their roles, or the memberships of
+/// these roles, have changed. Called before a change of the table is dispatched, because the change
+/// log does not report changes of roles.
 pub(crate) async fn check_roles(database: &DatabaseFeed, relation: u32) {
     let roles = database.hub.roles_to_check(relation);
     if roles.is_empty() {

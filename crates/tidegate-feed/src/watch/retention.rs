@@ -11,8 +11,8 @@ use crate::database::captures::TableCapture;
 use crate::database::database_feed::DatabaseFeed;
 
 /// Moves the start of a database's retention window, releases unused tables, and calls `retire`
-/// when the database had no subscription for long. Ends if `retire` returns true; otherwise runs
-/// until it is aborted.
+/// when the database has had no subscription for a long time. Ends if `retire` returns true;
+/// otherwise runs until it is aborted.
 pub(crate) async fn watch(
     database: Arc<DatabaseFeed>,
     retire: impl Fn(&Arc<DatabaseFeed>) -> bool,
@@ -56,7 +56,7 @@ pub(crate) async fn watch(
     }
 }
 
-/// Releases tables that have had no subscription for long.
+/// Releases tables that have had no subscription for a long time.
 async fn release_unused(database: &DatabaseFeed) {
     let idle_timeout = database.settings.idle_timeout;
     let is_used = |capture: &TableCapture| capture.last_used.elapsed() < idle_timeout;

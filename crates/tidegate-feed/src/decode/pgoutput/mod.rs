@@ -30,7 +30,7 @@ pub enum Message {
     },
     /// The origin of the transaction, on a server that replicates from another one.
     Origin,
-    /// The definition of a table, which the following messages have.
+    /// The definition of a table, which applies to the following messages.
     Relation(Relation),
     /// A type that is not built in.
     Type {
