@@ -13,8 +13,8 @@ const CHECK_DELAY: (Duration, Duration) = (Duration::from_millis(2), Duration::f
 
 /// Waits until every transaction of this database that has an id now has ended.
 ///
-/// A transaction that first writes later sees everything that was committed before. A transaction
-/// that wrote earlier may be decoded without it.
+/// A transaction that writes for the first time after this call sees everything that was committed
+/// before the call. A transaction that wrote earlier may be decoded without these commits.
 pub(crate) async fn wait_until_ended(client: &Client, timeout: Duration) -> LogResult<()> {
     let failed = |error: tokio_postgres::Error| error::of_statement(&error, timeout);
     let rows = client

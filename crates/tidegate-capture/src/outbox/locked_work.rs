@@ -1,5 +1,5 @@
 //! Retries statements that need locks. Each attempt waits only a short time, because other sessions
-//! queue after it for the lock.
+//! that need the table queue behind it.
 
 use std::time::Duration;
 
@@ -14,7 +14,7 @@ use crate::capture_session::CaptureSession;
 /// The shortest and the longest pause between two attempts.
 const PAUSE: (Duration, Duration) = (Duration::from_millis(25), Duration::from_millis(400));
 
-/// Statements that run in a transaction of their own, once their locks are granted.
+/// Statements that run in a separate transaction, once their locks are granted.
 #[derive(Clone, Copy)]
 pub(super) enum LockedWork<'a> {
     /// A query.

@@ -50,7 +50,7 @@ pub struct OutboxSettings {
     /// that, it reports a gap to its subscribers.
     pub lease: Duration,
     /// The shortest poll interval, used after a change was read, and the longest, used when nothing
-    /// was read for long.
+    /// was read for a long time.
     pub pace: (Duration, Duration),
     /// The longest wait for a lock on a table. Writers of the table wait for as long.
     pub lock_timeout: Duration,

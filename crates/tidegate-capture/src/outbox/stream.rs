@@ -27,7 +27,7 @@ pub(super) struct Stream {
 }
 
 /// The shortest poll interval, used after a change was read, and the longest, used when nothing was
-/// read for long.
+/// read for a long time.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct PollIntervals(pub(super) Duration, pub(super) Duration);
 

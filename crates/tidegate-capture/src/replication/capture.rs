@@ -53,7 +53,7 @@ async fn capture_or_fail(
 enum Added {
     /// The table was captured before, from this position on.
     Captured(LogPosition),
-    /// The table is captured now, but transactions that are open may not know that.
+    /// The table is captured now, but transactions that are still open may be decoded without it.
     Published,
     /// The table was captured before, from this position on. Its old rows are reported differently
     /// now, and transactions that are open may still write them as before.
@@ -63,8 +63,9 @@ enum Added {
 }
 
 impl CaptureSession {
-    /// Retries until the locks are granted or the deadline passes. Tries only once if the
-    /// publication makes PostgreSQL refuse writes meanwhile.
+    /// Retries until the locks are granted or the deadline passes. Stops after an attempt if
+    /// PostgreSQL refuses writes to the table, because the publication lists it without a usable
+    /// replica identity.
     async fn add_until_locked(
         &self,
         shared: &Shared,

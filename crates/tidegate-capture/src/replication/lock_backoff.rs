@@ -10,7 +10,7 @@ use tidegate_sql::DatabaseName;
 use tokio::time::{Instant, sleep_until};
 
 /// How long the first attempt waits for the lock, and the longest wait. The wait doubles with each
-/// attempt, because transactions may outlast a short one.
+/// attempt, because transactions may last longer than a short wait.
 pub(super) const ATTEMPT: (Duration, Duration) =
     (Duration::from_millis(100), Duration::from_millis(800));
 /// The pause after an attempt, as a multiple of its duration.

@@ -1,6 +1,6 @@
-//! Prevents that captures block writers. PostgreSQL refuses UPDATE and DELETE of a table that is
-//! published with them but has no replica identity, because its primary key or index was dropped,
-//! or because its owner wants none.
+//! Prevents captures from blocking writers. PostgreSQL refuses UPDATE and DELETE of a table that is
+//! published with these operations but has no replica identity, because its primary key or index
+//! was dropped, or because its owner chose none.
 
 use tidegate_changelog::LogResult;
 use tidegate_sql::DatabaseName;
@@ -10,8 +10,7 @@ use super::table_info::TableInfo;
 use super::{EVERYTHING, Shared};
 use crate::capture_session::CaptureSession;
 
-/// Removes a table from the publication of every operation if its writers are refused and nothing
-/// else helps.
+/// Removes a table from the publication of every operation if PostgreSQL still refuses its writers.
 pub(super) async fn writers(
     shared: &Shared,
     database: &DatabaseName,
