@@ -1,16 +1,17 @@
 //! The directory of a cluster: what is in it, whose it is, and who may use it.
 //!
 //! ```text
-//! DIR/                   ours; as root others may pass through it (0711), otherwise closed (0700)
-//!   tidegate-cluster     the mark that we made it; locked while a process uses it
-//!   password             of the administrator (0600, the server user's)
+//! DIR/                   owned by this process's user; mode 0711 for root, otherwise 0700
+//!   tidegate-cluster     marks the directory as made by this crate; locked while in use
+//!   password             the administrator's password (0600, owned by the server user)
 //!   postgresql.conf      written before every start, like pg_hba.conf
-//!   server.log           of the last start, server.log.old of the one before
-//!   data/                PostgreSQL's own (0700, the server user's)
-//!   socket/              its socket, unless the path is too long (0700, the server user's)
+//!   server.log           the log of the last start; server.log.old is that of the start before
+//!   data/                PostgreSQL's data directory (0700, owned by the server user)
+//!   socket/              the Unix socket, if its path is short enough (0700, the server user's)
 //! ```
 //!
-//! The server user cannot replace what stands beside `data`: as root we write there.
+//! If this process runs as root, the server user cannot replace files beside `data`, because root
+//! owns the directory and writes these files.
 
 use std::fs::{self, DirBuilder, File, OpenOptions, Permissions, TryLockError};
 use std::io::{self, Write};
