@@ -37,8 +37,8 @@ impl Encoding {
                 }
             }
         }
-        // A `*` stands for the codings that are not listed. It is not taken for zstd, which not
-        // every client that sends it supports.
+        // A `*` stands for the codings that are not listed. It does not count for zstd, because
+        // some clients that send it do not support zstd.
         let gzip = gzip.or(others).unwrap_or(0.0);
         let zstd = zstd.unwrap_or(0.0);
         if zstd > 0.0 && zstd >= gzip {

@@ -80,7 +80,7 @@ pub async fn serve(
     let slots = Arc::new(Semaphore::new(app.limits().connections));
     let mut accepting = JoinSet::new();
     for listener in listeners {
-        // Operators have slots of their own, so that they are served even if clients use all
+        // Operators have separate slots, so that they are served even if clients use all
         // connections.
         let slots = if listener.operations {
             Arc::new(Semaphore::new(MAX_OPERATOR_CONNECTIONS))

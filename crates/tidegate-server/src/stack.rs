@@ -1,8 +1,8 @@
-//! What surrounds every request, from the outermost layer to the innermost.
+//! The layers around every request, from the outermost to the innermost.
 //!
 //! Each layer is a module with a few lines before and after the request. None of them allocates or
 //! waits. They are called one after the other, because a response is too large to be moved through
-//! a future of each.
+//! one future for each layer.
 
 mod compression;
 mod cors;

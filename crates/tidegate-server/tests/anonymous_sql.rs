@@ -88,7 +88,7 @@ async fn read_lets_one_reading_statement_run_read_only_for_five_seconds() {
         }
         assert_eq!(api.executor.calls(), before);
     }
-    // The limits do not apply to a user with a token of its own.
+    // The limits do not apply to a user with a token.
     let alice = api.token("alice").await;
     let answer = ask(&api, SQL, Some(&alice), &json!({"q": "select wait"})).await;
     assert!(answer.text().contains("59"), "{}", answer.text());

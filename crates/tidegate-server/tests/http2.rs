@@ -93,7 +93,8 @@ async fn a_head_that_is_too_large_is_refused_with_a_body_and_an_id() {
             let request = Request::builder().uri(format!("http://a{path}"));
             request.header("x", "y".repeat(size)).body(()).unwrap()
         };
-        // A head of this size fits, so that the next one is refused for its size only.
+        // A head of this size is accepted, so only the size of the next head can be the reason for
+        // the error.
         let (answer, _) = sender.send_request(get(value), true).unwrap();
         assert_ne!(answer.await.unwrap().status(), 431);
         let (answer, _) = sender.send_request(get(value + 10_000), true).unwrap();

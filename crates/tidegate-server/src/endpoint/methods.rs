@@ -133,8 +133,8 @@ async fn tenant(app: &App, head: &Parts, subject: &mut Subject) -> Result<Databa
     Ok(user.login.database)
 }
 
-/// The caller as the author of definitions. The default user, which anonymous callers share, and
-/// members of groups may not define methods.
+/// The caller as the author of definitions. Members of groups may not define methods, and neither
+/// may the default user, whose role anonymous callers share.
 fn writer(user: &User) -> Result<Caller<'_>, ApiError> {
     user.require_own_role()?;
     if user.claims.shared {

@@ -51,7 +51,7 @@ impl<'a> Groups<'a> {
     }
 }
 
-/// The caller, and what manages the users of the caller's tenant.
+/// The caller, and the access to the users of the caller's tenant.
 struct UserAdmin {
     accounts: Accounts,
     user: User,

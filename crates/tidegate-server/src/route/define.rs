@@ -74,8 +74,8 @@ macro_rules! routes {
             }
         }
 
-        /// Serves a request. Each handler has a box of its own: one future for all of them would be
-        /// as large as the largest, and is copied for each request.
+        /// Serves a request. The future of each handler is boxed separately: one future for all
+        /// handlers would be as large as the largest, and is copied for each request.
         pub(crate) fn serve<'a, B>(
             route: &'a Route<'_>,
             $call: Call<'a, B>,

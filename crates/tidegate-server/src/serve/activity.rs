@@ -41,7 +41,7 @@ pub(crate) struct ConnectionActivity {
 
 /// A response that is aborted when the client stops reading it.
 pub(super) trait Stallable: Send + Sync {
-    /// Aborts the response if the client has read nothing of it for as long as `timeout`.
+    /// Aborts the response if the client has read none of its bytes for as long as `timeout`.
     fn check(&self, timeout: Duration, now: Instant);
 }
 
@@ -156,8 +156,8 @@ impl Monitor {
 }
 
 impl ConnectionActivity {
-    /// Requests a check of whether the client is still connected. It is made when the task is next
-    /// polled.
+    /// Requests a check of whether the client is still connected. The check happens when the task
+    /// of the connection is polled next.
     pub(super) fn request_check(&self) {
         self.needs_check.store(true, Relaxed);
     }

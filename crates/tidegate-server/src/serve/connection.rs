@@ -123,7 +123,7 @@ where
     loop {
         tokio::select! {
             biased;
-            // The error is the client's: it disconnected, or did not send HTTP.
+            // An error has its cause in the client, which disconnected or did not send HTTP.
             _ = connection.as_mut() => return,
             // If pipelined requests are unread, hyper does not notice that the client has
             // disconnected.

@@ -16,7 +16,7 @@ use super::stall::StallGuard;
 /// The interval in which the connection is checked.
 const CHECK_INTERVAL: Duration = Duration::from_millis(400);
 
-/// Waits for a response. Meanwhile, the connection to the client is checked.
+/// Waits for a response, and checks the connection to the client while it waits.
 pub(crate) async fn watch_client<T>(
     answer: impl Future<Output = T>,
     activity: &ConnectionActivity,

@@ -29,9 +29,9 @@ const MAX_AGE: HeaderValue = HeaderValue::from_static("7200");
 pub(crate) enum OriginAccess {
     /// The response gets no CORS headers. It is the same for all origins.
     None,
-    /// Any origin may read it.
+    /// Any origin may read the response.
     Any,
-    /// Only this origin may read it.
+    /// Only this origin may read the response.
     One(HeaderValue),
     /// The request has no origin, or one that is not allowed. For an allowed origin the response
     /// would differ.

@@ -11,7 +11,7 @@ pub(super) fn after(method: &Method, response: &mut Response<Body>) {
     if *method != Method::HEAD {
         return;
     }
-    // A 304 has no length of its own (RFC 9110, section 8.6).
+    // A 304 has no body, so its length is not set (RFC 9110, section 8.6).
     let is_of_document = response.status() != StatusCode::NOT_MODIFIED;
     if let Some(size) = response.body().exact_size().filter(|_| is_of_document) {
         response.headers_mut().insert(CONTENT_LENGTH, size.into());

@@ -76,7 +76,7 @@ impl Observation {
         }
     }
 
-    /// The head of the response is ready. The response is observed until it has been sent.
+    /// Records the head of the response, and observes the response until it has been sent.
     pub(crate) fn responded(mut self, response: &mut Response<Body>) {
         let subject = std::mem::take(&mut response.body_mut().subject);
         self.status = response.status().as_u16();
