@@ -211,9 +211,9 @@ mod tests {
     /// A directory with fake servers, removed at the end.
     struct FakeServers {
         root: PathBuf,
-        /// Keeps other tests from starting child processes meanwhile. A child would inherit a
-        /// program file that is being written, and the program could not be run until the child
-        /// ends.
+        /// Keeps other tests from starting child processes until this value is dropped. A child
+        /// would inherit a program file that is being written, and the program could not be run
+        /// until the child ends.
         _alone: MutexGuard<'static, ()>,
     }
 

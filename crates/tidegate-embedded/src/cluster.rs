@@ -272,7 +272,8 @@ impl Inner {
         self.watch(pid)
     }
 
-    /// Tells the watcher which process runs. Restarts the watcher first if it was killed.
+    /// Sends the watcher the id of the running process. Restarts the watcher first if it was
+    /// killed.
     fn watch(&self, pid: u32) -> Result<()> {
         let mut watcher = self.watcher.lock().unwrap_or_else(PoisonError::into_inner);
         watcher.watch(pid).or_else(|_gone| {

@@ -62,8 +62,8 @@ pub(crate) struct Configuration<'a> {
 }
 
 impl Configuration<'_> {
-    /// Writes `postgresql.conf`: first what `initdb` found out about the machine, then this crate's
-    /// settings, then the caller's.
+    /// Writes `postgresql.conf`: first the settings that `initdb` chose for the machine, then this
+    /// crate's settings, then the caller's.
     pub(crate) fn to_text(&self) -> Result<String> {
         let mut text = format!(
             "include {}\n",

@@ -1,4 +1,4 @@
-//! The directory of a cluster: what is in it, whose it is, and who may use it.
+//! The directory of a cluster: its content, its owner, and the permissions of its files.
 //!
 //! ```text
 //! DIR/                   owned by this process's user; mode 0711 for root, otherwise 0700

@@ -11,9 +11,9 @@ use crate::settings::Settings;
 /// A temporary cluster that all tests of this process share. The first caller starts it. Soon after
 /// the process has ended, the cluster is removed.
 ///
-/// Tests that stop or reconfigure PostgreSQL start a cluster of their own from [`settings`]. The
-/// shared cluster allows 300 connections and 100 replication slots, which is enough for all tests
-/// at once. This function may be called in async code: the first call blocks for about a second.
+/// Tests that stop or reconfigure PostgreSQL start a separate cluster with [`settings`]. The shared
+/// cluster allows 300 connections and 100 replication slots, which is enough for all tests at once.
+/// This function may be called in async code: the first call blocks for about a second.
 ///
 /// # Panics
 ///

@@ -13,7 +13,7 @@ use crate::error::{IoContext, Result};
 
 const SCRIPT: &str = include_str!("watcher.sh");
 
-/// A running watcher process. Dropping the value tells it that nothing is left to clean up.
+/// A running watcher process. Dropping the value ends the watcher without a cleanup.
 #[derive(Debug)]
 pub(crate) struct Watcher {
     child: Child,
@@ -21,7 +21,7 @@ pub(crate) struct Watcher {
 }
 
 impl Watcher {
-    /// Starts a watcher of `directory`, as the current user, in a process group of its own.
+    /// Starts a watcher of `directory`, as the current user, in a separate process group.
     pub(crate) fn spawn(directory: &Directory) -> Result<Self> {
         let shell = Path::new("/bin/sh");
         let signal = if directory.is_temporary() {
@@ -52,7 +52,7 @@ impl Watcher {
         Ok(Self { child, line })
     }
 
-    /// Tells the watcher which process it has to stop.
+    /// Sends the watcher the id of the process that it has to stop.
     pub(crate) fn watch(&mut self, pid: u32) -> Result<()> {
         writeln!(self.line, "pid {pid}").context("tell a process id to", Path::new("/bin/sh"))
     }
