@@ -23,14 +23,15 @@ impl fmt::Debug for ClaimsFunctions {
     }
 }
 
-/// What a database has of the functions of claims.
+/// The state of the functions of claims in a database.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum ClaimsState {
-    /// All of it: this version or a later one, with the expected key, and closed to other roles.
+    /// All objects exist: in this version or a later one, with the expected key, and closed to
+    /// other roles.
     Current,
-    /// Something is missing or of another generation. [`install_claims`] creates it.
+    /// An object is missing or of another generation. [`install_claims`] creates it.
     Outdated,
-    /// Nothing, and the service may not create schemas in the database.
+    /// No object exists, and the service may not create schemas in the database.
     NotAllowed,
     /// Another role owns this object in one of the schemas, and could put code there. The text
     /// names the object and its owner.
@@ -53,12 +54,12 @@ const LOG_NO_PARAMETERS: &str = "DO $log$ BEGIN \
     PERFORM pg_catalog.set_config('log_parameter_max_length', '0', true); \
     EXCEPTION WHEN insufficient_privilege THEN NULL; END $log$";
 
-/// Finds out what there is. The versions in it and in the functions grow with every change of a
-/// function.
+/// Selects the state of the objects. The version numbers in this query and in the functions must be
+/// raised with every change of a function.
 const STATE: &str = include_str!("claims_state.sql");
 
-/// Looks up what a database has of the functions of claims. `client` is the service's, in the
-/// tenant's database.
+/// Returns the state of the functions of claims in a database. `client` is a service connection to
+/// the tenant's database.
 ///
 /// # Errors
 ///
@@ -97,9 +98,10 @@ async fn has_key(
     Ok(found == wanted.key.map(Some))
 }
 
-/// Creates or replaces the functions with what they use if they are [`ClaimsState::Outdated`], in
-/// one transaction. An event trigger does not report it. Only one session may do this at a time.
-/// Returns the state afterwards; nothing has changed unless it is [`ClaimsState::Current`].
+/// Creates or replaces the functions and the objects that they use if they are
+/// [`ClaimsState::Outdated`], in one transaction. An event trigger does not report this. Only one
+/// session may call this function at a time. Returns the state afterwards; nothing has changed
+/// unless the state is [`ClaimsState::Current`].
 ///
 /// # Errors
 ///
@@ -147,7 +149,8 @@ async fn install(
         .await
 }
 
-/// Drops the sequences of old generations. Statements that run may still read the previous one.
+/// Drops the sequences of old generations. Running statements may still read the previous
+/// generation, so that one stays.
 fn drop_old(generation: i32) -> String {
     let old = (1..generation.saturating_sub(1))
         .rev()
@@ -160,5 +163,6 @@ fn drop_old(generation: i32) -> String {
     old.map(drop).collect()
 }
 
-/// How many generations are looked for. There is one more at most, unless a drop failed.
+/// The limit on old generations that are dropped. There is at most one, unless an earlier drop
+/// failed.
 const MAX_OLD_GENERATIONS: usize = 8;

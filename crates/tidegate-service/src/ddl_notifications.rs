@@ -103,7 +103,7 @@ pub enum ListenEnd {
 }
 
 impl ServiceConnections {
-    /// Listens for notifications of a database's definitions, on a connection of its own, while the
+    /// Listens for notifications of a database's definitions, on a separate connection, while the
     /// future is polled. Creates the event trigger if it is missing and allowed.
     ///
     /// # Errors

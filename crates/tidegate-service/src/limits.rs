@@ -72,7 +72,7 @@ impl Permits {
         self.listeners.clone().try_acquire_owned().ok()
     }
 
-    /// If the limit is reached, closes the connections of the database, other than this one, that
+    /// If the limit is reached and `database` has no idle connection, closes the connection that
     /// has been idle longest.
     pub(super) fn make_room(
         &self,

@@ -39,9 +39,9 @@ const MAX_TRANSACTION: Duration = Duration::from_mins(1);
 const MAX_RECONNECT_DELAY: Duration = Duration::from_secs(5);
 
 /// The catalogs that PostgreSQL reads to parse and plan a check if the session's caches are empty.
-/// Many definitions of other sessions can invalidate the caches. While the table is full, a catalog
-/// can only be read if a lock on it is held already. The planner also locks the indexes of the
-/// relations it plans to read.
+/// Many definitions of other sessions can invalidate the caches. While the table is full, the guard
+/// can only read a catalog on which it already holds a lock. The planner also locks the indexes of
+/// the relations that it plans to read.
 const CATALOGS: [&str; 30] = [
     "pg_aggregate",
     "pg_am",

@@ -218,7 +218,7 @@ async fn default_privileges_give_no_right_on_our_schema() {
     assert_eq!(rights().await, [false; 3]);
 }
 
-/// The SQLSTATE of the notice that the session of a definition gets, if any.
+/// The SQLSTATE of the notice that PostgreSQL sends to the session that makes a definition, if any.
 async fn notice_sqlstate(url: &str, options: &str, sql: &str) -> Option<String> {
     let mut config: tokio_postgres::Config = url.parse().unwrap();
     config.options(options);

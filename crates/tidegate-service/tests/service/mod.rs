@@ -22,7 +22,7 @@ use tokio_postgres::Client;
 
 use crate::fixture::{CollectedRows, Rows, Sql};
 
-/// A control database of its own for a test.
+/// A separate control database for a test.
 struct TestDatabase {
     control: Arc<ServiceConnections>,
     database: DatabaseName,
