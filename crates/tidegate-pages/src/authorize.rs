@@ -90,9 +90,9 @@ where
 
 /// The page of an authorization request.
 struct Here<'a> {
-    /// Its URL.
+    /// The URL of the page.
     path: &'a str,
-    /// Its URL after a sign-in.
+    /// The URL of the page after a sign-in.
     next: &'a str,
 }
 

@@ -66,9 +66,9 @@ impl<'a> Received<'a> {
         })
     }
 
-    /// The answer to a request that a client posts to an endpoint of OpenID Connect, instead of
-    /// sending the browser there by GET: a redirect to GET with the same parameters. It is `None`
-    /// for the forms of the pages, which have a CSRF token.
+    /// The response to a request that a client posts to an endpoint of OpenID Connect, instead of
+    /// sending the browser there by GET: a redirect to GET with the same parameters. `None` for the
+    /// forms of the pages, which have a CSRF token.
     ///
     /// Browsers send no cookie with a form of another site, but they follow the redirect with it.
     /// The redirected request may do only what a link of another site may do.

@@ -11,7 +11,7 @@ use tidegate_http::body::Body;
 use tidegate_http::error::ApiError;
 use tidegate_http::percent;
 
-/// The page for which a user signs in, and which users may.
+/// The page for which a user signs in, and the users that may.
 pub(super) struct Purpose<'a> {
     /// The OAuth client; `None` for a page of this service.
     pub(super) client: Option<&'a Client>,

@@ -22,7 +22,7 @@ pub(crate) enum FailureLinks {
     Nothing,
     /// The documentation, for the person who develops the application.
     Reference,
-    /// The places of the service.
+    /// The console and the documentation.
     Everything,
 }
 
