@@ -26,7 +26,7 @@ pub(crate) fn archive(entries: &[(&str, Entry<'_>)]) -> Vec<u8> {
                 (0o777, "")
             }
         };
-        // `set_path` would refuse a path such as an attacker writes.
+        // `set_path` would refuse a path that leads out of the archive's folder.
         header.as_gnu_mut().unwrap().name[..path.len()].copy_from_slice(path.as_bytes());
         header.set_size(text.len() as u64);
         header.set_mode(mode);
