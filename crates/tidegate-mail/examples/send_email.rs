@@ -1,6 +1,6 @@
 //! Sends a message through an SMTP server.
 //!
-//! `cargo run -p tidegatemail --example send_email -- smtp://127.0.0.1:2525 me@example.com`
+//! `cargo run -p tidegate-mail --example send_email -- smtp://127.0.0.1:2525 me@example.com`
 
 use tidegate_identity::{Email, Mailer as _};
 use tidegate_mail::SmtpMailer;
