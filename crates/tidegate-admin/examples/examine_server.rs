@@ -1,4 +1,4 @@
-//! Describes a server: `examine_server <url>`, or a throw-away PostgreSQL without one.
+//! Describes a server: `examine_server <url>`, or a throw-away PostgreSQL if no URL is given.
 
 #![expect(clippy::print_stdout, reason = "the example's output")]
 

@@ -67,8 +67,8 @@ async fn owns_identities(session: &Session) -> Result<bool> {
     Ok(session.client.query_one(OWNS_IDENTITIES, &[]).await?.get(0))
 }
 
-/// Deletes the identity of a role that is dropped in the same transaction: a user that gets the
-/// name later must not get its claims.
+/// Deletes the identity of a role that is dropped in the same transaction. A later user of the same
+/// name must not get these claims.
 pub(super) async fn forget(session: &Session, role: &str) -> Result<()> {
     if owns_identities(session).await? {
         session.client.execute(DELETE, &[&role]).await?;
@@ -109,14 +109,15 @@ impl Admin {
             others: "others create the functions of claims of this tenant",
             timeout: LOCK_TIMEOUT,
         };
-        // In the administrator's database: in the tenant's, users could hold the lock for as long
-        // as they like.
+        // The lock is taken in the administrator's database. In the tenant's database users could
+        // hold the same lock for as long as they like.
         let home = self.open_admin_database().await?;
         home.lock(&lock).await?;
         Ok(install_claims(&mut session.client, &wanted).await?)
     }
 
-    /// The same for a new tenant with the identity of its owner, ignoring errors: nodes retry.
+    /// Calls [`Self::provide_claims`] for a new tenant and writes the identity of its owner. Errors
+    /// are only logged, because nodes retry.
     pub(super) async fn try_to_provide_claims(&self, database: &DatabaseName, owner: &RoleName) {
         let identity = RoleIdentity {
             role: owner.clone(),
@@ -141,8 +142,8 @@ impl Admin {
         }
     }
 
-    /// Writes what the functions return for a role. Does nothing in a database without the
-    /// functions.
+    /// Writes the identity that the functions return for a role. Does nothing in a database without
+    /// the functions.
     ///
     /// # Errors
     ///
@@ -167,7 +168,7 @@ impl Admin {
         Ok(())
     }
 
-    /// Deletes what the functions return for a role that is no user's.
+    /// Deletes the identity of a role that belongs to no user.
     ///
     /// # Errors
     ///
@@ -176,8 +177,9 @@ impl Admin {
         forget(&self.open(database.as_str()).await?, role.as_str()).await
     }
 
-    /// The roles for which the functions of a database return something else than `wanted`, which
-    /// are all users of the tenant. None in a database without the functions.
+    /// The roles for which the functions of a database return another identity than `wanted` says.
+    /// `wanted` has all users of the tenant. The result is empty in a database without the
+    /// functions.
     ///
     /// # Errors
     ///

@@ -25,8 +25,8 @@ const SEARCH_PATH: &str = "\
       AND pg_catalog.starts_with(c.setting, 'search_path=') \
     ORDER BY s.setrole = 0, s.setdatabase = 0 LIMIT 1)";
 
-/// Selects the login state, and whether the role may log in. These rows follow those of either of
-/// the other queries, under names that no setting has.
+/// Selects the login state, and whether the role may log in. The rows are appended to those of one
+/// of the other queries. No setting has their names.
 fn login() -> String {
     format!(
         " UNION ALL SELECT 'login state', {LOGIN_STATE} FROM pg_catalog.pg_roles r, pg_catalog.pg_database d \

@@ -39,9 +39,9 @@ pub(super) enum TemporaryGrant {
     Right,
     /// Only the GRANT OPTION, because the grantor still has the privilege from the owner.
     Option,
-    /// Nothing can be granted. Revoking it again would take the privilege from roles that remain,
-    /// to which the grantor granted it too, or from the grantor itself, if the owner granted it on
-    /// single columns.
+    /// Nothing can be granted. Revoking the temporary privilege would also take it from remaining
+    /// roles to which the grantor granted it, or from the grantor itself, if the owner granted it
+    /// on single columns.
     Harmful,
 }
 

@@ -173,8 +173,8 @@ impl Membership {
     }
 }
 
-/// Writes the statements that end the memberships of these roles, and of other roles in them, that
-/// the administrator can end. The administrator's own memberships stay.
+/// Writes the statements that end the memberships of these roles and the memberships of other roles
+/// in them, as far as the administrator can end these. The administrator's own memberships stay.
 pub(super) async fn leave_all(session: &Session, roles: &[&str]) -> Result<Script> {
     let by_grantor = version::roles_need_admin_option(session.version);
     let rows = session

@@ -223,10 +223,11 @@ impl Admin {
         Ok(())
     }
 
-    /// Creates roles that a tenant of an older release, or users that an older node created, lack:
-    /// the role that lets the users connect, with all of them as members, and the authenticators if
-    /// users may share connections. `owner` is the owner's role; `shared` are the roles that
-    /// anonymous callers share. Several nodes may call this at once.
+    /// Creates roles that are missing because an older release did not create them, or because an
+    /// older node created users without them: the role that lets the users connect, with all of
+    /// them as members, and the authenticators if users may share connections. `owner` is the
+    /// owner's role; `shared` are the roles that anonymous callers share. Several nodes may call
+    /// this at once.
     ///
     /// # Errors
     ///
@@ -248,7 +249,8 @@ impl Admin {
         authenticator::provide(self, &session, &users).await
     }
 
-    /// Calls [`Self::provide_roles`] for a new tenant, which works without; so errors are logged.
+    /// Calls [`Self::provide_roles`] for a new tenant. Errors are only logged, because the tenant
+    /// works without these roles.
     async fn try_to_share(&self, database: &DatabaseName, owner: &RoleName) {
         if let Err(error) = self.provide_roles(database, owner, &[]).await {
             tracing::warn!(%database, %error, "could not create an authenticator for the tenant; retrying within an hour");

@@ -38,8 +38,8 @@ pub(super) async fn drop_roles(
         let given = (roles, heir);
         handover::require_data_only(session, given, handover::HandoverStep::Reassigned).await?;
     }
-    // Memberships would end with the roles, but while the memberships exist PostgreSQL revokes
-    // less.
+    // Memberships would end with the roles anyway. They end first, because PostgreSQL keeps grants
+    // of a grantor that holds the GRANT OPTION through a membership.
     let memberships = group::leave_all(session, roles).await?;
     memberships.run_each(session).await?;
     revoke_grants(session, roles, heir).await?;

@@ -34,8 +34,8 @@ const LOCK_TIMEOUT: Duration = Duration::from_secs(30);
 /// database's privileges wait for this transaction.
 const REVOKE_BATCH: usize = 500;
 
-/// The name of the role of a tenant's users; `None` if the tenant's name is too long. The users of
-/// such a tenant have grants of their own.
+/// The name of the role of a tenant's users; `None` if the tenant's name is too long. Each user of
+/// such a tenant has its own grants.
 pub(super) fn name(database: &str) -> Option<String> {
     let name = format!("{database}{SUFFIX}");
     (name.len() <= LONGEST_NAME).then_some(name)

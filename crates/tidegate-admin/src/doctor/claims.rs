@@ -1,4 +1,4 @@
-//! The functions of claims in a tenant's database, and policies that use them.
+//! Checks the functions of claims in a tenant's database, and the policies that use them.
 
 use tidegate_service::{ClaimsState, claims_state};
 
@@ -92,8 +92,8 @@ async fn take_over(session: &Session) -> Result<String> {
     Ok(lines.join("\n"))
 }
 
-/// Policies that PostgreSQL may evaluate with a call for each row: a call in a SELECT of its own
-/// runs once for a statement.
+/// Policies for which PostgreSQL may call a function for each row. A call in a subquery, such as
+/// `(SELECT tidegate.user_id())`, runs once for each statement.
 async fn slow_policies(session: &Session, tenant: &RecordedTenant) -> Result<Option<Finding>> {
     let query = "SELECT pg_catalog.format('%I on %I.%I', p.polname, n.nspname, c.relname) \
         FROM pg_catalog.pg_policy p \

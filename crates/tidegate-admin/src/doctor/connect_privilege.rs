@@ -15,7 +15,7 @@ impl Login<'_> {
 }
 
 /// The role of all users, if it is missing and users need it. Until a node has created the role,
-/// the users of a tenant of an older release have grants of their own.
+/// each user of a tenant of an older release has its own grants.
 pub(super) fn needed<'a, 'b>(roles: &'b TenantRoles<'a>) -> Option<&'b Login<'a>> {
     let of_users = roles.of_users.as_ref().filter(|login| !login.exists())?;
     let mut logins = roles.logins.iter();
@@ -41,7 +41,7 @@ pub(super) fn connect(home: &Session, tenant: &RecordedTenant, role: &str, scrip
 }
 
 /// Whether a role connects as a member of the role of all users. The owner and authenticators have
-/// grants of their own.
+/// their own grants.
 pub(super) fn is_member(tenant: &RecordedTenant, role: &str) -> bool {
     tenant
         .users_role

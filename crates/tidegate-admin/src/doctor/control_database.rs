@@ -24,7 +24,7 @@ pub(super) async fn control(admin: &Admin, home: &Session) -> Result<Vec<Finding
     // If the database cannot be opened, another check reports that.
     if let Ok(inside) = admin.open(name).await {
         match tenant::require_control(&inside, name).await {
-            // The database is used by others, and the SQL of other findings would lock those out.
+            // Other users use the database, and the SQL of the other findings would lock them out.
             Err(occupied @ Error::Occupied { .. }) => {
                 return Ok(vec![Finding::missing(occupied.to_string(), None)]);
             }

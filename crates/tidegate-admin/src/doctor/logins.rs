@@ -208,8 +208,8 @@ async fn wrong_passwords(
     Ok(wrong.collect())
 }
 
-/// The roles as which the check logs in: the owner; roles with settings of their own, which may
-/// make every session fail; and the first [`MAX_TRIED`] users, if only a login can check their
+/// The roles as which the check logs in: the owner; roles with their own settings, which may make
+/// every session fail; and the first [`MAX_TRIED`] users, if only a login can check their
 /// passwords.
 async fn roles_to_try(home: &Session, tenant: &RecordedTenant) -> Result<Vec<String>> {
     let limit = if home.superuser { 0 } else { MAX_TRIED };

@@ -232,7 +232,7 @@ fn commented(script: &Script) -> String {
     format!("-- {}", script.to_string().trim_end())
 }
 
-/// The finding about users with CONNECT grants of their own, which an older release made. With
+/// The finding about users with their own CONNECT grants, which an older release made. With
 /// thousands of such grants, every request reads a long list.
 fn single_connect_grants(tenant: &RecordedTenant, roles: &TenantRoles<'_>) -> Option<Finding> {
     let of_users = tenant.users_role.as_ref()?;

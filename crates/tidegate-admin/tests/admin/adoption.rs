@@ -40,8 +40,8 @@ async fn rights(database: &str) -> String {
     value(&root(database).await, sql).await
 }
 
-/// Creates a database that existed before Tidegate, with two owners, two applications and
-/// privileges of its own.
+/// Creates a database that existed before Tidegate, with its own privileges, two owners and two
+/// applications.
 async fn create_legacy_database(name: &str) -> Client {
     let root = root("postgres").await;
     let sql = format!(

@@ -99,8 +99,7 @@ async fn the_printed_sql_sets_right_what_is_missing() {
 
 #[tokio::test]
 async fn roles_of_others_that_cannot_be_administered_are_named() {
-    // The test has a cluster of its own, because the finding names every user's role in the
-    // cluster.
+    // The test has a separate cluster, because the finding names every user's role in the cluster.
     let cluster = Cluster::start(testing::settings()).await.unwrap();
     let maker = Config::from_url(&cluster.admin_url()).unwrap();
     let connect_to = async |user: &str, password: &str| {
@@ -181,7 +180,7 @@ async fn a_database_that_cannot_be_entered_is_named_with_what_opens_it() {
 
 #[tokio::test]
 async fn the_login_that_reads_changes_is_tried_as_a_stream_uses_it() {
-    // The test has a cluster of its own, whose WAL senders are all in use.
+    // The test has a separate cluster, whose WAL senders are all in use.
     let cluster = Cluster::start(testing::settings()).await.unwrap();
     let config = Config::from_url(&cluster.admin_url()).unwrap();
     let admin = admin(config.clone());

@@ -1,4 +1,4 @@
-//! Dropping users and tenants while their users are active.
+//! Tests dropping users and tenants while their users are active.
 
 use std::time::{Duration, Instant};
 

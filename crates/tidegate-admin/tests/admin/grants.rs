@@ -1,4 +1,5 @@
-//! Dropping roles with grants that depend on them, in databases whose tables have other owners.
+//! Tests dropping roles with grants that depend on them, in databases whose tables have other
+//! owners.
 
 use tidegate_admin::{Admin, Adoption, Error};
 use tidegate_embedded::testing;

@@ -1,4 +1,4 @@
-//! Groups of users, and memberships that the administrator did not grant.
+//! Tests groups of users, and memberships that the administrator did not grant.
 
 use tidegate_admin::Error;
 use tidegate_admin::doctor::FeedLogin;

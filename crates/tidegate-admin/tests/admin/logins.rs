@@ -20,7 +20,7 @@ use super::fixture::{
     SECRET, admin as administrator, database, role, root, service_admin, superuser, user, value,
 };
 
-/// A cluster of its own with a tenant, whose owner's role anonymous callers share.
+/// A separate cluster with a tenant. Anonymous callers share the role of the tenant's owner.
 struct LoginFixture {
     cluster: Cluster,
     admin: Admin,

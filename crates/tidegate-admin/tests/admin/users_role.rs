@@ -1,4 +1,4 @@
-//! The role of all users of a tenant.
+//! Tests the role of all users of a tenant.
 
 use tidegate_admin::Error;
 use tidegate_embedded::testing;

@@ -1,4 +1,4 @@
-//! Attacks on shared connections.
+//! Tests attacks on shared connections.
 
 use super::fixture::{TenantFixture, node};
 

@@ -1,4 +1,4 @@
-//! Tests a tenant with thousands of users. It has a cluster of its own, because other tests would
+//! Tests a tenant with thousands of users. It has a separate cluster, because other tests would
 //! have to wait for changes of its roles.
 
 use std::sync::Arc;
@@ -65,7 +65,7 @@ async fn thousands_of_users_share_connections() {
     }
 }
 
-/// A cluster of its own with a tenant `small`, whose users are alice and bob.
+/// A separate cluster with a tenant `small`, whose users are alice and bob.
 async fn small() -> (Cluster, Client, Authenticators) {
     let cluster = Cluster::start(testing::settings()).await.unwrap();
     let mut config = Config::from_url(&cluster.admin_url()).unwrap();

@@ -163,7 +163,7 @@ async fn a_users_grants_without_effect_affect_no_other_user() {
         "DROP OWNED BY CURRENT_USER",
     ] {
         // The statement causes no objection: role switches succeed while its transaction is open
-        // and afterwards, and a decision made meanwhile allows sharing.
+        // and afterwards, and a decision made while it is open allows sharing.
         mallory
             .batch_execute(&format!("BEGIN; {sql}"))
             .await

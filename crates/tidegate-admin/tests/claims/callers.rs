@@ -71,7 +71,8 @@ async fn a_policy_shows_each_caller_its_rows() {
     }
     let user = tenant.login(&tenant.role("bob")).await;
     assert_eq!(value(&user, bodies).await, Ok(Some("of bob".to_owned())));
-    // Code that runs with another role's privileges acts for the caller.
+    // Functions in code that runs with another role's privileges still return the caller's
+    // identity.
     let code = format!(
         "CREATE FUNCTION who() RETURNS text LANGUAGE sql SECURITY DEFINER \
              AS 'SELECT tidegate.user_id()'; \

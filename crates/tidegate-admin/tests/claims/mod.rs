@@ -1,4 +1,4 @@
-//! The functions of claims that policies call.
+//! Tests the functions of claims that policies call.
 
 mod attacks;
 mod callers;

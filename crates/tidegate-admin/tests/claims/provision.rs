@@ -1,4 +1,4 @@
-//! Creating, repairing and removing the functions.
+//! Tests creating, repairing and removing the functions.
 
 use tidegate_admin::doctor::Severity;
 use tidegate_admin::{Admin, ClaimsState, RoleIdentity};
@@ -105,7 +105,7 @@ async fn without_create_on_the_database_nothing_is_created() {
     admin.set_identity(&database, &identity).await.unwrap();
     let none = admin.differing_identities(&database, &[identity]).await;
     assert_eq!(none.unwrap(), Vec::<String>::new());
-    // A schema that the service may not even use.
+    // The service may not even use this schema.
     let foreign = "CREATE SCHEMA tidegate; CREATE FUNCTION tidegate.user_id() RETURNS text \
                    LANGUAGE sql AS 'SELECT NULL::text'";
     root.batch_execute(foreign).await.unwrap();
@@ -113,7 +113,7 @@ async fn without_create_on_the_database_nothing_is_created() {
     assert!(matches!(provided, ClaimsState::Foreign(_)), "{provided:?}");
     let drop = "DROP SCHEMA tidegate CASCADE";
     root.batch_execute(drop).await.unwrap();
-    // With CREATE a service without superuser creates all of it.
+    // With CREATE, a service without superuser creates all objects.
     let grant = "GRANT CREATE ON DATABASE claims_closed TO claims_service";
     root.batch_execute(grant).await.unwrap();
     let provided = admin.provide_claims(&database, 1).await.unwrap();
