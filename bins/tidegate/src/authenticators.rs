@@ -110,7 +110,7 @@ impl RoleMaintenance {
         Ok(())
     }
 
-    /// Writes the claims of one role from the record as it is now: it may have changed since the
+    /// Writes the claims of one role from its present record, which may have changed since the
     /// users were listed.
     async fn correct(
         &self,
@@ -125,7 +125,7 @@ impl RoleMaintenance {
         let key = known.map(|user| user.key.clone());
         let key = key.or_else(|| Some(UserKey::new(database.as_str(), named?)));
         // The identity is deleted before the user is read again: if another request has created a
-        // user of this name since, its identity is then written.
+        // user of this name in the meantime, `write_claims` writes that user's identity.
         if known.is_none() {
             let role = RoleName::new(role);
             self.admin.delete_identity(database, &role).await?;

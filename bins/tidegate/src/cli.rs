@@ -48,14 +48,14 @@ pub(crate) enum Command {
     /// Serve the API
     #[command(after_help = SETTINGS)]
     Serve,
-    /// Serve a demonstration with a PostgreSQL of its own
+    /// Serve a demonstration with a private PostgreSQL
     #[command(after_help = SETTINGS)]
     Demo(Demo),
     /// Print the effective settings and where each comes from
     Settings,
     /// Check every right and setting that the service needs in PostgreSQL
     Doctor,
-    /// Databases that the service stands in front of
+    /// Tenants: the databases that the service serves
     #[command(subcommand)]
     Tenant(TenantCommand),
     /// Users of a tenant
@@ -167,7 +167,7 @@ pub(crate) enum TenantCommand {
         #[arg(required = true, value_name = "SETTING=VALUE")]
         settings: Vec<String>,
     },
-    /// Take the service away from a database: its users, clients and what was granted
+    /// Release a database from the service: drop its users and clients, and revoke their grants
     Drop {
         /// The tenant
         name: String,
@@ -189,8 +189,8 @@ pub(crate) enum KeyCommand {
     },
     /// Let the next signing key sign from now on, and publish another next one
     Rotate {
-        /// The key in use got out: the next one signs at once, and what the old one signed is
-        /// refused
+        /// The key in use is compromised: the next key signs at once, and tokens that the old key
+        /// signed are refused
         #[arg(long)]
         compromised: bool,
         /// Instead of the signing key, replace the keys that seal the claims of members in the
@@ -213,11 +213,12 @@ pub(crate) enum FeedCommand {
         /// One database; all tenants when left out
         database: Option<String>,
     },
-    /// Put replica identities back, drop the publications and the slot, or the outbox with its triggers; no data of yours is touched
+    /// Restore replica identities and drop the publications and the slot, or the outbox with its
+    /// triggers; tables and their rows stay
     Drop {
         /// The database
         database: String,
-        /// End streams that are open; a server that runs opens a new one at once
+        /// End open streams; a running node opens new ones at once
         #[arg(long)]
         end_streams: bool,
         #[command(flatten)]

@@ -18,7 +18,7 @@ use crate::pool::UserPool;
 /// How often ended sessions are read again. With it, every node refuses an ended session within 5
 /// s, even if notifications are lost.
 const DENYLIST: Duration = Duration::from_secs(4);
-/// How often changes of external issuers are looked for, if notifications are lost.
+/// How often a node checks whether external issuers have changed, in case notifications are lost.
 const ISSUERS: Duration = Duration::from_secs(4);
 const KEYS: Duration = Duration::from_mins(1);
 /// How long a changed method may stay cached if notifications are lost.

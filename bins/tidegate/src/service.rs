@@ -104,7 +104,8 @@ impl Service {
         IssuerDirectory::new(issuers, groups, ports, self.issuer_network)
     }
 
-    /// Lets the app accept tokens of external issuers. They are unknown until they are read.
+    /// Lets the app accept tokens of external issuers. The issuers are unknown until they are read
+    /// from the control database.
     pub(crate) fn accept_external_issuers(&self, app: AppBuilder) -> Result<AppBuilder> {
         let client = DocumentClient::new(self.issuer_network);
         let client = client.map_err(|error| Failure::Refused(error.to_string()))?;

@@ -82,7 +82,7 @@ pub(crate) struct ChangedClient {
     /// Redirect URI that replaces the present ones; may be repeated
     #[arg(long, value_name = "URI")]
     pub(crate) redirect_uri: Vec<String>,
-    /// One more such address, beside those so far; may be repeated
+    /// Redirect URI to add to the present ones; may be repeated
     #[arg(long, value_name = "URI", conflicts_with = "redirect_uri")]
     pub(crate) add_redirect_uri: Vec<String>,
     /// The application's own page; empty for none

@@ -7,13 +7,13 @@ use super::{Confirmation, PasswordSource};
 /// `tidegate user …`.
 #[derive(Debug, Subcommand)]
 pub(crate) enum UserCommand {
-    /// Make a user with a PostgreSQL role of its own
+    /// Create a user and its PostgreSQL role
     Create {
         /// The tenant
         database: String,
-        /// The user's name in it
+        /// The user's name in the tenant
         name: String,
-        /// E-mail address
+        /// Email address
         #[arg(long)]
         email: Option<String>,
         /// A group, or several with commas between them; may be repeated
@@ -44,8 +44,9 @@ pub(crate) enum UserCommand {
         #[command(flatten)]
         password: PasswordSource,
     },
-    /// Give a user's role the password that the service logs in with, as after a restore without
-    /// the roles' passwords, and reset settings of the role with which PostgreSQL lets it not in
+    /// Set the password of a user's role to the one that the service logs in with, for example
+    /// after a restore without the roles' passwords, and reset settings that make PostgreSQL refuse
+    /// the login
     Repair {
         /// The tenant
         #[arg(required_unless_present = "all")]
@@ -79,10 +80,10 @@ pub(crate) struct ChangedUser {
     pub(crate) database: String,
     /// The user
     pub(crate) name: String,
-    /// E-mail address; empty for none
+    /// Email address; empty for none
     #[arg(long)]
     pub(crate) email: Option<String>,
-    /// The groups, instead of those so far, with commas between them; empty for none
+    /// Groups that replace the present ones, with commas between them; empty for none
     #[arg(long, value_delimiter = ',')]
     pub(crate) group: Option<Vec<String>>,
     /// Whether callers without a token run as this user
