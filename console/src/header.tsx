@@ -7,7 +7,7 @@ import { type Route, hrefOf, route } from "./route.ts";
 import { ViewAs } from "./view_as.tsx";
 import { type Theme, theme } from "./theme.ts";
 
-/** Areas of the owner alone. */
+/** The areas that only the owner sees. */
 const OF_OWNERS = ["people", "activity"];
 const AREAS: [string, Route][] = [
   ["Tables", { area: "tables" }],
@@ -16,7 +16,7 @@ const AREAS: [string, Route][] = [
   ["Activity", { area: "activity" }],
 ];
 
-/** The owner of a database has its name. */
+/** The user's name as the header shows it. The owner has the name of the database. */
 const whoIs = (own: Claims): string => (userName(own) === own.database ? own.database : `${userName(own)} in ${own.database}`);
 
 /** Signs out and removes the statements that this browser has kept for the user. */

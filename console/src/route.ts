@@ -1,4 +1,4 @@
-// The address of what is shown, behind the `#`, so that every page of the console works at `/` too.
+// The route of the page, in the fragment of the URL, so that every page of the console works at `/` too.
 import { signal } from "@preact/signals";
 import { type Filter, isFilter } from "./tables/condition.ts";
 
@@ -18,7 +18,7 @@ function read(): Route {
   return { area: "tables", schema: first, table: second, filters: filtersOf(search) };
 }
 
-/** A part of the path; one with malformed percent-encoding is taken as it is. */
+/** A decoded part of the path; a part with malformed percent-encoding is returned as it is. */
 function decoded(part: string): string {
   try {
     return decodeURIComponent(part);
@@ -37,7 +37,7 @@ function filtersOf(search: string): Filter[] {
   }
 }
 
-/** The address of a route. */
+/** The URL of a route. */
 export function hrefOf(to: Route): string {
   if (to.area === "query" || to.area === "activity") return `#/${to.area}`;
   if (to.area === "people") return `#/people/${encodeURIComponent(to.part)}`;

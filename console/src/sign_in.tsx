@@ -3,7 +3,7 @@ import { defaultClient, signIn } from "./api/session.ts";
 import { home } from "./api/home.ts";
 import { Mark } from "./parts/mark.tsx";
 
-/** What a person sees who is not signed in. The password is asked by the service's own page. */
+/** The page for a person who is not signed in. The service's own page asks for the password. */
 export function SignIn({ problem }: { problem: string | null }) {
   const database = useSignal(new URLSearchParams(location.search).get("database") ?? "");
   const client = useSignal(defaultClient());

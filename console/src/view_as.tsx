@@ -1,4 +1,4 @@
-// View as: the owner looks at the database as one of its users, by a short-lived token.
+// View as: the owner uses the console as one of the users, with a short-lived token.
 import { signal } from "@preact/signals";
 import { useEffect } from "preact/hooks";
 import { requestJson } from "./api/http.ts";
@@ -8,7 +8,7 @@ import { sayError } from "./parts/notice.tsx";
 import { loadUsers } from "./people/records.ts";
 
 const users = signal<string[]>([]);
-/** Whether the server gives such tokens; a server that does not has no such path in its description. */
+/** Whether the server issues such tokens. If it does not, its OpenAPI description lacks the path. */
 const offered = signal(false);
 
 async function prepare(): Promise<void> {
@@ -18,7 +18,7 @@ async function prepare(): Promise<void> {
 }
 
 async function become(name: string): Promise<void> {
-  // The owner's own token asks, also when somebody else is viewed as.
+  // The request is made with the owner's own token, even while the owner views as another user.
   actor.value = null;
   if (name === "") return;
   try {
@@ -46,7 +46,7 @@ export function ViewAs() {
   );
 }
 
-/** Says that somebody else is viewed as. */
+/** The bar that shows as which user the owner views the database. */
 export function ActingBar() {
   if (!actor.value) return null;
   return (

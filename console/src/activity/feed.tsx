@@ -1,7 +1,7 @@
 import type { ComponentChildren } from "preact";
 import { bytes, type Feed } from "./records.ts";
 
-/** Subscriptions, and how far the change feed is behind the database. */
+/** The subscriptions, and the lag of the change feed behind the database. */
 export function FeedStatus({ feed }: { feed: Feed | null }) {
   return (
     <section class="card" aria-labelledby="feed-status">

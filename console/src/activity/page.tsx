@@ -7,7 +7,7 @@ import { usePoll } from "./poll.ts";
 import { type Activity, duration } from "./records.ts";
 import { Statements } from "./statements.tsx";
 
-/** Seconds over which the present rate is the mean. */
+/** The present rate is the mean over this many seconds. */
 const PRESENT = 10;
 
 /** The Activity area, for the owner of the database. */
@@ -78,7 +78,7 @@ function Numbers({ activity: { requests, errors, statements } }: { activity: Act
   );
 }
 
-/** One point for each second. */
+/** The chart of requests and errors, with one point for each second. */
 function chartOf({ now, requests, errors }: Activity): ChartData {
   const last = Math.floor(Date.parse(now) / 1000);
   return {

@@ -9,7 +9,7 @@ export type Poll = { activity: Activity | null; problem: string | null; paused: 
 
 /**
  * Reads the activity every two seconds while the page is visible. After a failure the last numbers
- * stay; where the server refuses to answer the reading pauses.
+ * stay. If the server refuses the request, polling pauses.
  */
 export function usePoll(): Poll {
   const activity = useSignal<Activity | null>(null);

@@ -1,4 +1,4 @@
-// What the server knows of the tenant's recent requests, and how statements of one kind are put together.
+// The server's records of the tenant's recent requests, and the grouping of similar statements.
 import { requestJson } from "../api/http.ts";
 
 export type Statement = {
@@ -9,7 +9,7 @@ export type Statement = {
   status: number;
   error: string | null;
   sqlstate: string | null;
-  /** Without values; null where the text was too long or could not be parsed. */
+  /** The statement without values; null if it was too long or could not be parsed. */
   statement: string | null;
 };
 export type Feed = {
@@ -23,10 +23,10 @@ export type Feed = {
 };
 export type Activity = {
   now: string;
-  /** One number for each second up to `now`, the oldest first. */
+  /** The number of requests in each second up to `now`, the oldest first. */
   requests: number[];
   errors: number[];
-  /** The newest first. */
+  /** The recorded statements, the newest first. */
   statements: Statement[];
   feed: Feed | null;
 };
@@ -34,10 +34,10 @@ export type Activity = {
 export const loadActivity = (signal: AbortSignal): Promise<Activity> => requestJson("/api/v4/activity", { signal });
 
 export type Kind = "slow" | "failed" | "refused";
-/** Statements that differ in their time only. */
+/** Statements that differ only in their times. */
 export type Group = { last: Statement; kind: Kind; count: number; longest: number };
 
-/** Groups statements; the group with the newest one comes first. */
+/** Groups statements; the group with the newest statement comes first. */
 export function groupsOf(statements: Statement[]): Group[] {
   const groups = new Map<string, Group>();
   for (const statement of statements) {
@@ -51,7 +51,7 @@ export function groupsOf(statements: Statement[]): Group[] {
   return [...groups.values()];
 }
 
-/** SQLSTATE of a missing privilege. */
+/** The SQLSTATE of a missing privilege. */
 const PRIVILEGE = "42501";
 /** The status of a request whose client disconnected before the response. */
 export const CLIENT_LEFT = 499;
@@ -79,7 +79,7 @@ export function since(at: string, now: string): string {
   return seconds < 86_400 ? `${Math.floor(seconds / 3600)} h ago` : new Date(at).toLocaleDateString("en-GB");
 }
 
-/** A time that something took, in milliseconds. */
+/** Formats a duration, given in milliseconds. */
 export const duration = (milliseconds: number): string =>
   milliseconds < 1000 ? `${milliseconds} ms` : `${(milliseconds / 1000).toLocaleString("en", { maximumFractionDigits: 1 })} s`;
 

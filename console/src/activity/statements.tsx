@@ -4,7 +4,7 @@ import { type Activity, CLIENT_LEFT, duration, type Group, groupsOf, interfaceOf
 type Wanted = Kind | "all";
 const WANTED: [Wanted, string][] = [["all", "All"], ["failed", "Failed"], ["refused", "Refused"], ["slow", "Slow"]];
 
-/** The last statements that were slow or failed, those of one kind in one row. */
+/** The last statements that were slow or failed. Similar statements share a row. */
 export function Statements({ activity: { statements, now } }: { activity: Activity }) {
   const wanted = useSignal<Wanted>("all");
   const search = useSignal("");

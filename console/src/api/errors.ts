@@ -1,4 +1,4 @@
-/** What the service said when a request failed, or why no answer came. */
+/** The error of a failed request: the service's, or the reason why there is no response. */
 export class ApiError extends Error {
   constructor(
     readonly status: number,
@@ -14,14 +14,14 @@ export type ErrorDetails = {
   sqlstate?: string;
   detail?: string;
   hint?: string;
-  /** Place in the statement, in characters from 1. */
+  /** The position in the statement, in characters from 1. */
   position?: number;
   constraint?: string;
   column?: string;
   table?: string;
 };
 
-/** The error of an answer in the form of the REST endpoints, of OAuth or of GraphQL. */
+/** The error in a response in the form of the REST endpoints, of OAuth or of GraphQL. */
 export function errorOfBody(status: number, body: unknown): ApiError {
   const members = (body ?? {}) as Record<string, unknown>;
   const first = Array.isArray(members.errors) ? (members.errors[0] as Record<string, unknown>) : undefined;
@@ -35,7 +35,7 @@ export function errorOfBody(status: number, body: unknown): ApiError {
 export const isAbort = (error: unknown): boolean =>
   error instanceof DOMException && error.name === "AbortError";
 
-/** One sentence for people about any failure. */
+/** The message to show for any error. */
 export function sentence(error: unknown): string {
   if (isAbort(error)) return "Cancelled.";
   if (!(error instanceof ApiError)) return error instanceof Error ? error.message : String(error);

@@ -1,4 +1,4 @@
-// Change events over the WebSocket: one socket, which reconnects and goes on behind the last cursor.
+// Change events over the WebSocket: one socket, which reconnects and resumes after the last cursor.
 import { effect, signal } from "@preact/signals";
 import { home } from "./home.ts";
 import { parseExact } from "./json.ts";
@@ -29,7 +29,7 @@ let timer: ReturnType<typeof setTimeout> | undefined;
 let usedToken: string | undefined;
 const subscriptions = new Map<string, Subscription>();
 
-/** Watches a table until the function that is returned is called. */
+/** Watches a table until the returned function is called. */
 export function watch(watcher: Watcher): () => void {
   const id = `w${(counter += 1)}`;
   subscriptions.set(id, { ...watcher, id });
@@ -70,7 +70,7 @@ function connect(): void {
     feedState.value = "lost";
     attempt += 1;
     const again = () => (timer = setTimeout(connect, Math.min(15_000, 250 * 2 ** attempt)));
-    // The token was refused or has expired: the next one is needed first.
+    // The token was refused or has expired, so it must be renewed first.
     if (code === REFUSED || code === EXPIRED) void renew().then((renewed) => renewed && again());
     else again();
   };
@@ -113,7 +113,7 @@ function receive(message: Message): void {
 }
 
 function ready(subscription: Subscription): void {
-  // Without a cursor nobody knows what happened while the connection was away.
+  // Without a cursor, changes during the disconnection cannot be replayed.
   if (subscription.wasLive && !subscription.cursor) subscription.onResync("the connection was lost");
   subscription.wasLive = true;
   subscription.onReady();
@@ -144,7 +144,7 @@ function changesOf(batch: Record<string, Record<string, Batch>>): Change[] {
 
 const same = (left: unknown, right: unknown): boolean => String(left) === String(right);
 
-// A renewed token goes to the open socket; another user gets a socket of its own.
+// A renewed token is sent on the open socket. For another user a new socket is opened.
 effect(() => {
   const token = accessToken();
   if (!token || !socket || token === usedToken) return;

@@ -1,2 +1,2 @@
-/** The address of the service, without a slash at its end. The page's script is at `<home>/console/console.js`. */
+/** The URL of the service, without a trailing slash. The page's script is at `<home>/console/console.js`. */
 export const home = new URL("..", import.meta.url).href.replace(/\/$/, "");

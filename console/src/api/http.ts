@@ -38,11 +38,11 @@ async function send(path: string, options: Options): Promise<Response> {
   }
 }
 
-/** Sends a request as the current user; a token that has expired is renewed once. */
+/** Sends a request as the current user. An expired token is renewed once. */
 export async function request(path: string, options: Options = {}): Promise<Response> {
   let answer = await send(path, options);
   if (answer.status === 401 && actor.value) {
-    // The token of the user who is viewed as has 15 minutes and cannot be renewed.
+    // The token for View as is valid for 15 minutes and cannot be renewed.
     actor.value = null;
     throw new ApiError(401, "INVALID_TOKEN", "Viewing as another user has ended. You are yourself again.");
   }
@@ -63,7 +63,7 @@ async function readBody(answer: Response): Promise<unknown> {
   }
 }
 
-/** Sends a request and reads the JSON answer; numbers keep their digits. */
+/** Sends a request and reads the JSON response. Numbers keep their digits. */
 export async function requestJson<T>(path: string, options: Options = {}): Promise<T> {
   return (await readBody(await request(path, options))) as T;
 }

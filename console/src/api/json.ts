@@ -15,7 +15,7 @@ const keepDigits = (_key: string, value: unknown, context?: Context): unknown =>
 
 /**
  * Reads JSON without losing digits of numbers.
- * Browsers without the source text of a number (JSON.parse source text access) round as they always did.
+ * Browsers without "JSON.parse source text access" round numbers.
  */
 export function parseExact(text: string): unknown {
   return JSON.parse(text, keepDigits as (key: string, value: unknown) => unknown);

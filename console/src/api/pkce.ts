@@ -10,7 +10,7 @@ export async function challengeOf(verifier: string): Promise<string> {
   return base64url(new Uint8Array(digest));
 }
 
-/** The claims of an access token. The server has checked it; here it is only read. */
+/** The claims of an access token. The server has checked the token, so no signature is checked here. */
 export function claimsOf(token: string): Claims {
   const payload = (token.split(".")[1] ?? "").replaceAll("-", "+").replaceAll("_", "/");
   const bytes = Uint8Array.from(atob(payload), (letter) => letter.charCodeAt(0));

@@ -1,4 +1,4 @@
-// Who is signed in. Tokens stay in memory; the tab's storage holds only what a sign-in in progress needs.
+// The session of the signed-in user. Tokens stay in memory; the tab's storage has only the state of a pending sign-in.
 import { computed, signal } from "@preact/signals";
 import { home } from "./home.ts";
 import { type Claims, challengeOf, claimsOf, randomText } from "./pkce.ts";
@@ -6,12 +6,12 @@ import { type Claims, challengeOf, claimsOf, randomText } from "./pkce.ts";
 export type Session = { access: string; refresh: string; claims: Claims; clientId: string };
 
 export const session = signal<Session | null>(null);
-/** The session can no longer be renewed: the page asks to sign in again and keeps its state. */
+/** Whether the session can no longer be renewed. The page then asks to sign in again and keeps its state. */
 export const sessionEnded = signal(false);
-/** Somebody as whom the owner looks at the database (View as). */
+/** The user as whom the owner views the database (View as); null without View as. */
 export const actor = signal<{ name: string; access: string; claims: Claims } | null>(null);
 
-/** The claims in force: those of the user who is viewed as, else of the person. */
+/** The claims of the current user: those of View as, otherwise those of the session. */
 export const claims = computed(() => (actor.value ?? session.value)?.claims ?? null);
 /** The user name without its database. */
 export const userName = (of: Claims): string => of.sub.slice(of.sub.indexOf("/") + 1);
@@ -47,14 +47,14 @@ async function authorizeUrl(pending: Pending): Promise<string> {
 const begin = (clientId: string, database: string, prefix = ""): Pending =>
   ({ state: prefix + randomText(), verifier: randomText(), clientId, database, hash: location.hash });
 
-/** Leaves the page for the sign-in page of the service. */
+/** Redirects to the sign-in page of the service. */
 export async function signIn(clientId: string, database: string): Promise<void> {
   const pending = begin(clientId, database);
   sessionStorage.setItem(PENDING, JSON.stringify(pending));
   location.assign(await authorizeUrl(pending));
 }
 
-/** Signs in again in a window of its own, so that the page keeps what was typed. */
+/** Signs in again in a separate window, so that the page keeps what was typed. */
 export async function signInAgain(): Promise<void> {
   const { clientId, claims: was } = session.value ?? {};
   const pending = begin(clientId ?? defaultClient(), was?.database ?? "", POPUP);
@@ -71,7 +71,7 @@ export async function signInAgain(): Promise<void> {
   sessionEnded.value = false;
 }
 
-/** Goes on with a sign-in that has come back to this page, or begins one where the tab was signed in. */
+/** Completes a sign-in that was redirected back to this page, or starts one if the tab was signed in before. */
 export async function resume(): Promise<string | null> {
   const answer = new URLSearchParams(location.search);
   const state = answer.get("state");
@@ -98,7 +98,7 @@ export async function resume(): Promise<string | null> {
 async function comeBack(answer: URLSearchParams, pending: Pending): Promise<string | null> {
   sessionStorage.removeItem(PENDING);
   history.replaceState(null, "", `${location.pathname}${pending.hash}`);
-  // Replacing the address tells nobody.
+  // `replaceState` sends no event.
   dispatchEvent(new HashChangeEvent("hashchange"));
   try {
     await redeem(answer, pending);
@@ -116,7 +116,7 @@ async function redeem(answer: URLSearchParams, pending: Pending): Promise<void> 
   const code = answer.get("code");
   if (!code) throw new Error(answer.get("error_description") ?? "The sign-in was not completed.");
   const metadata = await (await fetch(`${home}/.well-known/oauth-authorization-server`)).json();
-  // RFC 9207: the answer must come from the server that was asked.
+  // RFC 9207: the response must come from the server to which the request was sent.
   if (answer.get("iss") !== metadata.issuer) throw new Error("The answer comes from another server.");
   const error = await grant(pending.clientId, {
     grant_type: "authorization_code",
@@ -127,7 +127,7 @@ async function redeem(answer: URLSearchParams, pending: Pending): Promise<void> 
   if (error) throw new Error(error);
 }
 
-/** Asks for tokens; gives null, or the sentence of the server. */
+/** Requests tokens. Returns null, or the server's error message. */
 async function grant(clientId: string, members: Record<string, string>): Promise<string | null> {
   const answer = await fetch(`${home}/api/v4/oauth`, {
     method: "POST",
@@ -150,7 +150,7 @@ function renewBefore(exp: number): void {
 }
 
 let renewing: Promise<boolean> | null = null;
-/** Gets the next tokens; false when the server refuses, which ends the session. */
+/** Renews the tokens. Returns false if the server refuses, which ends the session. */
 export function renew(): Promise<boolean> {
   renewing ??= refresh().finally(() => (renewing = null));
   return renewing;
@@ -164,13 +164,13 @@ async function refresh(): Promise<boolean> {
     if (error) sessionEnded.value = true;
     return !error;
   } catch {
-    // The network is away, the session may be fine: the next request tries again.
+    // Without a network the session may still be valid, so the renewal is tried again later.
     timer = setTimeout(() => void renew(), 15_000);
     return false;
   }
 }
 
-/** Revokes the tokens and leads to the page that ends the browser's session. */
+/** Revokes the tokens and redirects to the page that ends the browser's session. */
 export async function signOut(): Promise<void> {
   const current = session.value;
   clearTimeout(timer);

@@ -12,7 +12,7 @@ export type Params = Record<string, string | number | boolean | null>;
 /** A statement whose values are all texts; the statement casts them to the types that it needs. */
 export type Statement = { q: string; params?: Params | Params[]; type_hints?: Record<string, string> };
 
-/** A statement with text parameters: `hint` tells PostgreSQL that each of them is a text. */
+/** A statement with text parameters. Its type hints declare each parameter as text. */
 export function statement(q: string, params: Params = {}): Statement {
   const names = Object.keys(params);
   if (names.length === 0) return { q };

@@ -2,7 +2,7 @@
 import { sql, statement } from "../api/sql.ts";
 import { requestJson } from "../api/http.ts";
 
-/** Columns beyond this many would slow the editor down. */
+/** The limit on columns. More would slow the editor down. */
 const MOST = 20_000;
 
 const QUERY = `
@@ -29,7 +29,7 @@ const INTROSPECTION = `query IntrospectionQuery { __schema { queryType { name } 
 fragment Value on __InputValue { name description type { ...Type } defaultValue }
 fragment Type on __Type { kind name ofType { kind name ofType { kind name ofType { kind name ofType { kind name } } } } }`;
 
-/** The GraphQL schema of a database schema, as introspection gives it. */
+/** The result of GraphQL introspection for a database schema. */
 export async function introspect(schema: string): Promise<unknown> {
   const { data } = await requestJson<{ data: unknown }>(`/api/graphql/schema/${encodeURIComponent(schema)}`, { body: { query: INTROSPECTION } });
   return data;

@@ -1,8 +1,8 @@
-// How a column's values are read for the grid: as PostgreSQL's text, cut where they may be long.
+// Reads a column's values for the grid: as PostgreSQL's text, cut if they may be long.
 import { ident } from "../api/sql.ts";
 import type { Column } from "./table.ts";
 
-/** Characters of a long value that the grid reads; the whole value is read when it is opened. */
+/** The number of characters of a long value that the grid reads. The whole value is read when it is opened. */
 export const SHOWN = 240;
 
 const SHORT = new Set([
@@ -11,7 +11,7 @@ const SHORT = new Set([
 ]);
 const NUMBERS = new Set(["int2", "int4", "int8", "oid", "float4", "float8", "numeric", "money"]);
 
-/** Short names of types, where the SQL standard's are long. */
+/** Short names of types whose names in the SQL standard are long. */
 const ALIASES: [RegExp, string][] = [
   [/^timestamp with time zone/, "timestamptz"], [/^timestamp without time zone/, "timestamp"],
   [/^time with time zone/, "timetz"], [/^time without time zone/, "time"],
@@ -25,11 +25,11 @@ export const typeName = (column: Column): string =>
 export const isNumber = (column: Column): boolean => NUMBERS.has(column.typname);
 const isShort = (column: Column): boolean => SHORT.has(column.typname) || column.labels !== null;
 
-/** The SQL expression that shows a column. One character more than `SHOWN` says that the value was cut. */
+/** The SQL expression that reads a column. If its value has one character more than `SHOWN`, it was cut. */
 export function shownExpression(column: Column): string {
   const name = ident(column.name);
   if (isShort(column)) return `${name}::text`;
-  // Hexadecimal text of all bytes would be twice the value.
+  // The hexadecimal text of all bytes would be twice as long as the value.
   if (column.typname === "bytea") return `'\\x' || encode(substring(${name} for ${SHOWN / 2}), 'hex')`;
   return `left(${name}::text, ${SHOWN + 1})`;
 }

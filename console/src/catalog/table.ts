@@ -1,4 +1,4 @@
-// One table in full: columns, key, foreign keys and what the current user may do with it.
+// The details of one table: columns, key, foreign keys and the current user's privileges.
 import { ident, sql, statement } from "../api/sql.ts";
 import type { TableEntry } from "./tables.ts";
 
@@ -6,7 +6,7 @@ export type Column = {
   name: string;
   /** The type as a person writes it, with its length. */
   type: string;
-  /** The type for a cast, without the length, which a cast would cut to in silence. */
+  /** The type for a cast, without the length, because a cast would silently truncate to the length. */
   cast: string;
   /** The internal name, such as `int4`. */
   typname: string;
@@ -28,7 +28,7 @@ export type Table = {
   /** The quoted name for SQL. */
   sqlName: string;
   columns: Column[];
-  /** The columns that identify a row: those of the primary key, else of a unique constraint without nulls. */
+  /** The columns that identify a row: those of the primary key, otherwise those of a unique constraint without nulls. */
   key: Column[];
   foreignKeys: ForeignKey[];
   constraints: Constraint[];
@@ -72,7 +72,7 @@ from pg_class c where c.oid = to_regclass(:name)`;
 
 type ConstraintRow = Constraint & { columns: string[]; ref_schema: string; ref_table: string; ref_columns: string[] };
 
-/** Reads a table; fails with a sentence when it is gone or out of the user's reach. */
+/** Reads a table. Fails with a message if it does not exist or the user may not see it. */
 export async function loadTable(entry: TableEntry, signal?: AbortSignal): Promise<Table> {
   const sqlName = `${ident(entry.schema)}.${ident(entry.name)}`;
   const name = { name: sqlName };

@@ -5,9 +5,9 @@ import { sql, statement } from "../api/sql.ts";
 export type TableEntry = {
   schema: string;
   name: string;
-  /** The letter of pg_class.relkind. */
+  /** The value of `pg_class.relkind`. */
   kind: "r" | "p" | "v" | "m" | "f";
-  /** PostgreSQL's estimate; -1 before the table was analyzed. */
+  /** PostgreSQL's estimate of the number of rows; -1 before the table was analyzed. */
   estimate: number;
   comment: string | null;
 };

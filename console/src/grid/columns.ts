@@ -1,4 +1,4 @@
-// Places of columns. Only those in view are drawn, so that 1,200 columns cost as much as ten.
+// The positions of columns. Only visible columns are drawn, so that 1,200 columns cost as much as ten.
 
 export class ColumnPlaces {
   private readonly ends: number[] = [];
@@ -41,7 +41,7 @@ export class ColumnPlaces {
   }
 }
 
-/** Widths that fill the space: what is left goes to the columns that gain from it, in equal parts. */
+/** Widths that fill the space. The columns in `grows` get equal parts of the space that is left. */
 export function fill(widths: number[], grows: boolean[], space: number): number[] {
   const left = space - widths.reduce((sum, width) => sum + width, 0);
   const growing = grows.filter(Boolean).length;

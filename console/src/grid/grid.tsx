@@ -24,11 +24,11 @@ type Props = {
   onView?: (from: number, to: number) => void;
   active: Place | null;
   onActive: (place: Place) => void;
-  /** Enter, F2 or a double click on a cell; `typed` when a letter began it. */
+  /** Called for Enter, F2 or a double click on a cell, and for a typed letter, which is `typed`. */
   onOpen?: (place: Place, typed?: string) => void;
   onHeader?: (column: number, add: boolean) => void;
   onKey?: (event: KeyboardEvent) => void;
-  /** The editor of the active cell, drawn in its place. */
+  /** The editor of the active cell, drawn over the cell. */
   editor?: ComponentChildren;
 };
 
@@ -36,7 +36,7 @@ export const ROW_HEIGHT = 30;
 const OVERSCAN = 4;
 const NUMBERS_WIDTH = 56;
 
-/** A grid that draws only the cells in view (WAI-ARIA grid pattern with `aria-activedescendant`). */
+/** A grid that draws only visible cells (WAI-ARIA grid pattern with `aria-activedescendant`). */
 export function Grid(props: Props) {
   const { columns, rows, active } = props;
   const box = useRef<HTMLDivElement>(null);
@@ -65,7 +65,7 @@ export function Grid(props: Props) {
   const to = Math.min(rows, Math.ceil(scroll.top + scroll.visible) + OVERSCAN);
   useEffect(() => props.onView?.(from, to));
 
-  /** Moves the bar to where the rows are. The scroll event that follows changes nothing. */
+  /** Moves the scroll bar to the position of the visible rows. The resulting scroll event changes nothing. */
   const place = () => {
     if (box.current) box.current.scrollTop = scroll.position;
     draw(0);
@@ -192,10 +192,10 @@ export function Grid(props: Props) {
   );
 }
 
-/** Fingers have no double click: a second tap opens a cell. */
+/** Whether the pointer is a finger. There is no double click then, so a second tap opens a cell. */
 const touched = (): boolean => matchMedia("(pointer: coarse)").matches;
 
-/** Where a key leads, if it moves at all. */
+/** The cell to which a key moves, if it moves. */
 function step(event: KeyboardEvent, at: Place, page: number, size: { rows: number; columns: number }): Place | null {
   const whole = event.ctrlKey || event.metaKey;
   const to = (row: number, column: number): Place => ({

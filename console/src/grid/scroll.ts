@@ -1,7 +1,7 @@
 // Which rows are in view. Browsers limit the height of an element, so a long table scrolls by a
-// shorter one: the wheel and the keys move by rows, the bar moves by share.
+// shorter element: the wheel and the keys move by rows, the scroll bar by a fraction of the table.
 
-/** Below every browser's limit (Firefox 17.8 million pixels, Chromium 33 million). */
+/** The height of the element at most, below every browser's limit (Firefox 17.8 million pixels, Chromium 33 million). */
 const MAX_HEIGHT = 12_000_000;
 
 export class Scroll {

@@ -2,7 +2,7 @@ import { Dialog } from "./dialog.tsx";
 
 type Props = { title: string; text: string; action: string; onConfirm: () => void; onClose: () => void };
 
-/** Asks before something that cannot be undone. */
+/** Asks for confirmation of an action that cannot be undone. */
 export function Confirm({ title, text, action, onConfirm, onClose }: Props) {
   return (
     <Dialog title={title} onClose={onClose}>

@@ -3,7 +3,7 @@ import { useEffect, useId, useRef } from "preact/hooks";
 
 type Props = { title: string; onClose: () => void; children: ComponentChildren; wide?: boolean };
 
-/** A modal dialog; the browser keeps the focus in it and gives it back. */
+/** A modal dialog. The browser keeps the focus in the dialog and restores it afterwards. */
 export function Dialog({ title, onClose, children, wide }: Props) {
   const dialog = useRef<HTMLDialogElement>(null);
   const id = useId();

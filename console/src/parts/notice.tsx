@@ -1,4 +1,4 @@
-// Sentences about what happened, read out by screen readers.
+// Notices, which screen readers announce.
 import { signal } from "@preact/signals";
 import { isAbort, sentence } from "../api/errors.ts";
 
@@ -19,7 +19,7 @@ const dismiss = (id: number): void => {
 
 export const sayDone = (text: string): void => say("good", text, 5);
 
-/** Failures stay until they are dismissed. `action` is what the person can do about it. */
+/** Shows an error until it is dismissed. `action` is what the person can do about the error. */
 export function sayError(error: unknown, action?: Action): void {
   if (!isAbort(error)) say("bad", sentence(error), 0, action);
 }

@@ -5,7 +5,7 @@ import { loadAudit } from "./records.ts";
 const PERIODS: [number, string][] = [[1, "last hour"], [24, "last day"], [24 * 7, "last week"], [24 * 30, "last month"]];
 const MOST_SHOWN = 500;
 
-/** What happened to accounts, sessions, clients and rights. */
+/** The audit log: events of accounts, sessions, clients and rights. */
 export function Audit() {
   const hours = useSignal(24);
   const search = useSignal("");

@@ -8,7 +8,7 @@ import { changeClient, type Client, createClient, dropClient, loadClients, type 
 
 type Secret = { id: string; secret: string };
 
-/** The applications that may ask for tokens. */
+/** The applications that may request tokens. */
 export function Clients() {
   const { value: clients, problem, reload } = useLoaded(loadClients);
   const editing = useSignal<Client | "new" | null>(null);

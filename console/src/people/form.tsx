@@ -6,13 +6,13 @@ import { Dialog } from "../parts/dialog.tsx";
 type Props = {
   title: string;
   action: string;
-  /** Fails with what is shown above the fields. */
+  /** Called with the fields. The message of its error is shown above the fields. */
   onSave: (fields: FormData) => Promise<void>;
   onClose: () => void;
   children: ComponentChildren;
 };
 
-/** A dialog with a form that keeps what was typed when the server refuses it. */
+/** A dialog with a form. The form keeps what was typed if the server refuses the fields. */
 export function FormDialog({ title, action, onSave, onClose, children }: Props) {
   const problem = useSignal<string | null>(null);
   const busy = useSignal(false);

@@ -2,7 +2,7 @@ import { useSignal } from "@preact/signals";
 import { useEffect } from "preact/hooks";
 import { sentence } from "../api/errors.ts";
 
-/** Reads something when a page opens; `reload` reads it again. */
+/** Calls `read` when a page opens; `reload` calls it again. */
 export function useLoaded<T>(read: () => Promise<T>, again: unknown[] = []) {
   const value = useSignal<T | null>(null);
   const problem = useSignal<string | null>(null);

@@ -51,7 +51,7 @@ export type SignedIn = {
   created_at: string;
   refreshed_at: string;
   expires_at: string;
-  /** Whether it is the session of this page. */
+  /** Whether the session is that of this page. */
   current: boolean;
 };
 const SESSIONS = "/api/v4/sessions";

@@ -7,7 +7,7 @@ import { cellKey, COLUMN_RIGHTS, type Holder, loadColumnRights, loadRights, setC
 
 const WORDS: [Word, string][] = [["none", "none"], ["read", "read"], ["write", "read, write"]];
 
-/** Users and groups by tables. */
+/** The rights of users and groups on tables. */
 export function Rights() {
   const schemas = [...new Set((tables.value ?? []).map(({ schema }) => schema))];
   const chosen = useSignal<string | null>(null);

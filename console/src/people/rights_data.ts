@@ -1,4 +1,4 @@
-// Who may do what with which table, as PostgreSQL says.
+// The rights of users and groups on tables, as PostgreSQL reports them.
 import { request } from "../api/http.ts";
 import { ident, type Row, sql, statement } from "../api/sql.ts";
 
@@ -45,14 +45,14 @@ function holderOf(role: string): Holder {
   return { role, group, name: group ? rest.slice("group/".length) : rest };
 }
 
-/** Sets what a user or a group may do with a table. */
+/** Sets the rights of a user or a group on a table. */
 export async function setRight(schema: string, table: string, holder: Holder, word: Exclude<Word, "other">): Promise<void> {
   if (!holder.group) {
     const path = `/api/v4/schemas/${encodeURIComponent(schema)}/tables/${encodeURIComponent(table)}/privileges`;
     await request(path, { method: "PATCH", body: { subuser: holder.name, privilege: word } });
     return;
   }
-  // The endpoint knows users only; for a group the owner grants as anybody would.
+  // The endpoint supports only users. For a group the owner runs GRANT.
   const [on, role] = [`${ident(schema)}.${ident(table)}`, ident(holder.role)];
   const statements = [`revoke all on ${on} from ${role}`];
   if (word === "read") statements.push(`grant select on ${on} to ${role}`);
@@ -72,14 +72,14 @@ select a.attname as name,
 from pg_attribute a, pg_roles r
 where a.attrelid = to_regclass(:name) and a.attnum > 0 and not a.attisdropped and r.rolname = :role order by a.attnum`;
 
-/** What a user or a group may do with each column. */
+/** The rights of a user or a group on each column. */
 export async function loadColumnRights(schema: string, table: string, holder: Holder): Promise<ColumnRights[]> {
   const name = `${ident(schema)}.${ident(table)}`;
   const { data } = await sql(statement(COLUMNS, { name, role: holder.role }));
   return data as (Row & ColumnRights)[];
 }
 
-/** Grants or revokes rights on columns. A revoked one may stay through a right on the whole table. */
+/** Grants or revokes rights on columns. After a revocation, a right on the whole table still applies to the column. */
 export async function setColumnRight(schema: string, table: string, holder: Holder, change: { column: string; right: string; granted: boolean }): Promise<void> {
   const on = `(${ident(change.column)}) on ${ident(schema)}.${ident(table)}`;
   const q = change.granted

@@ -8,7 +8,7 @@ const MOST = 1_000;
 const when = (text: string): string => new Date(text).toLocaleString("en-GB");
 const opened = ({ grant }: SignedIn): string => (grant === "impersonation" ? "View as" : grant.replaceAll("_", " "));
 
-/** Who is signed in, and through which application. */
+/** The sessions: the user and the application of each. */
 export function Sessions() {
   const { value: sessions, problem, reload } = useLoaded(loadSessions);
   const search = useSignal("");

@@ -18,7 +18,7 @@ export function Users() {
       await dropUser(user.name, reassign);
       sayDone(`The user ${user.name} was deleted.`);
     } catch (error) {
-      // The user owns objects: they can go to the owner.
+      // The user owns objects, which can be reassigned to the owner.
       if (error instanceof ApiError && error.code === "CONFLICT" && !reassign) dropping.value = { user, reassign: true };
       else sayError(error);
     }
@@ -82,7 +82,7 @@ function UserForm({ user, onDone, onClose }: { user: User | null; onDone: () => 
   );
 }
 
-/** The members to send; of a user that exists only what has changed. */
+/** The members to send; for an existing user only the changed ones. */
 function membersOf(fields: FormData, user: User | null): Members {
   const groups = listOf(textOf(fields, "groups"));
   const properties = textOf(fields, "properties");

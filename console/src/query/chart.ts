@@ -4,20 +4,20 @@ import uPlot from "uplot";
 export type Series = {
   name: string;
   values: (number | null)[];
-  /** The variable of its colour; without it the colours are taken in turn. */
+  /** The CSS variable of the colour; without it, series get the colours in turn. */
   stroke?: string;
 };
 export type ChartData = {
   x: number[];
-  /** Seconds since 1970 when the horizontal axis is time. */
+  /** Whether the horizontal axis is time, in seconds since 1970. */
   time: boolean;
-  /** Names in place of numbers on the horizontal axis. */
+  /** Names instead of numbers on the horizontal axis. */
   names?: string[];
   series: Series[];
-  /** Counts up to the present: bars on a clock, and the last values in the legend. */
+  /** Whether the values are counts up to the present: bars over times of day, and the last values in the legend. */
   present?: boolean;
 };
-/** A chart that was drawn. `update` shows other values of the same series. */
+/** A drawn chart. `update` shows other values of the same series. */
 export type Chart = { update: (data: ChartData) => void; remove: () => void };
 
 const STROKES = ["--series-1", "--series-2", "--series-3", "--series-4", "--series-5", "--series-6"];
@@ -66,10 +66,10 @@ export function drawChart(parent: HTMLElement, data: ChartData): Chart {
   };
 }
 
-/** Below the chart there is its legend. */
+/** The height of the chart, with space for the legend below it. */
 const heightOf = (parent: HTMLElement): number => Math.max(180, parent.clientHeight - 40);
 
-/** The time of day of seconds since 1970. */
+/** Formats seconds since 1970 as a time of day. */
 const clock = (at: number, seconds = false): string =>
   new Date(at * 1000).toLocaleTimeString("en-GB", { hour: "2-digit", minute: "2-digit", ...((seconds || at % 60 !== 0) && { second: "2-digit" }) });
 

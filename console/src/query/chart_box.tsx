@@ -5,7 +5,7 @@ import type { Chart, ChartData } from "./chart.ts";
 const CHART = "./chart.js";
 const load = (): Promise<{ drawChart: (parent: HTMLElement, data: ChartData) => Chart }> => import(CHART);
 
-/** A chart; what draws it is loaded on first use. Values that change are drawn into the same chart. */
+/** A chart. Its library is loaded on first use. Changed values are drawn into the same chart. */
 export function ChartBox({ data }: { data: ChartData }) {
   const host = useRef<HTMLDivElement>(null);
   const chart = useRef<Chart | null>(null);

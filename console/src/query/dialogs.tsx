@@ -40,7 +40,7 @@ export function SaveMethod({ q, onSaved, onClose }: Closing & { q: string; onSav
   );
 }
 
-/** The request in other languages. */
+/** Shows the request as code in other languages. */
 export function CopyAs({ call, onClose }: Closing & { call: Call }) {
   const chosen = useSignal(0);
   const text = SNIPPETS[chosen.value]![1](call);
@@ -60,7 +60,7 @@ export function CopyAs({ call, onClose }: Closing & { call: Call }) {
   );
 }
 
-/** Statements that were run in this browser. */
+/** Lists the statements that were run in this browser. */
 export function History({ onClose }: Closing) {
   const choose = (text: string, of: typeof mode.value) => {
     mode.value = of;

@@ -1,5 +1,5 @@
-// The code editor: CodeMirror, loaded when a page needs it. It lives in a shadow root, where its
-// styles are constructed sheets; in the document they would be inline styles, which the policy refuses.
+// The code editor: CodeMirror, loaded when a page needs it. It is in a shadow root, where its
+// styles are constructed sheets. In the document they would be inline styles, which the content security policy refuses.
 import { autocompletion, closeBrackets, closeBracketsKeymap, completionKeymap } from "@codemirror/autocomplete";
 import { defaultKeymap, history, historyKeymap } from "@codemirror/commands";
 import { json } from "@codemirror/lang-json";
@@ -29,7 +29,7 @@ export type Editor = {
   setTables: (tables: SQLNamespace) => void;
   /** The result of an introspection, for completion and checking. */
   setSchema: (introspection: unknown) => void;
-  /** Marks a place, counted in characters from 0; none without one. */
+  /** Marks the position `at`, in characters from 0, with a message; null removes the mark. */
   mark: (message: string | null, at?: number) => void;
   focus: () => void;
   destroy: () => void;

@@ -15,7 +15,7 @@ type Props = {
   graphqlSchema?: string;
 };
 
-// The name is that of the built file, which the bundler leaves alone.
+// The name of the built file. The bundler does not resolve it.
 const EDITOR = "./editor.js";
 const load = (): Promise<{ createEditor: (options: Options) => Editor }> => import(EDITOR);
 
@@ -53,12 +53,12 @@ export function EditorBox(props: Props) {
   return <div class="editor" ref={host} />;
 }
 
-/** Completion is a help, not a need: without it the editor works. */
+/** Loads the names for completion. Errors are ignored, because the editor works without completion. */
 async function fillNames(editor: Editor, { language, graphqlSchema }: Props): Promise<void> {
   try {
     if (language === "sql") editor.setTables(await columnNames());
     if (language === "graphql" && graphqlSchema) editor.setSchema(await introspect(graphqlSchema));
   } catch {
-    // The statement itself will say what is wrong.
+    // If there is a problem, running the statement reports it.
   }
 }

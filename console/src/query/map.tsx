@@ -3,10 +3,10 @@ import type { Position, Shape } from "./series.ts";
 const WIDTH = 900;
 const HEIGHT = 420;
 const MARGIN = 24;
-/** More labels than these would cover each other. */
+/** The limit on labels. More would cover each other. */
 const MOST_LABELS = 25;
 
-/** Shapes drawn to fit, without a background. Degrees are widened by the latitude. */
+/** Draws shapes, scaled to fit, without a background map. Degrees are scaled by the latitude. */
 export function Map({ shapes }: { shapes: Shape[] }) {
   const points = shapes.flatMap(({ rings }) => rings.flat());
   const place = projection(points);

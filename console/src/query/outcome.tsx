@@ -9,7 +9,7 @@ import { type GraphqlAnswer, type Result, ROW_LIMIT } from "./run.ts";
 import { chartOf, shapesOf } from "./series.ts";
 import { cancel, outcome, running } from "./state.ts";
 
-/** What came of the last run. */
+/** The result of the last run. */
 export function OutcomeBox() {
   const now = outcome.value;
   return (

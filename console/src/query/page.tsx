@@ -57,7 +57,7 @@ export function QueryPage() {
   );
 }
 
-/** A first statement, where nothing was written yet. */
+/** Fills an empty editor with a first statement. */
 function suggest(): void {
   const first = tables.value?.[0];
   if (first && texts.sql.value === "") replace("sql", `select * from ${ident(first.schema)}.${ident(first.name)} limit 100`);

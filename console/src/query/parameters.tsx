@@ -1,6 +1,6 @@
 import { mode, placeholders, texts, values, variables } from "./state.ts";
 
-/** Fields for the values that a statement names, or the variables of a document. */
+/** Fields for the values of a statement's placeholders, or for the variables of a document. */
 export function Parameters() {
   const of = mode.value;
   if (of === "graphql") return <Variables />;

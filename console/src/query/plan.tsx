@@ -1,6 +1,6 @@
 import type { Explained, Plan } from "./run.ts";
 
-/** A plan as a tree; the bar of a node is its share of the whole. */
+/** A plan as a tree. The bar of a node is its share of the total. */
 export function PlanTree({ explained }: { explained: Explained }) {
   const { Plan: root } = explained;
   const measured = root["Actual Total Time"] !== undefined;
@@ -16,7 +16,7 @@ export function PlanTree({ explained }: { explained: Explained }) {
   );
 }
 
-/** Time where it was measured, else cost. */
+/** The time if it was measured, otherwise the cost. */
 function weight(plan: Plan): number {
   const time = plan["Actual Total Time"];
   return time === undefined ? plan["Total Cost"] : time * (plan["Actual Loops"] ?? 1);

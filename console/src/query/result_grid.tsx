@@ -6,7 +6,7 @@ import { Dialog } from "../parts/dialog.tsx";
 import type { Result } from "./run.ts";
 
 const CUT = 200;
-/** A number that PostgreSQL gives as text so that it keeps its digits; longer ones are codes. */
+/** A number that the service sends as text so that it keeps its digits. Longer numbers count as codes. */
 const NUMERIC = /^-?\d{1,18}\.\d+$/;
 
 /** The rows of a result. */

@@ -1,4 +1,4 @@
-// Runs what was written. Rows are streamed, so that a large answer can be stopped when enough is seen.
+// Runs statements, documents and methods. Rows are streamed, so that a large response can be stopped early.
 import { ApiError } from "../api/errors.ts";
 import { request, requestJson } from "../api/http.ts";
 import { parseExact, stringifyExact } from "../api/json.ts";
@@ -7,21 +7,21 @@ import type { SqlAnswer } from "../api/sql.ts";
 export type Result = {
   columns: string[];
   rows: unknown[][];
-  /** There were more rows than are kept. */
+  /** Whether there were more rows than are kept. */
   cut: boolean;
   affected?: number;
   milliseconds: number;
 };
 
-/** Rows that are kept; who needs all of them exports. */
+/** The limit on rows that are kept. An export has all rows. */
 export const ROW_LIMIT = 5_000;
-/** Characters that are kept, so that few but large rows do not fill the memory. */
+/** The limit on characters that are kept, so that a few large rows do not fill the memory. */
 const TEXT_LIMIT = 30_000_000;
 
 export type Request = { q: string; params: Record<string, unknown> };
 export type Progress = (rows: number) => void;
 
-/** Runs a statement and keeps its first rows; stopping early cancels it in the database. */
+/** Runs a statement and keeps its first rows. Stopping early cancels the statement in the database. */
 export async function runSql(asked: Request, abort: AbortController, progress: Progress): Promise<Result> {
   const started = performance.now();
   const body = { ...sqlBody(asked), output_format: "ndjson" };
@@ -65,7 +65,7 @@ async function readLines(answer: Response, progress: Progress): Promise<Omit<Res
   return { ...table(rows.slice(0, ROW_LIMIT)), cut };
 }
 
-/** Rows as a table; the columns are those of the rows, in the order of the first. */
+/** Rows as a table. The columns are the members of the rows, in the order of the first row. */
 function table(rows: Record<string, unknown>[]): { columns: string[]; rows: unknown[][] } {
   const columns = Object.keys(rows[0] ?? {});
   return { columns, rows: rows.map((row) => columns.map((name) => row[name])) };
@@ -94,11 +94,11 @@ export async function runMethod(method: string, params: Record<string, unknown>,
 export type GraphqlAnswer = { data?: Record<string, unknown> | null; errors?: GraphqlError[]; extensions?: unknown };
 export type GraphqlError = { message: string; path?: (string | number)[]; locations?: { line: number; column: number }[] };
 
-/** Runs a GraphQL document; errors are part of the answer. */
+/** Runs a GraphQL document. Errors are part of the response. */
 export const runGraphql = (schema: string, query: string, variables: Record<string, unknown>, abort?: AbortController): Promise<GraphqlAnswer> =>
   requestJson<GraphqlAnswer>(`/api/graphql/schema/${encodeURIComponent(schema)}`, { body: { query, variables }, signal: abort?.signal });
 
-/** The first list of objects of a GraphQL answer as a table. */
+/** The first list of objects in a GraphQL response, as a table. */
 export function listOf(answer: GraphqlAnswer): Omit<Result, "milliseconds"> | null {
   const list = Object.values(answer.data ?? {}).find((value) => Array.isArray(value) && value.length > 0 && typeof value[0] === "object");
   return list ? { ...table(list as Record<string, unknown>[]), cut: false } : null;
@@ -117,13 +117,13 @@ export type Plan = {
 } & Record<string, unknown>;
 export type Explained = { Plan: Plan; "Planning Time"?: number; "Execution Time"?: number };
 
-/** The plan of a statement; measured, the statement is run. */
+/** The plan of a statement. With `measure` the statement is run. */
 export async function explain(asked: Request, measure: boolean, abort: AbortController): Promise<Explained> {
   const options = measure ? "format json, analyze, buffers" : "format json";
   const body = sqlBody({ ...asked, q: `explain (${options}) ${asked.q}` });
   const { data } = await requestJson<SqlAnswer>("/api/v4/sql", { body, signal: abort.signal });
   const plan = Object.values(data[0] ?? {})[0];
-  // The answer is read with exact numbers, which cannot be added; a plan needs plain ones.
+  // The response has exact numbers, which cannot be added. A plan needs plain numbers.
   return (JSON.parse(typeof plan === "string" ? plan : stringifyExact(plan)) as Explained[])[0]!;
 }
 

@@ -1,4 +1,4 @@
-// Which columns of a result can be drawn, as series or as shapes.
+// Finds the columns of a result that can be drawn, as series or as shapes.
 import { ExactNumber } from "../api/json.ts";
 import type { ChartData } from "./chart.ts";
 import type { Result } from "./run.ts";

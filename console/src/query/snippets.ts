@@ -1,4 +1,4 @@
-// The same request in other languages. The token is left out: it belongs into a variable.
+// The same request as code in other languages. The code reads the token from a variable.
 import { home } from "../api/home.ts";
 
 export type Call = { path: string; body: unknown };

@@ -1,4 +1,4 @@
-// The Query area: what is written, what runs and what came of it. It outlives the page, so that
+// The state of the Query area: texts, the running request and its result. It outlives the page, so that
 // going to a table and back loses nothing.
 import { computed, effect, signal } from "@preact/signals";
 import { ApiError, isAbort, sentence } from "../api/errors.ts";
@@ -23,7 +23,7 @@ export const mode = signal<Mode>("sql");
 export const texts = { sql: signal(""), graphql: signal(""), methods: signal("") };
 /** The variables of a GraphQL document, as JSON. */
 export const variables = signal("");
-/** The values of placeholders, by name; null is NULL. They stay when a statement no longer names them. */
+/** The values of placeholders, by name; null is NULL. A value stays if the statement no longer has its placeholder. */
 export const values = signal<Record<string, string | null>>({});
 export const graphqlSchema = signal("public");
 export const method = signal<string | null>(null);
@@ -31,7 +31,7 @@ export const running = signal<Running | null>(null);
 export const outcomes = { sql: signal<Outcome | null>(null), graphql: signal<Outcome | null>(null), methods: signal<Outcome | null>(null) };
 export const outcome = computed(() => outcomes[mode.value].value);
 
-/** Counts texts that came from elsewhere than the editor, such as the history. */
+/** Counts texts that did not come from the editor but, for example, from the history. */
 export const replaced = signal(0);
 
 /** Puts another text into the editor. */
@@ -40,7 +40,7 @@ export function replace(of: Mode, text: string): void {
   replaced.value += 1;
 }
 
-// `draft` reads who is signed in: another user gets their own drafts.
+// `draft` reads the signed-in user, so another user gets other drafts.
 effect(() => {
   texts.sql.value = draft("sql");
   texts.graphql.value = draft("graphql");
@@ -48,17 +48,17 @@ effect(() => {
   replaced.value = replaced.peek() + 1;
 });
 
-/** What the editor says was written. */
+/** Stores the text that was typed in the editor. */
 export function write(of: Mode, text: string): void {
   texts[of].value = text;
-  // A method has its text on the server.
+  // The text of a method is stored on the server.
   if (of !== "methods") saveDraft(of, text);
 }
 
 /** The text without the blanks and the semicolon at its end. */
 const statementText = (): string => texts[mode.value].value.replace(/[\s;]+$/, "");
 
-/** The values of the statement, or the variables of the document; fails when these are no JSON object. */
+/** The values of the statement, or the variables of the document. Fails if the variables are not a JSON object. */
 export function readParameters(): Record<string, unknown> {
   if (mode.value !== "graphql") {
     const names = placeholders(texts[mode.value].value);
@@ -76,7 +76,7 @@ export function readParameters(): Record<string, unknown> {
   return value as Record<string, unknown>;
 }
 
-/** Lists and objects in JSON are sent as such; any other text is read by PostgreSQL. */
+/** The value to send: lists and objects as JSON, any other text as text, which PostgreSQL parses. */
 function valueOf(text: string | null): unknown {
   if (text === null || !/^\s*[[{]/.test(text)) return text;
   try {
@@ -86,7 +86,7 @@ function valueOf(text: string | null): unknown {
   }
 }
 
-/** Placeholders of a statement, roughly: strings, comments and casts are skipped. */
+/** Finds the placeholders of a statement by a rough scan that skips strings, comments and casts. */
 export function placeholders(text: string): string[] {
   const bare = text.replace(/--.*$|\/\*[\s\S]*?\*\/|'(?:[^']|'')*'|"(?:[^"]|"")*"|\$(\w*)\$[\s\S]*?\$\1\$/gm, " ");
   return [...new Set([...bare.matchAll(/(?<![:\w\])]):([A-Za-z_]\w*)/g)].map((found) => found[1]!))];
@@ -112,7 +112,7 @@ function failureOf(error: unknown, prefix: number): Failure {
   return { text: sentence(error), at: position === undefined ? null : Math.max(0, Number(position) - 1 - prefix) };
 }
 
-/** Runs what is written, in the mode that is chosen. */
+/** Runs the text in the chosen mode. */
 export function run(): Promise<void> {
   const text = statementText();
   const of = mode.value;

@@ -1,4 +1,4 @@
-// What was written: drafts and history. Statements only, never values or answers.
+// Stores drafts and history: only statements, never values or results.
 // They are stored for one user of one database, and removed at sign-out.
 import { computed, effect, signal } from "@preact/signals";
 import { session } from "../api/session.ts";

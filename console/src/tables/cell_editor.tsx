@@ -4,7 +4,7 @@ import type { Column } from "../catalog/table.ts";
 type Props = {
   column: Column;
   value: string | null;
-  /** The letter that began the edit replaces the value. */
+  /** The letter that started the edit. It replaces the value. */
   typed?: string;
   onSave: (value: string | null, then: "down" | "right" | "stay") => void;
   onCancel: () => void;
@@ -51,7 +51,7 @@ export function CellEditor({ column, value, typed, onSave, onCancel }: Props) {
       {!column.not_null && value !== null && (
         <button
           type="button" class="set-null" tabIndex={-1} title="Ctrl+0"
-          // Before the field loses the focus, which would save its text.
+          // This runs before the field loses the focus, which would save its text.
           onPointerDown={(event) => {
             event.preventDefault();
             finish(() => onSave(null, "stay"));

@@ -70,7 +70,7 @@ export function conditions(table: Table, filters: Filter[], params: Params): str
 
 export const where = (parts: string[]): string => (parts.length > 0 ? ` where ${parts.join(" and ")}` : "");
 
-/** The order of the grid: what the person chose, then the key, so that pages do not overlap. */
+/** The order of the grid: the chosen order, then the key, so that pages do not overlap. */
 export function orderTerms(table: Table, order: Order[]): Order[] {
   const chosen = order.filter(({ column }) => table.columns.some(({ name }) => name === column));
   const rest = table.key.filter(({ name }) => !chosen.some(({ column }) => column === name));

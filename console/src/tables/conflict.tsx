@@ -8,7 +8,7 @@ type Props = {
   onClose: () => void;
 };
 
-/** Two people have changed one value: the second one decides which value stays. */
+/** The dialog for a value that two people have changed. The second person decides which value stays. */
 export function ConflictDialog({ column, mine, theirs, onOverwrite, onClose }: Props) {
   const gone = theirs === undefined;
   return (

@@ -1,6 +1,6 @@
 /**
  * Reads CSV (RFC 4180, either line end). An empty field without quotes is null, as PostgreSQL's
- * COPY and the export have it. Fails with the line of a quote that is never closed.
+ * COPY and the export write null. An unclosed quote is an error, which names the line.
  */
 export function parseCsv(text: string): (string | null)[][] {
   const rows: (string | null)[][] = [];

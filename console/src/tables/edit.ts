@@ -1,5 +1,5 @@
-// Changes of single rows. A change names the value that the person saw; when the row has another one
-// by now nothing is written, and the person decides.
+// Changes single rows. A change contains the value that the person saw. If the row has another value
+// now, nothing is written, and the person decides.
 import { ident, type Params, sql, statement } from "../api/sql.ts";
 import type { Column, Table } from "../catalog/table.ts";
 import { castTo } from "./condition.ts";
@@ -29,8 +29,8 @@ export async function readValue(table: Table, key: string[], column: Column): Pr
 }
 
 /**
- * Writes one value. With `was`, the text that the person saw, only when the row still has it.
- * Fails with `Conflict` when it does not, or when the row is gone.
+ * Writes one value. With `was`, the text that the person saw, writes only if the row still has that text.
+ * Otherwise, or if the row no longer exists, fails with `Conflict`.
  */
 export async function writeValue(
   table: Table, key: string[], column: Column, change: { value: string | null; was?: string | null },
@@ -57,7 +57,7 @@ export async function insertRow(table: Table, values: Map<Column, string | null>
   await sql(statement(`insert into ${table.sqlName} ${what}`, params));
 }
 
-/** Deletes a row; fails with `Conflict` when it is gone already. */
+/** Deletes a row. Fails with `Conflict` if it no longer exists. */
 export async function deleteRow(table: Table, key: string[]): Promise<void> {
   const params: Params = {};
   const { affected_rows: affected } = await sql(statement(`delete from ${table.sqlName} where ${byKey(table, key, params)}`, params));

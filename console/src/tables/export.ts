@@ -4,7 +4,7 @@ import { sayDone, sayError } from "../parts/notice.tsx";
 import { conditions, orderBy, orderTerms, where } from "./condition.ts";
 import type { TableView } from "./view.ts";
 
-/** Saves what the grid shows, all of its rows, as CSV. The server streams it. */
+/** Saves all rows that match the grid's filters as CSV. The server streams the file. */
 export async function exportCsv(view: TableView): Promise<void> {
   const { table } = view;
   const params: Params = {};
@@ -20,7 +20,7 @@ export async function exportCsv(view: TableView): Promise<void> {
   }
 }
 
-/** Gives a file to the browser's downloads. */
+/** Saves a file as a browser download. */
 export function saveFile(content: Blob, name: string): void {
   const link = document.createElement("a");
   link.href = URL.createObjectURL(content);

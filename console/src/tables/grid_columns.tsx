@@ -3,14 +3,14 @@ import type { Column } from "../catalog/table.ts";
 import type { GridColumn } from "../grid/grid.tsx";
 import type { TableView } from "./view.ts";
 
-/** Rows that are looked at for the width of a column. */
+/** The number of rows from which the width of a column is computed. */
 const SAMPLE = 40;
 const NARROWEST = 70;
 const WIDEST = 340;
-/** Pixels of a character of the grid's font. */
+/** The width of a character of the grid's font, in pixels. */
 const CHARACTER = 7.8;
 
-/** The columns of a table for the grid, as wide as what they show. */
+/** The columns of a table for the grid, as wide as their values. */
 export function gridColumns(view: TableView): GridColumn[] {
   const { table } = view;
   return table.columns.map((column, index) => {

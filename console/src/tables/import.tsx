@@ -10,7 +10,7 @@ import type { TableView } from "./view.ts";
 
 type File = { name: string; columns: Column[]; rows: (string | null)[][] };
 
-/** Rows and characters of one request; each request is one transaction. */
+/** The limits on the rows and characters of one request. Each request is one transaction. */
 const BATCH_ROWS = 2_000;
 const BATCH_LENGTH = 2_000_000;
 

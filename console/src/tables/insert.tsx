@@ -8,7 +8,7 @@ import type { TableView } from "./view.ts";
 
 type Given = { how: "default" | "null" | "value"; text: string };
 
-/** A form for a new row. A column that is left alone gets its default. */
+/** A form for a new row. A column without input gets its default. */
 export function InsertDialog({ view, onClose }: { view: TableView; onClose: () => void }) {
   const { table } = view;
   const columns = table.columns.filter((column) => column.insertable && !column.generated);

@@ -39,5 +39,5 @@ function Item({ table }: { table: TableEntry }) {
   );
 }
 
-/** A count in few characters. */
+/** Formats a count in a few characters. */
 export const compact = (count: number): string => new Intl.NumberFormat("en", { notation: "compact" }).format(count);

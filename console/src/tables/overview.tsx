@@ -11,7 +11,7 @@ const FIRST_TABLE = `create table messages (
   sent_at timestamptz not null default now()
 )`;
 
-/** What is shown before a table is chosen: all tables, and how an application reaches them. */
+/** The page before a table is chosen: all tables, and how an application accesses them. */
 export function Overview() {
   const all = tables.value;
   if (!all) return <div class="empty"><h1>Tables</h1><p>Reading the catalog…</p></div>;

@@ -13,7 +13,7 @@ import { keyText } from "./rows.ts";
 import { ValueDialog } from "./value.tsx";
 import type { TableView } from "./view.ts";
 
-/** A cell whose value is edited or shown. The row may have moved or changed since; its key has not. */
+/** A cell whose value is edited or shown. The key identifies the row, which may have moved or changed since. */
 type OpenCell = { place: Place; key: string[]; value: string | null; typed?: string };
 type Attempt = { key: string[]; column: Column; value: string | null; conflict: Conflict };
 
@@ -24,7 +24,7 @@ export function RowGrid({ view, onDelete }: { view: TableView; onDelete: () => v
   const editing = useSignal<OpenCell | null>(null);
   const opened = useSignal<OpenCell | null>(null);
   const conflict = useSignal<Attempt | null>(null);
-  // Drawn again when rows arrive.
+  // Reading the version draws the grid again when rows arrive.
   void rows.version.value;
   const sampled = rows.row(0) !== undefined;
   const columns = useMemo(() => gridColumns(view), [table, view.order.value, sampled]);
@@ -87,9 +87,9 @@ export function RowGrid({ view, onDelete }: { view: TableView; onDelete: () => v
     const next = column.typname !== "text" && value === "" && was === null ? null : value;
     if (next !== was) {
       const shown = row?.cells[place.column] ?? null;
-      // Shown at once; the answer, or the event, brings what the database made of it.
+      // The value is shown at once. The response or the event has the value that the database stored.
       if (row) row.cells[place.column] = next;
-      // What was typed is not lost when it is refused.
+      // If the change is refused, the typed text can be edited again.
       const again = next === null ? undefined : { label: "Edit again", run: () => editAgain(key, place.column, next) };
       void save(key, column, next, was, again).then((written) => {
         if (!written && row) {

@@ -1,4 +1,4 @@
-// The rows of one table for the grid: pages are read when they are looked at, by key where possible.
+// The rows of one table for the grid. Pages are read when they become visible, by key if possible.
 import { signal } from "@preact/signals";
 import { isAbort } from "../api/errors.ts";
 import { ident, type Params, sql, statement } from "../api/sql.ts";
@@ -11,7 +11,7 @@ export type GridRow = { cells: (string | null)[]; key: string[] };
 
 type Way = { condition?: string; backwards?: boolean; offset?: number; limit?: number; guessed?: boolean };
 
-/** Rows behind which an offset is too slow. */
+/** The number of rows after which an offset is too slow. */
 const FAR = 50_000;
 const CELLS_PER_PAGE = 12_000;
 const EXACT_COUNT_LIMIT = 100_000;
@@ -58,7 +58,7 @@ export class Rows {
     }
     for (let page = first; page <= last; page += 1) {
       const known = this.pages.has(page) && !this.stale.has(page);
-      // A page behind a guess waits for its neighbour, so that the two fit together.
+      // A far page waits while its neighbour is being read, so that the two pages fit together.
       const waits = this.isFar(page) && (this.reading.has(page - 1) || this.reading.has(page + 1));
       if (!known && !waits && !this.reading.has(page)) void this.read(page);
     }
@@ -124,7 +124,7 @@ export class Rows {
     if (way.guessed) this.guessed.add(page);
     else this.guessed.delete(page);
     if (!way.backwards) return rows;
-    // Fewer rows than a page: the beginning of the table is nearer than its estimate said.
+    // There are fewer rows than a page, so the beginning of the table is nearer than estimated.
     const missing = Array<GridRow>((way.limit ?? this.pageSize) - rows.length);
     return [...missing, ...rows.reverse()];
   }
@@ -143,7 +143,7 @@ export class Rows {
     const total = this.total.value;
     if (!total || !this.isFar(page)) return { offset };
     const first = this.pages.get(page)?.[0];
-    // Read again: from the row that was the first.
+    // The page is read again, from its former first row on.
     if (first) return { condition: this.beyond(first, ">=", params), guessed: true };
     const left = total.count - offset;
     if (left <= this.pageSize) return { backwards: true, limit: Math.max(1, left), guessed: true };
@@ -190,7 +190,7 @@ export class Rows {
   private learnEnd(page: number, length: number): void {
     const end = page * this.pageSize + length;
     const { count, exact } = this.total.value ?? { count: 0, exact: false };
-    // Behind a guess the numbers of rows are guesses too.
+    // After a guessed page the row numbers are guesses too.
     if (length < this.pageSize && (length > 0 || page === 0)) this.total.value = { count: end, exact: this.guessed.size === 0 };
     else if (length === 0 && !exact) void this.count(true);
     else if (end >= count) this.total.value = { count: end + this.pageSize, exact: false };

@@ -23,7 +23,7 @@ from pg_policy p where p.polrelid = to_regclass(:name) order by 1`;
 
 const SECURITY = "select relrowsecurity as enabled, relforcerowsecurity as forced from pg_class where oid = to_regclass(:name)";
 
-/** What the table is made of. */
+/** The structure of a table. */
 export function Structure({ table, part }: { table: Table; part: StructurePart }) {
   return (
     <div class="sheet" role="region" tabIndex={0} aria-label="Definition">

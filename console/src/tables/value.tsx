@@ -6,7 +6,7 @@ import { Dialog } from "../parts/dialog.tsx";
 import { sayError } from "../parts/notice.tsx";
 import { readValue } from "./edit.ts";
 
-/** More than this many characters make a text field slow; the rest is downloaded. */
+/** The limit on characters in a text field, which more would make slow. Longer values are downloaded. */
 const EDITABLE = 2_000_000;
 
 type Props = {
@@ -15,7 +15,7 @@ type Props = {
   column: Column;
   shown: string | null;
   editable: boolean;
-  /** Gives whether it was written. */
+  /** Returns whether the value was written. */
   onSave: (value: string | null, was: string | null) => Promise<boolean>;
   onClose: () => void;
 };

@@ -1,4 +1,4 @@
-// What is open in the Tables area: one table with its filters, order, place and live feed.
+// The open table of the Tables area, with its filters, order, position and live feed.
 import { signal } from "@preact/signals";
 import { sentence } from "../api/errors.ts";
 import { type Change, watch } from "../api/feed.ts";
@@ -16,7 +16,7 @@ export type FeedEntry = { id: number; at: Date; change: Change | null; text: str
 
 const FEED_LENGTH = 200;
 const FLASH = 1_600;
-/** Larger batches are shown without what changed in each row. */
+/** The limit on the size of a batch for which the changed columns of each row are shown. */
 const COMPARED = 50;
 /** Types whose text is the same in an event and in the grid. */
 const COMPARABLE = new Set(["int2", "int4", "int8", "numeric", "text", "varchar", "bool", "date", "uuid"]);
