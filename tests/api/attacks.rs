@@ -1,5 +1,5 @@
 //! Tests attacks that were reproduced against shared logins. Each runs as a statement at `/sql`,
-//! where each user has a login of its own (SECURITY.md). The module `isolation` tests state that
+//! where each user has its own login (SECURITY.md). The module `isolation` tests state that
 //! outlives a request, and `identity` tests triggers and functions without definer's rights.
 
 use reqwest::Method;

@@ -38,7 +38,7 @@ fn password(user: &str, password: &str) -> Value {
     })
 }
 
-/// This test has a demo of its own, because it counts all events of a tenant.
+/// This test has a separate demo, because it counts all events of a tenant.
 #[tokio::test]
 async fn the_owner_reads_what_happened_page_by_page() {
     let folder = demo_folder();

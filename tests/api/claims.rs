@@ -1,4 +1,4 @@
-//! Policies that call `tidegate.user_id()` and `tidegate.claim()`, for users with a role.
+//! Tests policies that call `tidegate.user_id()` and `tidegate.claim()`, for users with a role.
 
 use reqwest::StatusCode;
 use serde_json::{Value, json};
@@ -101,7 +101,7 @@ async fn each_caller_sees_the_rows_of_its_organisation() {
         "{text}"
     );
 
-    // A change counts at once, for tokens that were issued before.
+    // A change takes effect at once, even for tokens that were issued before it.
     let path = format!("{USERS}/gil");
     let moved = json!({"properties": {"org": "acme"}});
     rest(&node, reqwest::Method::PATCH, &path, &owner, moved).await;
@@ -128,7 +128,7 @@ async fn each_caller_sees_the_rows_of_its_organisation() {
             "{forgery}"
         );
     }
-    // A user that gets the name of a dropped one gets no claims.
+    // A new user with the name of a dropped one does not get its claims.
     let drop = node.client.delete(format!("{}{USERS}/ann", node.url));
     let dropped = drop.bearer_auth(&owner).send().await.unwrap();
     assert_eq!(dropped.status(), StatusCode::NO_CONTENT);
@@ -179,7 +179,7 @@ async fn a_node_that_starts_creates_what_an_older_tenant_lacks() {
     .await;
     node.stop();
 
-    // What differs is corrected when a node starts, and so is a key that was replaced.
+    // When a node starts, it corrects identities that differ, and functions whose key was replaced.
     inside
         .batch_execute(
             "DELETE FROM tidegate_private.identities WHERE role = 'shop/ann'; \

@@ -37,7 +37,7 @@ async fn a_confidential_client_acts_as_its_service_user() {
         .rest(Some("demo"), ("GET", "/api/v4/clients/cron"), &Value::Null)
         .await;
     assert_eq!(shown.body["service_user"], "alice");
-    // It is a session that its owner sees and ends.
+    // The token belongs to a session, which the tenant's owner sees and can end.
     let list = demo()
         .rest(
             Some("demo"),
@@ -87,7 +87,7 @@ async fn client_credentials_of_others_are_refused() {
         let (status, error) = failure(&body).await;
         assert_eq!((status, &*error), refused, "{body}");
     }
-    // The secret of one client with the id of another.
+    // The secret of one client does not work with the id of another.
     let (status, error) = failure(&with("plain", secret)).await;
     assert_eq!((status, &*error), (401, "invalid_client"));
 }

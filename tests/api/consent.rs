@@ -1,4 +1,4 @@
-//! Consent: asked for in words, remembered by client and scope, taken back (wire.md 11).
+//! Tests consent: the page that asks for it, how it is remembered, and its withdrawal (wire.md 11).
 
 use reqwest::Method;
 use serde_json::{Value, json};
@@ -47,7 +47,7 @@ async fn consent_is_asked_in_words_remembered_by_scope_and_taken_back() {
     let read = json!({"query": "{__typename}"});
     assert_eq!(send(&token, Method::POST, GRAPHQL, &read).await.status, 200);
 
-    // The same or less is not asked for again; more is.
+    // The page does not ask again for the same or fewer scopes; for more scopes it does.
     for (scope, asked) in [
         ("read methods", false),
         ("read", false),
@@ -78,7 +78,8 @@ async fn consent_is_asked_in_words_remembered_by_scope_and_taken_back() {
         page.text
     );
 
-    // Taken back on the account page: the application loses its access and asks again.
+    // After the user withdraws consent on the account page, the application has no access, and the
+    // page asks again.
     let account = browser.get("/account").await;
     assert!(
         account.text.contains("What you allowed"),
@@ -90,7 +91,7 @@ async fn consent_is_asked_in_words_remembered_by_scope_and_taken_back() {
     assert_eq!(send(&token, Method::POST, GRAPHQL, &read).await.status, 401);
     let page = browser.get(&with("read")).await;
     assert_eq!(page.status, 200, "{}", page.location);
-    // It is not the consent of another user.
+    // The consent is not that of another user.
     let log = demo()
         .rest(
             Some("demo"),

@@ -1,4 +1,4 @@
-//! Tests faults around the service. Each test that breaks something has a demo of its own.
+//! Tests faults around the service. Each test that breaks something has a separate demo.
 
 use std::process::Command;
 use std::sync::Arc;

@@ -238,8 +238,8 @@ async fn people_sign_in_with_a_verified_primary_address_at_github() {
         "the primary one"
     );
 
-    // GitHub's number identifies the person: with another name and email at GitHub it is still the
-    // same user …
+    // GitHub's number identifies the person: with another name and email at GitHub, it is still the
+    // same user.
     let mut renamed = Browser::new(&service);
     assert_eq!(come_back(&mut renamed, "renamed").await.1.status, 303);
     let page = account_page(&mut renamed).await;
@@ -247,7 +247,7 @@ async fn people_sign_in_with_a_verified_primary_address_at_github() {
         page.contains("nora") && !page.contains("eleonora"),
         "{page}"
     );
-    // … and another number with the same name and email is another user.
+    // Another number with the same name and email is another user.
     let mut namesake = Browser::new(&service);
     assert_eq!(come_back(&mut namesake, "namesake").await.1.status, 303);
     assert!(account_page(&mut namesake).await.contains("nora-2"));

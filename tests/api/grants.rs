@@ -99,7 +99,7 @@ async fn every_grant_answers_in_one_form() {
 #[tokio::test]
 async fn refreshing_leaves_nothing_but_the_row_of_the_session() {
     let control = demo().control().await;
-    // The test has a user of its own, because others sign in at the same time.
+    // The test has a separate user, because other tests sign in at the same time.
     let user = json!({"name": "one-row", "password": "one-row-1234"});
     let path = ("POST", "/api/v4/users");
     assert_eq!(demo().rest(Some("demo"), path, &user).await.status, 201);

@@ -1,5 +1,5 @@
-//! Tests values with JSON forms of their own over GraphQL, as input and output: composites,
-//! intervals, multiranges and hstore (API.md, "Values").
+//! Tests values with special JSON forms over GraphQL, as input and output: composites, intervals,
+//! multiranges and hstore (API.md, "Values").
 
 use serde_json::{Value, json};
 

@@ -114,7 +114,7 @@ async fn it_may_stand_between_other_answers() {
 
 #[tokio::test]
 async fn an_introspection_of_hundreds_of_megabytes_uses_memory_only_as_it_is_read() {
-    // The test has a demo of its own, because it measures memory, and other tests use memory too.
+    // The test has a separate demo, because it measures memory, and other tests use memory too.
     let folder = demo_folder();
     let demo = Service::start(folder.path().to_str().unwrap(), &[]);
     make(&demo).await;

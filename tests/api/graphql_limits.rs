@@ -329,7 +329,7 @@ async fn a_role_has_limits_of_its_own() {
     }
 }
 
-/// A query with nested selections, each in a fragment of its own.
+/// A query with nested selections, each in a separate fragment.
 fn chained(levels: usize) -> String {
     let last = levels - 2;
     let on = |at: usize| {

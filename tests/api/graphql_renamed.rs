@@ -53,7 +53,7 @@ async fn an_aggregate_yields_to_a_table_of_its_name() {
     );
 }
 
-/// The description of a renamed table has its own name, in introspection and in SDL.
+/// The description of a renamed table contains the table's real name, in introspection and in SDL.
 #[tokio::test]
 async fn a_name_that_had_to_change_is_in_the_description() {
     prepare(

@@ -236,7 +236,8 @@ async fn a_request_in_flight_ends_on_the_schema_that_it_began_with() {
         "{answer}"
     );
 
-    // The table was dropped meanwhile, and the next request takes that into account.
+    // The table was dropped while the document waited, and the next request takes that into
+    // account.
     gate.close().await;
     let asked = gate
         .start_and_wait("{ GATE getGqlFlightGone { old } }")

@@ -78,7 +78,7 @@ struct TypesFixture {
 }
 
 impl TypesFixture {
-    /// Starts a demo of its own, because extensions fill the schema that other tests describe.
+    /// Starts a separate demo, because extensions fill the schema that other tests describe.
     async fn new() -> Self {
         let folder = demo_folder();
         let demo = Service::start(folder.path().to_str().unwrap(), &[]);

@@ -15,7 +15,7 @@ impl crate::service::Service {
 #[tokio::test]
 async fn an_anonymous_caller_leaves_no_setting_to_the_next() {
     // In this reproduced attack a role changes its own settings permanently. The attack ends the
-    // sessions of all guests, so the test has a demo of its own.
+    // sessions of all guests, so the test has a separate demo.
     let folder = demo_folder();
     let demo = Service::start(folder.path().to_str().unwrap(), &[]);
     demo.set_anonymous_sql("on");
@@ -72,7 +72,7 @@ async fn an_anonymous_caller_leaves_no_setting_to_the_next() {
 
 #[tokio::test]
 async fn a_setting_by_the_superuser_applies_to_anonymous_callers() {
-    // The test has a demo of its own, because the sessions of its guests must start again.
+    // The test has a separate demo, because the sessions of its guests must start again.
     let folder = demo_folder();
     let demo = Service::start(folder.path().to_str().unwrap(), &[]);
     let sql = "alter role \"demo/guest\" set temp_file_limit = '2MB'";

@@ -1,5 +1,5 @@
-//! Tokens of external issuers (wire.md 11): whom they stand for, what they may do, and when changes
-//! count.
+//! Tests tokens of external issuers (wire.md 11): as which user or group they run, what they may
+//! do, and when changes take effect.
 
 use std::time::{Duration, SystemTime};
 
@@ -255,7 +255,7 @@ async fn the_operator_manages_issuers() {
         listed.contains(&world.server.url) && listed.contains("staff"),
         "{listed}"
     );
-    // The running node learns of it by a notification.
+    // A notification tells the running node about the new issuer.
     let token = world.token(json!({"org": "acme"}));
     let query = json!({"query": "{ getInvoices { title } }"});
     eventually("the token is accepted", async || {
@@ -290,7 +290,7 @@ async fn a_claim_names_a_user_and_the_request_runs_as_its_role() {
     // A user's claims are its own properties, not those of the token.
     assert_eq!(world.titles(&ann).await, ["Paint"]);
     assert_eq!(world.titles(&gil).await, ["Cement"]);
-    // Such a token does not manage the tenant.
+    // Such a token may not manage the tenant.
     for path in ["/api/v4/tokens", "/api/v4/methods", "/api/v4/users"] {
         let body = json!({"name": "x", "method": "x", "q": "select 1"});
         let (status, answer) = world.node.post(path, Some(&ann), body).await;
@@ -342,7 +342,7 @@ async fn members_of_a_group_see_the_rows_of_their_organisation() {
     assert!(answer.to_string().contains("\"id:auth0|1\""), "{answer}");
     let (_, answer) = world.node.post(GRAPHQL, Some(&globex), insert).await;
     assert!(answer["errors"].is_array(), "{answer}");
-    // SQL and methods of their own are refused, methods of the owner are not.
+    // Their own SQL and methods are refused; methods of the owner are not.
     let (status, text) = world.role(&acme).await.unwrap_err();
     assert!(
         status == 403 && text.contains("no SQL of their own"),
@@ -397,7 +397,7 @@ async fn sockets_take_such_tokens_and_end_with_their_issuer() {
         answer.to_string().contains("no SQL of their own"),
         "{answer}"
     );
-    // The same person's next token renews the socket; it has other times.
+    // The socket can be renewed with the next token of the same person, which has other times.
     let renewed = world.token(json!({"org": "acme", "exp": now() + 900}));
     let ack = socket.ask(json!({"type": "auth", "token": renewed})).await;
     assert_eq!(ack["type"], "auth_ack", "{ack}");

@@ -1,4 +1,4 @@
-//! Attacks with tokens of external issuers, and by their key servers.
+//! Tests attacks with tokens of external issuers, and by their key servers.
 
 use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
@@ -61,7 +61,7 @@ async fn forged_tokens_are_refused() {
         header[member] = value;
         attacker.sign(&header, &claims)
     };
-    // HMAC with the public key as its secret.
+    // The attacker signs with HMAC and uses the public key as the secret.
     let confused = {
         let text = |value: &Value| URL_SAFE_NO_PAD.encode(value.to_string());
         let signed = format!(
@@ -182,7 +182,7 @@ async fn a_token_of_one_tenant_is_none_of_another() {
     assert_eq!(world.role(&token).await.unwrap(), "shop/ann");
     assert_eq!(named(&world, &token, "shop").await.0, 200);
     assert_eq!(named(&world, &token, "other").await.0, 401);
-    // The other tenant accepts the same issuer for an audience of its own: the audience decides.
+    // The other tenant accepts the same issuer for another audience, so the audience decides.
     let path = format!("{ISSUERS}/id");
     let issuer = json!({"name": "id", "issuer": world.server.url, "audience": ["other-api"],
         "user_claim": "sub"});
@@ -207,7 +207,7 @@ async fn a_token_of_one_tenant_is_none_of_another() {
     );
     let (status, text) = named(&world, &token, "shop").await;
     assert!(status == 200 && text.contains("shop/ann"), "{text}");
-    // There, no user has the name.
+    // The other tenant has no user of this name.
     assert_eq!(named(&world, &token, "other").await.0, 403);
 }
 
@@ -230,7 +230,7 @@ async fn servers_of_keys_cannot_harm_the_service() {
         let claims = world.claims(json!({"iss": server.url, "sub": "ann"}));
         let token = world.signer.token(&claims);
         let refused = world.role(&token);
-        // Meanwhile other requests are answered.
+        // While the request for keys waits, other requests are answered.
         let others = async {
             let began = std::time::Instant::now();
             world.role(&world.owner).await.unwrap();

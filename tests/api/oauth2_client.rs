@@ -124,6 +124,6 @@ async fn the_crate_oauth2_waits_for_a_device_and_signs_in_by_password() {
     };
     assert_eq!(*reported.error(), BasicErrorResponseType::InvalidGrant);
     let refresh = StandardRevocableToken::RefreshToken(tokens.refresh_token().unwrap().clone());
-    // The crate refuses to send the token over plain HTTP, which is right.
+    // The crate refuses to send the token over plain HTTP, as it should.
     assert!(client.revoke_token(refresh).is_err());
 }

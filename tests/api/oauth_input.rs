@@ -78,7 +78,7 @@ async fn each_endpoint_takes_json_and_forms_and_credentials_in_body_and_header()
 
 #[tokio::test]
 async fn a_wrong_secret_in_the_header_asks_for_the_header_and_no_other() {
-    // The test has a demo of its own, because wrong secrets count against client and address.
+    // The test has a separate demo, because wrong secrets count against client and address.
     let folder = demo_folder();
     let own = Service::start(folder.path().to_str().unwrap(), &[]);
     for endpoint in ENDPOINTS {
@@ -99,7 +99,7 @@ async fn a_wrong_secret_in_the_header_asks_for_the_header_and_no_other() {
 
 #[tokio::test]
 async fn no_value_breaks_a_query_and_none_comes_back_with_a_colon_and_a_blank() {
-    // The test has a demo of its own, because wrong attempts count against the address.
+    // The test has a separate demo, because wrong attempts count against the address.
     let folder = demo_folder();
     let own = Service::start(folder.path().to_str().unwrap(), &[]);
     let long = "x".repeat(9000);
@@ -340,7 +340,7 @@ async fn no_secret_is_stored_as_it_was_given() {
 
 #[tokio::test]
 async fn the_rate_limit_of_the_guest_endpoint_is_reported_in_both_forms() {
-    // The test has a demo of its own, because wrong secrets count against client and address.
+    // The test has a separate demo, because wrong secrets count against client and address.
     let folder = demo_folder();
     let own = Service::start(folder.path().to_str().unwrap(), &[]);
     let mut body = members();

@@ -1,5 +1,5 @@
-//! Sign-out at the request of a client (OpenID Connect RP-Initiated Logout 1.0), and requests that
-//! clients post.
+//! Tests sign-out at the request of a client (OpenID Connect RP-Initiated Logout 1.0), and requests
+//! that clients post.
 
 use reqwest::Method;
 use serde_json::json;
@@ -105,7 +105,7 @@ async fn the_browser_goes_to_addresses_of_the_client_only() {
         assert_eq!((page.status, &*page.location), (400, ""), "{query}");
         assert!(is_signed_in(&mut browser).await, "{query}");
     }
-    // Without a client that is known, the browser stays here.
+    // Without a known client, the browser is not redirected.
     for query in [
         format!("post_logout_redirect_uri={back}"),
         format!("client_id=nobody&post_logout_redirect_uri={back}"),

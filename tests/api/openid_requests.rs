@@ -1,4 +1,4 @@
-//! Authorization requests of OpenID Connect: `prompt`, `max_age` and hints (Core 1.0, section
+//! Tests authorization requests of OpenID Connect: `prompt`, `max_age` and hints (Core 1.0, section
 //! 3.1.2).
 
 use serde_json::{Value, json};
@@ -64,7 +64,7 @@ async fn a_request_without_pages_needs_consent_and_second_factor_beforehand() {
     assert_eq!(page.parameter("error"), "consent_required");
     let page = browser.get(&start("silent-factor", "prompt=none")).await;
     assert_eq!(page.parameter("error"), "interaction_required");
-    // Once given, consent is remembered.
+    // Consent is remembered.
     let page = browser.get(&start("silent-consent", "")).await;
     browser
         .submit(&page, "decide", &[("decision", "allow")])
@@ -104,7 +104,7 @@ async fn a_login_prompt_asks_for_the_password_once_more() {
         .submit(&around, "decide", &[("decision", "allow")])
         .await;
     assert!(asks_for_password(&page), "{}", page.location);
-    // A sign-in that is young enough is used.
+    // A recent sign-in is used.
     let page = browser.get(&start("again", "max_age=3600")).await;
     assert!(!page.parameter("code").is_empty(), "{}", page.text);
 }
@@ -184,7 +184,8 @@ async fn hints_name_the_user_who_is_expected() {
     let silent = start("hints", &format!("prompt=none&id_token_hint={hint}"));
     let page = browser.get(&silent).await;
     assert!(!page.parameter("code").is_empty(), "{}", page.location);
-    // Someone else is signed in: no code without a page, and the sign-in page with one.
+    // If another user is signed in, there is no code without a page; with a page, it is the sign-in
+    // page.
     let mut other = Browser::new(demo());
     let page = other.get(&start("hints", "")).await;
     other.sign_in(&page, "demo").await;
@@ -198,7 +199,7 @@ async fn hints_name_the_user_who_is_expected() {
     let page = other.sign_in(&page, "alice").await;
     let claims = id_claims(&redeemed("hints", &page).await).await;
     assert_eq!(claims["sub"], "demo/alice");
-    // A hint of another issuer, and an access token, are no hints.
+    // An ID token of another issuer, or an access token, does not count as a hint.
     for unknown in ["nonsense", answer["access_token"].as_str().unwrap()] {
         let more = format!("prompt=none&id_token_hint={unknown}");
         let page = browser.get(&start("hints", &more)).await;

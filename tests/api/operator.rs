@@ -9,7 +9,7 @@ use tokio_postgres::Client;
 
 use crate::service::{BINARY, eventually};
 
-/// A cluster of the test's own, and a folder with a master key.
+/// A separate cluster for a test, and a folder with a master key.
 pub(crate) struct Operator {
     pub(crate) cluster: Cluster,
     pub(crate) folder: TempDir,

@@ -8,7 +8,7 @@ use crate::operator::Operator;
 use crate::service::eventually;
 
 const INSERT: &str = "mutation { insertNotes(data: {what: \"x\"}) { who } }";
-/// A trigger that switches to bob before every row, without a function of its own.
+/// A trigger that switches to bob before every row. It calls no function that a user created.
 const EVIL: &str = "create trigger evil before insert on notes for each row \
     when (set_config('role', 'shop/bob', true) is null) \
     execute function suppress_redundant_updates_trigger()";

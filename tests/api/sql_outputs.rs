@@ -125,7 +125,7 @@ async fn an_error_before_the_first_byte_is_an_error() {
 
 #[tokio::test]
 async fn a_slow_reader_costs_no_memory_and_no_other_reader() {
-    // The test has a demo of its own, because it measures memory, and other tests use memory too.
+    // The test has a separate demo, because it measures memory, and other tests use memory too.
     let folder = demo_folder();
     let demo = Service::start(folder.path().to_str().unwrap(), &[]);
     let token = demo.cached_token("demo").await;

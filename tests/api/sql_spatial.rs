@@ -7,7 +7,7 @@ use crate::service::{Service, demo_folder};
 
 #[tokio::test]
 async fn geometries_are_geojson_both_ways() {
-    // The test has a demo of its own, because the extension fills the schema that other tests
+    // The test has a separate demo, because the extension fills the schema that other tests
     // describe.
     let folder = demo_folder();
     let demo = Service::start(folder.path().to_str().unwrap(), &[]);
@@ -69,7 +69,7 @@ async fn geometries_are_geojson_both_ways() {
     assert_eq!(status, 400, "{error}");
     let message = error["message"].as_str().unwrap();
     assert!(message.contains("params.v.type"), "{message}");
-    // PostGIS reports invalid geometry without a SQLSTATE of its own.
+    // PostGIS reports invalid geometry without a specific SQLSTATE.
     let wrong = json!({"q": "select :v::geometry as v", "params": {"v": "x"}});
     let (status, error) = demo.refusal("demo", &wrong).await;
     assert_eq!(

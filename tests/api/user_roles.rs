@@ -294,7 +294,7 @@ async fn objects_of_a_dropped_user_do_not_run_with_the_owners_rights() {
     assert_eq!(whose["data"], json!([{"o": "demo"}]));
 }
 
-/// The test has a demo of its own, because it changes the default user.
+/// The test has a separate demo, because it changes the default user.
 #[tokio::test]
 async fn a_new_default_user_runs_anonymous_requests_at_once() {
     let folder = demo_folder();
