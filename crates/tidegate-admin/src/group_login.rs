@@ -1,4 +1,4 @@
-//! Groups that log in for their members who have no role of their own.
+//! Lets groups log in for members who have no role.
 
 use SqlPart::{Name, Secret, Syntax};
 use tidegate_sql::{DatabaseName, RoleName};
@@ -7,10 +7,9 @@ use super::script::SqlPart;
 use super::session::{self, Session};
 use super::{Admin, Result, authenticator, group, users_role};
 
-/// Lets a group log in for its members who have no role of their own: the role gets LOGIN, its
-/// password, and what every user has, CONNECT on the database and USAGE on the schema `public`.
-/// A missing role is created; one that has LOGIN does not change. `session` is in the tenant's
-/// database.
+/// Lets a group log in for its members who have no role: the group's role gets LOGIN, its password,
+/// and what every user has, CONNECT on the database and USAGE on the schema `public`. A missing
+/// role is created; a role that has LOGIN does not change. `session` is in the tenant's database.
 ///
 /// # Errors
 ///
@@ -63,7 +62,7 @@ pub(super) async fn of_tenant(session: &Session, database: &str) -> Result<Vec<S
 }
 
 impl Admin {
-    /// Lets a group (`database/group/name`) log in for its members who have no role of their own. The
+    /// Lets a group (`database/group/name`) log in for its members who have no role. The group's
     /// role is created if missing. Does nothing if it logs in already. The caller must hold
     /// [`Self::lock_groups`].
     ///

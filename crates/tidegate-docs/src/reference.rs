@@ -192,8 +192,8 @@ fn responses(description: &Value, responses: &Value) -> Markup {
     }
 }
 
-/// The media types of a request body. The members of the body are listed if the schema has no page
-/// of its own.
+/// The media types of a request body. The members of the body are listed if the schema has no
+/// separate page.
 fn content(description: &Value, body: &Value) -> Markup {
     html! {
         @for (media_type, content) in object(&body["content"]) {

@@ -35,7 +35,7 @@ pub enum Error {
         /// What is missing in the folder.
         problem: String,
     },
-    /// A kept cluster needs a server of its own major version, which was not found.
+    /// A kept cluster needs a server of the same major version, which was not found.
     #[error(
         "{} was made by PostgreSQL {major}, and no server of that version was found{}; \
          install PostgreSQL {major}, or choose another directory",

@@ -6,9 +6,9 @@ use tidegate_sql::{DatabaseError, Error, LoginRefused};
 
 use super::connector::{Cause, OpenError};
 
-/// The retry delay that a client is told if the pool is exhausted.
+/// The retry delay in the error of an exhausted pool.
 const EXHAUSTED: Duration = Duration::from_secs(1);
-/// The shortest retry delay that a client is told.
+/// The shortest retry delay in an error.
 const MIN_RETRY_AFTER: Duration = Duration::from_millis(100);
 
 /// Why a waiting request gets no connection.

@@ -9,7 +9,7 @@ const V16: u32 = 160_000;
 /// PostgreSQL 17.
 const V17: u32 = 170_000;
 
-/// The startup settings that this version knows. PostgreSQL refuses a connection with an unknown
+/// The startup settings that this version supports. PostgreSQL refuses a connection with an unknown
 /// setting.
 pub fn startup_settings(
     version: u32,

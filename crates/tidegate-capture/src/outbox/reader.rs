@@ -14,7 +14,7 @@ use super::{number, pgoutput, position, record_text, unreadable};
 
 /// The limit on the number of changes in a page.
 const PAGE: i64 = 1024;
-/// The limit on the bytes of a page. A longer change is a page of its own.
+/// The limit on the bytes of a page. A longer change gets a separate page.
 const PAGE_BYTES: i64 = 4 << 20;
 
 #[derive(Debug)]
