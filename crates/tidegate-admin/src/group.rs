@@ -1,5 +1,5 @@
-//! Groups of users: roles with users as their members. A group with members who have no role of
-//! their own logs in for them ([`make_login`]); other groups cannot log in.
+//! Groups of users: roles with users as their members. A group with members who have no role logs
+//! in for them ([`super::group_login`]); other groups cannot log in.
 
 use std::time::Duration;
 

@@ -114,7 +114,7 @@ pub enum Error {
         name: String,
     },
     /// The name of a setting in `extra` is not valid.
-    #[error("extra: \"{name}\" is no name of a PostgreSQL setting (letters, digits, _ and .)")]
+    #[error("extra: \"{name}\" is not the name of a PostgreSQL setting (letters, digits, _ and .)")]
     SettingName {
         /// The name in `extra`.
         name: String,

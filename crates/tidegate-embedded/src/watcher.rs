@@ -54,7 +54,7 @@ impl Watcher {
 
     /// Sends the watcher the id of the process that it has to stop.
     pub(crate) fn watch(&mut self, pid: u32) -> Result<()> {
-        writeln!(self.line, "pid {pid}").context("tell a process id to", Path::new("/bin/sh"))
+        writeln!(self.line, "pid {pid}").context("send a process id to", Path::new("/bin/sh"))
     }
 }
 
