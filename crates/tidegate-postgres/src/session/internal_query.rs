@@ -50,8 +50,7 @@ impl Connection {
         loop {
             match self.next(lookup.deadline).await? {
                 tag::DATA_ROW => {
-                    let values = self.channel.inbound.body().get(2..);
-                    let row = values.and_then(|values| RawRow::new(columns, values));
+                    let row = RawRow::of_message(columns, self.channel.inbound.body());
                     if row.and_then(&mut *take).is_none() {
                         return Err(self.protocol_error("a row of pg_catalog that cannot be read"));
                     }

@@ -9,7 +9,7 @@ use std::sync::Arc;
 use tidegate_sql::{Completion, Error, PipelineError, RowSink, TransactionOutcome};
 use tidegate_wire::rejection::ServerError;
 
-use super::execute::Execution;
+use super::execution::Execution;
 use super::pipeline_request::PipelineRequest;
 use super::pipeline_run::PipelineRun;
 use crate::connection::{Connection, TransactionStatus};
@@ -176,10 +176,7 @@ impl Connection {
             )));
         }
         for run in &steps.runs {
-            // A definition that was committed in the meantime may have made the statement impure.
-            let impure = run.task.is_impure(&run.prepared);
-            self.note_side_effects(run.task, impure);
-            self.note_name_changes(run.task, impure);
+            self.note_changes(run);
         }
         if let Some((step, wrong)) = steps.wrong.take() {
             self.discard_unconfirmed(&steps);
@@ -194,11 +191,7 @@ impl Connection {
             return Err(steps.interrupted(error).into());
         }
         for run in &steps.runs {
-            if run.unconfirmed && run.task.is_kept() {
-                self.session
-                    .statements
-                    .keep(StatementKey::of(run.task.bound), run.prepared.clone());
-            }
+            self.keep_confirmed(run);
         }
         if let Some((step, error)) = steps.refused.take() {
             let outcome = TransactionOutcome::Committed;
@@ -237,7 +230,7 @@ impl Connection {
             let error = self.rejected(error, task.bound);
             return PipelineAttemptError::Failed(PipelineFailure::RoleRefused(error));
         }
-        if is_stale(run, &error) {
+        if run.may_be_stale(&error) {
             steps.batch.tasks.iter().for_each(|task| self.forget(task));
             if is_untouched {
                 return PipelineAttemptError::Stale;
@@ -258,11 +251,4 @@ impl Connection {
 /// Whether the error is about the statement and not about the connection.
 fn is_refusal(error: &Error) -> bool {
     matches!(error, Error::Rejected(_) | Error::Input(_))
-}
-
-/// Whether the error may only mean that cached data of the statement was stale.
-fn is_stale(run: &Execution<'_>, error: &ServerError) -> bool {
-    error.is_stale_statement()
-        || run.task.has_stale_hint(error)
-        || (run.unconfirmed && error.is_bad_guess())
 }

@@ -6,14 +6,14 @@ use postgres_protocol::message::frontend;
 use tidegate_sql::{
     Commit, Completion, Error, Flow, InputError, Mode, PipelineError, RowSink, TransactionOutcome,
 };
-use tidegate_values::{RawRow, Type};
+use tidegate_values::RawRow;
 use tidegate_wire::channel::ReadError;
 use tidegate_wire::rejection::ServerError;
-use tidegate_wire::{body, tag};
+use tidegate_wire::tag;
 use tokio::time::{Instant, timeout};
 
-use super::execute::Execution;
-use super::parameter_sets::{ParameterSet, SEND_AHEAD, SetError};
+use super::execution::Execution;
+use super::parameter_sets::{SEND_AHEAD, SetError};
 use super::pipeline_request::PipelineRequest;
 use crate::connection::{Connection, SNAPSHOT};
 
@@ -237,25 +237,6 @@ impl Connection {
         Ok(())
     }
 
-    fn push_next_set(&mut self, run: &mut Execution<'_>) -> Result<(), SetError> {
-        let index = run.progress.next;
-        let describe = run.unconfirmed && index == 0;
-        if describe {
-            let types = run.prepared.description.parameters.iter().map(Type::oid);
-            let parsed = self.push_parse(run.task, &run.prepared.name, types);
-            parsed.map_err(SetError::Internal)?;
-        }
-        let set = ParameterSet {
-            task: run.task,
-            prepared: &run.prepared,
-            index,
-            describe,
-        };
-        set.push(&mut self.channel.outbound)?;
-        run.progress.next += 1;
-        Ok(())
-    }
-
     /// Queues the end of the transaction, and the reset after it.
     fn end_steps(&mut self, steps: &mut PipelineRun<'_>) -> Result<(), Error> {
         if steps.end == TransactionEnd::Queued {
@@ -314,13 +295,7 @@ impl Connection {
                 }
             }
             tag::NO_DATA | tag::ROW_DESCRIPTION => {
-                let fields = match tag {
-                    tag::NO_DATA => Some(Vec::new()),
-                    _ => body::row_description(self.channel.inbound.body()),
-                };
-                let Some(fields) = fields else {
-                    return Err(self.protocol_error("an unreadable description"));
-                };
+                let fields = self.fields(tag)?;
                 if !is_over {
                     let said = run.confirm(&fields, &mut **sink);
                     steps.failure = run.failure.take();
@@ -328,17 +303,12 @@ impl Connection {
                 }
             }
             tag::COMMAND_COMPLETE => {
-                run.ended += 1;
-                run.count(body::command_tag(self.channel.inbound.body()));
-                if run.ended == run.task.bound.sets.len() {
+                if run.complete_set(self.channel.inbound.body()) {
                     return self.end_step(steps, &mut **sink);
                 }
             }
             tag::PARSE_COMPLETE | tag::CLOSE_COMPLETE => {}
-            _ => {
-                let name = char::from(tag).escape_default().to_string();
-                return Err(self.protocol_error(&format!("an unexpected message `{name}`")));
-            }
+            _ => return Err(self.unexpected(tag)),
         }
         Ok(())
     }
@@ -360,12 +330,11 @@ impl Connection {
     ) -> Result<(), Error> {
         let run = &mut steps.runs[steps.current];
         let columns = run.prepared.description.columns.len();
-        let told = run.announce(sink);
-        let values = self.channel.inbound.body().get(2..);
-        let Some(row) = values.and_then(|values| RawRow::new(columns, values)) else {
+        let announced = run.announce(sink);
+        let Some(row) = RawRow::of_message(columns, self.channel.inbound.body()) else {
             return Err(self.protocol_error("a row of another description"));
         };
-        if steps.sink_result(told.and_then(|()| sink.row(row)))? == Some(Flow::Wait) {
+        if steps.sink_result(announced.and_then(|()| sink.row(row)))? == Some(Flow::Wait) {
             // While the sink is not ready, nothing is read from PostgreSQL, so PostgreSQL waits
             // too. This time does not count against the deadline.
             let began = Instant::now();

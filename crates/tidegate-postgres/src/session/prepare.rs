@@ -134,34 +134,28 @@ impl Connection {
                 Ok(tag) => tag,
                 Err(error) => return Err(self.stream_error(failure, error, first).into()),
             };
-            let body = self.channel.inbound.body();
-            let fields = match tag {
+            match tag {
                 tag::PARAMETER_DESCRIPTION => {
-                    let parameters = body::parameter_description(body);
+                    let parameters = body::parameter_description(self.channel.inbound.body());
                     let Some(parameters) = parameters else {
                         return Err(self.protocol_error("an unreadable description").into());
                     };
                     current.parameters = parameters;
-                    continue;
                 }
-                tag::ROW_DESCRIPTION => body::row_description(body),
-                tag::NO_DATA => Some(Vec::new()),
+                tag::ROW_DESCRIPTION | tag::NO_DATA => {
+                    current.fields = self.fields(tag)?;
+                    described.push(std::mem::take(&mut current));
+                }
                 tag::ERROR_RESPONSE => {
-                    failure = Some(ServerError::read(body));
-                    continue;
+                    failure = Some(ServerError::read(self.channel.inbound.body()));
                 }
                 tag::READY_FOR_QUERY => {
                     self.ready_for_query()?;
                     break;
                 }
-                tag::PARSE_COMPLETE | tag::CLOSE_COMPLETE => continue,
-                _ => None,
-            };
-            let Some(fields) = fields else {
-                return Err(self.protocol_error("an unreadable description").into());
-            };
-            current.fields = fields;
-            described.push(std::mem::take(&mut current));
+                tag::PARSE_COMPLETE | tag::CLOSE_COMPLETE => {}
+                _ => return Err(self.unexpected(tag).into()),
+            }
         }
         match self.refusal().or(failure) {
             Some(error) => Err(self.refused_description(error, statements, described.len())),
