@@ -80,7 +80,7 @@ async fn ends(fixture: &Fixture, pid: &str) {
 async fn a_reset_does_not_trust_its_prepared_check() {
     let fixture = prepare("members_check").await;
     let (one, two) = (member(&fixture, 1), member(&fixture, 2));
-    // The reset behind the first statement would prepare its check.
+    // The reset after the first statement would prepare its check.
     let pid = pid(&fixture, &one).await;
     assert_eq!(ours("select swap()").value(&fixture, &one).await, "1");
     assert_eq!(ours(ID).value(&fixture, &two).await, quoted(2));
