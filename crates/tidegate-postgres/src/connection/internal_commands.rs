@@ -54,7 +54,7 @@ impl Connection {
     /// Returns the name under which a command is prepared. If the command is not prepared yet,
     /// queues its Parse, preceded by a Close for each dropped statement.
     pub(crate) fn prepared_internal(&mut self, text: &'static str) -> Result<String, Error> {
-        let (name, is_new) = self.session.statements.own(text);
+        let (name, is_new) = self.session.statements.internal_name(text);
         if is_new {
             if text == SET_CLAIMS {
                 self.session.begin_sealing();

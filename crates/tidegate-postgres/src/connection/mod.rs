@@ -108,7 +108,7 @@ impl Connection {
             return;
         };
         if let Err(error) = closed {
-            tracing::debug!(%error, "PostgreSQL was gone before the goodbye");
+            tracing::debug!(%error, "connection ended before Terminate was sent");
         }
     }
 

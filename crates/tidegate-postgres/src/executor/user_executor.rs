@@ -253,7 +253,7 @@ impl UserExecutor {
     }
 
     /// Returns a connection whose statement or transaction has ended. If the untrusted names of the
-    /// database are due, the connection first reads their fingerprint, in the background: a
+    /// database are due, the connection first reads their fingerprint in the background, because a
     /// connection of the service might have to log in for that.
     pub(super) fn release(
         &self,
@@ -290,7 +290,7 @@ impl UserExecutor {
         let checked_out = self.check_out(self.own_route(login).await?, options).await;
         let (mut pooled, checked_out) = checked_out.map_err(RunError::into_error)?;
         let outcome = pooled.describe_only(&checked_out.task(bound)).await;
-        conclude(pooled, outcome.map_err(RunError::into_error)).await
+        return_connection(pooled, outcome.map_err(RunError::into_error)).await
     }
 
     pub(super) fn role_defaults(&self) -> RoleDefaults {
@@ -378,7 +378,7 @@ pub(super) fn ddl_guard(metadata: &MetadataCache, bound: &BoundStatement) -> Opt
 
 /// Returns the connection to the pool. If the deadline has passed, first waits until the statement
 /// has ended, which takes at most a second.
-pub(super) async fn conclude<T>(
+pub(super) async fn return_connection<T>(
     mut pooled: PooledConnection<RoleConnector>,
     outcome: Result<T>,
 ) -> Result<T> {

@@ -153,7 +153,7 @@ fn push_switch_and_reads(
     if let Some(switch) = reads.first()?.task.switch {
         push_prepared_switch(statements, &switch, backend, out)?;
     }
-    let behind_switch = out.len();
+    let after_switch = out.len();
     reads.iter().try_for_each(|read| read.push(out))?;
     let unconfirmed = reads.iter().filter(|read| read.unconfirmed);
     let texts = unconfirmed
@@ -166,7 +166,7 @@ fn push_switch_and_reads(
     if unconfirmed.peek().is_some() {
         // The steps that can fail come before the Parse: it is preceded by the Close of dropped
         // statements, which cannot be taken back.
-        let sets = out.split_off(behind_switch);
+        let sets = out.split_off(after_switch);
         unconfirmed.try_for_each(|read| read.push_parse(statements, out))?;
         out.unsplit(sets);
     }
@@ -193,9 +193,9 @@ impl ParameterSet<'_> {
     /// Queues the parameter set. On failure, queues nothing.
     fn push(&self, out: &mut BytesMut) -> Result<(), SetError> {
         let start = out.len();
-        if let Err(wrong) = self.bind(out) {
+        if let Err(invalid) = self.bind(out) {
             out.truncate(start);
-            return Err(wrong);
+            return Err(invalid);
         }
         let described = if self.describe {
             frontend::describe(b'P', "", out)
@@ -214,7 +214,7 @@ impl ParameterSet<'_> {
             let miscounted = "PostgreSQL counts other parameters than we do";
             return Err(SetError::Internal(Error::internal(miscounted)));
         }
-        let mut wrong = None;
+        let mut invalid = None;
         let encode = |index: usize, out: &mut BytesMut| {
             let format = bound.formats.get(index).and_then(Option::as_ref);
             let place = || bound.place(self.index, index);
@@ -228,16 +228,16 @@ impl ParameterSet<'_> {
                 Ok(IsNull::Yes) => Ok(postgres_protocol::IsNull::Yes),
                 Ok(IsNull::No) => Ok(postgres_protocol::IsNull::No),
                 Err(error) => {
-                    wrong = Some(error);
+                    invalid = Some(error);
                     Err("a value that does not fit".into())
                 }
             }
         };
         let (name, formats) = (&self.prepared.name, description.formats.iter().copied());
         let outcome = frontend::bind("", name, [], 0..values.len(), encode, formats, out);
-        match (outcome, wrong) {
+        match (outcome, invalid) {
             (Ok(()), _) => Ok(()),
-            (Err(_), Some(wrong)) => Err(SetError::Input(wrong.into())),
+            (Err(_), Some(invalid)) => Err(SetError::Input(invalid.into())),
             (Err(BindError::Conversion(error)), None) => {
                 Err(SetError::Internal(Error::Internal(error)))
             }

@@ -45,8 +45,8 @@ impl Connection {
         task: &StatementTask<'_>,
     ) -> Result<Arc<PreparedStatement>, AttemptError> {
         let prepared = self.prepare_all(&[task]).await?;
-        let none = || Error::internal("a statement without a description").into();
-        prepared.into_iter().next().ok_or_else(none)
+        let missing = || Error::internal("a statement without a description").into();
+        prepared.into_iter().next().ok_or_else(missing)
     }
 
     /// Parses and describes statements of one caller in one round trip. If types are unknown, looks
@@ -61,11 +61,11 @@ impl Connection {
         // An error that arrives now must not be attributed to the previous pipeline's prefix.
         self.session.prefix = Prefix::default();
         let generation = first.metadata.generation();
-        let keeps = self.may_cache(first).await?;
+        let may_cache = self.may_cache(first).await?;
         let mut unprepared = Vec::with_capacity(tasks.len());
         for task in tasks {
-            let hints = self.resolve_hints(task, keeps).await?;
-            let name = if keeps && task.is_kept() {
+            let hints = self.resolve_hints(task, may_cache).await?;
+            let name = if may_cache && task.is_kept() {
                 self.session.statements.name()
             } else {
                 String::new()
@@ -78,24 +78,27 @@ impl Connection {
             .await?;
         let prepared = unprepared.into_iter().zip(descriptions);
         Ok(prepared
-            .map(|(one, description)| self.keep(one, description, keeps))
+            .map(|(statement, description)| self.keep(statement, description, may_cache))
             .collect())
     }
 
     fn keep(
         &mut self,
-        one: Unprepared<'_>,
+        statement: Unprepared<'_>,
         description: StatementDescription,
-        keeps: bool,
+        may_cache: bool,
     ) -> Arc<PreparedStatement> {
-        let task = one.task;
-        let prepared = Arc::new(PreparedStatement::new(one.name, Arc::new(description)));
-        if keeps && task.is_kept() {
+        let task = statement.task;
+        let prepared = Arc::new(PreparedStatement::new(
+            statement.name,
+            Arc::new(description),
+        ));
+        if may_cache && task.is_kept() {
             self.session
                 .statements
                 .keep(StatementKey::of(task.bound), prepared.clone());
         }
-        if keeps && task.is_short() {
+        if may_cache && task.is_short() {
             task.metadata
                 .keep_description(task.bound, &task.login.role, &prepared.description);
         }
@@ -177,8 +180,10 @@ impl Connection {
             self.session.statements.discard(name);
         }
         match statements.get(index).or(statements.last()) {
-            Some(one) if one.task.has_stale_hint(&error) => AttemptError::Stale(Box::new(error)),
-            Some(one) => self.rejected(error, one.task.bound).into(),
+            Some(statement) if statement.task.has_stale_hint(&error) => {
+                AttemptError::Stale(Box::new(error))
+            }
+            Some(statement) => self.rejected(error, statement.task.bound).into(),
             None => self.protocol_error("an error of no statement").into(),
         }
     }
@@ -187,14 +192,14 @@ impl Connection {
     /// `ended`.
     pub(crate) fn stream_error(
         &mut self,
-        said: Option<ServerError>,
+        reported: Option<ServerError>,
         ended: Error,
         task: &StatementTask<'_>,
     ) -> Error {
-        match said {
-            Some(mut said) if !matches!(ended, Error::Deadline) => {
-                said.rejection.fatal = true;
-                self.rejected(said, task.bound)
+        match reported {
+            Some(mut reported) if !matches!(ended, Error::Deadline) => {
+                reported.rejection.fatal = true;
+                self.rejected(reported, task.bound)
             }
             _ => ended,
         }
@@ -213,15 +218,18 @@ impl Connection {
         let numbers: Vec<u32> = described.iter().flat_map(Described::types).collect();
         let types = self.resolve(first.metadata, &numbers, first.deadline);
         let mut types = types.await?.into_iter();
-        let description = |(one, described): (&Unprepared<'_>, Described)| {
+        let description = |(statement, described): (&Unprepared<'_>, Described)| {
             let count = described.parameters.len();
-            let of_it = types
+            let own_types = types
                 .by_ref()
                 .take(count + described.fields.len())
                 .collect();
             let mut description =
-                StatementDescription::new(count, described.fields, of_it, generation);
-            if let Some(latency) = first.metadata.latency(one.task.bound, &one.task.login.role) {
+                StatementDescription::new(count, described.fields, own_types, generation);
+            if let Some(latency) = first
+                .metadata
+                .latency(statement.task.bound, &statement.task.login.role)
+            {
                 description.latency = latency;
             }
             description
