@@ -36,7 +36,7 @@ pub enum Error {
     /// of the method is at fault.
     #[error(transparent)]
     Definition(InputError),
-    /// The statement failed or could not run. The source tells whether the caller, PostgreSQL or
+    /// The statement failed or could not run. The source shows whether the caller, PostgreSQL or
     /// the service is at fault.
     #[error(transparent)]
     Statement(tidegate_sql::Error),

@@ -269,7 +269,7 @@ async fn a_batch_is_the_owners_when_all_its_methods_are() {
     let mine = || call("date", "{}", 1);
     let hers = || call("hers", r#"{"a":1}"#, 2);
     // The author is the owner, even if the method calls a function of the database's own. The
-    // executor knows whether such a function may be called on shared connections.
+    // executor decides whether such a function may be called on shared connections.
     let own_code = || call("own_code", r#"{"a":1}"#, 2);
     for (message, author) in [
         (mine(), Author::Owner),

@@ -44,7 +44,7 @@ const RETENTION_TICKS: u64 = 1200;
 pub trait DdlCounter: Send + Sync {
     /// A number that grows after each statement of this node that may have changed a definition of
     /// the database. DDL statements and those whose definitions the database reported count.
-    /// `visibility` tells whether statements that may have called a function with DDL count too.
+    /// `visibility` says whether to count statements that may have called a function with DDL.
     fn count(&self, database: &DatabaseName, visibility: DdlVisibility) -> u64;
 }
 

@@ -274,7 +274,7 @@ mod tests {
             visibility: tenant.visibility(),
             count: 3,
         };
-        // While the fingerprint is read, the cache is told that the database reports no
+        // Until the fingerprint has been read, the cache assumes that the database reports no
         // definitions.
         tenant.set_visibility(DdlVisibility::Never);
         tenant.compared(fingerprint(), before, 0);

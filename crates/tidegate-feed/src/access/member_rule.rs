@@ -76,7 +76,7 @@ impl MemberRule {
 }
 
 /// The value with which a policy compares its column. [`ClaimText::Other`] means that only
-/// PostgreSQL knows it.
+/// PostgreSQL can compute it.
 fn value_of(member: &Member, equality: &PolicyEquality) -> ClaimText {
     let value = match &equality.claim {
         None => ClaimText::Text(member.id().into()),

@@ -192,9 +192,9 @@ async fn query_batch(
 }
 
 /// Runs the queries once. The roles are parameters of the queries, so the service's own privileges
-/// are sufficient. If a table is altered or dropped meanwhile, its result is unstable: the snapshot
-/// still contains the old columns, but PostgreSQL's privilege functions do not use the snapshot,
-/// and return NULL for a column or table that no longer exists.
+/// are sufficient. If a table is altered or dropped meanwhile, its result is unstable. The snapshot
+/// still contains the old columns, but PostgreSQL's privilege functions do not use the snapshot:
+/// they return NULL for a column or table that no longer exists.
 async fn read(
     catalog: &CatalogReader,
     pairs: &[RoleTable],
