@@ -59,8 +59,8 @@ pub enum Truth {
     /// The filter is NULL, which SQL calls unknown.
     Unknown,
     /// Only PostgreSQL can decide. Either the row image lacks a column, or an enum label is newer
-    /// than the schema, or the lower case of a letter depends on a collation whose rules
-    /// [`Matcher::with_case_folding`] did not get.
+    /// than the schema. Or the lower case of a letter depends on a collation without rules
+    /// ([`Matcher::with_case_folding`]).
     Undecided,
 }
 

@@ -70,8 +70,8 @@ impl Connection {
     }
 
     /// Forgets all internal commands, because it is unknown which of them are prepared. A
-    /// connection of members is then reset before its next use: the reset has to find a statement
-    /// that SQL put in the place of one of them before that statement is closed.
+    /// connection of members is then reset before its next use. If SQL has replaced one of the
+    /// commands, the reset has to find that statement before it is closed.
     pub(crate) fn forget_internal(&mut self) {
         self.session.statements.forget_internal();
         if self.session.is_sealing() {

@@ -208,9 +208,9 @@ impl SessionState {
     }
 
     /// Records that all responses of a reset arrived without an error. If a soft reset found
-    /// statements that callers prepared, a full reset is due. A session that seals claims of members
-    /// is closed in that case: the statement may have taken the place of the seal and read a token,
-    /// which is valid as long as the backend exists.
+    /// statements that callers prepared, a full reset is due. A session that seals claims of
+    /// members is closed in that case. The statement may have replaced the one that seals, and read
+    /// a token that is valid as long as the backend exists.
     pub(super) fn end_reset(&mut self, now: Instant) {
         let (before, phase) = (self.side_effects, self.phase);
         self.end_interruption();

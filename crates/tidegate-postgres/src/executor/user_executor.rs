@@ -163,9 +163,9 @@ impl UserExecutor {
     }
 
     /// Closes the connections of roles that may no longer log in (`NOLOGIN`, `VALID UNTIL`,
-    /// `CONNECT`), or whose sessions would start with other settings (`ALTER ROLE … SET`): idle
-    /// ones at once, others when they are returned. Also checks whether users may still share
-    /// connections. Call it at least every second.
+    /// `CONNECT`), or whose sessions would start with other settings (`ALTER ROLE … SET`). Idle
+    /// connections are closed at once, others when they are returned. Also checks whether users may
+    /// still share connections. Call it at least every second.
     ///
     /// Returns `pg_current_snapshot()`, which stays the same until a transaction of the cluster
     /// changes something; an empty string without a service.

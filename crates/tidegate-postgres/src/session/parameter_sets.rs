@@ -98,8 +98,8 @@ fn commits_after_rows(task: &StatementTask<'_>, prepared: &PreparedStatement) ->
 pub(crate) struct PipelinedRead<'a> {
     pub(crate) task: &'a StatementTask<'a>,
     pub(crate) prepared: Arc<PreparedStatement>,
-    /// Whether the pipeline also prepares the statement, with the description from another
-    /// connection.
+    /// Whether the description comes from another connection. The pipeline then also prepares the
+    /// statement.
     pub(crate) unconfirmed: bool,
 }
 
