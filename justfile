@@ -92,6 +92,10 @@ console:
 deny:
     cargo deny --locked check
 
+# The workspace with the oldest Rust that the manifests promise; needs rustup.
+minimum-rust:
+    CARGO_TARGET_DIR=target/minimum cargo "+$(sed -n 's/^rust-version = "\(.*\)"/\1/p' Cargo.toml)" check --workspace --all-targets --locked
+
 # The files of a release: archive, .deb, SBOM, checksums, in target/package.
 release-files target="":
     dist/package {{target}}

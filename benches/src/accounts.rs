@@ -1,5 +1,5 @@
-//! Sub-users of a tenant, each with a token. The users are created over REST once, and their tokens
-//! are stored with the data.
+//! Sub-users of a tenant, each with a token. Creates the users over REST once, and stores their
+//! tokens with the data.
 
 use std::cell::{Cell, RefCell};
 use std::collections::BTreeMap;

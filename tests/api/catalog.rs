@@ -241,8 +241,8 @@ async fn definitions_are_noticed_with_an_administrator_that_is_no_superuser() {
     while !knows("orders").await {
         assert!(began.elapsed() < SOON, "it was never noticed");
     }
-    // A definition by a function that a statement calls takes effect at once, because the node
-    // knows by now that the database does not notify.
+    // A definition by a function that a statement calls takes effect at once, because the node has
+    // found by now that the database does not notify.
     let own = async |q: String| {
         let (status, answer) = node.post("/api/v4/sql", Some(token), json!({"q": q})).await;
         assert_eq!(status, 200, "{answer}");

@@ -255,7 +255,7 @@ async fn the_operator_manages_issuers() {
         listed.contains(&world.server.url) && listed.contains("staff"),
         "{listed}"
     );
-    // The running node learns of it by a notification.
+    // A notification informs the running node.
     let token = world.token(json!({"org": "acme"}));
     let query = json!({"query": "{ getInvoices { title } }"});
     eventually("the token is accepted", async || {

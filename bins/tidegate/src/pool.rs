@@ -176,8 +176,8 @@ impl MetricsSource for UserPool {
     }
 }
 
-/// Writes a metric with the databases in which users use shared connections, as far as this node
-/// knows.
+/// Writes a metric with the databases in which users use shared connections, as of this node's last
+/// decisions.
 fn sharing(text: &mut String, authenticators: &Authenticators) -> fmt::Result {
     let name = "tidegate_shared_connections";
     writeln!(

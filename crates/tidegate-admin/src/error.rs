@@ -6,7 +6,7 @@ use tidegate_wire::ConnectError;
 /// The result of an administrative operation.
 pub type Result<T, E = Error> = std::result::Result<T, E>;
 
-/// Why an administrative operation failed. The messages tell the operator what to do.
+/// Why an administrative operation failed. The messages say what the operator has to do.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
     /// PostgreSQL cannot be reached as the administrator.

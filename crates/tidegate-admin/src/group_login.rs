@@ -7,10 +7,10 @@ use super::script::SqlPart;
 use super::session::{self, Session};
 use super::{Admin, Result, authenticator, group, users_role};
 
-/// Lets a group log in for its members who have no role of their own: the role gets LOGIN, its
-/// password, and what every user has, CONNECT on the database and USAGE on the schema `public`.
-/// A missing role is created; one that has LOGIN does not change. `session` is in the tenant's
-/// database.
+/// Lets a group log in for its members who have no role of their own. The role gets LOGIN, its
+/// password, and the privileges of every user: CONNECT on the database and USAGE on the schema
+/// `public`. A missing role is created; one that has LOGIN does not change. `session` is in the
+/// tenant's database.
 ///
 /// # Errors
 ///

@@ -223,10 +223,10 @@ impl Admin {
         Ok(())
     }
 
-    /// Creates roles that a tenant of an older release, or users that an older node created, lack:
-    /// the role that lets the users connect, with all of them as members, and the authenticators if
-    /// users may share connections. `owner` is the owner's role; `shared` are the roles that
-    /// anonymous callers share. Several nodes may call this at once.
+    /// Creates the roles that a tenant of an older release, or a user that an older node created,
+    /// lacks. These are the role that lets the users connect, with all of them as members, and the
+    /// authenticators if users may share connections. `owner` is the owner's role; `shared` are the
+    /// roles that anonymous callers share. Several nodes may call this at once.
     ///
     /// # Errors
     ///

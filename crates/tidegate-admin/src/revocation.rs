@@ -2,8 +2,8 @@
 //!
 //! Only the grantor can revoke a grant on another role's object, and only while the grantor holds
 //! the GRANT OPTION. A superuser has to act as the grantor for it (`SET ROLE`). Revoking the
-//! grantor's own privilege first does not help: PostgreSQL keeps grants of a grantor that holds the
-//! GRANT OPTION through a membership, even if the grantor loses that membership next.
+//! grantor's own privilege first does not help. PostgreSQL keeps the grants of a grantor that holds
+//! the GRANT OPTION through a membership, even if the grantor then loses that membership.
 
 use std::collections::BTreeSet;
 

@@ -142,8 +142,7 @@ impl CaptureSession {
         Ok(())
     }
 
-    /// Releases the lock. Errors are ignored: if the session does not respond, it has ended or ends
-    /// with this session, and the lock with it.
+    /// Releases the lock. Errors are ignored, because the lock ends with its session.
     async fn release_lock(&self) {
         if let Some(lock_session) = self.lock_session.get()
             && let Err(error) = lock_session.execute(UNLOCK, &[]).await

@@ -6,7 +6,7 @@ pub type Result<T, E = Error> = std::result::Result<T, E>;
 /// The reason why schemas or privileges cannot be read or changed.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
-    /// A statement that reads the catalog or changes privileges failed. The source tells whether
+    /// A statement that reads the catalog or changes privileges failed. The source shows whether
     /// the caller, PostgreSQL or the service is at fault.
     #[error("the catalog cannot be read")]
     Sql(#[from] tidegate_sql::Error),

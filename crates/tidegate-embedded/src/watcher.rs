@@ -13,7 +13,7 @@ use crate::error::{IoContext, Result};
 
 const SCRIPT: &str = include_str!("watcher.sh");
 
-/// A running watcher process. Dropping the value tells it that nothing is left to clean up.
+/// A running watcher process. Dropping the value ends the watcher without clean-up.
 #[derive(Debug)]
 pub(crate) struct Watcher {
     child: Child,

@@ -262,7 +262,7 @@ async fn labels_that_are_added_later_are_filtered_like_all_others() {
             assert!(is_end, "{filter}: {next:?}");
         }
     }
-    // A subscription that starts now knows all labels.
+    // A subscription that starts now has all labels.
     let mut late = fixture.some("t", r#"{"m": "furious"}"#).await.unwrap();
     fixture
         .run("INSERT INTO t VALUES (8, 'furious', 'sad')")

@@ -24,7 +24,7 @@ async fn an_idle_subscription_costs_one_statement_a_second_at_most() {
     fixture.run("INSERT INTO t VALUES (1, '(1,2)')").await;
     let row = listener.event().await;
     assert!(row.contains("\"id\":1"), "{row}");
-    // After two polls the feed knows everything about the new table.
+    // After two polls the feed has read everything about the new table.
     queries.polled(2).await;
     let (before, begin) = (queries.statements(), Instant::now());
     // The time includes at least one round of all periodic tasks.

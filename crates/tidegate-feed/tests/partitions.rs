@@ -111,7 +111,7 @@ async fn a_subscription_that_resumes_on_another_node_gets_the_gap() {
     request.after = Some(cursor);
     let mut back = listen(&other, request.clone()).await.unwrap();
     assert_eq!(back.resync().await, Resync::Partitions);
-    // The change is now recorded, so a third node knows it too.
+    // The change is now recorded, so a third node reads it too.
     let third = node(&setup());
     let mut late = listen(&third, request).await.unwrap();
     assert_eq!(late.resync().await, Resync::Expired);

@@ -1,6 +1,6 @@
 //! The memory budget: how much all requests together may hold in bodies and collected responses.
 //!
-//! A tenant may hold as much as it leaves free, so no tenant can use up the budget: a single active
+//! A tenant may hold as much as it leaves free, so no tenant can use up the budget. A single active
 //! tenant holds at most half of it, each of two active tenants at most a third, and so on. All
 //! anonymous callers together may hold a third of what they leave free, which is a quarter of the
 //! budget if nothing else is reserved. The anonymous callers of one tenant may hold as much as they

@@ -23,7 +23,7 @@ pub struct Accounts {
 }
 
 impl Accounts {
-    /// Manages the records in `directory` and the roles behind `roles`.
+    /// Manages the records in `directory` and the roles that `roles` creates and drops.
     pub fn new(directory: UserDirectory, roles: Arc<dyn RoleAdmin>) -> Self {
         Self {
             directory,
@@ -72,9 +72,9 @@ impl Accounts {
     /// is written. The limits are removed from the role of a former default user afterwards.
     ///
     /// Group changes alter the role first, then the record. If the node dies in between, the record
-    /// does not claim that rights are gone which the role still has, and repeating the change
-    /// repairs it. If the record cannot be written, the role is changed back. Group changes of a
-    /// tenant are serialised, so that records and roles agree.
+    /// shows no rights as revoked that the role still has. Repeating the change completes it. If
+    /// the record cannot be written, the role is changed back. Group changes of a tenant are
+    /// serialised, so that records and roles agree.
     ///
     /// Errors: those of [`UserDirectory::change_user`], and [`Error::Role`](crate::Error::Role).
     pub async fn change(&self, key: &UserKey, change: UserChange) -> Result<User> {
@@ -104,9 +104,10 @@ impl Accounts {
         changed
     }
 
-    /// Writes what `tidegate.user_id()` and `tidegate.claims()` return for a user with a role,
-    /// until the record has not changed meanwhile. So of several changes at once, the one that is
-    /// recorded last counts in the database too. Does nothing if the user does not exist any more.
+    /// Writes what `tidegate.user_id()` and `tidegate.claims()` return for a user with a role, and
+    /// repeats that if the record changed in the meantime. So of several changes at once, the one
+    /// that is recorded last counts in the database too. Does nothing if the user does not exist
+    /// any more.
     ///
     /// [`Error::Role`](crate::Error::Role).
     pub async fn write_claims(&self, key: &UserKey) -> Result<()> {

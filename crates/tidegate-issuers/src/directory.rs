@@ -79,8 +79,8 @@ pub enum DirectoryError {
     Store(#[from] StoreError),
 }
 
-/// The issuers of tenants, for the management API and the command line. Nodes learn of changes by
-/// the store's notifications.
+/// The issuers of tenants, for the management API and the command line. The store notifies all
+/// nodes of changes.
 #[derive(Clone)]
 pub struct IssuerDirectory {
     issuers: Arc<dyn ExternalIssuerStore>,

@@ -11,7 +11,7 @@ use tokio::sync::Mutex;
 
 use crate::{DocumentClient, ExternalIssuerStore, Issuer, IssuerRecord, UnverifiedToken};
 
-/// The issuers of all tenants as this node knows them. Share it in an `Arc`.
+/// The issuers of all tenants, cached in this node. Share it in an `Arc`.
 pub struct IssuerRegistry {
     store: Arc<dyn ExternalIssuerStore>,
     client: DocumentClient,

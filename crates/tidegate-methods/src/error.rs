@@ -1,4 +1,4 @@
-//! Errors of methods. They tell whether the caller, the method's author or the service is at fault.
+//! Errors of methods. They show whether the caller, the method's author or the service is at fault.
 
 use std::error::Error as StdError;
 use std::fmt;

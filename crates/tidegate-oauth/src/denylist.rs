@@ -1,4 +1,4 @@
-//! The denylist: the ended sessions that this node knows. It is checked on every request.
+//! The denylist: the ended sessions, cached in this node. It is checked on every request.
 
 use std::collections::HashMap;
 use std::sync::{Mutex, PoisonError, RwLock};

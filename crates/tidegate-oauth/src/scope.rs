@@ -106,9 +106,9 @@ impl Scopes {
         identity & !self.0 == 0 && (!self.narrows() || (narrowing != 0 && narrowing & !self.0 == 0))
     }
 
-    /// The set for a token that is refreshed with `asked` (RFC 6749, section 6). What is not asked
-    /// for is left out, except that a request without a scope that narrows keeps those of `self`:
-    /// otherwise it would widen the token to all rights.
+    /// The set for a token that is refreshed with `asked` (RFC 6749, section 6). Scopes that are
+    /// not requested are left out. But a request without a narrowing scope keeps those of `self`,
+    /// because it would otherwise widen the token to all rights.
     ///
     /// [`Error::InvalidScope`] if `asked` has a scope that `self` lacks.
     pub fn narrowed_to(self, asked: Self) -> Result<Self> {

@@ -1,8 +1,8 @@
 //! Chooses the waiting request that gets the next connection, and decides when to open another.
 //!
-//! The README has the rules. Each decision is made in one place: [`State::enqueue`] when a request
-//! arrives, [`State::put_back`] when a connection becomes free, [`State::balance`] when a request
-//! may be served or a login may be due.
+//! The README has the rules. Each decision is made in one place. [`State::enqueue`] decides when a
+//! request arrives, [`State::put_back`] when a connection becomes free, and [`State::balance`] when
+//! a request may be served or a login may be due.
 
 use tidegate_sql::{Login, RoleUse};
 use tokio::time::Instant;

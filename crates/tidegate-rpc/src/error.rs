@@ -36,7 +36,7 @@ pub enum Error {
     /// of the method is at fault.
     #[error(transparent)]
     Definition(InputError),
-    /// The statement failed or could not run. The source tells whether the caller, PostgreSQL or
+    /// The statement failed or could not run. The source shows whether the caller, PostgreSQL or
     /// the service is at fault.
     #[error(transparent)]
     Statement(tidegate_sql::Error),
@@ -78,16 +78,5 @@ impl Error {
             }
             _ => Self::Definition(input),
         }
-    }
-
-    /// Whether the service is at fault, so that the operator should be notified.
-    pub fn is_service_error(&self) -> bool {
-        use tidegate_sql::Error as Sql;
-        matches!(
-            self,
-            Self::Statement(Sql::Internal(_) | Sql::Unavailable { .. } | Sql::SinkClosed)
-                | Self::InDoubt(_)
-                | Self::Registry(_)
-        )
     }
 }

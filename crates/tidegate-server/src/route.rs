@@ -131,8 +131,8 @@ impl<'p> Route<'p> {
 
     fn find(path: &'p str) -> Option<Self> {
         let path = path.strip_suffix('/').unwrap_or(path);
-        // Only the row of the root has the path `/`. Here `/` is the rest of the path `//`, which
-        // is no route.
+        // Only the row of the root has the path `/`. Here the remaining path `/` is that of `//`,
+        // which is not a route.
         if path == "/" {
             None
         } else {

@@ -18,8 +18,8 @@ use super::{ServiceConnections, error};
 pub const DECIDE_SQL: &str = include_str!("decide.sql");
 
 /// The trigger's function. It runs the query of `decide.sql` in the session that makes a
-/// definition, without checking the trigger and the tenant's owner: the trigger exists, because it
-/// fires, and a definition cannot change the owner.
+/// definition. It checks neither the trigger, which exists because it fires, nor the tenant's
+/// owner, whom a definition cannot change.
 static FUNCTION: LazyLock<String> = LazyLock::new(|| {
     let decide = DECIDE_SQL
         .replace(":source::", "p.prosrc::")
@@ -57,12 +57,12 @@ pub fn event_trigger_source() -> &'static str {
     FUNCTION.split("$announce$").nth(1).unwrap_or_default()
 }
 
-/// Inspects the event trigger. The columns are: whether the trigger exists, fires, and belongs to
-/// the service with everything it uses; whether this release or a later one made it; whether the
-/// service may create it, which takes a superuser. The release is the number after `-- Version` in
-/// the function: raise it here and there with every change of the function or of `decide.sql`. With
-/// prepared transactions the trigger must not exist, because a transaction with NOTIFY cannot be
-/// prepared.
+/// Inspects the event trigger. The first column says whether the trigger exists, fires, and belongs
+/// to the service with everything it uses. The second says whether this release or a later one made
+/// it, and the third whether the service may create it, which takes a superuser. The release is the
+/// number after `-- Version` in the function: raise it here and there with every change of the
+/// function or of `decide.sql`. With prepared transactions the trigger must not exist, because a
+/// transaction with NOTIFY cannot be prepared.
 const INSPECT: &str = "SELECT made.current IS NOT NULL, coalesce(made.current, false),
     (SELECT r.rolsuper
      AND pg_catalog.current_setting('max_prepared_transactions') OPERATOR(pg_catalog.=) '0'

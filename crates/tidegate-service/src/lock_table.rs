@@ -83,7 +83,7 @@ const PROBE: &str = "SAVEPOINT probe; \
 /// Releases the locks of the probe.
 const END_PROBE: &str = "ROLLBACK TO SAVEPOINT probe; RELEASE SAVEPOINT probe";
 /// Takes as many lock table entries as four sessions may use on average, 256 by default. Fails if
-/// so many are not free.
+/// fewer are free.
 const RESERVE: &str = "SAVEPOINT reserve; \
     SELECT pg_catalog.count(pg_catalog.pg_try_advisory_xact_lock( \
         pg_catalog.pg_backend_pid(), 64 + entry)) FROM pg_catalog.generate_series(1, \

@@ -98,7 +98,7 @@ pub(super) fn failure(dialect: Dialect, id: Option<&str>, failure: &ApiError) ->
     error_with(dialect, id, &code, &failure.message, more)
 }
 
-/// The message that tells why a subscription was refused.
+/// The message with the reason why a subscription was refused.
 pub(super) fn refusal(dialect: Dialect, id: &str, refusal: &Refusal) -> Bytes {
     match refusal {
         Refusal::GraphQl(errors) => graphql(dialect, id, GraphqlResponse::refused(errors))

@@ -1,4 +1,4 @@
-//! Errors of statements. They tell whether the caller, PostgreSQL or the service is at fault.
+//! Errors of statements. They show whether the caller, PostgreSQL or the service is at fault.
 
 use std::time::Duration;
 

@@ -125,7 +125,7 @@ pub struct PipelineStep<'a> {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Commit {
     /// COMMIT is sent with the statements, in the same write. An error of a sink may be too late to
-    /// roll back; [`PipelineError::outcome`] tells whether it was.
+    /// roll back; [`PipelineError::outcome`] says whether it was.
     Together,
     /// COMMIT is sent once the sinks have taken all rows, so that an error of a sink rolls
     /// everything back. If no statement writes or none returns rows, COMMIT is sent with the

@@ -50,6 +50,12 @@ impl<'a> RawRow<'a> {
         rest.is_empty().then_some(Self { body })
     }
 
+    /// Wraps the whole body of a `DataRow` message. Returns `None` if it does not have exactly
+    /// `columns` values.
+    pub fn of_message(columns: usize, body: &'a [u8]) -> Option<Self> {
+        Self::new(columns, body.get(2..)?)
+    }
+
     /// The values of the row in column order; `None` is NULL.
     pub fn values(self) -> Values<'a> {
         Values { rest: self.body }

@@ -24,8 +24,8 @@ impl StartupParameters {
         let mut settings: Vec<(&str, &str)> = vec![
             ("client_encoding", "UTF8"),
             ("application_name", "tidegate"),
-            // This setting tells the event trigger to report this session's definitions to the
-            // session at once.
+            // With this setting the event trigger reports this session's definitions to the session
+            // at once.
             ("tidegate.session", "on"),
             ("search_path", self.search_path()),
             ("TimeZone", "UTC"),

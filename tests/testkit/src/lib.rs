@@ -1,6 +1,6 @@
 //! Code that the tests of several crates share: deadlines, golden files and random numbers. With
 //! the feature `database` also databases of a temporary PostgreSQL; with `roles` also logins and an
-//! executor.
+//! executor; with `rows` a sink that collects rows.
 //!
 //! All functions panic when they fail, as a test does.
 
@@ -13,6 +13,8 @@ mod golden;
 mod random;
 #[cfg(feature = "roles")]
 mod roles;
+#[cfg(feature = "rows")]
+mod rows;
 
 #[cfg(feature = "database")]
 pub use database::{connect, database, database_on, running, text, wait_for_running};
@@ -21,3 +23,5 @@ pub use golden::assert_golden;
 pub use random::Random;
 #[cfg(feature = "roles")]
 pub use roles::{Passwords, claims_key, create_role, executor, password};
+#[cfg(feature = "rows")]
+pub use rows::{CollectedRows, Rows};

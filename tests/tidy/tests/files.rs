@@ -1,5 +1,6 @@
 //! Tests the sizes and names of files, and the documents of each crate.
 
+use std::collections::BTreeSet;
 use std::fs;
 
 use tidegate_tidy::{root, rust_files, shipped};
@@ -139,4 +140,24 @@ fn the_modules_of_the_architecture_exist() {
         }
     }
     assert!(seen > 50, "only {seen} modules were found");
+}
+
+/// A decision may have further files, such as a plan, that begin with its number.
+#[test]
+fn decisions_are_numbered_without_holes_and_listed() {
+    let folder = root().join("docs/adr");
+    let list = fs::read_to_string(folder.join("README.md")).unwrap();
+    let names = fs::read_dir(folder).unwrap().map(|entry| {
+        let name = entry.unwrap().file_name();
+        name.to_str().unwrap().to_owned()
+    });
+    let numbers: BTreeSet<String> = names
+        .filter(|name| name.starts_with(|first: char| first.is_ascii_digit()))
+        .map(|name| name[..4].to_owned())
+        .collect();
+    for (number, found) in (1..).zip(&numbers) {
+        assert_eq!(*found, format!("{number:04}"));
+        assert!(list.contains(&format!("| [{found}]({found}-")), "{found}");
+    }
+    assert!(numbers.len() > 10, "{numbers:?}");
 }

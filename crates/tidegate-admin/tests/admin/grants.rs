@@ -112,10 +112,10 @@ impl Adopted {
             .await
     }
 
-    /// The privileges on the table and its columns, and the memberships of the tenant's roles. Left
-    /// out are memberships of the administrator, which since PostgreSQL 16 is a member of each role
-    /// that it creates, and those of authenticators and in the role of all users, which have no
-    /// privileges on the table.
+    /// The privileges on the table and its columns, and the memberships of the tenant's roles.
+    /// Memberships of the administrator are left out, because since PostgreSQL 16 it is a member of
+    /// each role that it creates. So are those of authenticators and in the role of all users,
+    /// which have no privileges on the table.
     async fn rights(&self) -> String {
         let sql = format!(
             "SELECT concat_ws(' ', relacl, (SELECT string_agg(attacl::text, ' ') FROM pg_attribute \

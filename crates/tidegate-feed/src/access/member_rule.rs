@@ -76,7 +76,7 @@ impl MemberRule {
 }
 
 /// The value with which a policy compares its column. [`ClaimText::Other`] means that only
-/// PostgreSQL knows it.
+/// PostgreSQL can compute it.
 fn value_of(member: &Member, equality: &PolicyEquality) -> ClaimText {
     let value = match &equality.claim {
         None => ClaimText::Text(member.id().into()),
@@ -128,7 +128,7 @@ mod tests {
             role: RoleName::new("shop/group/staff"),
             role_use: RoleUse::Member(Arc::new(Member::new(id, claims).unwrap())),
         };
-        let policy = RlsPolicy::new(("public", "t"), policies, &[("1".into(), "a".into())]);
+        let policy = RlsPolicy::new("public", "t", policies, &[("1".into(), "a".into())]);
         let rule = MemberRule::new(&login, &policy)?;
         assert!(rule.is_of(Some(&policy)) && !rule.is_of(None));
         let text = |key: &RuleKey| String::from_utf8(key.value.to_vec()).unwrap();

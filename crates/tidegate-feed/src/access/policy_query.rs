@@ -9,9 +9,9 @@ use crate::catalog_query::{TextRow, is_true, text};
 /// `(SELECT tidegate.user_id())` or `(SELECT tidegate.claim('name'))`, also the column, its type
 /// and the name of the claim.
 ///
-/// PostgreSQL recognises such a condition by comparing texts: it prints conditions in the same way
+/// Such a condition is recognised by comparing texts. PostgreSQL prints conditions in the same way
 /// in all supported versions, and with an empty `search_path` it names the schema of every function
-/// and operator that is not its own. The columns are of types whose equality is that of their text
+/// and operator that is not built in. The columns are of types whose equality is that of their text
 /// forms. The functions must be the service's.
 pub(crate) const POLICIES: &str = "\
     WITH own AS (SELECT NOT EXISTS (\

@@ -192,9 +192,9 @@ async fn query_batch(
 }
 
 /// Runs the queries once. The roles are parameters of the queries, so the service's own privileges
-/// are sufficient. If a table is altered or dropped meanwhile, its result is unstable: the snapshot
-/// still contains the old columns, but PostgreSQL's privilege functions do not use the snapshot,
-/// and return NULL for a column or table that no longer exists.
+/// are sufficient. If a table is altered or dropped meanwhile, its result is unstable. The snapshot
+/// still contains the old columns, but PostgreSQL's privilege functions do not use the snapshot:
+/// they return NULL for a column or table that no longer exists.
 async fn read(
     catalog: &CatalogReader,
     pairs: &[RoleTable],
@@ -339,7 +339,7 @@ impl TableFacts<'_> {
             .collect();
         let numbered = |row: &TextRow| (text(row, column::NUMBER), text(row, column::NAME));
         let numbers: Vec<_> = self.columns.iter().map(numbered).collect();
-        RlsPolicy::new((schema, name), policies, &numbers)
+        RlsPolicy::new(schema, name, policies, &numbers)
     }
 
     fn primary_key(&self) -> Arc<[Box<str>]> {

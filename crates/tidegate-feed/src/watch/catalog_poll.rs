@@ -1,7 +1,7 @@
-//! Polls the catalog for everything on which subscriptions depend and that the change log does not
-//! report: the health of captures, partitions, the state on which privileges depend, and attributes
-//! of composite types. One poll is one statement, which is nearly the whole cost of idle
-//! subscriptions to the server.
+//! Polls the catalog for what subscriptions depend on and the change log does not report. That is
+//! the health of captures, partitions, the state on which privileges depend, and attributes of
+//! composite types. One poll is one statement, which is nearly the whole cost of idle subscriptions
+//! to the server.
 
 use std::collections::{BTreeSet, HashSet};
 

@@ -19,11 +19,11 @@ const MAX_DEPTH: usize = 64;
 impl Filter {
     /// Parses a condition text over the rows of `relation`.
     ///
-    /// The text compares a column with a quoted string, a number or a boolean by `=`, `<>`, `!=`,
-    /// `<`, `<=`, `>`, `>=`, `IN (…)`, `LIKE`, `ILIKE`, `BETWEEN` and `IS NULL`; the last five can
-    /// be negated by `NOT`. Comparisons are combined by `AND`, `OR`, `NOT` and parentheses.
-    /// Keywords are case-insensitive. So are unquoted column names, unless a column has exactly
-    /// that name.
+    /// The text compares a column with a quoted string, a number or a boolean. The operators are
+    /// `=`, `<>`, `!=`, `<`, `<=`, `>`, `>=`, `IN (…)`, `LIKE`, `ILIKE`, `BETWEEN` and `IS NULL`;
+    /// `NOT` can negate the last five. Comparisons are combined by `AND`, `OR`, `NOT` and
+    /// parentheses. Keywords are case-insensitive. So are unquoted column names, unless a column
+    /// has exactly that name.
     ///
     /// # Errors
     ///

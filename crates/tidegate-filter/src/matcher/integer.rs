@@ -15,7 +15,7 @@ const MAX_EXPONENT: usize = 10_000;
 const I64_DIGITS: usize = 19;
 
 /// The integers around a decimal number: the largest integer not above it, and the smallest one not
-/// below it. For a number beyond 64 bits, they only tell whether it is above or below all integers.
+/// below it. For a number beyond 64 bits, they only say whether it is above or below all integers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Bounds {
     floor: i128,

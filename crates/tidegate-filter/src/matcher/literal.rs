@@ -14,7 +14,7 @@ use crate::json::Json;
 use crate::type_class::{base, written};
 
 /// The length up to which numbers are read. Longer ones may exceed the limits of `numeric`, which
-/// only PostgreSQL knows.
+/// PostgreSQL checks.
 const LONGEST_NUMBER: usize = 5_000;
 
 /// Reads a value that is not null. Its JSON kind was checked when the filter was parsed.

@@ -58,9 +58,9 @@ pub enum Truth {
     False,
     /// The filter is NULL, which SQL calls unknown.
     Unknown,
-    /// Only PostgreSQL can decide, for one of these reasons: the row image lacks a column; an enum
-    /// label is newer than the schema; the lower case of a letter depends on a collation whose
-    /// rules were not given by [`Matcher::with_case_folding`].
+    /// Only PostgreSQL can decide. Either the row image lacks a column, or an enum label is newer
+    /// than the schema. Or the lower case of a letter depends on a collation without rules
+    /// ([`Matcher::with_case_folding`]).
     Undecided,
 }
 

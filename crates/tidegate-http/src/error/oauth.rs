@@ -109,7 +109,7 @@ impl ApiError {
     }
 
     /// The value of `error`. Errors of the HTTP server have codes of the REST endpoints, which
-    /// OAuth clients do not know.
+    /// OAuth does not define.
     fn oauth_name(&self) -> &'static str {
         match self.code {
             "INPUT_VALIDATION_ERROR"

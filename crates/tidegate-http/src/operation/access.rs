@@ -1,8 +1,8 @@
 //! Which SQL of their own callers may run.
 //!
 //! Users run what their privileges allow. For callers that run as the default user, the tenant's
-//! setting `anonymous_sql` decides, because PostgreSQL lets every role use memory, disk and locks
-//! of the whole cluster, and these callers are unknown.
+//! setting `anonymous_sql` decides. These callers are unknown, and PostgreSQL lets every role use
+//! memory, disk and locks of the whole cluster.
 
 use std::time::{Duration, Instant};
 

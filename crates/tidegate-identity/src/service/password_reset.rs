@@ -50,7 +50,7 @@ impl IdentityService {
         let counted = rate_limit::emails_to(&key);
         match self.attempts().count(counted, &limits.emails).await {
             Ok(()) => {}
-            // The rate limit of messages to this user is reached. The caller does not learn of it.
+            // The rate limit of messages to this user is reached. The response does not show it.
             Err(Error::TooManyAttempts { .. }) => return Ok(Vec::new()),
             Err(error) => return Err(error),
         }

@@ -2,10 +2,10 @@
 //!
 //! PostgreSQL reports whether a result column shows a table column unchanged, and which one. Two
 //! more conditions have to hold: the table column is NOT NULL in the catalog, and the statement
-//! does not add NULLs. The second one is decided by the keywords of the text alone, and in doubt
-//! the column is nullable: for an outer join, `GROUPING SETS` and similar, a set operation,
-//! `MERGE`, `OLD` and `NEW` in `RETURNING`, `WITH`, or a second `SELECT`. A keyword counts
-//! anywhere, also in a string or comment.
+//! does not add NULLs. The keywords of the text alone decide the second one, and in doubt the
+//! column is nullable. Such keywords are those of an outer join, `GROUPING SETS` and similar, a set
+//! operation, `MERGE`, `OLD` and `NEW` in `RETURNING`, `WITH`, and a second `SELECT`. A keyword
+//! counts anywhere, also in a string or comment.
 
 use std::borrow::Cow;
 use std::collections::{BTreeSet, HashSet};

@@ -19,8 +19,8 @@ const PREFIX: &str = "tgp_";
 const RANDOM: usize = 24;
 const TAG: usize = 8;
 
-/// How long a valid token is not looked up again. Its session may end meanwhile, which the denylist
-/// tells; other changes of its user wait this long.
+/// How long a valid token is not looked up again. If its session ends earlier, the denylist has it.
+/// Other changes of its user take effect after this time.
 const VALID: Duration = Duration::from_secs(30);
 /// How long an invalid token is not looked up again.
 const INVALID: Duration = Duration::from_secs(5);

@@ -28,7 +28,7 @@ pub(crate) fn layout(base: &str, title: &str, card: &Markup) -> Markup {
     }
 }
 
-/// The logo: three waves behind a gate.
+/// The logo: three waves and a gate.
 fn mark() -> Markup {
     html! {
         svg viewBox="0 0 32 32" width="28" height="28" aria-hidden="true" focusable="false" {

@@ -22,9 +22,9 @@ const SHARED: usize = 16;
 
 /// Plans an operation. With `share`, root fields that read one row each share a statement.
 ///
-/// This was measured (PostgreSQL 15, CPU of the backend per document, `pgbench -M prepared`): five
-/// rows by key of one table cost 50 µs in one statement, and 70 µs in a pipeline of `BEGIN`, five
-/// statements and `COMMIT`.
+/// Five rows by key of one table cost 50 µs in one statement, and 70 µs in a pipeline of `BEGIN`,
+/// five statements and `COMMIT` (PostgreSQL 15, CPU of the backend per document, `pgbench -M
+/// prepared`).
 pub(super) fn plan<'a>(
     settings: Settings<'a>,
     operation: Operation<'a>,

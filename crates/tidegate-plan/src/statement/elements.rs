@@ -15,9 +15,9 @@ pub(super) enum ArrayElements<'t> {
 }
 
 impl<'t> ArrayElements<'t> {
-    /// The form of the elements for a column. Texts are needed for arrays, because an array of
-    /// arrays would be one array with more dimensions; for composites, because `unnest` turns each
-    /// attribute into a column; and for types that do not separate array elements by commas. Domain
+    /// The form of the elements for a column. Arrays are passed as text, because an array of arrays
+    /// would be one array with more dimensions. So are composites, because `unnest` turns each
+    /// attribute into a column, and types that do not separate array elements by commas. Domain
     /// constraints and lengths are checked when the value is stored.
     pub(super) fn of(r#type: &'t Type) -> Self {
         let r#type = base(r#type);

@@ -24,7 +24,7 @@ static OWNER: LazyLock<Arc<Statement>> =
 static UNDISPUTED: LazyLock<Arc<Statement>> = LazyLock::new(|| {
     statement("SELECT 'yes' WHERE NOT EXISTS (SELECT FROM tidegate_catalog.objections)")
 });
-static IS_THERE: LazyLock<Arc<Statement>> = LazyLock::new(|| {
+static HAS_TABLE: LazyLock<Arc<Statement>> = LazyLock::new(|| {
     statement(
         "SELECT 'yes' WHERE pg_catalog.to_regclass('tidegate_catalog.objections') IS NOT NULL",
     )
@@ -38,13 +38,13 @@ static LOCK: LazyLock<Arc<Statement>> = LazyLock::new(|| {
 });
 /// Deletes the stored objections. Skips rows that sessions with uncommitted definitions have
 /// locked.
-static CLEAR: LazyLock<Arc<Statement>> = LazyLock::new(|| {
+static CLEAR_OBJECTIONS: LazyLock<Arc<Statement>> = LazyLock::new(|| {
     statement(
         "DELETE FROM tidegate_catalog.objections WHERE tx IN ( \
          SELECT o.tx FROM tidegate_catalog.objections o FOR UPDATE SKIP LOCKED)",
     )
 });
-static OBJECT: LazyLock<Arc<Statement>> = LazyLock::new(|| {
+static INSERT_OBJECTION: LazyLock<Arc<Statement>> = LazyLock::new(|| {
     statement(
         "INSERT INTO tidegate_catalog.objections (tx, reason) \
          VALUES (pg_catalog.pg_current_xact_id(), :reason)",
@@ -65,7 +65,7 @@ static MEMBERS_OF: LazyLock<Arc<Statement>> = LazyLock::new(|| {
         );
     statement(&sql)
 });
-static ROLES: LazyLock<Arc<Statement>> =
+static ROLE_FINGERPRINTS: LazyLock<Arc<Statement>> =
     LazyLock::new(|| statement(include_str!("fingerprint.sql")));
 
 /// Decides for one database whether its users may share connections.
@@ -107,8 +107,8 @@ impl DecisionQuery<'_> {
         };
         let who = Principal::Catalog(self.database.clone());
         let options = options();
-        let there = BoundStatement::without_values(&IS_THERE)?;
-        if text_rows(self.service, &who, &there, &options)
+        let has_table = BoundStatement::without_values(&HAS_TABLE)?;
+        if text_rows(self.service, &who, &has_table, &options)
             .await?
             .is_empty()
         {
@@ -126,7 +126,7 @@ impl DecisionQuery<'_> {
                 Err(error)
             };
         }
-        rows(&mut *transaction, &CLEAR, &[]).await?;
+        rows(&mut *transaction, &CLEAR_OBJECTIONS, &[]).await?;
         let values = [
             ("owner", owner.as_str()),
             ("source", tidegate_service::event_trigger_source()),
@@ -140,7 +140,7 @@ impl DecisionQuery<'_> {
             objections.push(objection(UNCOMMITTED, ""));
         } else if let Some(first) = objections.first() {
             let reason = [("reason", first.reason.as_str())];
-            rows(&mut *transaction, &OBJECT, &reason).await?;
+            rows(&mut *transaction, &INSERT_OBJECTION, &reason).await?;
         }
         let members = rows(&mut *transaction, &MEMBERS, &[("mark", ROLE_MARK)]).await?;
         transaction.commit().await?;
@@ -165,7 +165,7 @@ impl DecisionQuery<'_> {
 
 /// The fingerprints of the cluster's roles, by tenant (`fingerprint.sql`).
 pub(super) async fn roles(service: &dyn Executor) -> Result<HashMap<String, String>> {
-    let bound = BoundStatement::without_values(&ROLES)?;
+    let bound = BoundStatement::without_values(&ROLE_FINGERPRINTS)?;
     let rows = text_rows(service, &Principal::Control, &bound, &options()).await?;
     let pair = |row: Vec<String>| <[String; 2]>::try_from(row).ok().map(Into::into);
     Ok(rows.into_iter().filter_map(pair).collect())

@@ -8,7 +8,7 @@
 //! connections are shared only in databases where no user can place such code, which `decide.sql`
 //! checks. The decision is stored in the database: connections may be shared while the table
 //! `tidegate_catalog.objections` is empty. Every definition and grant inserts an objection in its
-//! own transaction, and the role switch reads the table, so no node uses a decision that is older
+//! own transaction, and the role switch reads the table. So no node uses a decision that is older
 //! than a definition.
 
 mod decide;

@@ -65,11 +65,11 @@ fn compare(before: Option<&RoleRows>, rows: Vec<[String; 4]>) -> Option<(RoleRow
         rows: HashSet::new(),
     };
     let mut users: HashMap<String, Vec<String>> = HashMap::new();
-    let (mut fresh, mut is_plain) = (0, true);
+    let (mut added, mut is_plain) = (0, true);
     for [kind, id, tenant, plain] in rows {
         let id = format!("{kind} {id}");
         if !before.is_some_and(|before| before.rows.contains(&id)) {
-            fresh += 1;
+            added += 1;
             is_plain &= !plain.is_empty();
             if kind == "role" {
                 users.entry(tenant).or_default().push(plain);
@@ -79,9 +79,9 @@ fn compare(before: Option<&RoleRows>, rows: Vec<[String; 4]>) -> Option<(RoleRow
     }
     let change = match before {
         // Deleted rows are not returned; only the lower total count shows them.
-        Some(before) if before.count + fresh != known.count => RoleChange::Unknown,
+        Some(before) if before.count + added != known.count => RoleChange::Unknown,
         Some(_) if known.rows.len() > MOST_ROWS || !is_plain => RoleChange::Unknown,
-        Some(_) if fresh == 0 => RoleChange::Nothing,
+        Some(_) if added == 0 => RoleChange::Nothing,
         Some(_) => RoleChange::Users(users),
         None => RoleChange::Unknown,
     };

@@ -104,7 +104,7 @@ impl TenantState {
         if let Some(cached) = self.cached().filter(|cached| cached.shares())
             && query.is_undisputed().await.unwrap_or(false)
         {
-            return self.keep(query.database, cached.again(invalidations));
+            return self.keep(query.database, cached.renewed(invalidations));
         }
         self.query(query, invalidations).await
     }
@@ -127,7 +127,7 @@ impl TenantState {
             Ok(members) => {
                 let mut all = HashMap::clone(&cached.members);
                 all.extend(index(members));
-                self.keep(query.database, cached.with(all));
+                self.keep(query.database, cached.with_members(all));
             }
             Err(error) => {
                 tracing::debug!(database = %query.database, %error, "new users could not be read; deciding again");
@@ -179,7 +179,7 @@ impl TenantState {
 
 impl CachedDecision {
     /// The same decision with other members.
-    fn with(&self, members: HashMap<RoleName, Membership>) -> Self {
+    fn with_members(&self, members: HashMap<RoleName, Membership>) -> Self {
         Self {
             objections: Vec::new(),
             members: Arc::new(members),
@@ -190,7 +190,7 @@ impl CachedDecision {
     }
 
     /// The same decision, valid for a later count of invalidations.
-    fn again(&self, invalidations: u64) -> Self {
+    fn renewed(&self, invalidations: u64) -> Self {
         Self {
             objections: Vec::new(),
             members: self.members.clone(),

@@ -54,7 +54,7 @@ impl Connection {
     /// Returns the name under which a command is prepared. If the command is not prepared yet,
     /// queues its Parse, preceded by a Close for each dropped statement.
     pub(crate) fn prepared_internal(&mut self, text: &'static str) -> Result<String, Error> {
-        let (name, is_new) = self.session.statements.own(text);
+        let (name, is_new) = self.session.statements.internal_name(text);
         if is_new {
             if text == SET_CLAIMS {
                 self.session.begin_sealing();
@@ -70,8 +70,8 @@ impl Connection {
     }
 
     /// Forgets all internal commands, because it is unknown which of them are prepared. A
-    /// connection of members is then reset before its next use: the reset has to find a statement
-    /// that SQL put in the place of one of them before that statement is closed.
+    /// connection of members is then reset before its next use. If SQL has replaced one of the
+    /// commands, the reset has to find that statement before it is closed.
     pub(crate) fn forget_internal(&mut self) {
         self.session.statements.forget_internal();
         if self.session.is_sealing() {

@@ -15,6 +15,7 @@ pub(crate) use prefix::{Prefix, SNAPSHOT};
 pub(crate) use state::{SessionState, TransactionStatus};
 
 use tidegate_sql::{Error, InputError};
+use tidegate_wire::body::{self, FieldDescription};
 use tidegate_wire::channel::{Channel, ReadError};
 use tidegate_wire::inbound::MAX_MESSAGE;
 use tidegate_wire::{
@@ -107,7 +108,7 @@ impl Connection {
             return;
         };
         if let Err(error) = closed {
-            tracing::debug!(%error, "PostgreSQL was gone before the goodbye");
+            tracing::debug!(%error, "connection ended before Terminate was sent");
         }
     }
 
@@ -244,6 +245,21 @@ impl Connection {
         Error::internal(ConnectError::Protocol(what.to_owned()))
     }
 
+    /// The columns in the current message, `RowDescription` or `NoData`.
+    pub(crate) fn fields(&mut self, tag: u8) -> Result<Vec<FieldDescription>, Error> {
+        let fields = match tag {
+            tag::NO_DATA => Some(Vec::new()),
+            _ => body::row_description(self.channel.inbound.body()),
+        };
+        fields.ok_or_else(|| self.protocol_error("an unreadable description"))
+    }
+
+    /// The error for a message that cannot come here.
+    pub(crate) fn unexpected(&mut self, tag: u8) -> Error {
+        let name = char::from(tag).escape_default();
+        self.protocol_error(&format!("an unexpected message `{name}`"))
+    }
+
     /// Closes the connection because the caller changed a setting on which all later statements
     /// depend, such as `client_encoding`; returns the error. When PostgreSQL reports the change,
     /// the statement may already be committed.
@@ -285,20 +301,20 @@ impl Connection {
     pub(crate) fn is_asynchronous(&mut self, tag: u8) -> Result<bool, Error> {
         match tag {
             tag::NOTICE_RESPONSE => {
-                if tidegate_wire::body::has_sqlstate(self.channel.inbound.body(), REDEFINED) {
+                if body::has_sqlstate(self.channel.inbound.body(), REDEFINED) {
                     self.session.note_ddl();
                 }
                 Ok(true)
             }
             tag::NOTIFICATION_RESPONSE => Ok(true),
             tag::PARAMETER_STATUS => {
-                let body = self.channel.inbound.body();
                 // A reset restores settings, which PostgreSQL reports as changes.
-                if self.session.is_resetting() || tidegate_wire::body::is_role_status(body) {
+                let message = self.channel.inbound.body();
+                if self.session.is_resetting() || body::is_role_status(message) {
                     return Ok(true);
                 }
                 self.session.note_side_effects(SideEffects::Session);
-                let status = tidegate_wire::body::parameter_status(self.channel.inbound.body());
+                let status = body::parameter_status(self.channel.inbound.body());
                 match status {
                     // With another encoding PostgreSQL would misread the text that the service
                     // sends.

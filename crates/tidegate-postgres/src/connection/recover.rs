@@ -11,15 +11,15 @@ use super::{Connection, ConnectionState, TransactionStatus};
 use crate::statement::SideEffects;
 
 /// How long a cancelled statement may take to end before its backend is terminated.
-const GRACE: Duration = Duration::from_secs(1);
+const CANCEL_TIMEOUT: Duration = Duration::from_secs(1);
 /// How long a reset may take.
-const RESET: Duration = Duration::from_secs(5);
+const RESET_TIMEOUT: Duration = Duration::from_secs(5);
 /// How long a backend may take to close its connection before it is terminated.
-const PATIENCE: Duration = Duration::from_secs(2);
+const CLOSE_TIMEOUT: Duration = Duration::from_secs(2);
 /// The delay before the next termination request, if no connection was available for the last one.
-const UNASKED: Duration = Duration::from_secs(5);
+const RETRY_DELAY: Duration = Duration::from_secs(5);
 /// The delay before the next termination request, if the last one was sent.
-const AGAIN: Duration = Duration::from_secs(30);
+const REPEAT_DELAY: Duration = Duration::from_secs(30);
 
 impl Connection {
     /// Brings the connection back to [`ConnectionState::Idle`]. Cancels a running statement and
@@ -47,8 +47,8 @@ impl Connection {
     }
 
     /// Brings the connection into a state in which another attempt can start. A connection of
-    /// members is reset: code of the first attempt may have replaced the statement that seals the
-    /// claims, and then raised the error that causes the second attempt.
+    /// members is reset, because code of the first attempt may have replaced the statement that
+    /// seals the claims. The same code can raise the error that causes the second attempt.
     pub(crate) async fn rewind(&mut self, deadline: Option<Instant>) -> Result<(), Error> {
         if self.state() == ConnectionState::Resetting {
             self.finish_reset().await;
@@ -79,7 +79,7 @@ impl Connection {
         let backend = self.backend().clone();
         tokio::select! {
             () = self.close() => {}
-            () = end(&backend, terminator) => {
+            () = terminate_until_gone(&backend, terminator) => {
                 tracing::info!(?backend, "backend no longer exists; closed its connection");
             }
         }
@@ -98,9 +98,11 @@ impl Connection {
         // The outcome of the cancelled statement is unknown.
         self.session.note_side_effects(SideEffects::Everything);
         let canceller = self.canceller.clone();
-        let cancel = timeout(GRACE, canceller.cancel());
-        let (outcome, drained) =
-            tokio::join!(cancel, self.drain(Instant::now() + GRACE, Errors::Expected));
+        let cancel = timeout(CANCEL_TIMEOUT, canceller.cancel());
+        let (outcome, drained) = tokio::join!(
+            cancel,
+            self.drain(Instant::now() + CANCEL_TIMEOUT, Errors::Expected)
+        );
         if !matches!(outcome, Ok(Ok(()))) {
             tracing::warn!(backend = self.backend().process_id, "cancel request failed");
         }
@@ -121,7 +123,10 @@ impl Connection {
 
     /// Waits for the responses of a reset that has been queued.
     pub(crate) async fn finish_reset(&mut self) {
-        if self.drain(Instant::now() + RESET, Errors::Fatal).await {
+        if self
+            .drain(Instant::now() + RESET_TIMEOUT, Errors::Fatal)
+            .await
+        {
             self.session.end_reset(Instant::now());
             if self.session.is_closed() && self.session.is_sealing() {
                 tracing::warn!(
@@ -161,14 +166,14 @@ impl Connection {
 }
 
 /// Requests the termination of a backend until it no longer exists.
-async fn end(backend: &Backend, terminator: &dyn Terminator) {
-    let mut pause = PATIENCE;
+async fn terminate_until_gone(backend: &Backend, terminator: &dyn Terminator) {
+    let mut delay = CLOSE_TIMEOUT;
     loop {
-        sleep(pause).await;
-        pause = match terminator.terminate(backend.clone()).await {
+        sleep(delay).await;
+        delay = match terminator.terminate(backend.clone()).await {
             TerminateOutcome::Gone => return,
-            TerminateOutcome::Requested => AGAIN,
-            TerminateOutcome::Unknown => UNASKED,
+            TerminateOutcome::Requested => REPEAT_DELAY,
+            TerminateOutcome::Unknown => RETRY_DELAY,
         };
     }
 }

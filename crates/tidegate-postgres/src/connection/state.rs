@@ -60,7 +60,7 @@ pub(crate) struct SessionState {
     /// Outstanding responses to the prefix of the pipeline.
     pub(crate) prefix: Prefix,
     /// Whether the event trigger has reported that a statement changed a definition.
-    redefined: bool,
+    ddl_reported: bool,
     /// Whether the session seals claims of members.
     sealing: bool,
     /// When the session was reset last, or began.
@@ -78,7 +78,7 @@ impl SessionState {
             search_path: search_path.to_owned(),
             statements,
             prefix: Prefix::default(),
-            redefined: false,
+            ddl_reported: false,
             sealing: false,
             reset_at: Instant::now(),
         }
@@ -116,17 +116,17 @@ impl SessionState {
 
     /// Records that the event trigger has reported a definition.
     pub(super) fn note_ddl(&mut self) {
-        self.redefined = true;
+        self.ddl_reported = true;
     }
 
     /// Whether the event trigger has reported a definition.
     pub(crate) fn has_ddl(&self) -> bool {
-        self.redefined
+        self.ddl_reported
     }
 
     /// Whether a definition has been reported since the last call.
     pub(crate) fn take_ddl(&mut self) -> bool {
-        std::mem::take(&mut self.redefined)
+        std::mem::take(&mut self.ddl_reported)
     }
 
     fn outstanding(&self) -> u32 {
@@ -208,9 +208,9 @@ impl SessionState {
     }
 
     /// Records that all responses of a reset arrived without an error. If a soft reset found
-    /// statements that callers prepared, a full reset is due. A session that seals claims of members
-    /// is closed in that case: the statement may have taken the place of the seal and read a token,
-    /// which is valid as long as the backend exists.
+    /// statements that callers prepared, a full reset is due. A session that seals claims of
+    /// members is closed in that case. The statement may have replaced the one that seals, and read
+    /// a token that is valid as long as the backend exists.
     pub(super) fn end_reset(&mut self, now: Instant) {
         let (before, phase) = (self.side_effects, self.phase);
         self.end_interruption();

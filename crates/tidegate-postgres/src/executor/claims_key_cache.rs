@@ -82,7 +82,7 @@ impl KeyLookup<'_> {
     /// The key, loaded at the first use, and again if it is the one that the database refused.
     /// Concurrent callers share one load.
     pub(super) async fn get(&self, refused: Option<ClaimsKey>) -> Result<ClaimsKey> {
-        let (cached, asked) = (self.keys.cached(self.database), Instant::now());
+        let (cached, requested) = (self.keys.cached(self.database), Instant::now());
         let loaded = *cached.loaded.lock();
         if let Some((key, _)) = loaded
             && refused != Some(key)
@@ -92,7 +92,7 @@ impl KeyLookup<'_> {
         let _loading = cached.loading.lock().await;
         let loaded = *cached.loaded.lock();
         if let Some((key, began)) = loaded
-            && began >= asked
+            && began >= requested
         {
             return Ok(key);
         }

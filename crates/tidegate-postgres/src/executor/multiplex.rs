@@ -13,7 +13,7 @@ use crate::statement::{StatementTask, TransactionPosition, is_stateless};
 
 /// Requests with less time than this until their deadline are not multiplexed, because a cancel
 /// request on a multiplexed connection would also hit other requests.
-const UNHURRIED: Duration = Duration::from_millis(400);
+const MIN_TIME_LEFT: Duration = Duration::from_millis(400);
 
 impl UserExecutor {
     /// Counts a request in the group of its login, if it may be multiplexed.
@@ -23,21 +23,21 @@ impl UserExecutor {
         statements: &[&BoundStatement],
         options: &QueryOptions,
     ) -> Option<InFlightGuard> {
-        let hurries = |deadline| deadline < Instant::now() + UNHURRIED;
+        let is_urgent = |deadline| deadline < Instant::now() + MIN_TIME_LEFT;
         let may = |bound: &&BoundStatement| bound.sets.len() == 1 && is_stateless(bound);
-        let enters = !login.role_use.is_reset_fully()
+        let may_multiplex = !login.role_use.is_reset_fully()
             && self.pool.settings().multiplex
             && self.service.is_some()
             && statements.iter().all(may)
-            && !options.deadline.is_some_and(hurries);
-        enters.then(|| self.multiplexer.enter(login))
+            && !options.deadline.is_some_and(is_urgent);
+        may_multiplex.then(|| self.multiplexer.enter(login))
     }
 
     /// Runs the statements on a multiplexed connection; also returns the metadata that it used.
     /// Returns `None` if no connection takes them or the response does not come.
     pub(super) async fn multiplex(
         &self,
-        entry: &InFlightGuard,
+        in_flight: &InFlightGuard,
         route: &Route,
         statements: &[&BoundStatement],
     ) -> Option<(BufferedRows, Arc<MetadataCache>)> {
@@ -51,12 +51,12 @@ impl UserExecutor {
             position: TransactionPosition::Alone,
         };
         let tasks: Vec<_> = statements.iter().copied().map(task).collect();
-        let answer = match entry.ask(&tasks) {
+        let answer = match in_flight.enqueue(&tasks) {
             Enqueued::Queued(answer) => answer,
             Enqueued::NotMultiplexed => return None,
             Enqueued::Full => {
                 let (users, login) = (self.clone(), route.login.clone());
-                entry.open(&tasks, &metadata, || async move {
+                in_flight.open(&tasks, &metadata, || async move {
                     users.acquire(&login, None).await
                 });
                 return None;

@@ -9,7 +9,9 @@ use tidegate_sql::{
 
 use super::member_route::claims_error;
 use super::route::Route;
-use super::user_executor::{CheckedOut, UserExecutor, check, conclude, forget_if_malformed};
+use super::user_executor::{
+    CheckedOut, UserExecutor, check, forget_if_malformed, return_connection,
+};
 use crate::connector::RoleConnector;
 use crate::metadata::MetadataCache;
 use crate::multiplex::BufferedRows;
@@ -41,11 +43,11 @@ impl UserExecutor {
         }
         let statements: Vec<_> = pipeline.steps.iter().map(|step| step.statement).collect();
         let route = self.route(login, options.author, &statements).await?;
-        let entry = self.enter(&route.login, &statements, options);
-        if let Some(entry) = &entry
-            && let Some((answer, metadata)) = self.multiplex(entry, &route, &statements).await
+        let in_flight = self.enter(&route.login, &statements, options);
+        if let Some(in_flight) = &in_flight
+            && let Some((rows, metadata)) = self.multiplex(in_flight, &route, &statements).await
         {
-            return take(&answer, &metadata, pipeline).await;
+            return push_rows(&rows, &metadata, pipeline).await;
         }
         let sealed = route.sealed();
         let attempted = match self.attempt(route, &mut pipeline, options).await {
@@ -121,20 +123,20 @@ impl UserExecutor {
             tasks.push(checked_out.task(step.statement));
             sinks.push(step.sink);
         }
-        let batch = PipelineRequest {
+        let request = PipelineRequest {
             tasks,
             mode: pipeline.mode,
             commit: pipeline.commit,
         };
         // Tidegate's own text does not change name resolution, whatever types it casts to.
-        if !batch.can_pipeline(options.author == Author::Service) {
+        if !request.can_pipeline(options.author == Author::Service) {
             return PipelineFailure::NotPipelined.into();
         }
-        let outcome = pooled.run_pipeline(&batch, &mut sinks).await;
+        let outcome = pooled.run_pipeline(&request, &mut sinks).await;
         let redefines = take_reported_ddl(&mut pooled, &checked_out.metadata).is_some();
         let result = match outcome {
             Ok(completions) => {
-                let mut statements = batch.tasks.iter().map(|task| &task.bound.statement);
+                let mut statements = request.tasks.iter().map(|task| &task.bound.statement);
                 checked_out
                     .metadata
                     .count(statements.any(|statement| statement.calls()));
@@ -145,24 +147,24 @@ impl UserExecutor {
                 if failed.error.is_malformed_value() {
                     checked_out.metadata.forget();
                 }
-                let Err(error) = conclude::<Infallible>(pooled, Err(failed.error)).await;
+                let Err(error) = return_connection::<Infallible>(pooled, Err(failed.error)).await;
                 Err(PipelineFailure::Failed(PipelineError { error, ..failed }))
             }
-            Err(setback) => Err(setback),
+            Err(failure) => Err(failure),
         };
         PipelineOutcome { result, redefines }
     }
 }
 
 /// Pushes the rows that a multiplexed connection returned into the sinks.
-async fn take(
-    answer: &BufferedRows,
+async fn push_rows(
+    rows: &BufferedRows,
     metadata: &MetadataCache,
     pipeline: Pipeline<'_>,
 ) -> Result<Vec<Completion>, PipelineError> {
     let mut completions = Vec::with_capacity(pipeline.steps.len());
     for (index, step) in pipeline.steps.into_iter().enumerate() {
-        let pushed = answer.push(index, step.sink).await;
+        let pushed = rows.push(index, step.sink).await;
         forget_if_malformed(metadata, &pushed);
         let ended = pushed.and_then(|completion| step.sink.end(completion).map(|()| completion));
         completions.push(ended.map_err(|error| PipelineError::at(index, error))?);
@@ -187,9 +189,9 @@ struct PipelineOutcome {
 }
 
 impl From<PipelineFailure> for PipelineOutcome {
-    fn from(setback: PipelineFailure) -> Self {
+    fn from(failure: PipelineFailure) -> Self {
         Self {
-            result: Err(setback),
+            result: Err(failure),
             redefines: false,
         }
     }

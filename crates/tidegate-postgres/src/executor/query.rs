@@ -6,7 +6,9 @@ use tidegate_sql::{Author, Completion, Login, Mode, QueryOptions, Result, RowSin
 use super::member_route::claims_error;
 use super::role_defaults::may_change_role_defaults;
 use super::route::Route;
-use super::user_executor::{UserExecutor, check, conclude, ddl_guard, forget_if_malformed};
+use super::user_executor::{
+    UserExecutor, check, ddl_guard, forget_if_malformed, return_connection,
+};
 use crate::session::take_reported_ddl;
 use crate::statement::RunError;
 
@@ -24,7 +26,7 @@ impl UserExecutor {
     ) -> Result<Completion> {
         check(login, bound)?;
         if bound.sets.len() > 1 && may_commit(bound) {
-            return Box::pin(self.together(login, bound, options, sink)).await;
+            return Box::pin(self.query_in_transaction(login, bound, options, sink)).await;
         }
         let route = self.route(login, options.author, &[bound]).await?;
         let (switches, sealed) = (route.switch().is_some(), route.sealed());
@@ -38,7 +40,7 @@ impl UserExecutor {
         };
         let outcome = outcome.map_err(|error| claims_error(login, error.into_error()));
         if outcome.is_ok() && may_change_role_defaults(bound) {
-            Box::pin(self.role_defaults().look(login)).await;
+            Box::pin(self.role_defaults().check(login)).await;
         }
         outcome
     }
@@ -50,11 +52,11 @@ impl UserExecutor {
         options: &QueryOptions,
         sink: &mut dyn RowSink,
     ) -> Result<Completion, RunError> {
-        let entry = self.enter(&route.login, &[bound], options);
-        if let Some(entry) = &entry
-            && let Some((answer, metadata)) = self.multiplex(entry, &route, &[bound]).await
+        let in_flight = self.enter(&route.login, &[bound], options);
+        if let Some(in_flight) = &in_flight
+            && let Some((rows, metadata)) = self.multiplex(in_flight, &route, &[bound]).await
         {
-            let outcome = answer.push(0, sink).await;
+            let outcome = rows.push(0, sink).await;
             forget_if_malformed(&metadata, &outcome);
             return Ok(outcome?);
         }
@@ -79,12 +81,12 @@ impl UserExecutor {
             self.release(pooled, &checked_out);
             return Ok(outcome?);
         }
-        Ok(conclude(pooled, outcome).await?)
+        Ok(return_connection(pooled, outcome).await?)
     }
 
     /// Runs all parameter sets in one explicit transaction, because the statement may otherwise
     /// commit in between.
-    async fn together(
+    async fn query_in_transaction(
         &self,
         login: &Login,
         bound: &BoundStatement,

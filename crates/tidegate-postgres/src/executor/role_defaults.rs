@@ -12,7 +12,7 @@ use crate::connector::RoleConnector;
 
 /// How long the response to a statement waits for the check. After this time only the periodic
 /// check finds the change.
-const PATIENCE: Duration = Duration::from_secs(1);
+const CHECK_TIMEOUT: Duration = Duration::from_secs(1);
 
 /// Checks after a user's statement whether role or database defaults have changed.
 #[derive(Clone)]
@@ -24,7 +24,7 @@ pub(super) struct RoleDefaults {
 impl RoleDefaults {
     /// Closes the connections whose sessions would start with other settings after a statement of
     /// `login`.
-    pub(super) async fn look(&self, login: &Login) {
+    pub(super) async fn check(&self, login: &Login) {
         // The default user's sessions ignore settings that an anonymous caller makes for the role.
         let (Some(service), RoleUse::User(_)) = (&self.service, &login.role_use) else {
             return;
@@ -34,7 +34,7 @@ impl RoleDefaults {
         // is only covered by closing the connections.
         self.pool.close_unshared(database, &login.role);
         let checking = self.pool.connector().logins().check(&**service, &self.pool);
-        let outcome = tokio::time::timeout(PATIENCE, checking).await;
+        let outcome = tokio::time::timeout(CHECK_TIMEOUT, checking).await;
         if !matches!(outcome, Ok(Ok(()))) {
             tracing::debug!(%database, ?outcome, "role defaults not checked; the next check does it");
         }

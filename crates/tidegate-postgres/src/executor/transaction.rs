@@ -13,7 +13,7 @@ use super::member_route::claims_error;
 use super::role_defaults::may_change_role_defaults;
 use super::route::check_author;
 use super::user_executor::{
-    CheckedOut, UserExecutor, check, conclude, ddl_guard, forget_if_malformed,
+    CheckedOut, UserExecutor, check, ddl_guard, forget_if_malformed, return_connection,
 };
 use crate::connector::RoleConnector;
 use crate::metadata::MetadataCache;
@@ -86,8 +86,9 @@ impl UserExecutor {
             }
             checked_out => checked_out,
         };
-        let checked_out = checked_out.map_err(RunError::into_error)?;
-        let transaction = RoleTransaction::new(self.clone(), login.clone(), checked_out, mode);
+        let (pooled, checked_out) = checked_out.map_err(RunError::into_error)?;
+        let (users, login) = (self.clone(), login.clone());
+        let transaction = RoleTransaction::new(users, login, pooled, checked_out, mode);
         Ok(Box::new(transaction))
     }
 }
@@ -96,7 +97,8 @@ impl RoleTransaction {
     pub(super) fn new(
         users: UserExecutor,
         login: Login,
-        (pooled, checked_out): (PooledConnection<RoleConnector>, CheckedOut),
+        pooled: PooledConnection<RoleConnector>,
+        checked_out: CheckedOut,
         mode: Mode,
     ) -> Self {
         Self {
@@ -136,7 +138,7 @@ impl RoleTransaction {
 
     /// Marks the transaction as failed after an error. PostgreSQL does not know errors of the
     /// service, such as invalid values.
-    fn remember<T>(&mut self, outcome: Result<T>) -> Result<T> {
+    fn note_failure<T>(&mut self, outcome: Result<T>) -> Result<T> {
         if outcome.is_err() {
             self.phase = Phase::Failed;
         }
@@ -177,11 +179,12 @@ impl RoleTransaction {
             self.redefine(ddl_guard);
         }
         forget_if_malformed(&self.checked_out.metadata, &outcome);
-        self.remember(outcome)
+        self.note_failure(outcome)
     }
 
-    /// Starts the transaction again, because the connection refused the caller in its first
-    /// statement: on a login connection, or for a member on the same one with the current key.
+    /// Starts the transaction again, because its first statement was refused the switch to the
+    /// caller. The second attempt uses a login connection, or for a member the same connection with
+    /// the current key.
     async fn start_over(&mut self, error: &Error) -> Result<()> {
         let sealed = self.checked_out.route.sealed();
         let is_member = sealed.is_some();
@@ -210,34 +213,34 @@ impl RoleTransaction {
         });
     }
 
-    async fn only_describe(&mut self, bound: &BoundStatement) -> Result<Description> {
+    async fn describe_statement(&mut self, bound: &BoundStatement) -> Result<Description> {
         let (pooled, task) = self.task(bound)?;
         let outcome = pooled.describe_only(&task).await;
-        self.remember(outcome.map_err(RunError::into_error))
+        self.note_failure(outcome.map_err(RunError::into_error))
     }
 
-    async fn end(mut self) -> Result<()> {
+    async fn commit_and_return(mut self) -> Result<()> {
         self.check()?;
         if self.phase == Phase::New {
             return Ok(());
         }
         let outcome = self.pooled.commit(self.checked_out.deadline).await;
         // COMMIT runs deferred triggers, which may change definitions.
-        let late = take_reported_ddl(&mut self.pooled, &self.checked_out.metadata);
-        if let Some(late) = late {
-            self.redefine(late);
+        let deferred = take_reported_ddl(&mut self.pooled, &self.checked_out.metadata);
+        if let Some(deferred) = deferred {
+            self.redefine(deferred);
         }
         self.ddl_guard = None;
         self.checked_out.metadata.count(self.called);
         if outcome.is_ok() && self.changes_role_defaults {
-            self.users.role_defaults().look(&self.login).await;
+            self.users.role_defaults().check(&self.login).await;
         }
         let outcome = outcome.map_err(|error| claims_error(&self.login, error));
         if outcome.is_ok() {
             self.users.release(self.pooled, &self.checked_out);
             return outcome;
         }
-        conclude(self.pooled, outcome).await
+        return_connection(self.pooled, outcome).await
     }
 }
 
@@ -254,10 +257,10 @@ impl Transaction for RoleTransaction {
         &'a mut self,
         statement: &'a BoundStatement,
     ) -> BoxFuture<'a, Result<Description>> {
-        Box::pin(self.only_describe(statement))
+        Box::pin(self.describe_statement(statement))
     }
 
     fn commit(self: Box<Self>) -> BoxFuture<'static, Result<()>> {
-        Box::pin(self.end())
+        Box::pin(self.commit_and_return())
     }
 }

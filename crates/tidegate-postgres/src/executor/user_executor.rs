@@ -163,9 +163,9 @@ impl UserExecutor {
     }
 
     /// Closes the connections of roles that may no longer log in (`NOLOGIN`, `VALID UNTIL`,
-    /// `CONNECT`), or whose sessions would start with other settings (`ALTER ROLE … SET`): idle
-    /// ones at once, others when they are returned. Also checks whether users may still share
-    /// connections. Call it at least every second.
+    /// `CONNECT`), or whose sessions would start with other settings (`ALTER ROLE … SET`). Idle
+    /// connections are closed at once, others when they are returned. Also checks whether users may
+    /// still share connections. Call it at least every second.
     ///
     /// Returns `pg_current_snapshot()`, which stays the same until a transaction of the cluster
     /// changes something; an empty string without a service.
@@ -215,7 +215,7 @@ impl UserExecutor {
             let shares = statements.iter().all(|bound| may_share(author, bound));
             return self.member_route(login, member, shares).await;
         }
-        Ok(route(authentication, login, (author, statements)).await)
+        Ok(route(authentication, login, author, statements).await)
     }
 
     /// Whether it is safe to pass values of callers to the functions that the owner's statements
@@ -253,7 +253,7 @@ impl UserExecutor {
     }
 
     /// Returns a connection whose statement or transaction has ended. If the untrusted names of the
-    /// database are due, the connection first reads their fingerprint, in the background: a
+    /// database are due, the connection first reads their fingerprint in the background, because a
     /// connection of the service might have to log in for that.
     pub(super) fn release(
         &self,
@@ -290,7 +290,7 @@ impl UserExecutor {
         let checked_out = self.check_out(self.own_route(login).await?, options).await;
         let (mut pooled, checked_out) = checked_out.map_err(RunError::into_error)?;
         let outcome = pooled.describe_only(&checked_out.task(bound)).await;
-        conclude(pooled, outcome.map_err(RunError::into_error)).await
+        return_connection(pooled, outcome.map_err(RunError::into_error)).await
     }
 
     pub(super) fn role_defaults(&self) -> RoleDefaults {
@@ -378,7 +378,7 @@ pub(super) fn ddl_guard(metadata: &MetadataCache, bound: &BoundStatement) -> Opt
 
 /// Returns the connection to the pool. If the deadline has passed, first waits until the statement
 /// has ended, which takes at most a second.
-pub(super) async fn conclude<T>(
+pub(super) async fn return_connection<T>(
     mut pooled: PooledConnection<RoleConnector>,
     outcome: Result<T>,
 ) -> Result<T> {

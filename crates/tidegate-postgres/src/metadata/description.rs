@@ -13,7 +13,7 @@ use super::latency::LatencyEstimate;
 /// How long a description may be used if PostgreSQL does not report changes of its parts. Such
 /// parts are types that are not built in, types that hints name, and parameter types that
 /// PostgreSQL inferred from tables and functions.
-const PERISHABLE: Duration = Duration::from_secs(4);
+const LIFETIME: Duration = Duration::from_secs(4);
 
 /// The parameters and columns of a statement.
 #[derive(Debug)]
@@ -29,7 +29,7 @@ pub(crate) struct StatementDescription {
     /// The generation of the metadata cache when the description was read.
     generation: u64,
     /// When the description expires. Set only if it has parameters or types that are not built in.
-    perishes: Option<Instant>,
+    expires: Option<Instant>,
 }
 
 impl StatementDescription {
@@ -40,8 +40,8 @@ impl StatementDescription {
         mut types: Vec<Type>,
         generation: u64,
     ) -> Self {
-        let perishes = parameters > 0 || types.iter().any(is_perishable);
-        let perishes = perishes.then(|| Instant::now() + PERISHABLE);
+        let expires = parameters > 0 || types.iter().any(may_change);
+        let expires = expires.then(|| Instant::now() + LIFETIME);
         let columns: Vec<_> = fields
             .iter()
             .zip(types.drain(parameters.min(types.len())..))
@@ -63,14 +63,14 @@ impl StatementDescription {
             fields,
             latency: Arc::default(),
             generation,
-            perishes,
+            expires,
         }
     }
 
     /// Whether the description is still valid in this generation of the cache.
     #[inline]
     pub(crate) fn is_fresh(&self, generation: u64) -> bool {
-        match self.perishes {
+        match self.expires {
             // PostgreSQL itself refuses to run a prepared statement whose columns have changed. But
             // after a change of the inferred parameter types it replans the statement with the old
             // types.
@@ -106,6 +106,6 @@ fn format_code(format: WireFormat) -> i16 {
 }
 
 /// Whether the type can be altered, or replaced by another of the same name.
-fn is_perishable(r#type: &Type) -> bool {
+fn may_change(r#type: &Type) -> bool {
     Type::from_oid(r#type.oid()).is_none()
 }

@@ -10,12 +10,12 @@ const QUICK: Duration = Duration::from_millis(2);
 /// How long a statement is not multiplexed after it delayed others, and how many times this time
 /// may double. It doubles with each incident in a row. It is short at first, because a busy machine
 /// may be the cause.
-const AWAY: (Duration, u32) = (Duration::from_secs(1), 4);
+const SUSPENSION: (Duration, u32) = (Duration::from_secs(1), 4);
 /// The weight of a slow response, and the sum of weights at which the statement is suspended. Every
 /// response that is not slow reduces the sum by 1.
 const SLOWNESS: (u32, u32) = (16, 64);
 /// After this time without a suspension, earlier incidents no longer count.
-const FORGIVEN: Duration = Duration::from_mins(1);
+const INCIDENT_MEMORY: Duration = Duration::from_mins(1);
 /// The assumed time of a statement that was never multiplexed, in nanoseconds.
 const ASSUMED: u32 = 50_000;
 /// A measurement above the estimate raises it by at most 1/128. The shortest of many measurements
@@ -29,13 +29,13 @@ pub(crate) struct LatencyEstimate {
     alone: AtomicU32,
     /// The time on a multiplexed connection since the end of the previous response, in nanoseconds.
     served: AtomicU32,
-    /// Until when the statement is not multiplexed, in milliseconds since `born`.
+    /// Until when the statement is not multiplexed, in milliseconds since `created`.
     suspended_until: AtomicU64,
     /// How many incidents in a row have suspended the statement.
-    strikes: AtomicU32,
+    incidents: AtomicU32,
     /// The sum of the weights of slow responses; see [`SLOWNESS`].
     slowness: AtomicU32,
-    born: Instant,
+    created: Instant,
 }
 
 impl Default for LatencyEstimate {
@@ -44,9 +44,9 @@ impl Default for LatencyEstimate {
             alone: AtomicU32::new(0),
             served: AtomicU32::new(ASSUMED),
             suspended_until: AtomicU64::new(0),
-            strikes: AtomicU32::new(0),
+            incidents: AtomicU32::new(0),
             slowness: AtomicU32::new(0),
-            born: Instant::now(),
+            created: Instant::now(),
         }
     }
 }
@@ -73,28 +73,28 @@ impl LatencyEstimate {
         self.slowness.store(slowness % most, Ordering::Relaxed);
         if slowness >= most {
             tracing::debug!("statement is often slow on multiplexed connections");
-            self.suspend_until(now + AWAY.0);
+            self.suspend_until(now + SUSPENSION.0);
         }
     }
 
     fn suspend_until(&self, until: Instant) {
-        let until = u64::try_from((until - self.born).as_millis()).unwrap_or(u64::MAX);
+        let until = u64::try_from((until - self.created).as_millis()).unwrap_or(u64::MAX);
         self.suspended_until.fetch_max(until, Ordering::Relaxed);
     }
 
     /// Stops multiplexing the statement for a while, because it delayed others, tried to write, or
     /// returned too many rows.
     pub(crate) fn suspend(&self, now: Instant) {
-        let (first, doublings) = AWAY;
-        let behaved = (now - self.born).checked_sub(self.suspended_until());
-        if behaved.is_none() {
+        let (first, doublings) = SUSPENSION;
+        let since_suspension = (now - self.created).checked_sub(self.suspended_until());
+        if since_suspension.is_none() {
             return;
         }
-        if behaved > Some(FORGIVEN) {
-            self.strikes.store(0, Ordering::Relaxed);
+        if since_suspension > Some(INCIDENT_MEMORY) {
+            self.incidents.store(0, Ordering::Relaxed);
         }
-        let strikes = self.strikes.fetch_add(1, Ordering::Relaxed);
-        self.suspend_until(now + first * (1 << strikes.min(doublings)));
+        let incidents = self.incidents.fetch_add(1, Ordering::Relaxed);
+        self.suspend_until(now + first * (1 << incidents.min(doublings)));
     }
 
     /// Whether the statement may be multiplexed.
@@ -102,7 +102,7 @@ impl LatencyEstimate {
         let alone = self.alone.load(Ordering::Relaxed);
         alone > 0
             && Duration::from_nanos(alone.into()) <= QUICK
-            && now - self.born >= self.suspended_until()
+            && now - self.created >= self.suspended_until()
     }
 
     fn suspended_until(&self) -> Duration {
@@ -164,12 +164,12 @@ mod tests {
         assert!(is_quick(), "it was the others on the machine");
         latency.suspend(Instant::now());
         assert!(!is_quick());
-        tokio::time::advance(AWAY.0).await;
+        tokio::time::advance(SUSPENSION.0).await;
         assert!(is_quick());
         latency.suspend(Instant::now());
-        tokio::time::advance(AWAY.0).await;
+        tokio::time::advance(SUSPENSION.0).await;
         assert!(!is_quick(), "the second time it is twice as long");
-        tokio::time::advance(AWAY.0).await;
+        tokio::time::advance(SUSPENSION.0).await;
         assert!(is_quick());
     }
 }

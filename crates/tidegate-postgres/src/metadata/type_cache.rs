@@ -16,13 +16,13 @@ impl MetadataCache {
     /// Returns each type that is cached, and the OIDs of the others without duplicates.
     pub(crate) fn known(&self, oids: &[u32], now: Instant) -> (Vec<Option<Type>>, Vec<u32>) {
         let types = self.types.read();
-        let believed = |oid: &u32| {
-            let (known, learnt) = types.get(oid)?;
-            (now - *learnt <= VALID_FOR).then(|| known.clone())
+        let valid = |oid: &u32| {
+            let (known, read_at) = types.get(oid)?;
+            (now - *read_at <= VALID_FOR).then(|| known.clone())
         };
         let known: Vec<_> = oids
             .iter()
-            .map(|oid| Type::from_oid(*oid).or_else(|| believed(oid)))
+            .map(|oid| Type::from_oid(*oid).or_else(|| valid(oid)))
             .collect();
         let unknown = known.iter().zip(oids).filter(|(known, _)| known.is_none());
         let mut missing: Vec<u32> = unknown.map(|(_, oid)| *oid).collect();
@@ -51,8 +51,8 @@ impl MetadataCache {
 
     pub(crate) fn hint(&self, role: &RoleName, name: &str) -> Option<Type> {
         let hints = self.hints.read();
-        let (found, learnt) = hints.get(&(role.clone(), name.to_owned()))?;
-        (learnt.elapsed() <= VALID_FOR).then(|| found.clone())
+        let (found, read_at) = hints.get(&(role.clone(), name.to_owned()))?;
+        (read_at.elapsed() <= VALID_FOR).then(|| found.clone())
     }
 
     /// Removes the cached types of a statement's hints.
@@ -67,7 +67,7 @@ impl MetadataCache {
     }
 
     /// Caches the type of a hint, unless a definition has changed since `generation`.
-    pub(crate) fn keep_hint(&self, (role, name): (&RoleName, &str), found: &Type, generation: u64) {
+    pub(crate) fn keep_hint(&self, role: &RoleName, name: &str, found: &Type, generation: u64) {
         let mut hints = self.hints.write();
         if self.generation() == generation && name.len() <= LONGEST_TYPE_NAME {
             make_room(&mut hints);

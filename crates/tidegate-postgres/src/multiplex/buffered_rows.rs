@@ -41,9 +41,7 @@ impl BufferedRows {
         let mut rest = self.rows.get(begin..*end).unwrap_or_default();
         while let Some((row, behind)) = next(rest) {
             rest = behind;
-            let row = row.get(2..);
-            let row = row.and_then(|values| RawRow::new(description.columns.len(), values));
-            let row = row.ok_or_else(|| {
+            let row = RawRow::of_message(description.columns.len(), row).ok_or_else(|| {
                 Error::internal(ConnectError::Protocol(
                     "a row of another description".to_owned(),
                 ))

@@ -22,18 +22,18 @@ use crate::session::take_reported_ddl;
 use crate::statement::SideEffects;
 
 /// The most bytes of rows that are buffered for a pipeline.
-const LARGEST: usize = 1 << 20;
+const MAX_BUFFERED: usize = 1 << 20;
 /// A statement whose rows have more bytes than this is no longer multiplexed, so that its rows are
 /// streamed.
-const LARGE: usize = 64 << 10;
+const MAX_MULTIPLEXED: usize = 64 << 10;
 /// The connection counts as stuck if its first pipeline runs for longer than this.
-const STUCK: Duration = Duration::from_millis(100);
+const MAX_RUN: Duration = Duration::from_millis(100);
 /// The connection counts as stuck if its first pipeline was requested longer ago than this.
-const PATIENCE: Duration = Duration::from_millis(200);
+const MAX_WAIT: Duration = Duration::from_millis(200);
 /// A statement that takes longer counts as slow.
 const SLOW: Duration = Duration::from_millis(20);
 /// The time limit of the setup of the session.
-const OPENING: Duration = Duration::from_secs(1);
+const SETUP_TIMEOUT: Duration = Duration::from_secs(1);
 
 /// The setup of the session. PostgreSQL must refuse writes (25006), whatever the text looks like,
 /// because a pipeline may run a second time on another connection. The isolation level gives the
@@ -43,15 +43,15 @@ const SETUP: &str = "SET default_transaction_read_only = on; \
     SET default_transaction_isolation = 'repeatable read'";
 
 /// The SQLSTATE `read_only_sql_transaction`.
-const WRITES: &str = "25006";
+const READ_ONLY_TRANSACTION: &str = "25006";
 
 pub(super) struct Multiplexed {
     pooled: PooledConnection<RoleConnector>,
     metadata: Arc<MetadataCache>,
     /// The pipelines that were sent and are not answered, in order.
-    jobs: VecDeque<PendingPipeline>,
-    /// The time of the last response, or of sending if `jobs` was empty then.
-    mark: Instant,
+    pipelines: VecDeque<PendingPipeline>,
+    /// The time of the last response, or of sending if `pipelines` was empty then.
+    last_response: Instant,
 }
 
 /// The connection is unusable.
@@ -70,7 +70,7 @@ impl Multiplexed {
         pooled.session.note_side_effects(SideEffects::Session);
         pooled.simple(SETUP);
         pooled.prepare_switch(switch).ok()?;
-        let deadline = Some(Instant::now() + OPENING);
+        let deadline = Some(Instant::now() + SETUP_TIMEOUT);
         for _ in 0..2 {
             loop {
                 match pooled.next(deadline).await.ok()? {
@@ -89,15 +89,15 @@ impl Multiplexed {
         let multiplexed = Self {
             pooled,
             metadata,
-            jobs: VecDeque::new(),
-            mark: Instant::now(),
+            pipelines: VecDeque::new(),
+            last_response: Instant::now(),
         };
         Some((multiplexed, SendQueue::new(statements, backend)))
     }
 
     /// Whether all pipelines that were sent are answered.
     pub(super) fn is_idle(&self) -> bool {
-        self.jobs.is_empty()
+        self.pipelines.is_empty()
     }
 
     /// Whether requests wait in the pool for a connection, or the pool wants to close the
@@ -113,12 +113,12 @@ impl Multiplexed {
 
     /// Moves the queued pipelines to the send buffer.
     pub(super) fn load(&mut self, queue: &mut SendQueue) {
-        if self.jobs.is_empty() {
-            self.mark = Instant::now();
+        if self.pipelines.is_empty() {
+            self.last_response = Instant::now();
         }
-        let jobs = queue.drain(&mut self.pooled.channel.outbound);
-        self.pooled.expect_answers(jobs.len());
-        self.jobs.extend(jobs);
+        let pipelines = queue.drain(&mut self.pooled.channel.outbound);
+        self.pooled.expect_answers(pipelines.len());
+        self.pipelines.extend(pipelines);
     }
 
     /// Sends and receives as much as possible without waiting. Returns `Ready` only when the
@@ -161,7 +161,7 @@ impl Multiplexed {
     fn read(&mut self, ended: &mut Vec<PendingPipeline>) -> Result<(), ConnectionFailed> {
         loop {
             match self.pooled.channel.inbound.advance() {
-                Ok(Some(tag::READY_FOR_QUERY)) => ended.push(self.end_job()?),
+                Ok(Some(tag::READY_FOR_QUERY)) => ended.push(self.end_pipeline()?),
                 Ok(Some(tag)) => self.read_one(tag)?,
                 Ok(None) => return Ok(()),
                 Err(_) => return Err(self.protocol_error()),
@@ -183,18 +183,18 @@ impl Multiplexed {
             Ok(false) => {}
             Err(_) => return Err(self.protocol_error()),
         }
-        let Some(job) = self.jobs.front_mut() else {
+        let Some(pipeline) = self.pipelines.front_mut() else {
             return Err(self.protocol_error());
         };
-        if job.takes_switch(tag) {
+        if pipeline.takes_switch(tag) {
             return Ok(());
         }
         let inbound = &connection.channel.inbound;
         match tag {
             tag::DATA_ROW => {
-                job.keep_row(inbound.message());
-                if job.size() > LARGEST {
-                    job.fail(PipelineFault::Large);
+                pipeline.keep_row(inbound.message());
+                if pipeline.size() > MAX_BUFFERED {
+                    pipeline.fail(PipelineFault::Large);
                     return Err(ConnectionFailed);
                 }
             }
@@ -203,11 +203,11 @@ impl Multiplexed {
                     tag::NO_DATA => None,
                     _ => body::row_description(inbound.body()),
                 };
-                let is_as_known = job
+                let matches = pipeline
                     .current()
                     .is_some_and(|step| fields.as_ref() == Some(&step.prepared.description.fields));
-                if !is_as_known {
-                    job.fail(PipelineFault::Stale);
+                if !matches {
+                    pipeline.fail(PipelineFault::Stale);
                 }
             }
             tag::ERROR_RESPONSE => {
@@ -218,25 +218,27 @@ impl Multiplexed {
                     return Err(self.protocol_error());
                 }
                 // A statement of SQL in the place of the seal may have read the token.
-                if job.is_switching() && connection.session.is_sealing() {
+                if pipeline.is_switching() && connection.session.is_sealing() {
                     return Err(self.protocol_error());
                 }
-                job.fail(fault(&error));
+                pipeline.fail(fault(&error));
             }
-            tag::COMMAND_COMPLETE => job.complete(),
+            tag::COMMAND_COMPLETE => pipeline.complete(),
             tag::PARSE_COMPLETE | tag::BIND_COMPLETE | tag::CLOSE_COMPLETE => {}
             _ => return Err(self.protocol_error()),
         }
         Ok(())
     }
 
-    fn end_job(&mut self) -> Result<PendingPipeline, ConnectionFailed> {
+    fn end_pipeline(&mut self) -> Result<PendingPipeline, ConnectionFailed> {
         let connection: &mut Connection = &mut self.pooled;
         let ready = connection.ready_for_query().is_ok();
         if !ready || connection.session.transaction() != TransactionStatus::Idle {
             return Err(self.protocol_error());
         }
-        self.jobs.pop_front().ok_or_else(|| self.protocol_error())
+        self.pipelines
+            .pop_front()
+            .ok_or_else(|| self.protocol_error())
     }
 
     fn protocol_error(&mut self) -> ConnectionFailed {
@@ -251,22 +253,22 @@ impl Multiplexed {
         state: &Mutex<SlotState>,
     ) -> Result<(), ConnectionFailed> {
         if let Some(queue) = &mut state.lock().queue {
-            for job in &ended {
-                queue.end(job);
+            for pipeline in &ended {
+                queue.end(pipeline);
             }
         }
         let now = Instant::now();
-        let steps: usize = ended.iter().map(|job| job.steps.len()).sum();
-        let each = (now - self.mark) / u32::try_from(steps.max(1)).unwrap_or(u32::MAX);
-        self.mark = now;
-        for job in ended {
+        let steps: usize = ended.iter().map(|pipeline| pipeline.steps.len()).sum();
+        let each = (now - self.last_response) / u32::try_from(steps.max(1)).unwrap_or(u32::MAX);
+        self.last_response = now;
+        for pipeline in ended {
             // A definition that was committed in the meantime may have made the statement impure.
             // Then the later pipelines have run in a session with unknown side effects.
-            let impure = job.steps.iter().any(|step| {
+            let impure = pipeline.steps.iter().any(|step| {
                 let purity = &step.prepared.purity;
                 self.metadata.purity.is_impure(&step.statement, purity)
             });
-            end_one(job, each, now);
+            answer(pipeline, each, now);
             if impure {
                 self.pooled.session.note_side_effects(SideEffects::Session);
                 return Err(ConnectionFailed);
@@ -277,23 +279,25 @@ impl Multiplexed {
 
     /// Whether the first pipeline runs for too long, or was requested too long ago.
     pub(super) fn is_stuck(&self, now: Instant) -> bool {
-        let waits = |job: &PendingPipeline| self.holds_up(job, now) || now - job.asked > PATIENCE;
-        self.jobs.front().is_some_and(waits)
+        let waits = |pipeline: &PendingPipeline| {
+            self.holds_up(pipeline, now) || now - pipeline.requested > MAX_WAIT
+        };
+        self.pipelines.front().is_some_and(waits)
     }
 
     /// Whether the first pipeline runs for too long.
-    fn holds_up(&self, job: &PendingPipeline, now: Instant) -> bool {
-        now - job.asked.max(self.mark) > STUCK
+    fn holds_up(&self, pipeline: &PendingPipeline, now: Instant) -> bool {
+        now - pipeline.requested.max(self.last_response) > MAX_RUN
     }
 
     /// Returns the connection to the pool, which cancels a running statement. Requests that still
     /// wait run again on connections of their own.
     pub(super) fn end(mut self, queue: Option<SendQueue>) {
         let now = Instant::now();
-        if let Some(job) = self.jobs.front() {
-            let is_large = job.fault() == Some(PipelineFault::Large);
-            if is_large || self.holds_up(job, now) {
-                job.ban(now);
+        if let Some(pipeline) = self.pipelines.front() {
+            let is_large = pipeline.fault() == Some(PipelineFault::Large);
+            if is_large || self.holds_up(pipeline, now) {
+                pipeline.suspend(now);
             }
         }
         match queue.and_then(SendQueue::into_statements) {
@@ -315,24 +319,24 @@ impl Multiplexed {
 fn fault(error: &ServerError) -> PipelineFault {
     match () {
         () if error.is_stale_statement() => PipelineFault::Stale,
-        () if error.is(WRITES) => PipelineFault::Writes,
+        () if error.is(READ_ONLY_TRANSACTION) => PipelineFault::Writes,
         () => PipelineFault::Refused,
     }
 }
 
 /// Answers a pipeline. `each` is the time that each of its statements took.
-fn end_one(job: PendingPipeline, each: Duration, now: Instant) {
-    match job.fault() {
+fn answer(pipeline: PendingPipeline, each: Duration, now: Instant) {
+    match pipeline.fault() {
         // The request receives no answer, and runs the pipeline again on a connection of its own.
         Some(PipelineFault::Refused | PipelineFault::Stale) => return,
-        Some(PipelineFault::Writes | PipelineFault::Large) => return job.ban(now),
-        None if !job.is_good() => return,
+        Some(PipelineFault::Writes | PipelineFault::Large) => return pipeline.suspend(now),
+        None if !pipeline.is_complete() => return,
         None => {}
     }
-    if job.size() > LARGE {
-        job.ban(now);
+    if pipeline.size() > MAX_MULTIPLEXED {
+        pipeline.suspend(now);
     }
-    for step in &job.steps {
+    for step in &pipeline.steps {
         let latency = &step.prepared.description.latency;
         if each > SLOW {
             latency.record_slow(now);
@@ -340,5 +344,5 @@ fn end_one(job: PendingPipeline, each: Duration, now: Instant) {
             latency.record_multiplexed(each);
         }
     }
-    job.answer();
+    pipeline.answer();
 }

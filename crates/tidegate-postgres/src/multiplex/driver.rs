@@ -36,13 +36,13 @@ enum CloseReason {
 }
 
 /// Drives a connection until it stops being multiplexed.
-pub(super) async fn drive(mut claim: SlotClaim, mut wire: Multiplexed) {
+pub(super) async fn drive(mut claim: SlotClaim, mut connection: Multiplexed) {
     let mut idle = 0;
     let mut tick = interval(TICK);
     tick.set_missed_tick_behavior(MissedTickBehavior::Delay);
     let end = loop {
-        let moved = poll_fn(|cx| {
-            if wire.poll(&claim.slot().state, cx).is_ready() {
+        let activity = poll_fn(|cx| {
+            if connection.poll(&claim.slot().state, cx).is_ready() {
                 return Poll::Ready(WakeUp::Failed);
             }
             let mut state = claim.slot().state.lock();
@@ -52,23 +52,23 @@ pub(super) async fn drive(mut claim: SlotClaim, mut wire: Multiplexed) {
                 None => Poll::Ready(WakeUp::Failed),
             }
         });
-        let due = tokio::select! {
+        let wake_up = tokio::select! {
             // I/O comes before the timer: a response that has arrived must not make the connection
             // look stuck.
             biased;
-            due = moved => due,
+            wake_up = activity => wake_up,
             _ = tick.tick() => WakeUp::Check,
         };
-        match due {
+        match wake_up {
             WakeUp::Gather => {
                 // Other tasks are often about to queue pipelines. One write then carries them all.
                 let_others_run().await;
                 if let Some(queue) = &mut claim.slot().state.lock().queue {
-                    wire.load(queue);
+                    connection.load(queue);
                 }
             }
             WakeUp::Check => {
-                if let Some(end) = check(&claim, &wire, &mut idle) {
+                if let Some(end) = check(&claim, &connection, &mut idle) {
                     break end;
                 }
             }
@@ -77,7 +77,7 @@ pub(super) async fn drive(mut claim: SlotClaim, mut wire: Multiplexed) {
     };
     debug!(?end, "multiplexed connection closed");
     let failed = matches!(end, CloseReason::Stuck | CloseReason::Failed);
-    wire.end(claim.close(failed));
+    connection.end(claim.close(failed));
 }
 
 /// Lets all tasks run that are ready, so that their pipelines go out in the same write. `yield_now`
@@ -85,9 +85,9 @@ pub(super) async fn drive(mut claim: SlotClaim, mut wire: Multiplexed) {
 /// Waking itself queues it after those too.
 async fn let_others_run() {
     tokio::task::yield_now().await;
-    let mut behind = false;
+    let mut woken = false;
     poll_fn(|cx| {
-        if std::mem::replace(&mut behind, true) {
+        if std::mem::replace(&mut woken, true) {
             return Poll::Ready(());
         }
         cx.waker().wake_by_ref();
@@ -98,13 +98,13 @@ async fn let_others_run() {
 
 /// The reason why the connection has to stop being multiplexed, if there is one. `idle` counts
 /// successive checks without a pipeline.
-fn check(claim: &SlotClaim, wire: &Multiplexed, idle: &mut u32) -> Option<CloseReason> {
-    if wire.is_stuck(Instant::now()) {
+fn check(claim: &SlotClaim, connection: &Multiplexed, idle: &mut u32) -> Option<CloseReason> {
+    if connection.is_stuck(Instant::now()) {
         return Some(CloseReason::Stuck);
     }
-    let wanted = wire.is_wanted() || wire.is_check_due();
+    let wanted = connection.is_wanted() || connection.is_check_due();
     let mut state = claim.slot().state.lock();
-    let is_idle = wire.is_idle() && state.queue.as_ref().is_none_or(SendQueue::is_empty);
+    let is_idle = connection.is_idle() && state.queue.as_ref().is_none_or(SendQueue::is_empty);
     *idle = if is_idle { *idle + 1 } else { 0 };
     state.closing |= wanted;
     match (is_idle, state.closing) {

@@ -4,7 +4,7 @@
 //! system call each, in each direction. That is more than half of what a small read costs
 //! PostgreSQL. On a multiplexed connection the queued pipelines of all requests are sent in one
 //! write, and PostgreSQL answers them in order (wire protocol, "Pipelining"). Each pipeline starts
-//! with the switch to its caller and ends with its own `Sync`, so it has its own transaction: after
+//! with the switch to its caller and ends with its own `Sync`, so it has its own transaction. After
 //! an error PostgreSQL skips to that `Sync`, and no other pipeline is affected. The sessions are in
 //! `REPEATABLE READ` with `default_transaction_read_only`, so the statements of a pipeline share
 //! one snapshot without `BEGIN`.

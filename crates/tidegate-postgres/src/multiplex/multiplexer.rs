@@ -22,11 +22,11 @@ use crate::purity::CachedPurity;
 use crate::statement::StatementTask;
 
 /// A group opens a multiplexed connection when a new request finds this many others running.
-const MANY: usize = 4;
+const MIN_OTHERS: usize = 4;
 /// The most multiplexed connections of one group.
-const MOST: usize = 8;
+const MAX_CONNECTIONS: usize = 8;
 /// The number of groups at which those without running requests are removed.
-const GROUPS: usize = 1024;
+const MAX_GROUPS: usize = 1024;
 
 /// The groups of requests, by login. A login is an OAuth session of a user, or the role of shared
 /// connections, such as that of all members of a group.
@@ -62,14 +62,14 @@ impl Multiplexer {
     /// Counts a request in its group until the guard is dropped.
     pub(crate) fn enter(&self, login: &Login) -> InFlightGuard {
         let known = self.groups.read().get(login).cloned();
-        let group = known.unwrap_or_else(|| self.make(login));
+        let group = known.unwrap_or_else(|| self.insert(login));
         let others = group.running.fetch_add(1, Ordering::Relaxed);
         InFlightGuard { group, others }
     }
 
-    fn make(&self, login: &Login) -> Arc<RequestGroup> {
+    fn insert(&self, login: &Login) -> Arc<RequestGroup> {
         let mut groups = self.groups.write();
-        if groups.len() >= GROUPS {
+        if groups.len() >= MAX_GROUPS {
             groups.retain(|_, group| group.running.load(Ordering::Relaxed) > 0);
         }
         let group = groups.entry(login.clone());
@@ -90,7 +90,7 @@ impl RequestGroup {
     fn new(counts: &Arc<Counts>) -> Self {
         static PROCESSORS: OnceLock<usize> = OnceLock::new();
         let processors = PROCESSORS.get_or_init(|| available_parallelism().map_or(1, usize::from));
-        let slots = (*processors).min(counts.most).clamp(1, MOST);
+        let slots = (*processors).min(counts.most).clamp(1, MAX_CONNECTIONS);
         Self {
             running: AtomicUsize::new(0),
             slots: (0..slots).map(|_| Arc::default()).collect(),
@@ -115,7 +115,7 @@ impl Drop for InFlightGuard {
 impl InFlightGuard {
     /// Queues a pipeline on a connection with room, unless no other request is running. If the
     /// receiver reports an error, the request has to run the pipeline on a connection of its own.
-    pub(crate) fn ask(&self, tasks: &[StatementTask<'_>]) -> Enqueued {
+    pub(crate) fn enqueue(&self, tasks: &[StatementTask<'_>]) -> Enqueued {
         // Without other requests, a connection of its own answers sooner.
         if self.others == 0 {
             return Enqueued::NotMultiplexed;
@@ -123,7 +123,7 @@ impl InFlightGuard {
         for slot in &self.group.slots {
             match slot.take(tasks) {
                 Enqueued::Full => {}
-                asked => return asked,
+                enqueued => return enqueued,
             }
         }
         Enqueued::Full
@@ -143,7 +143,7 @@ impl InFlightGuard {
         let Some(first) = tasks.first() else {
             return;
         };
-        if self.others < MANY || !tasks.iter().all(|task| is_fit(task, now)) {
+        if self.others < MIN_OTHERS || !tasks.iter().all(|task| is_eligible(task, now)) {
             return;
         }
         let Some(slot) = self.group.slots.iter().find(|slot| slot.is_empty(now)) else {
@@ -158,17 +158,17 @@ impl InFlightGuard {
         tokio::spawn(async move {
             // An error is ignored here: a request that checks out a connection itself reports it.
             if let Ok(pooled) = pooled.await
-                && let Some((wire, queue)) = Multiplexed::open(pooled, metadata, switch).await
+                && let Some((connection, queue)) = Multiplexed::open(pooled, metadata, switch).await
             {
                 claim.slot().state.lock().queue = Some(queue);
-                drive(claim, wire).await;
+                drive(claim, connection).await;
             }
         });
     }
 }
 
 /// Whether the statement may be multiplexed: it is described, quick and pure.
-fn is_fit(task: &StatementTask<'_>, now: Instant) -> bool {
+fn is_eligible(task: &StatementTask<'_>, now: Instant) -> bool {
     let description = task.metadata.description(task.bound, &task.login.role);
     description.is_some_and(|description| description.latency.is_quick(now))
         && !(task.metadata.purity).is_impure(&task.bound.statement, &CachedPurity::default())

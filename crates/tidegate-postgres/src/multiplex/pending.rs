@@ -15,7 +15,7 @@ use crate::statement::PreparedStatement;
 /// A pipeline that is queued or sent, and the rows received so far.
 pub(super) struct PendingPipeline {
     pub(super) steps: Vec<PendingStatement>,
-    pub(super) asked: Instant,
+    pub(super) requested: Instant,
     /// How long the pipeline is expected to take.
     pub(super) expected: Duration,
     /// The rows of the pipeline, as protocol messages.
@@ -59,13 +59,14 @@ impl PendingPipeline {
     pub(super) fn new(
         steps: Vec<PendingStatement>,
         switches: bool,
-        (asked, expected): (Instant, Duration),
+        requested: Instant,
+        expected: Duration,
         reply: oneshot::Sender<BufferedRows>,
     ) -> Self {
         Self {
             ends: Vec::with_capacity(steps.len()),
             steps,
-            asked,
+            requested,
             expected,
             rows: Vec::new(),
             progress: if switches {
@@ -98,7 +99,7 @@ impl PendingPipeline {
     }
 
     /// Whether all statements have completed without an error.
-    pub(super) fn is_good(&self) -> bool {
+    pub(super) fn is_complete(&self) -> bool {
         self.progress == Progress::Running && self.ends.len() == self.steps.len()
     }
 
@@ -137,7 +138,7 @@ impl PendingPipeline {
     }
 
     /// Stops multiplexing the pipeline's statements for a while.
-    pub(super) fn ban(&self, now: Instant) {
+    pub(super) fn suspend(&self, now: Instant) {
         for step in &self.steps {
             step.prepared.description.latency.suspend(now);
         }

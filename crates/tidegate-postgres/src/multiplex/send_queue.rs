@@ -15,11 +15,11 @@ use crate::session::{PipelinedRead, push_reads};
 use crate::statement::{PreparedStatement, StatementCache, StatementTask};
 
 /// The longest total time that the pipelines on a connection may be expected to take.
-const BACKLOG: Duration = Duration::from_millis(1);
+const MAX_BACKLOG: Duration = Duration::from_millis(1);
 /// The most pipelines on a connection.
-const DEEPEST: usize = 64;
+const MAX_PIPELINES: usize = 64;
 /// The longest pipeline in bytes, values included, because others wait until it is sent.
-const LONGEST: usize = 64 << 10;
+const MAX_BYTES: usize = 64 << 10;
 
 /// The result of queueing a pipeline.
 pub(crate) enum Enqueued {
@@ -37,9 +37,9 @@ pub(super) struct SendQueue {
     statements: StatementCache,
     /// The process id of the connection.
     backend: i32,
-    /// The messages of `jobs`, encoded.
+    /// The messages of `pipelines`, encoded.
     staged: BytesMut,
-    jobs: Vec<PendingPipeline>,
+    pipelines: Vec<PendingPipeline>,
     /// The statements that unanswered pipelines prepare.
     speculative: Vec<SpeculativePrepare>,
     /// How many pipelines are queued or sent and not answered, and how long they are expected to
@@ -55,7 +55,7 @@ impl SendQueue {
             statements,
             backend,
             staged: BytesMut::with_capacity(1024),
-            jobs: Vec::new(),
+            pipelines: Vec::new(),
             speculative: Vec::new(),
             depth: 0,
             backlog: Duration::ZERO,
@@ -64,7 +64,7 @@ impl SendQueue {
     }
 
     fn has_room(&self) -> bool {
-        self.depth == 0 || (self.depth < DEEPEST && self.backlog < BACKLOG)
+        self.depth == 0 || (self.depth < MAX_PIPELINES && self.backlog < MAX_BACKLOG)
     }
 
     /// Queues a pipeline of reads if all of them are cached, quick and pure.
@@ -77,7 +77,7 @@ impl SendQueue {
             return Enqueued::NotMultiplexed;
         };
         let (statements, staged) = (&mut self.statements, &mut self.staged);
-        let pushed = push_reads(statements, staged, &reads, self.backend, LONGEST);
+        let pushed = push_reads(statements, staged, &reads, self.backend, MAX_BYTES);
         if pushed.is_none() {
             return Enqueued::NotMultiplexed;
         }
@@ -97,8 +97,8 @@ impl SendQueue {
         });
         let switches = tasks.first().is_some_and(|task| task.switch.is_some());
         let (reply, answer) = oneshot::channel();
-        let job = PendingPipeline::new(steps.collect(), switches, (now, expected), reply);
-        self.jobs.push(job);
+        let pipeline = PendingPipeline::new(steps.collect(), switches, now, expected, reply);
+        self.pipelines.push(pipeline);
         if let Some(waker) = self.waker.take() {
             waker.wake();
         }
@@ -141,8 +141,8 @@ impl SendQueue {
         }
         let (prepared, unconfirmed) = self.statements.known(task, true)?;
         // Another pipeline prepares the statement. The response confirms the description.
-        let is_pending = |guess: &SpeculativePrepare| {
-            guess.prepared.role == prepared.role && guess.key.is_of(task.bound)
+        let is_pending = |speculative: &SpeculativePrepare| {
+            speculative.prepared.role == prepared.role && speculative.key.is_of(task.bound)
         };
         if unconfirmed && self.speculative.iter().any(is_pending) {
             return self.statements.known(task, false);
@@ -152,7 +152,7 @@ impl SendQueue {
 
     /// Whether pipelines are queued. If none is queued, `waker` is woken when one is.
     pub(super) fn watch(&mut self, waker: &Waker) -> bool {
-        let waits = !self.jobs.is_empty();
+        let waits = !self.pipelines.is_empty();
         if !waits {
             self.waker = Some(waker.clone());
         }
@@ -167,31 +167,32 @@ impl SendQueue {
             out.extend_from_slice(&self.staged);
         }
         self.staged.clear();
-        std::mem::take(&mut self.jobs)
+        std::mem::take(&mut self.pipelines)
     }
 
     /// Whether no pipeline is queued.
     pub(super) fn is_empty(&self) -> bool {
-        self.jobs.is_empty()
+        self.pipelines.is_empty()
     }
 
     /// Removes a pipeline that was answered or has failed.
-    pub(super) fn end(&mut self, job: &PendingPipeline) {
+    pub(super) fn end(&mut self, pipeline: &PendingPipeline) {
         self.depth = self.depth.saturating_sub(1);
         self.backlog = match self.depth {
             0 => Duration::ZERO,
-            _ => self.backlog.saturating_sub(job.expected),
+            _ => self.backlog.saturating_sub(pipeline.expected),
         };
-        for step in &job.steps {
-            let of_it =
-                |guess: &mut SpeculativePrepare| Arc::ptr_eq(&guess.prepared, &step.prepared);
-            if let Some(guess) = self.speculative.extract_if(.., of_it).next() {
-                if job.is_good() {
-                    self.statements.keep(guess.key, guess.prepared);
+        for step in &pipeline.steps {
+            let is_same = |speculative: &mut SpeculativePrepare| {
+                Arc::ptr_eq(&speculative.prepared, &step.prepared)
+            };
+            if let Some(speculative) = self.speculative.extract_if(.., is_same).next() {
+                if pipeline.is_complete() {
+                    self.statements.keep(speculative.key, speculative.prepared);
                 } else {
-                    self.statements.discard(&guess.prepared.name);
+                    self.statements.discard(&speculative.prepared.name);
                 }
-            } else if job.fault() == Some(PipelineFault::Stale) {
+            } else if pipeline.fault() == Some(PipelineFault::Stale) {
                 self.statements.forget_prepared(&step.prepared);
             }
         }

@@ -12,7 +12,7 @@ use super::send_queue::{Enqueued, SendQueue};
 use crate::statement::StatementTask;
 
 /// How long a slot stays empty after its connection failed.
-const REST: Duration = Duration::from_millis(100);
+const FAILURE_DELAY: Duration = Duration::from_millis(100);
 
 /// A slot for a multiplexed connection.
 #[derive(Default)]
@@ -29,7 +29,7 @@ pub(super) struct SlotState {
     /// Whether a task opens or drives the slot's connection.
     claimed: bool,
     /// The time until which the slot stays empty after a failure.
-    rests_until: Option<Instant>,
+    empty_until: Option<Instant>,
 }
 
 impl ConnectionSlot {
@@ -46,7 +46,7 @@ impl ConnectionSlot {
     /// Whether a connection may be opened for the slot.
     pub(super) fn is_empty(&self, now: Instant) -> bool {
         let state = self.state.lock();
-        !state.claimed && state.rests_until.is_none_or(|until| until <= now)
+        !state.claimed && state.empty_until.is_none_or(|until| until <= now)
     }
 }
 
@@ -93,7 +93,7 @@ impl SlotClaim {
 impl Drop for SlotClaim {
     fn drop(&mut self) {
         let empty = SlotState {
-            rests_until: self.failed.then(|| Instant::now() + REST),
+            empty_until: self.failed.then(|| Instant::now() + FAILURE_DELAY),
             ..SlotState::default()
         };
         let state = std::mem::replace(&mut *self.slot.state.lock(), empty);

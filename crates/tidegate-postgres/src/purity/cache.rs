@@ -96,12 +96,12 @@ impl PurityCache {
         if !self.is_valid(&found, Instant::now()) {
             return true;
         }
-        let suspects = if statement.is_read() {
+        let untrusted = if statement.is_read() {
             &found.names.reads
         } else {
             &found.names.writes
         };
-        !suspects.is_empty() && purity.of(statement.text(), suspects, found.version)
+        !untrusted.is_empty() && purity.of(statement.text(), untrusted, found.version)
     }
 
     /// Whether a statement may read under row level security, so that PostgreSQL plans it again
@@ -233,15 +233,15 @@ impl PurityCache {
             let found = self.found.read();
             found.version > 0 && found.fingerprint == fingerprint
         };
-        let suspects = if known {
+        let untrusted = if known {
             None
         } else {
             Some(find(&source.definitions().await?))
         };
         let mut found = self.found.write();
-        if let Some(suspects) = suspects {
-            tracing::debug!(database = %source.database, ?suspects, "read the untrusted names of the database");
-            found.names = suspects;
+        if let Some(untrusted) = untrusted {
+            tracing::debug!(database = %source.database, ?untrusted, "read the untrusted names of the database");
+            found.names = untrusted;
             found.fingerprint = fingerprint;
             found.version += 1;
         }
@@ -302,13 +302,13 @@ impl Drop for PurityRefresh {
 impl CachedPurity {
     /// Whether the text mentions an untrusted name. The text is searched once for each version of
     /// the names.
-    fn of(&self, text: &str, suspects: &UntrustedNames, version: u64) -> bool {
+    fn of(&self, text: &str, untrusted: &UntrustedNames, version: u64) -> bool {
         let [pure, impure] = [version * 2, version * 2 + 1];
         match self.0.load(Ordering::Relaxed) {
             known if known == pure => false,
             known if known == impure => true,
             _ => {
-                let mentioned = suspects.are_in(text);
+                let mentioned = untrusted.are_in(text);
                 let purity = if mentioned { impure } else { pure };
                 self.0.store(purity, Ordering::Relaxed);
                 mentioned

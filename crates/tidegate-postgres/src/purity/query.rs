@@ -10,8 +10,8 @@ use tidegate_values::{Column, Parameter, RawRow};
 use tokio::time::Instant;
 
 /// Selects a text that changes with anything that [`PurityQuery::definitions`] returns. Every role
-/// gets the same text, whatever the settings of its session are: it names all objects with their
-/// schema, and PostgreSQL lets every role read the catalogs in it.
+/// gets the same text, whatever the settings of its session are. The query names all objects with
+/// their schema, and PostgreSQL lets every role read the catalogs in it.
 pub(crate) const FINGERPRINT_SQL: &str = include_str!("fingerprint.sql");
 
 static FINGERPRINT: LazyLock<Arc<Statement>> = LazyLock::new(|| statement(FINGERPRINT_SQL));

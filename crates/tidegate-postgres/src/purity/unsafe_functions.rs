@@ -29,8 +29,8 @@ const UNSAFE_PARTS: [&str; 3] = ["u&\"", "_to_xml", "pg_settings"];
 #[derive(Debug, Default)]
 pub(super) struct UnsafeFunctions {
     names: HashSet<String>,
-    /// Whether the name of an unsafe function is not a single word. A text cannot be searched for
-    /// such a name, so every text counts as unsafe.
+    /// Whether every text counts as unsafe, because the name of an unsafe function is not a single
+    /// word. Texts cannot be searched for such a name.
     every: bool,
 }
 

@@ -51,7 +51,7 @@ pub(super) fn find(definitions: &[Definition]) -> UntrustedSets {
 /// PostgreSQL prints definitions with an empty `search_path`, so a function without a schema in
 /// them is a built-in one. Therefore the text is analysed like a caller's.
 fn find_in<'a>(definitions: impl Iterator<Item = &'a Definition>, claims: bool) -> UntrustedNames {
-    let mut suspects = UntrustedNames::default();
+    let mut untrusted = UntrustedNames::default();
     let mut relations: HashMap<&str, Relation<'_>> = HashMap::new();
     for definition in definitions {
         let (oid, name, text) = (&*definition.oid, &*definition.name, &*definition.text);
@@ -63,24 +63,28 @@ fn find_in<'a>(definitions: impl Iterator<Item = &'a Definition>, claims: bool) 
             }
             "child" | "cascade" => relations.entry(oid).or_default().children.push(text),
             "call" | "restricted" | "claims" => {}
-            "function" => suspects.add_function(name, text == "true"),
-            "operator" => suspects.add_operator(name),
+            "function" => untrusted.add_function(name, text == "true"),
+            "operator" => untrusted.add_operator(name),
             "type" if !calls_unknown(text, claims) => {}
             // A cast or type check can run in any statement: neither implicit casts nor the types
             // of values show in a text.
-            _ => suspects.add_everything(),
+            _ => untrusted.add_everything(),
         }
     }
-    spread(&relations, &mut suspects, claims);
-    suspects
+    propagate(&relations, &mut untrusted, claims);
+    untrusted
 }
 
 /// Adds relations whose code calls unknown functions or mentions an untrusted name, and relations
 /// whose read includes an added relation, until nothing is left to add.
-fn spread(relations: &HashMap<&str, Relation<'_>>, suspects: &mut UntrustedNames, claims: bool) {
+fn propagate(
+    relations: &HashMap<&str, Relation<'_>>,
+    untrusted: &mut UntrustedNames,
+    claims: bool,
+) {
     let mut found: HashSet<&str> = HashSet::new();
     loop {
-        let fresh: Vec<_> = relations
+        let added: Vec<_> = relations
             .iter()
             .filter(|(oid, relation)| {
                 !found.contains(*oid)
@@ -88,15 +92,15 @@ fn spread(relations: &HashMap<&str, Relation<'_>>, suspects: &mut UntrustedNames
                         || relation
                             .texts
                             .iter()
-                            .any(|text| calls_unknown(text, claims) || suspects.are_in(text)))
+                            .any(|text| calls_unknown(text, claims) || untrusted.are_in(text)))
             })
             .collect();
-        if fresh.is_empty() {
+        if added.is_empty() {
             return;
         }
-        for (oid, relation) in fresh {
+        for (oid, relation) in added {
             found.insert(*oid);
-            suspects.add_relation(relation.name);
+            untrusted.add_relation(relation.name);
         }
     }
 }
@@ -167,11 +171,11 @@ mod tests {
             ["relation", "6", "far", ""],
             ["function", "7", "own", "false"],
         ];
-        let suspects = find(&definitions.map(definition)).reads;
+        let untrusted = find(&definitions.map(definition)).reads;
         for name in ["second", "first", "parent", "part", "far"] {
-            assert!(suspects.are_in(&format!("table {name}")), "{name}");
+            assert!(untrusted.are_in(&format!("table {name}")), "{name}");
         }
-        assert!(!suspects.are_in("select own from plain"));
+        assert!(!untrusted.are_in("select own from plain"));
     }
 
     #[test]
@@ -262,8 +266,8 @@ mod tests {
 
     #[test]
     fn a_user_defined_cast_makes_everything_untrusted() {
-        let suspects = find(&[definition(["cast", "1", "", ""])]).reads;
-        assert!(suspects.are_in("select 1"));
+        let untrusted = find(&[definition(["cast", "1", "", ""])]).reads;
+        assert!(untrusted.are_in("select 1"));
     }
 
     #[test]

@@ -1,42 +1,16 @@
 //! Runs a statement: one write, then reads; rows are pushed into the sink as they arrive.
 
-use std::sync::Arc;
-
-use tidegate_sql::statement::Kind;
 use tidegate_sql::{Completion, DatabaseError, Error, Flow, RowSink};
 use tidegate_values::RawRow;
-use tidegate_wire::body::{self, FieldDescription};
 use tidegate_wire::rejection::ServerError;
 use tidegate_wire::tag;
 use tokio::time::Instant;
 
-use super::parameter_sets::Progress;
+use super::execution::Execution;
 use crate::connection::{Connection, Prefix, TransactionStatus};
 use crate::metadata::{MetadataCache, StatementKey};
 use crate::purity::DdlGuard;
-use crate::statement::{
-    AttemptError, CallerSwitch, PreparedStatement, RunError, SideEffects, StatementTask,
-    TransactionPosition,
-};
-
-/// One attempt to run a statement.
-pub(super) struct Execution<'a> {
-    pub(super) task: &'a StatementTask<'a>,
-    pub(super) began: Instant,
-    pub(super) prepared: Arc<PreparedStatement>,
-    /// Whether the description comes from another connection and PostgreSQL has not confirmed it
-    /// yet.
-    pub(super) unconfirmed: bool,
-    deadline: Option<Instant>,
-    pub(super) progress: Progress,
-    /// How many parameter sets PostgreSQL has bound.
-    pub(super) bound: usize,
-    /// How many parameter sets PostgreSQL has run.
-    pub(super) ended: usize,
-    pub(super) announced: bool,
-    pub(super) affected: Option<u64>,
-    pub(super) failure: Option<ServerError>,
-}
+use crate::statement::{AttemptError, RunError, SideEffects, StatementTask, TransactionPosition};
 
 impl Connection {
     /// Runs a statement with all its parameter sets and pushes its rows into the sink.
@@ -93,15 +67,6 @@ impl Connection {
         let mut run = Execution::new(task, prepared, unconfirmed);
         self.begin_pipeline();
         self.push_prefix(task.begins(), task.switch)?;
-        if unconfirmed {
-            let types = run
-                .prepared
-                .description
-                .parameters
-                .iter()
-                .map(tidegate_values::Type::oid);
-            self.push_parse(task, &run.prepared.name, types)?;
-        }
         self.exchange_sets(&mut run, sink).await
     }
 
@@ -143,7 +108,7 @@ impl Connection {
         loop {
             // Parameter sets are queued between reads, so that full buffers on both sides cannot
             // deadlock.
-            self.fill(run.task, &run.prepared, &mut run.progress, run.unconfirmed)?;
+            self.fill(run)?;
             let tag = match self.channel.inbound.advance() {
                 Ok(Some(tag)) => tag,
                 Ok(None) => {
@@ -160,7 +125,7 @@ impl Connection {
             if self.session.prefix.is_pending() && self.is_asynchronous(tag)? {
                 if self.session.prefix.is_refused() {
                     // After the error, PostgreSQL skips everything up to the Sync.
-                    self.cut(run.task, &mut run.progress);
+                    self.cut(run);
                 }
                 continue;
             }
@@ -184,10 +149,8 @@ impl Connection {
             return Ok(());
         }
         run.announce(sink)?;
-        let values = self.channel.inbound.body().get(2..);
-        let row =
-            values.and_then(|values| RawRow::new(run.prepared.description.columns.len(), values));
-        let Some(row) = row else {
+        let columns = run.prepared.description.columns.len();
+        let Some(row) = RawRow::of_message(columns, self.channel.inbound.body()) else {
             return Err(self.protocol_error("a row of another description"));
         };
         if sink.row(row)? == Flow::Wait {
@@ -216,33 +179,38 @@ impl Connection {
                     run.announce(sink)?;
                 }
             }
-            tag::NO_DATA => run.confirm(&[], sink)?,
+            tag::NO_DATA | tag::ROW_DESCRIPTION => run.confirm(&self.fields(tag)?, sink)?,
             tag::COMMAND_COMPLETE => {
-                run.ended += 1;
-                run.count(body::command_tag(self.channel.inbound.body()));
-                if run.ended == run.task.bound.sets.len() {
-                    self.cut(run.task, &mut run.progress);
+                if run.complete_set(self.channel.inbound.body()) {
+                    self.cut(run);
                 }
             }
-            tag::ROW_DESCRIPTION => match body::row_description(self.channel.inbound.body()) {
-                Some(fields) => run.confirm(&fields, sink)?,
-                None => return Err(self.protocol_error("an unreadable description").into()),
-            },
             tag::ERROR_RESPONSE => {
                 let mut error = ServerError::read(self.channel.inbound.body());
-                self.cut(run.task, &mut run.progress);
+                self.cut(run);
                 error.rejection.place = run.unread(&error);
                 run.failure.get_or_insert(error);
             }
             tag::PARSE_COMPLETE | tag::CLOSE_COMPLETE | tag::EMPTY_QUERY_RESPONSE => {}
-            _ => {
-                let name = char::from(tag).escape_default().to_string();
-                return Err(self
-                    .protocol_error(&format!("an unexpected message `{name}`"))
-                    .into());
-            }
+            _ => return Err(self.unexpected(tag).into()),
         }
         Ok(())
+    }
+
+    /// Records what a statement may have changed in the session, after it has run.
+    pub(super) fn note_changes(&mut self, run: &Execution<'_>) {
+        // A definition that was committed in the meantime may have made the statement impure.
+        let impure = run.task.is_impure(&run.prepared);
+        self.note_side_effects(run.task, impure);
+        self.note_name_changes(run.task, impure);
+    }
+
+    /// Keeps the statement prepared, if this pipeline has prepared it.
+    pub(super) fn keep_confirmed(&mut self, run: &Execution<'_>) {
+        if run.unconfirmed && run.task.is_kept() {
+            let key = StatementKey::of(run.task.bound);
+            self.session.statements.keep(key, run.prepared.clone());
+        }
     }
 
     /// Processes the result after `ReadyForQuery`.
@@ -259,23 +227,16 @@ impl Connection {
             (_, Some(_)) => TransactionStatus::Failed,
             (_, None) => TransactionStatus::Open,
         };
-        // A definition that was committed in the meantime may have made the statement impure.
-        let impure = run.task.is_impure(&run.prepared);
-        self.note_side_effects(run.task, impure);
-        self.note_name_changes(run.task, impure);
+        self.note_changes(run);
         let failure = run.failure.take();
         if failure.is_some() && run.unconfirmed {
             self.session.statements.discard(&run.prepared.name);
         }
-        if let Some(wrong) = run.progress.wrong.take() {
-            return Err(AttemptError::Final(Error::Input(wrong)));
+        if let Some(invalid) = run.progress.invalid.take() {
+            return Err(AttemptError::Final(Error::Input(invalid)));
         }
         if let Some(error) = failure {
-            let untouched = !run.announced
-                && (error.is_stale_statement()
-                    || run.task.has_stale_hint(&error)
-                    || (run.unconfirmed && error.is_bad_guess()));
-            if untouched {
+            if !run.announced && run.may_be_stale(&error) {
                 return Err(AttemptError::Stale(Box::new(error)));
             }
             let is_first = run.task.position != TransactionPosition::Within;
@@ -294,11 +255,7 @@ impl Connection {
             .description
             .latency
             .record_direct(run.began.elapsed());
-        if run.unconfirmed && run.task.is_kept() {
-            self.session
-                .statements
-                .keep(StatementKey::of(run.task.bound), run.prepared.clone());
-        }
+        self.keep_confirmed(run);
         Ok(Completion {
             affected_rows: run.affected,
         })
@@ -311,84 +268,6 @@ pub(crate) fn take_reported_ddl(
     connection: &mut Connection,
     metadata: &MetadataCache,
 ) -> Option<DdlGuard> {
-    let told = connection.session.take_ddl();
-    told.then(|| DdlGuard::begin(&metadata.purity))
-}
-
-impl<'a> Execution<'a> {
-    pub(super) fn new(
-        task: &'a StatementTask<'a>,
-        prepared: Arc<PreparedStatement>,
-        unconfirmed: bool,
-    ) -> Self {
-        Self {
-            task,
-            began: Instant::now(),
-            prepared,
-            unconfirmed,
-            deadline: task.deadline,
-            progress: Progress::default(),
-            bound: 0,
-            ended: 0,
-            announced: false,
-            affected: (task.bound.statement.kind() == Kind::Write).then_some(0),
-            failure: None,
-        }
-    }
-
-    /// The place in the request of a value that PostgreSQL could not read. The error belongs to a
-    /// Bind if every bound set has already run.
-    pub(super) fn unread(&self, error: &ServerError) -> Option<String> {
-        let placeholder = error.parameter?.checked_sub(1)?;
-        let binding = self.bound == self.ended;
-        binding.then(|| self.task.bound.place(self.bound, placeholder))
-    }
-
-    /// Whether the columns are passed to the sink when the statement is bound. An unconfirmed
-    /// description waits for that of the portal.
-    pub(super) fn announces_at_bind(&self) -> bool {
-        !self.unconfirmed && self.announces_before_rows()
-    }
-
-    /// Whether the columns are passed to the sink before the first row. A statement with sealed
-    /// claims may be repeated until then.
-    fn announces_before_rows(&self) -> bool {
-        !matches!(self.task.switch, Some(CallerSwitch::Claims(_)))
-    }
-
-    /// Passes the columns to the sink, once.
-    pub(super) fn announce(&mut self, sink: &mut dyn RowSink) -> Result<(), Error> {
-        if self.announced {
-            return Ok(());
-        }
-        self.announced = true;
-        sink.columns(&self.prepared.description.columns)
-    }
-
-    /// Compares an unconfirmed description with the one that PostgreSQL sent.
-    pub(super) fn confirm(
-        &mut self,
-        fields: &[FieldDescription],
-        sink: &mut dyn RowSink,
-    ) -> Result<(), Error> {
-        let matches = fields == self.prepared.description.fields;
-        if matches || self.task.bound.statement.kind() != Kind::Read {
-            return if self.announces_before_rows() {
-                self.announce(sink)
-            } else {
-                Ok(())
-            };
-        }
-        self.failure.get_or_insert_with(ServerError::stale);
-        Ok(())
-    }
-
-    pub(super) fn count(&mut self, (command, rows): (&str, Option<u64>)) {
-        match (&mut self.affected, command, rows) {
-            (Some(sum), "INSERT" | "UPDATE" | "DELETE" | "MERGE", Some(rows)) => *sum += rows,
-            // For a SELECT with data-modifying CTEs, PostgreSQL counts the rows that it returns and
-            // not those that it writes.
-            (affected, _, _) => *affected = None,
-        }
-    }
+    let reported = connection.session.take_ddl();
+    reported.then(|| DdlGuard::begin(&metadata.purity))
 }

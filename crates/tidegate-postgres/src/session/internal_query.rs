@@ -34,24 +34,23 @@ impl Connection {
     /// The outer error is one of the connection, the inner one is reported by PostgreSQL.
     pub(crate) async fn run_internal_query(
         &mut self,
-        lookup: &InternalQuery<'_>,
+        query: &InternalQuery<'_>,
         columns: usize,
         take: &mut (dyn FnMut(RawRow<'_>) -> Option<()> + Send),
     ) -> Result<Result<(), ServerError>, Error> {
         self.begin_pipeline();
-        self.push_prefix(None, lookup.switch)?;
-        let name = self.push_query_parse(lookup)?;
-        if let Err(error) = push_query(lookup, &name, &mut self.channel.outbound) {
+        self.push_prefix(None, query.switch)?;
+        let name = self.push_query_parse(query)?;
+        if let Err(error) = push_query(query, &name, &mut self.channel.outbound) {
             self.mark_closed();
             return Err(Error::internal(error));
         }
         self.sync();
         let mut outcome = Ok(());
         loop {
-            match self.next(lookup.deadline).await? {
+            match self.next(query.deadline).await? {
                 tag::DATA_ROW => {
-                    let values = self.channel.inbound.body().get(2..);
-                    let row = values.and_then(|values| RawRow::new(columns, values));
+                    let row = RawRow::of_message(columns, self.channel.inbound.body());
                     if row.and_then(&mut *take).is_none() {
                         return Err(self.protocol_error("a row of pg_catalog that cannot be read"));
                     }
@@ -64,7 +63,7 @@ impl Connection {
                     if let Some(refusal) = self.refusal() {
                         outcome = Err(refusal);
                     }
-                    if outcome.is_err() && lookup.is_kept {
+                    if outcome.is_err() && query.is_kept {
                         self.forget_internal();
                     } else if outcome.is_err() {
                         // After the error PostgreSQL has skipped the Close.
@@ -78,13 +77,13 @@ impl Connection {
     }
 
     /// Queues the Parse of an internal query, if it is not prepared; returns its name.
-    fn push_query_parse(&mut self, lookup: &InternalQuery<'_>) -> Result<String, Error> {
-        if lookup.is_kept {
-            return self.prepared_internal(lookup.text);
+    fn push_query_parse(&mut self, query: &InternalQuery<'_>) -> Result<String, Error> {
+        if query.is_kept {
+            return self.prepared_internal(query.text);
         }
         // The unnamed statement may belong to the caller's statement, which is bound later.
         let name = self.session.statements.name();
-        frontend::parse(&name, lookup.text, [], &mut self.channel.outbound)
+        frontend::parse(&name, query.text, [], &mut self.channel.outbound)
             .map_err(Error::internal)?;
         Ok(name)
     }
@@ -100,7 +99,7 @@ impl Connection {
         is_kept: bool,
         deadline: Instant,
     ) -> Result<String, Error> {
-        let lookup = InternalQuery {
+        let query = InternalQuery {
             text: FINGERPRINT_SQL,
             parameters: &[],
             switch: None,
@@ -113,23 +112,23 @@ impl Connection {
             str::from_utf8(text).ok()?.clone_into(&mut fingerprint);
             Some(())
         };
-        let outcome = self.run_internal_query(&lookup, 1, &mut take).await?;
+        let outcome = self.run_internal_query(&query, 1, &mut take).await?;
         outcome.map_err(|error| Error::Rejected(Box::new(error.rejection)))?;
         Ok(fingerprint)
     }
 }
 
 /// Queues the Bind and the Execute of a query, and the Close unless it stays prepared.
-fn push_query(lookup: &InternalQuery<'_>, name: &str, out: &mut BytesMut) -> io::Result<()> {
+fn push_query(query: &InternalQuery<'_>, name: &str, out: &mut BytesMut) -> io::Result<()> {
     let encode = |value: &str, out: &mut BytesMut| {
         out.extend_from_slice(value.as_bytes());
         Ok(IsNull::No)
     };
-    let parameters = lookup.parameters.iter().copied();
+    let parameters = query.parameters.iter().copied();
     frontend::bind("", name, [], parameters, encode, [1], out)
         .map_err(|_| io::Error::other("a parameter that cannot be sent"))?;
     frontend::execute("", 0, out)?;
-    if !lookup.is_kept {
+    if !query.is_kept {
         frontend::close(b'S', name, out)?;
     }
     Ok(())

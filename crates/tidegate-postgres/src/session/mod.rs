@@ -2,6 +2,7 @@
 
 mod commit;
 mod execute;
+mod execution;
 mod internal_query;
 mod name_resolution;
 mod parameter_sets;

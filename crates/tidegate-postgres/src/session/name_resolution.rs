@@ -13,21 +13,21 @@ use crate::statement::{NameResolution, StatementTask};
 /// Asks PostgreSQL whether names resolve as at the start of the session. The parameters are the
 /// initial `search_path` and the role as which statements run. A temporary schema exists only after
 /// a temporary table was created.
-const ASK: &str = "SELECT pg_catalog.current_setting('search_path') OPERATOR(pg_catalog.=) $1 \
+const IS_INITIAL: &str = "SELECT pg_catalog.current_setting('search_path') OPERATOR(pg_catalog.=) $1 \
     AND CURRENT_USER OPERATOR(pg_catalog.=) $2::pg_catalog.name \
     AND pg_catalog.pg_my_temp_schema() OPERATOR(pg_catalog.=) 0::pg_catalog.oid";
 
 impl Connection {
     /// Records how a statement may have changed name resolution.
     pub(crate) fn note_name_changes(&mut self, task: &StatementTask<'_>, impure: bool) {
-        let behind = NameResolution::after(task, impure);
+        let after = NameResolution::after(task, impure);
         // The statement may also have restored the name resolution.
-        let again = self.session.name_resolution == NameResolution::Changed
-            && behind == NameResolution::Unknown;
-        self.session.name_resolution = if again {
+        let may_be_restored = self.session.name_resolution == NameResolution::Changed
+            && after == NameResolution::Unknown;
+        self.session.name_resolution = if may_be_restored {
             NameResolution::Unknown
         } else {
-            self.session.name_resolution.max(behind)
+            self.session.name_resolution.max(after)
         };
     }
 
@@ -55,34 +55,31 @@ impl Connection {
 
     async fn query_name_resolution(&mut self, task: &StatementTask<'_>) -> Result<bool, Error> {
         let path = self.session.search_path.clone();
-        let lookup = InternalQuery {
-            text: ASK,
+        let query = InternalQuery {
+            text: IS_INITIAL,
             parameters: &[&path, task.role().as_str()],
             switch: task.switch,
             is_kept: false,
             deadline: task.deadline,
         };
-        let mut own = false;
+        let mut is_initial = false;
         let mut take = |row: tidegate_values::RawRow<'_>| {
-            own = row.values().next()?? == [1];
+            is_initial = row.values().next()?? == [1];
             Some(())
         };
         // PostgreSQL refuses this query only if it also refuses the caller's statement.
-        let said = self
-            .run_internal_query(&lookup, 1, &mut take)
-            .await?
-            .is_ok();
+        let succeeded = self.run_internal_query(&query, 1, &mut take).await?.is_ok();
         if self.session.prefix.is_refused() {
             // The role switch was refused, so the query did not run. It will be refused for the
             // caller's statement too.
             return Ok(false);
         }
-        let own = said && own;
-        self.session.name_resolution = if own {
+        let is_initial = succeeded && is_initial;
+        self.session.name_resolution = if is_initial {
             NameResolution::Initial
         } else {
             NameResolution::Changed
         };
-        Ok(own)
+        Ok(is_initial)
     }
 }

@@ -6,8 +6,10 @@ use bytes::BytesMut;
 use postgres_protocol::message::frontend::{self, BindError};
 use tidegate_sql::statement::Kind;
 use tidegate_sql::{Error, InputError};
+use tidegate_values::Type;
 use tidegate_values::parameter::{self, IsNull};
 
+use super::execution::Execution;
 use super::prepare::push_parse;
 use crate::connection::{Connection, push_prepared_switch};
 use crate::statement::{PreparedStatement, StatementCache, StatementTask, TransactionPosition};
@@ -16,55 +18,31 @@ use crate::statement::{PreparedStatement, StatementCache, StatementTask, Transac
 /// taken some.
 pub(super) const SEND_AHEAD: usize = 64 << 10;
 
-/// Which parameter sets of a statement have been queued.
-#[derive(Debug, Default)]
-pub(super) struct Progress {
-    /// The index of the next set to encode.
-    pub(super) next: usize,
-    /// Whether the Sync has been queued.
-    ended: bool,
-    /// Whether the Sync waits until the sink has taken all rows.
-    held: bool,
-    /// Why a set could not be encoded.
-    pub(super) wrong: Option<InputError>,
-}
-
 impl Connection {
     /// Queues sets up to [`SEND_AHEAD`], and the end of the pipeline after the last set.
-    pub(super) fn fill(
-        &mut self,
-        task: &StatementTask<'_>,
-        prepared: &PreparedStatement,
-        progress: &mut Progress,
-        unconfirmed: bool,
-    ) -> Result<(), Error> {
-        while !progress.ended && !progress.held && self.channel.outbound.len() < SEND_AHEAD {
-            if progress.next == task.bound.sets.len() {
-                if commits_after_rows(task, prepared) {
-                    progress.held = true;
+    pub(super) fn fill(&mut self, run: &mut Execution<'_>) -> Result<(), Error> {
+        while !run.progress.ended && !run.progress.held && self.channel.outbound.len() < SEND_AHEAD
+        {
+            if run.progress.next == run.task.bound.sets.len() {
+                if commits_after_rows(run.task, &run.prepared) {
+                    run.progress.held = true;
                     frontend::flush(&mut self.channel.outbound);
                 } else {
-                    self.finish_pipeline(task, progress);
+                    self.cut(run);
                 }
                 break;
             }
-            let set = ParameterSet {
-                task,
-                prepared,
-                index: progress.next,
-                describe: unconfirmed && progress.next == 0,
-            };
-            match set.push(&mut self.channel.outbound) {
-                Ok(()) => progress.next += 1,
-                Err(SetError::Input(wrong)) if progress.next == 0 && !unconfirmed => {
+            match self.push_next_set(run) {
+                Ok(()) => {}
+                Err(SetError::Input(invalid)) if run.progress.next == 0 && !run.unconfirmed => {
                     // No byte of the pipeline has been sent.
                     self.withdraw();
-                    return Err(Error::Input(wrong));
+                    return Err(Error::Input(invalid));
                 }
-                Err(SetError::Input(wrong)) => {
-                    progress.wrong = Some(wrong);
+                Err(SetError::Input(invalid)) => {
+                    run.progress.invalid = Some(invalid);
                     self.abort();
-                    progress.ended = true;
+                    run.progress.ended = true;
                 }
                 Err(SetError::Internal(error)) => return Err(error),
             }
@@ -72,19 +50,37 @@ impl Connection {
         Ok(())
     }
 
-    /// Ends the pipeline before its last set, because a set failed or the sink has taken all rows.
-    pub(super) fn cut(&mut self, task: &StatementTask<'_>, progress: &mut Progress) {
-        if !progress.ended {
-            self.finish_pipeline(task, progress);
+    /// Queues the next parameter set, and before the first one the Parse of an unconfirmed
+    /// statement.
+    pub(super) fn push_next_set(&mut self, run: &mut Execution<'_>) -> Result<(), SetError> {
+        let index = run.progress.next;
+        let describe = run.unconfirmed && index == 0;
+        if describe {
+            let types = run.prepared.description.parameters.iter().map(Type::oid);
+            let queued = self.push_parse(run.task, &run.prepared.name, types);
+            queued.map_err(SetError::Internal)?;
         }
+        let set = ParameterSet {
+            task: run.task,
+            prepared: &run.prepared,
+            index,
+            describe,
+        };
+        set.push(&mut self.channel.outbound)?;
+        run.progress.next += 1;
+        Ok(())
     }
 
-    fn finish_pipeline(&mut self, task: &StatementTask<'_>, progress: &mut Progress) {
-        progress.ended = true;
+    /// Ends the pipeline: after its last set, after an error, or when the sink has taken all rows.
+    pub(super) fn cut(&mut self, run: &mut Execution<'_>) {
+        if run.progress.ended {
+            return;
+        }
+        run.progress.ended = true;
         self.sync();
         // The reset is sent in the same write, so it costs the caller no time.
-        if task.position == TransactionPosition::Alone && self.session.side_effects().is_reset_due()
-        {
+        let ends_transaction = run.task.position == TransactionPosition::Alone;
+        if ends_transaction && self.session.side_effects().is_reset_due() {
             self.push_reset();
         }
     }
@@ -102,8 +98,8 @@ fn commits_after_rows(task: &StatementTask<'_>, prepared: &PreparedStatement) ->
 pub(crate) struct PipelinedRead<'a> {
     pub(crate) task: &'a StatementTask<'a>,
     pub(crate) prepared: Arc<PreparedStatement>,
-    /// Whether the pipeline also prepares the statement, with the description from another
-    /// connection.
+    /// Whether the description comes from another connection. The pipeline then also prepares the
+    /// statement.
     pub(crate) unconfirmed: bool,
 }
 
@@ -122,8 +118,8 @@ impl PipelinedRead<'_> {
 
     fn push_parse(&self, statements: &mut StatementCache, out: &mut BytesMut) -> Option<()> {
         let types = self.prepared.description.parameters.iter();
-        let types = types.map(tidegate_values::Type::oid);
-        push_parse(statements, out, self.task, (&self.prepared.name, types)).ok()
+        let types = types.map(Type::oid);
+        push_parse(statements, out, self.task, &self.prepared.name, types).ok()
     }
 }
 
@@ -157,7 +153,7 @@ fn push_switch_and_reads(
     if let Some(switch) = reads.first()?.task.switch {
         push_prepared_switch(statements, &switch, backend, out)?;
     }
-    let behind_switch = out.len();
+    let after_switch = out.len();
     reads.iter().try_for_each(|read| read.push(out))?;
     let unconfirmed = reads.iter().filter(|read| read.unconfirmed);
     let texts = unconfirmed
@@ -170,7 +166,7 @@ fn push_switch_and_reads(
     if unconfirmed.peek().is_some() {
         // The steps that can fail come before the Parse: it is preceded by the Close of dropped
         // statements, which cannot be taken back.
-        let sets = out.split_off(behind_switch);
+        let sets = out.split_off(after_switch);
         unconfirmed.try_for_each(|read| read.push_parse(statements, out))?;
         out.unsplit(sets);
     }
@@ -185,21 +181,21 @@ pub(super) enum SetError {
 }
 
 /// One parameter set of a statement.
-pub(super) struct ParameterSet<'a> {
-    pub(super) task: &'a StatementTask<'a>,
-    pub(super) prepared: &'a PreparedStatement,
-    pub(super) index: usize,
+struct ParameterSet<'a> {
+    task: &'a StatementTask<'a>,
+    prepared: &'a PreparedStatement,
+    index: usize,
     /// Whether to request a description of the portal, to confirm the cached one.
-    pub(super) describe: bool,
+    describe: bool,
 }
 
 impl ParameterSet<'_> {
     /// Queues the parameter set. On failure, queues nothing.
-    pub(super) fn push(&self, out: &mut BytesMut) -> Result<(), SetError> {
+    fn push(&self, out: &mut BytesMut) -> Result<(), SetError> {
         let start = out.len();
-        if let Err(wrong) = self.bind(out) {
+        if let Err(invalid) = self.bind(out) {
             out.truncate(start);
-            return Err(wrong);
+            return Err(invalid);
         }
         let described = if self.describe {
             frontend::describe(b'P', "", out)
@@ -218,7 +214,7 @@ impl ParameterSet<'_> {
             let miscounted = "PostgreSQL counts other parameters than we do";
             return Err(SetError::Internal(Error::internal(miscounted)));
         }
-        let mut wrong = None;
+        let mut invalid = None;
         let encode = |index: usize, out: &mut BytesMut| {
             let format = bound.formats.get(index).and_then(Option::as_ref);
             let place = || bound.place(self.index, index);
@@ -232,16 +228,16 @@ impl ParameterSet<'_> {
                 Ok(IsNull::Yes) => Ok(postgres_protocol::IsNull::Yes),
                 Ok(IsNull::No) => Ok(postgres_protocol::IsNull::No),
                 Err(error) => {
-                    wrong = Some(error);
+                    invalid = Some(error);
                     Err("a value that does not fit".into())
                 }
             }
         };
         let (name, formats) = (&self.prepared.name, description.formats.iter().copied());
         let outcome = frontend::bind("", name, [], 0..values.len(), encode, formats, out);
-        match (outcome, wrong) {
+        match (outcome, invalid) {
             (Ok(()), _) => Ok(()),
-            (Err(_), Some(wrong)) => Err(SetError::Input(wrong.into())),
+            (Err(_), Some(invalid)) => Err(SetError::Input(invalid.into())),
             (Err(BindError::Conversion(error)), None) => {
                 Err(SetError::Internal(Error::Internal(error)))
             }

@@ -9,7 +9,7 @@ use std::sync::Arc;
 use tidegate_sql::{Completion, Error, PipelineError, RowSink, TransactionOutcome};
 use tidegate_wire::rejection::ServerError;
 
-use super::execute::Execution;
+use super::execution::Execution;
 use super::pipeline_request::PipelineRequest;
 use super::pipeline_run::PipelineRun;
 use crate::connection::{Connection, TransactionStatus};
@@ -62,52 +62,52 @@ impl Connection {
     /// the connection must be recovered.
     pub(crate) async fn run_pipeline(
         &mut self,
-        batch: &PipelineRequest<'_>,
+        request: &PipelineRequest<'_>,
         sinks: &mut [&mut dyn RowSink],
     ) -> Result<Vec<Completion>, PipelineFailure> {
-        match self.attempt_pipeline(batch, sinks).await {
+        match self.attempt_pipeline(request, sinks).await {
             Err(PipelineAttemptError::Stale) => {}
-            Err(PipelineAttemptError::Failed(setback)) => return Err(setback),
+            Err(PipelineAttemptError::Failed(failure)) => return Err(failure),
             Ok(completions) => return Ok(completions),
         }
-        self.rewind(batch.deadline()).await?;
-        match self.attempt_pipeline(batch, sinks).await {
+        self.rewind(request.deadline()).await?;
+        match self.attempt_pipeline(request, sinks).await {
             Err(PipelineAttemptError::Stale) => Err(PipelineFailure::NotPipelined),
-            Err(PipelineAttemptError::Failed(setback)) => Err(setback),
+            Err(PipelineAttemptError::Failed(failure)) => Err(failure),
             Ok(completions) => Ok(completions),
         }
     }
 
     async fn attempt_pipeline(
         &mut self,
-        batch: &PipelineRequest<'_>,
+        request: &PipelineRequest<'_>,
         sinks: &mut [&mut dyn RowSink],
     ) -> Result<Vec<Completion>, PipelineAttemptError> {
-        for task in &batch.tasks {
+        for task in &request.tasks {
             self.note_side_effects(task, false);
         }
-        let Some(first) = batch.tasks.first() else {
+        let Some(first) = request.tasks.first() else {
             return Ok(Vec::new());
         };
         if !self.may_use_cached(first).await? {
             return Err(PipelineAttemptError::Failed(PipelineFailure::NotPipelined));
         }
-        let known = match self.known(batch) {
+        let known = match self.known(request) {
             Some(known) => known,
-            None => self.describe_unknown(batch).await?,
+            None => self.describe_unknown(request).await?,
         };
-        let runs = batch.tasks.iter().zip(known);
-        let runs: Vec<_> = runs
+        let steps = request.tasks.iter().zip(known);
+        let steps: Vec<_> = steps
             .map(|(task, (prepared, unconfirmed))| {
                 self.note_side_effects(task, task.is_impure(&prepared));
                 Execution::new(task, prepared, unconfirmed)
             })
             .collect();
-        let mut steps = PipelineRun::new(batch, runs);
-        self.begin_steps(&mut steps)?;
-        match self.exchange_steps(&mut steps, sinks).await {
-            Ok(()) => self.conclude_steps(steps),
-            Err(error) => Err(steps.interrupted(error).into()),
+        let mut run = PipelineRun::new(request, steps);
+        self.begin_steps(&mut run)?;
+        match self.exchange_steps(&mut run, sinks).await {
+            Ok(()) => self.conclude_steps(run),
+            Err(error) => Err(run.interrupted(error).into()),
         }
     }
 
@@ -116,10 +116,10 @@ impl Connection {
     /// statement has effects, unconfirmed descriptions are not used.
     fn known(
         &mut self,
-        batch: &PipelineRequest<'_>,
+        request: &PipelineRequest<'_>,
     ) -> Option<Vec<(Arc<PreparedStatement>, bool)>> {
-        let allow_unconfirmed = !batch.has_effects();
-        let known = batch.tasks.iter();
+        let allow_unconfirmed = !request.has_effects();
+        let known = request.tasks.iter();
         let known = known.map(|task| self.statement(task, allow_unconfirmed));
         known.collect()
     }
@@ -137,11 +137,11 @@ impl Connection {
     /// there are more of them than the cache holds.
     async fn describe_unknown(
         &mut self,
-        batch: &PipelineRequest<'_>,
+        request: &PipelineRequest<'_>,
     ) -> Result<Vec<(Arc<PreparedStatement>, bool)>, PipelineAttemptError> {
-        let allow_unconfirmed = !batch.has_effects();
+        let allow_unconfirmed = !request.has_effects();
         let mut unknown: Vec<&StatementTask<'_>> = Vec::new();
-        for task in &batch.tasks {
+        for task in &request.tasks {
             let key = StatementKey::of(task.bound);
             let is_same = |other: &&StatementTask<'_>| key.is_of(other.bound);
             if self.statement(task, allow_unconfirmed).is_none() && !unknown.iter().any(is_same) {
@@ -153,7 +153,7 @@ impl Connection {
         }
         match self.prepare_all(&unknown).await {
             Ok(_) => self
-                .known(batch)
+                .known(request)
                 .ok_or(PipelineAttemptError::Failed(PipelineFailure::NotPipelined)),
             Err(AttemptError::Final(error)) if self.session.prefix.is_refused() => Err(
                 PipelineAttemptError::Failed(PipelineFailure::RoleRefused(error)),
@@ -166,91 +166,82 @@ impl Connection {
     /// Processes the result after the last `ReadyForQuery`.
     fn conclude_steps(
         &mut self,
-        mut steps: PipelineRun<'_>,
+        mut run: PipelineRun<'_>,
     ) -> Result<Vec<Completion>, PipelineAttemptError> {
         if let Some(refusal) = self.refusal() {
-            self.discard_unconfirmed(&steps);
-            let error = self.rejected(refusal, steps.runs[0].task.bound);
+            self.discard_unconfirmed(&run);
+            let error = self.rejected(refusal, run.steps[0].task.bound);
             return Err(PipelineAttemptError::Failed(PipelineFailure::RoleRefused(
                 error,
             )));
         }
-        for run in &steps.runs {
-            // A definition that was committed in the meantime may have made the statement impure.
-            let impure = run.task.is_impure(&run.prepared);
-            self.note_side_effects(run.task, impure);
-            self.note_name_changes(run.task, impure);
+        for step in &run.steps {
+            self.note_changes(step);
         }
-        if let Some((step, wrong)) = steps.wrong.take() {
-            self.discard_unconfirmed(&steps);
-            return Err(PipelineError::at(step, Error::Input(wrong)).into());
+        if let Some((index, invalid)) = run.invalid.take() {
+            self.discard_unconfirmed(&run);
+            return Err(PipelineError::at(index, Error::Input(invalid)).into());
         }
-        if let Some(error) = steps.failure.take() {
-            self.discard_unconfirmed(&steps);
-            return Err(self.failed_step(&steps, error));
+        if let Some(error) = run.failure.take() {
+            self.discard_unconfirmed(&run);
+            return Err(self.failed_step(&run, error));
         }
         if self.session.transaction() != TransactionStatus::Idle {
             let error = self.protocol_error("a statement changed the transaction around it");
-            return Err(steps.interrupted(error).into());
+            return Err(run.interrupted(error).into());
         }
-        for run in &steps.runs {
-            if run.unconfirmed && run.task.is_kept() {
-                self.session
-                    .statements
-                    .keep(StatementKey::of(run.task.bound), run.prepared.clone());
-            }
+        for step in &run.steps {
+            self.keep_confirmed(step);
         }
-        if let Some((step, error)) = steps.refused.take() {
-            let outcome = TransactionOutcome::Committed;
-            let step = Some(step);
+        if let Some((index, error)) = run.refused.take() {
             return Err(PipelineError {
-                step,
+                step: Some(index),
                 error,
-                outcome,
+                outcome: TransactionOutcome::Committed,
             }
             .into());
         }
-        steps.record_latency();
-        let completions = steps.runs.iter().map(|run| Completion {
-            affected_rows: run.affected,
+        run.record_latency();
+        let completions = run.steps.iter().map(|step| Completion {
+            affected_rows: step.affected,
         });
         Ok(completions.collect())
     }
 
-    fn failed_step(&mut self, steps: &PipelineRun<'_>, error: ServerError) -> PipelineAttemptError {
+    fn failed_step(&mut self, run: &PipelineRun<'_>, error: ServerError) -> PipelineAttemptError {
         if error.is_stale_statement() {
             // PostgreSQL may not know an internal command: code that a statement called can
             // deallocate all prepared statements.
             self.forget_internal();
         }
-        if steps.overdue && error.is(CANCELLED) {
-            return steps.rolled_back(Error::Deadline).into();
+        if run.overdue && error.is(CANCELLED) {
+            return run.rolled_back(Error::Deadline).into();
         }
-        let Some(run) = steps.runs.get(steps.current) else {
+        let Some(step) = run.steps.get(run.current) else {
             // The commit failed, because of a deferred constraint or a serialization failure.
-            let last = steps.runs[steps.runs.len() - 1].task;
+            let last = run.steps[run.steps.len() - 1].task;
             return PipelineError::from(self.rejected(error, last.bound)).into();
         };
-        let task = run.task;
-        let is_untouched = !steps.runs.iter().any(|run| run.announced);
+        let task = step.task;
+        let is_untouched = !run.steps.iter().any(|step| step.announced);
         if is_untouched && task.is_seal_refused(&error) {
             let error = self.rejected(error, task.bound);
             return PipelineAttemptError::Failed(PipelineFailure::RoleRefused(error));
         }
-        if is_stale(run, &error) {
-            steps.batch.tasks.iter().for_each(|task| self.forget(task));
+        if step.may_be_stale(&error) {
+            run.request.tasks.iter().for_each(|task| self.forget(task));
             if is_untouched {
                 return PipelineAttemptError::Stale;
             }
             task.metadata.invalidate_descriptions();
-            return steps.rolled_back(self.stale(error, task)).into();
+            return run.rolled_back(self.stale(error, task)).into();
         }
-        steps.rolled_back(self.rejected(error, task.bound)).into()
+        run.rolled_back(self.rejected(error, task.bound)).into()
     }
 
-    fn discard_unconfirmed(&mut self, steps: &PipelineRun<'_>) {
-        for run in steps.runs.iter().filter(|run| run.unconfirmed) {
-            self.session.statements.discard(&run.prepared.name);
+    fn discard_unconfirmed(&mut self, run: &PipelineRun<'_>) {
+        for step in run.steps.iter().filter(|step| step.unconfirmed) {
+            self.session.statements.discard(&step.prepared.name);
         }
     }
 }
@@ -258,11 +249,4 @@ impl Connection {
 /// Whether the error is about the statement and not about the connection.
 fn is_refusal(error: &Error) -> bool {
     matches!(error, Error::Rejected(_) | Error::Input(_))
-}
-
-/// Whether the error may only mean that cached data of the statement was stale.
-fn is_stale(run: &Execution<'_>, error: &ServerError) -> bool {
-    error.is_stale_statement()
-        || run.task.has_stale_hint(error)
-        || (run.unconfirmed && error.is_bad_guess())
 }

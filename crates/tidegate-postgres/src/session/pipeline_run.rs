@@ -6,14 +6,14 @@ use postgres_protocol::message::frontend;
 use tidegate_sql::{
     Commit, Completion, Error, Flow, InputError, Mode, PipelineError, RowSink, TransactionOutcome,
 };
-use tidegate_values::{RawRow, Type};
+use tidegate_values::RawRow;
 use tidegate_wire::channel::ReadError;
 use tidegate_wire::rejection::ServerError;
-use tidegate_wire::{body, tag};
+use tidegate_wire::tag;
 use tokio::time::{Instant, timeout};
 
-use super::execute::Execution;
-use super::parameter_sets::{ParameterSet, SEND_AHEAD, SetError};
+use super::execution::Execution;
+use super::parameter_sets::{SEND_AHEAD, SetError};
 use super::pipeline_request::PipelineRequest;
 use crate::connection::{Connection, SNAPSHOT};
 
@@ -25,8 +25,8 @@ const COMMIT: &str = "COMMIT";
 
 /// The progress of a pipeline.
 pub(super) struct PipelineRun<'a> {
-    pub(super) batch: &'a PipelineRequest<'a>,
-    pub(super) runs: Vec<Execution<'a>>,
+    pub(super) request: &'a PipelineRequest<'a>,
+    pub(super) steps: Vec<Execution<'a>>,
     deadline: Option<Instant>,
     /// The index of the step whose parameter sets are queued next.
     queuing: usize,
@@ -44,7 +44,7 @@ pub(super) struct PipelineRun<'a> {
     /// Whether the deadline has passed and the running statement was cancelled.
     pub(super) overdue: bool,
     /// The parameter set that could not be sent: the index of its step, and the error.
-    pub(super) wrong: Option<(usize, InputError)>,
+    pub(super) invalid: Option<(usize, InputError)>,
     /// The sink that refused a row after the commit was sent: the index of its step, and the error.
     pub(super) refused: Option<(usize, Error)>,
 }
@@ -61,11 +61,11 @@ enum TransactionEnd {
 }
 
 impl<'a> PipelineRun<'a> {
-    pub(super) fn new(batch: &'a PipelineRequest<'a>, runs: Vec<Execution<'a>>) -> Self {
+    pub(super) fn new(request: &'a PipelineRequest<'a>, steps: Vec<Execution<'a>>) -> Self {
         Self {
-            batch,
-            runs,
-            deadline: batch.deadline(),
+            request,
+            steps,
+            deadline: request.deadline(),
             queuing: 0,
             current: 0,
             end: TransactionEnd::Open,
@@ -74,27 +74,27 @@ impl<'a> PipelineRun<'a> {
             undone: false,
             failure: None,
             overdue: false,
-            wrong: None,
+            invalid: None,
             refused: None,
         }
     }
 
     /// Records the latency of the statements. Each is assumed to take an equal part of the time.
     pub(super) fn record_latency(&self) {
-        let count = u32::try_from(self.runs.len()).unwrap_or(u32::MAX);
-        for run in &self.runs {
-            let latency = &run.prepared.description.latency;
-            latency.record_direct(run.began.elapsed() / count);
+        let count = u32::try_from(self.steps.len()).unwrap_or(u32::MAX);
+        for step in &self.steps {
+            let latency = &step.prepared.description.latency;
+            latency.record_direct(step.began.elapsed() / count);
         }
     }
 
     /// Whether the commit waits until the sinks have taken all rows: if a sink refuses one, the
     /// writes are undone.
     fn waits(&self) -> bool {
-        let has_rows = |run: &Execution<'_>| !run.prepared.description.columns.is_empty();
-        self.batch.commit == Commit::AfterRows
-            && self.batch.has_effects()
-            && self.runs.iter().any(has_rows)
+        let has_rows = |step: &Execution<'_>| !step.prepared.description.columns.is_empty();
+        self.request.commit == Commit::AfterRows
+            && self.request.has_effects()
+            && self.steps.iter().any(has_rows)
     }
 
     /// The error of the pipeline after the stream failed, the deadline passed or a sink failed.
@@ -111,24 +111,23 @@ impl<'a> PipelineRun<'a> {
 
     /// Whether the commit was sent and its result is unknown.
     fn is_in_doubt(&self) -> bool {
-        self.end == TransactionEnd::Queued && self.batch.has_effects() && !self.undone
+        self.end == TransactionEnd::Queued && self.request.has_effects() && !self.undone
     }
 
     pub(super) fn rolled_back(&self, error: Error) -> PipelineError {
         PipelineError {
-            step: (self.current < self.runs.len()).then_some(self.current),
+            step: (self.current < self.steps.len()).then_some(self.current),
             ..error.into()
         }
     }
 
     /// Handles the result of a sink. An error of a sink cannot stop a commit that was sent. In that
     /// case the error is stored, the outcome is awaited, and further rows are discarded.
-    fn sink_result<T>(&mut self, said: Result<T, Error>) -> Result<Option<T>, Error> {
-        match said {
-            Ok(said) => Ok(Some(said)),
-            Err(error) if self.batch.has_effects() && !self.waits() => {
-                let step = self.current;
-                self.refused.get_or_insert((step, error));
+    fn sink_result<T>(&mut self, result: Result<T, Error>) -> Result<Option<T>, Error> {
+        match result {
+            Ok(result) => Ok(Some(result)),
+            Err(error) if self.request.has_effects() && !self.waits() => {
+                self.refused.get_or_insert((self.current, error));
                 Ok(None)
             }
             Err(error) => Err(error),
@@ -138,25 +137,25 @@ impl<'a> PipelineRun<'a> {
 
 impl Connection {
     /// Queues the prefix of the pipeline.
-    pub(super) fn begin_steps(&mut self, steps: &mut PipelineRun<'_>) -> Result<(), Error> {
+    pub(super) fn begin_steps(&mut self, run: &mut PipelineRun<'_>) -> Result<(), Error> {
         self.begin_pipeline();
-        if steps.batch.mode == Mode::Snapshot {
+        if run.request.mode == Mode::Snapshot {
             self.prepare_internal(&[SNAPSHOT, COMMIT])?;
         }
-        let begin = (steps.batch.mode == Mode::Snapshot).then_some(Mode::Snapshot);
-        let switch = steps.batch.tasks.first().and_then(|task| task.switch);
+        let begin = (run.request.mode == Mode::Snapshot).then_some(Mode::Snapshot);
+        let switch = run.request.tasks.first().and_then(|task| task.switch);
         self.push_prefix(begin, switch)
     }
 
     /// Sends the statements and processes the responses up to the last `ReadyForQuery`.
     pub(super) async fn exchange_steps(
         &mut self,
-        steps: &mut PipelineRun<'_>,
+        run: &mut PipelineRun<'_>,
         sinks: &mut [&mut dyn RowSink],
     ) -> Result<(), Error> {
         loop {
-            self.fill_steps(steps)?;
-            if steps.end == TransactionEnd::Queued && steps.syncs == 0 {
+            self.fill_steps(run)?;
+            if run.end == TransactionEnd::Queued && run.syncs == 0 {
                 return Ok(());
             }
             let tag = match self.channel.inbound.advance() {
@@ -164,15 +163,15 @@ impl Connection {
                 Ok(None) => {
                     // An invalid set after this point must be undone, because a part of the
                     // pipeline was sent.
-                    steps.sent = true;
-                    if let Err(halt) = self.channel.exchange(steps.deadline).await {
-                        if matches!(halt, ReadError::Deadline) && self.cancel_steps(steps).await {
+                    run.sent = true;
+                    if let Err(halt) = self.channel.exchange(run.deadline).await {
+                        if matches!(halt, ReadError::Deadline) && self.cancel_steps(run).await {
                             continue;
                         }
                         let ended = self.read_error(halt);
-                        let step = steps.current.min(steps.runs.len() - 1);
-                        let task = steps.runs[step].task;
-                        return Err(self.stream_error(steps.failure.take(), ended, task));
+                        let last = run.steps.len() - 1;
+                        let task = run.steps[run.current.min(last)].task;
+                        return Err(self.stream_error(run.failure.take(), ended, task));
                     }
                     continue;
                 }
@@ -180,54 +179,54 @@ impl Connection {
             };
             if tag == tag::READY_FOR_QUERY {
                 self.ready_for_query()?;
-                steps.syncs = steps.syncs.saturating_sub(1);
-                if steps.syncs == 0 {
+                run.syncs = run.syncs.saturating_sub(1);
+                if run.syncs == 0 {
                     return Ok(());
                 }
             } else if !self.is_asynchronous(tag)? {
-                self.take_step(tag, steps, sinks).await?;
+                self.take_step(tag, run, sinks).await?;
             } else if self.session.prefix.is_refused() {
                 // After the error, PostgreSQL skips everything up to the Sync.
-                self.end_steps(steps)?;
+                self.end_steps(run)?;
             }
         }
     }
 
     /// Cancels the running statement once, after the deadline. PostgreSQL then has [`GRACE`] to
     /// report which statement it was and what became of the transaction.
-    async fn cancel_steps(&mut self, steps: &mut PipelineRun<'_>) -> bool {
-        if steps.overdue {
+    async fn cancel_steps(&mut self, run: &mut PipelineRun<'_>) -> bool {
+        if run.overdue {
             return false;
         }
-        steps.overdue = true;
+        run.overdue = true;
         let cancelled = timeout(GRACE, self.cancel_running()).await;
-        steps.deadline = Some(Instant::now() + GRACE);
+        run.deadline = Some(Instant::now() + GRACE);
         cancelled.is_ok()
     }
 
     /// Queues parameter sets up to [`SEND_AHEAD`] bytes; after the last set, ends the transaction.
-    fn fill_steps(&mut self, steps: &mut PipelineRun<'_>) -> Result<(), Error> {
-        while steps.end == TransactionEnd::Open && self.channel.outbound.len() < SEND_AHEAD {
-            let index = steps.queuing;
-            let Some(run) = steps.runs.get_mut(index) else {
-                if steps.waits() {
-                    steps.end = TransactionEnd::Held;
+    fn fill_steps(&mut self, run: &mut PipelineRun<'_>) -> Result<(), Error> {
+        while run.end == TransactionEnd::Open && self.channel.outbound.len() < SEND_AHEAD {
+            let index = run.queuing;
+            let Some(step) = run.steps.get_mut(index) else {
+                if run.waits() {
+                    run.end = TransactionEnd::Held;
                     frontend::flush(&mut self.channel.outbound);
                 } else {
-                    self.end_steps(steps)?;
+                    self.end_steps(run)?;
                 }
                 break;
             };
-            match self.push_next_set(run) {
-                Ok(()) if run.progress.next == run.task.bound.sets.len() => steps.queuing += 1,
+            match self.push_next_set(step) {
+                Ok(()) if step.progress.next == step.task.bound.sets.len() => run.queuing += 1,
                 Ok(()) => {}
                 Err(SetError::Internal(error)) => return Err(error),
-                Err(SetError::Input(wrong)) => {
-                    steps.wrong = Some((index, wrong));
-                    steps.end = TransactionEnd::Queued;
-                    if steps.sent || steps.runs.iter().any(|run| run.unconfirmed) {
+                Err(SetError::Input(invalid)) => {
+                    run.invalid = Some((index, invalid));
+                    run.end = TransactionEnd::Queued;
+                    if run.sent || run.steps.iter().any(|step| step.unconfirmed) {
                         self.abort();
-                        steps.syncs = 1;
+                        run.syncs = 1;
                     } else {
                         self.withdraw();
                     }
@@ -237,45 +236,26 @@ impl Connection {
         Ok(())
     }
 
-    fn push_next_set(&mut self, run: &mut Execution<'_>) -> Result<(), SetError> {
-        let index = run.progress.next;
-        let describe = run.unconfirmed && index == 0;
-        if describe {
-            let types = run.prepared.description.parameters.iter().map(Type::oid);
-            let parsed = self.push_parse(run.task, &run.prepared.name, types);
-            parsed.map_err(SetError::Internal)?;
-        }
-        let set = ParameterSet {
-            task: run.task,
-            prepared: &run.prepared,
-            index,
-            describe,
-        };
-        set.push(&mut self.channel.outbound)?;
-        run.progress.next += 1;
-        Ok(())
-    }
-
     /// Queues the end of the transaction, and the reset after it.
-    fn end_steps(&mut self, steps: &mut PipelineRun<'_>) -> Result<(), Error> {
-        if steps.end == TransactionEnd::Queued {
+    fn end_steps(&mut self, run: &mut PipelineRun<'_>) -> Result<(), Error> {
+        if run.end == TransactionEnd::Queued {
             return Ok(());
         }
-        steps.end = TransactionEnd::Queued;
+        run.end = TransactionEnd::Queued;
         let resets = self.session.side_effects().is_reset_due();
-        if steps.batch.mode == Mode::Snapshot {
+        if run.request.mode == Mode::Snapshot {
             if resets {
                 // After an error PostgreSQL skips everything up to this Sync, and COMMIT then rolls
                 // back. Without this Sync PostgreSQL would skip the COMMIT, and the reset would
                 // find a failed transaction.
                 self.sync();
-                steps.syncs += 1;
+                run.syncs += 1;
                 self.begin_pipeline();
             }
             self.push_internal(COMMIT)?;
         }
         self.sync();
-        steps.syncs += 1;
+        run.syncs += 1;
         if resets {
             self.push_reset();
         }
@@ -285,115 +265,97 @@ impl Connection {
     async fn take_step(
         &mut self,
         tag: u8,
-        steps: &mut PipelineRun<'_>,
+        run: &mut PipelineRun<'_>,
         sinks: &mut [&mut dyn RowSink],
     ) -> Result<(), Error> {
         if tag == tag::ERROR_RESPONSE {
-            return self.refuse_step(steps);
+            return self.refuse_step(run);
         }
         // The remaining messages belong to statements that do not run, or to the COMMIT.
-        if steps.failure.is_some() || self.session.prefix.is_refused() {
+        if run.failure.is_some() || self.session.prefix.is_refused() {
             return Ok(());
         }
-        let is_over = steps.refused.is_some();
+        let discards_rows = run.refused.is_some();
         // The response after the last step belongs to the COMMIT, which has no sink.
-        let (Some(run), Some(sink)) = (
-            steps.runs.get_mut(steps.current),
-            sinks.get_mut(steps.current),
-        ) else {
+        let (Some(step), Some(sink)) = (run.steps.get_mut(run.current), sinks.get_mut(run.current))
+        else {
             return Ok(());
         };
         match tag {
-            tag::DATA_ROW if is_over => {}
-            tag::DATA_ROW => self.push_step_row(steps, &mut **sink).await?,
+            tag::DATA_ROW if discards_rows => {}
+            tag::DATA_ROW => self.push_step_row(run, &mut **sink).await?,
             tag::BIND_COMPLETE => {
-                run.bound += 1;
-                if run.announces_at_bind() && !is_over {
-                    let said = run.announce(&mut **sink);
-                    steps.sink_result(said)?;
+                step.bound += 1;
+                if step.announces_at_bind() && !discards_rows {
+                    let result = step.announce(&mut **sink);
+                    run.sink_result(result)?;
                 }
             }
             tag::NO_DATA | tag::ROW_DESCRIPTION => {
-                let fields = match tag {
-                    tag::NO_DATA => Some(Vec::new()),
-                    _ => body::row_description(self.channel.inbound.body()),
-                };
-                let Some(fields) = fields else {
-                    return Err(self.protocol_error("an unreadable description"));
-                };
-                if !is_over {
-                    let said = run.confirm(&fields, &mut **sink);
-                    steps.failure = run.failure.take();
-                    steps.sink_result(said)?;
+                let fields = self.fields(tag)?;
+                if !discards_rows {
+                    let result = step.confirm(&fields, &mut **sink);
+                    run.failure = step.failure.take();
+                    run.sink_result(result)?;
                 }
             }
             tag::COMMAND_COMPLETE => {
-                run.ended += 1;
-                run.count(body::command_tag(self.channel.inbound.body()));
-                if run.ended == run.task.bound.sets.len() {
-                    return self.end_step(steps, &mut **sink);
+                if step.complete_set(self.channel.inbound.body()) {
+                    return self.end_step(run, &mut **sink);
                 }
             }
             tag::PARSE_COMPLETE | tag::CLOSE_COMPLETE => {}
-            _ => {
-                let name = char::from(tag).escape_default().to_string();
-                return Err(self.protocol_error(&format!("an unexpected message `{name}`")));
-            }
+            _ => return Err(self.unexpected(tag)),
         }
         Ok(())
     }
 
-    fn refuse_step(&mut self, steps: &mut PipelineRun<'_>) -> Result<(), Error> {
+    fn refuse_step(&mut self, run: &mut PipelineRun<'_>) -> Result<(), Error> {
         let mut error = ServerError::read(self.channel.inbound.body());
-        if let Some(run) = steps.runs.get(steps.current) {
-            error.rejection.place = run.unread(&error);
-            steps.undone = true;
+        if let Some(step) = run.steps.get(run.current) {
+            error.rejection.place = step.unread(&error);
+            run.undone = true;
         }
-        steps.failure.get_or_insert(error);
-        self.end_steps(steps)
+        run.failure.get_or_insert(error);
+        self.end_steps(run)
     }
 
     async fn push_step_row(
         &mut self,
-        steps: &mut PipelineRun<'_>,
+        run: &mut PipelineRun<'_>,
         sink: &mut dyn RowSink,
     ) -> Result<(), Error> {
-        let run = &mut steps.runs[steps.current];
-        let columns = run.prepared.description.columns.len();
-        let told = run.announce(sink);
-        let values = self.channel.inbound.body().get(2..);
-        let Some(row) = values.and_then(|values| RawRow::new(columns, values)) else {
+        let step = &mut run.steps[run.current];
+        let columns = step.prepared.description.columns.len();
+        let announced = step.announce(sink);
+        let Some(row) = RawRow::of_message(columns, self.channel.inbound.body()) else {
             return Err(self.protocol_error("a row of another description"));
         };
-        if steps.sink_result(told.and_then(|()| sink.row(row)))? == Some(Flow::Wait) {
+        if run.sink_result(announced.and_then(|()| sink.row(row)))? == Some(Flow::Wait) {
             // While the sink is not ready, nothing is read from PostgreSQL, so PostgreSQL waits
             // too. This time does not count against the deadline.
             let began = Instant::now();
-            let said = sink.ready().await;
-            steps.sink_result(said)?;
+            let result = sink.ready().await;
+            run.sink_result(result)?;
             let waited = began.elapsed();
-            steps.deadline = steps.deadline.map(|deadline| deadline + waited);
+            run.deadline = run.deadline.map(|deadline| deadline + waited);
         }
         Ok(())
     }
 
     /// Handles the end of a statement. After the last one, queues a commit that waited for sinks.
-    fn end_step(
-        &mut self,
-        steps: &mut PipelineRun<'_>,
-        sink: &mut dyn RowSink,
-    ) -> Result<(), Error> {
-        let is_over = steps.refused.is_some();
-        let run = &mut steps.runs[steps.current];
-        if !is_over {
-            let affected_rows = run.affected;
-            let said = run.announce(sink);
-            let said = said.and_then(|()| sink.end(Completion { affected_rows }));
-            steps.sink_result(said)?;
+    fn end_step(&mut self, run: &mut PipelineRun<'_>, sink: &mut dyn RowSink) -> Result<(), Error> {
+        let discards_rows = run.refused.is_some();
+        let step = &mut run.steps[run.current];
+        if !discards_rows {
+            let affected_rows = step.affected;
+            let result = step.announce(sink);
+            let result = result.and_then(|()| sink.end(Completion { affected_rows }));
+            run.sink_result(result)?;
         }
-        steps.current += 1;
-        if steps.current == steps.runs.len() {
-            self.end_steps(steps)?;
+        run.current += 1;
+        if run.current == run.steps.len() {
+            self.end_steps(run)?;
         }
         Ok(())
     }

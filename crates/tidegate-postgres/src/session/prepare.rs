@@ -45,8 +45,8 @@ impl Connection {
         task: &StatementTask<'_>,
     ) -> Result<Arc<PreparedStatement>, AttemptError> {
         let prepared = self.prepare_all(&[task]).await?;
-        let none = || Error::internal("a statement without a description").into();
-        prepared.into_iter().next().ok_or_else(none)
+        let missing = || Error::internal("a statement without a description").into();
+        prepared.into_iter().next().ok_or_else(missing)
     }
 
     /// Parses and describes statements of one caller in one round trip. If types are unknown, looks
@@ -61,11 +61,11 @@ impl Connection {
         // An error that arrives now must not be attributed to the previous pipeline's prefix.
         self.session.prefix = Prefix::default();
         let generation = first.metadata.generation();
-        let keeps = self.may_cache(first).await?;
+        let may_cache = self.may_cache(first).await?;
         let mut unprepared = Vec::with_capacity(tasks.len());
         for task in tasks {
-            let hints = self.resolve_hints(task, keeps).await?;
-            let name = if keeps && task.is_kept() {
+            let hints = self.resolve_hints(task, may_cache).await?;
+            let name = if may_cache && task.is_kept() {
                 self.session.statements.name()
             } else {
                 String::new()
@@ -78,24 +78,27 @@ impl Connection {
             .await?;
         let prepared = unprepared.into_iter().zip(descriptions);
         Ok(prepared
-            .map(|(one, description)| self.keep(one, description, keeps))
+            .map(|(statement, description)| self.keep(statement, description, may_cache))
             .collect())
     }
 
     fn keep(
         &mut self,
-        one: Unprepared<'_>,
+        statement: Unprepared<'_>,
         description: StatementDescription,
-        keeps: bool,
+        may_cache: bool,
     ) -> Arc<PreparedStatement> {
-        let task = one.task;
-        let prepared = Arc::new(PreparedStatement::new(one.name, Arc::new(description)));
-        if keeps && task.is_kept() {
+        let task = statement.task;
+        let prepared = Arc::new(PreparedStatement::new(
+            statement.name,
+            Arc::new(description),
+        ));
+        if may_cache && task.is_kept() {
             self.session
                 .statements
                 .keep(StatementKey::of(task.bound), prepared.clone());
         }
-        if keeps && task.is_short() {
+        if may_cache && task.is_short() {
             task.metadata
                 .keep_description(task.bound, &task.login.role, &prepared.description);
         }
@@ -110,7 +113,7 @@ impl Connection {
         types: impl Iterator<Item = u32>,
     ) -> Result<(), Error> {
         let out = &mut self.channel.outbound;
-        push_parse(&mut self.session.statements, out, task, (name, types))
+        push_parse(&mut self.session.statements, out, task, name, types)
     }
 
     /// Lets PostgreSQL parse and describe statements in one pipeline.
@@ -134,34 +137,28 @@ impl Connection {
                 Ok(tag) => tag,
                 Err(error) => return Err(self.stream_error(failure, error, first).into()),
             };
-            let body = self.channel.inbound.body();
-            let fields = match tag {
+            match tag {
                 tag::PARAMETER_DESCRIPTION => {
-                    let parameters = body::parameter_description(body);
+                    let parameters = body::parameter_description(self.channel.inbound.body());
                     let Some(parameters) = parameters else {
                         return Err(self.protocol_error("an unreadable description").into());
                     };
                     current.parameters = parameters;
-                    continue;
                 }
-                tag::ROW_DESCRIPTION => body::row_description(body),
-                tag::NO_DATA => Some(Vec::new()),
+                tag::ROW_DESCRIPTION | tag::NO_DATA => {
+                    current.fields = self.fields(tag)?;
+                    described.push(std::mem::take(&mut current));
+                }
                 tag::ERROR_RESPONSE => {
-                    failure = Some(ServerError::read(body));
-                    continue;
+                    failure = Some(ServerError::read(self.channel.inbound.body()));
                 }
                 tag::READY_FOR_QUERY => {
                     self.ready_for_query()?;
                     break;
                 }
-                tag::PARSE_COMPLETE | tag::CLOSE_COMPLETE => continue,
-                _ => None,
-            };
-            let Some(fields) = fields else {
-                return Err(self.protocol_error("an unreadable description").into());
-            };
-            current.fields = fields;
-            described.push(std::mem::take(&mut current));
+                tag::PARSE_COMPLETE | tag::CLOSE_COMPLETE => {}
+                _ => return Err(self.unexpected(tag).into()),
+            }
         }
         match self.refusal().or(failure) {
             Some(error) => Err(self.refused_description(error, statements, described.len())),
@@ -183,8 +180,10 @@ impl Connection {
             self.session.statements.discard(name);
         }
         match statements.get(index).or(statements.last()) {
-            Some(one) if one.task.has_stale_hint(&error) => AttemptError::Stale(Box::new(error)),
-            Some(one) => self.rejected(error, one.task.bound).into(),
+            Some(statement) if statement.task.has_stale_hint(&error) => {
+                AttemptError::Stale(Box::new(error))
+            }
+            Some(statement) => self.rejected(error, statement.task.bound).into(),
             None => self.protocol_error("an error of no statement").into(),
         }
     }
@@ -193,14 +192,14 @@ impl Connection {
     /// `ended`.
     pub(crate) fn stream_error(
         &mut self,
-        said: Option<ServerError>,
+        reported: Option<ServerError>,
         ended: Error,
         task: &StatementTask<'_>,
     ) -> Error {
-        match said {
-            Some(mut said) if !matches!(ended, Error::Deadline) => {
-                said.rejection.fatal = true;
-                self.rejected(said, task.bound)
+        match reported {
+            Some(mut reported) if !matches!(ended, Error::Deadline) => {
+                reported.rejection.fatal = true;
+                self.rejected(reported, task.bound)
             }
             _ => ended,
         }
@@ -219,15 +218,18 @@ impl Connection {
         let numbers: Vec<u32> = described.iter().flat_map(Described::types).collect();
         let types = self.resolve(first.metadata, &numbers, first.deadline);
         let mut types = types.await?.into_iter();
-        let description = |(one, described): (&Unprepared<'_>, Described)| {
+        let description = |(statement, described): (&Unprepared<'_>, Described)| {
             let count = described.parameters.len();
-            let of_it = types
+            let own_types = types
                 .by_ref()
                 .take(count + described.fields.len())
                 .collect();
             let mut description =
-                StatementDescription::new(count, described.fields, of_it, generation);
-            if let Some(latency) = first.metadata.latency(one.task.bound, &one.task.login.role) {
+                StatementDescription::new(count, described.fields, own_types, generation);
+            if let Some(latency) = first
+                .metadata
+                .latency(statement.task.bound, &statement.task.login.role)
+            {
                 description.latency = latency;
             }
             description
@@ -241,7 +243,8 @@ pub(super) fn push_parse(
     statements: &mut StatementCache,
     out: &mut BytesMut,
     task: &StatementTask<'_>,
-    (name, types): (&str, impl Iterator<Item = u32>),
+    name: &str,
+    types: impl Iterator<Item = u32>,
 ) -> Result<(), Error> {
     let dropped = statements.take_dropped();
     let start = out.len();

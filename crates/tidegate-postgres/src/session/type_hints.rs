@@ -17,15 +17,15 @@ const RESOLVE: &str = "SELECT pg_catalog.to_regtype($1)::pg_catalog.oid";
 /// The longest name in bytes that is sent to PostgreSQL. Valid names are shorter: schema and type
 /// of 63 bytes each, quoted, every quote doubled, with modifiers and brackets. PostgreSQL cannot
 /// interrupt the parsing of a name, which takes quadratic time.
-const LONGEST_READ: usize = 512;
+const LONGEST_SENT: usize = 512;
 
 impl Connection {
-    /// The type of each hint of the statement. `own_names` says whether names resolve as at the
+    /// The type of each hint of the statement. `initial_names` says whether names resolve as at the
     /// start of the session. If not, cached types are neither used nor stored.
     pub(crate) async fn resolve_hints(
         &mut self,
         task: &StatementTask<'_>,
-        own_names: bool,
+        initial_names: bool,
     ) -> Result<Vec<Option<Type>>, Error> {
         let mut types = Vec::with_capacity(task.bound.hints.len());
         for (place, hint) in task.bound.hints.iter().enumerate() {
@@ -33,16 +33,16 @@ impl Connection {
                 types.push(None);
                 continue;
             };
-            let found = if own_names {
-                self.hint_by_own_names(task, name).await?
+            let found = if initial_names {
+                self.cached_hint_type(task, name).await?
             } else {
-                self.look_hint_up(task, name).await?
+                self.query_hint_type(task, name).await?
             };
             let Some(found) = found else {
                 let placeholder = task.bound.statement.placeholders().get(place);
                 return Err(Error::Input(InputError::UnknownHint {
                     name: placeholder.cloned().unwrap_or_default(),
-                    hint: shown(name),
+                    hint: shortened(name),
                 }));
             };
             types.push(Some(found));
@@ -50,7 +50,7 @@ impl Connection {
         Ok(types)
     }
 
-    async fn hint_by_own_names(
+    async fn cached_hint_type(
         &mut self,
         task: &StatementTask<'_>,
         name: &str,
@@ -61,22 +61,22 @@ impl Connection {
             return Ok(known);
         }
         let generation = metadata.generation();
-        let found = self.look_hint_up(task, name).await?;
+        let found = self.query_hint_type(task, name).await?;
         if let Some(found) = &found {
-            metadata.keep_hint((role, name), found, generation);
+            metadata.keep_hint(role, name, found, generation);
         }
         Ok(found)
     }
 
-    async fn look_hint_up(
+    async fn query_hint_type(
         &mut self,
         task: &StatementTask<'_>,
         name: &str,
     ) -> Result<Option<Type>, Error> {
-        if name.contains('\0') || name.len() > LONGEST_READ {
+        if name.contains('\0') || name.len() > LONGEST_SENT {
             return Ok(None);
         }
-        let lookup = InternalQuery {
+        let query = InternalQuery {
             text: RESOLVE,
             parameters: &[name],
             switch: task.switch,
@@ -90,7 +90,7 @@ impl Connection {
             }
             Some(())
         };
-        match self.run_internal_query(&lookup, 1, &mut take).await? {
+        match self.run_internal_query(&query, 1, &mut take).await? {
             Ok(()) => {}
             Err(error) if is_outage(&error.rejection.sqlstate) => {
                 return Err(self.rejected(error, task.bound));
@@ -108,11 +108,11 @@ impl Connection {
 }
 
 /// The name, shortened for an error message.
-fn shown(name: &str) -> String {
-    let mut letters = name.chars();
-    let mut shown: String = letters.by_ref().take(LONGEST_TYPE_NAME).collect();
-    if letters.next().is_some() {
-        shown.push('…');
+fn shortened(name: &str) -> String {
+    let mut characters = name.chars();
+    let mut shortened: String = characters.by_ref().take(LONGEST_TYPE_NAME).collect();
+    if characters.next().is_some() {
+        shortened.push('…');
     }
-    shown
+    shortened
 }

@@ -45,7 +45,7 @@ impl Connection {
         };
         let list: Vec<String> = oids.iter().map(u32::to_string).collect();
         let parameter = format!("{{{}}}", list.join(","));
-        let lookup = InternalQuery {
+        let query = InternalQuery {
             text,
             parameters: &[&parameter],
             // No role switch is needed, because every role may read `pg_catalog`.
@@ -60,7 +60,7 @@ impl Connection {
             Some(())
         };
         let outcome = self
-            .run_internal_query(&lookup, TypeRow::COLUMNS, &mut take)
+            .run_internal_query(&query, TypeRow::COLUMNS, &mut take)
             .await?;
         outcome.map_err(|error| Error::internal(error.rejection.message))?;
         Ok(entries)

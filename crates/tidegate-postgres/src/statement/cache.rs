@@ -25,7 +25,7 @@ pub(crate) struct StatementCache {
     /// Names of dropped statements that PostgreSQL still holds.
     dropped: Vec<String>,
     /// The names of prepared internal commands, by their text.
-    own: HashMap<&'static str, String>,
+    internal: HashMap<&'static str, String>,
     /// The internal commands that the pipeline being built prepares.
     preparing: Vec<&'static str>,
     /// The dropped names that the pipeline being built closes before it prepares internal commands.
@@ -48,7 +48,7 @@ impl StatementCache {
             capacity: capacity.max(1),
             clock: 0,
             dropped: Vec::new(),
-            own: HashMap::new(),
+            internal: HashMap::new(),
             preparing: Vec::new(),
             closing: Vec::new(),
         }
@@ -115,12 +115,12 @@ impl StatementCache {
             .role_plans
             .find(task.bound, role, &prepared.description);
         match found {
-            Ok(own) => return (own, false),
+            Ok(plan) => return (plan, false),
             Err(true) if allow_unconfirmed && may_run_unconfirmed(task, &prepared.description) => {}
             Err(_) => return (prepared, false),
         }
-        let own = prepared.with(self.name(), &prepared.description, role);
-        (Arc::new(own), true)
+        let plan = prepared.with(self.name(), &prepared.description, role);
+        (Arc::new(plan), true)
     }
 
     /// An unpredictable name for a prepared statement.
@@ -130,12 +130,12 @@ impl StatementCache {
     }
 
     /// The name of an internal command, and whether it still has to be prepared.
-    pub(crate) fn own(&mut self, text: &'static str) -> (String, bool) {
-        if let Some(name) = self.own.get(text) {
+    pub(crate) fn internal_name(&mut self, text: &'static str) -> (String, bool) {
+        if let Some(name) = self.internal.get(text) {
             return (name.clone(), false);
         }
         let name = self.name();
-        self.own.insert(text, name.clone());
+        self.internal.insert(text, name.clone());
         self.preparing.push(text);
         (name, true)
     }
@@ -149,20 +149,21 @@ impl StatementCache {
     /// Undoes what the last pipeline would have prepared and closed, because it is not sent.
     pub(crate) fn withdraw_pipeline(&mut self) {
         for text in self.preparing.drain(..) {
-            self.own.remove(text);
+            self.internal.remove(text);
         }
         self.dropped.append(&mut self.closing);
     }
 
     /// The name of an internal command that is prepared.
     pub(crate) fn prepared_internal(&self, text: &str) -> Option<&str> {
-        self.own.get(text).map(String::as_str)
+        self.internal.get(text).map(String::as_str)
     }
 
     /// Forgets all internal commands, because it is unknown which of them are prepared. Their names
     /// are closed later.
     pub(crate) fn forget_internal(&mut self) {
-        self.dropped.extend(self.own.drain().map(|(_, name)| name));
+        self.dropped
+            .extend(self.internal.drain().map(|(_, name)| name));
     }
 
     /// Adds a prepared statement.
@@ -193,14 +194,15 @@ impl StatementCache {
     pub(crate) fn forget(&mut self, task: &StatementTask<'_>) {
         let key = self.key(task.bound);
         self.remove(key);
-        let own = self.role_plans.remove(task.bound, task.role());
-        self.dropped.extend(own);
+        let plan = self.role_plans.remove(task.bound, task.role());
+        self.dropped.extend(plan);
     }
 
     /// Removes exactly this prepared statement, which is stale.
     pub(crate) fn forget_prepared(&mut self, prepared: &Arc<PreparedStatement>) {
-        let is_it = |(_, entry): &(&u64, &CachedStatement)| Arc::ptr_eq(&entry.prepared, prepared);
-        if let Some(key) = self.entries.iter().find(is_it).map(|(key, _)| *key) {
+        let is_same =
+            |(_, entry): &(&u64, &CachedStatement)| Arc::ptr_eq(&entry.prepared, prepared);
+        if let Some(key) = self.entries.iter().find(is_same).map(|(key, _)| *key) {
             self.remove(key);
         }
         self.dropped
@@ -235,7 +237,7 @@ impl StatementCache {
         self.entries.clear();
         self.role_plans = RolePlans::default();
         self.dropped.clear();
-        self.own.clear();
+        self.internal.clear();
     }
 
     /// Takes the names of dropped statements, for which the caller must queue a Close each.

@@ -2,8 +2,8 @@
 //!
 //! Its effect ends with the transaction, so no connection keeps the identity of its last caller.
 //! For a user it is a switch to the user's role. For a member of a group it seals the member's
-//! claims: it sets them, with a seal that only this service can compute and that is valid for this
-//! backend and this transaction only (`docs/adr/0012-claims.md`).
+//! claims (`docs/adr/0012-claims.md`). It sets them with a seal that only this service can compute,
+//! and that is valid for this backend and this transaction only.
 
 use std::fmt;
 

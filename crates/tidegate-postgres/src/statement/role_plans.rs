@@ -6,8 +6,8 @@
 //! statement for each role. PostgreSQL then keeps all plans, 18 KB each.
 //!
 //! Plans that are not reused soon cost more than they save. With 10,000 roles at random, 500 on a
-//! connection, a read took 251 us of PostgreSQL's CPU with a plan for each role and 215 us without:
-//! each plan was used once or twice, and more plans than fit into the processor's caches are no
+//! connection, a read took 251 us of PostgreSQL's CPU with a plan for each role and 215 us without.
+//! Each plan was used once or twice, and plans that do not fit into the processor's caches are no
 //! faster than planning. Therefore a role gets a plan only while the connection runs few pairs of
 //! statement and role, each often ([`Uses`]).
 
@@ -21,11 +21,11 @@ use super::prepared::PreparedStatement;
 use crate::metadata::{StatementDescription, StatementKey};
 
 /// The most plans of a connection. Beyond it the least recently used plan is dropped.
-const MOST: usize = 384;
+const MAX_PLANS: usize = 384;
 /// The number of uses after which counting starts over.
 const WINDOW: usize = 2048;
 /// Plans are made while pairs of statement and role are used more often than this on average.
-const OFTEN: usize = 3;
+const MIN_AVERAGE_USES: usize = 3;
 
 /// The prepared statements of single roles.
 #[derive(Debug, Default)]
@@ -44,8 +44,8 @@ struct Uses {
 }
 
 impl Uses {
-    /// Counts a use of a pair. Returns whether a plan for the pair is worth it: the pair was used
-    /// before, pairs are used often on average, and there is room for the plans of all pairs.
+    /// Counts a use of a pair. Returns whether a plan for the pair pays: the pair was used before,
+    /// the average pair is used often, and the plans of all pairs fit.
     fn count(&mut self, pair: u64) -> bool {
         if self.count >= WINDOW {
             *self = Self::default();
@@ -53,7 +53,7 @@ impl Uses {
         self.count += 1;
         let again = !self.pairs.insert(pair);
         let pairs = self.pairs.len();
-        again && pairs <= MOST && self.count >= OFTEN * pairs
+        again && pairs <= MAX_PLANS && self.count >= MIN_AVERAGE_USES * pairs
     }
 }
 
@@ -80,12 +80,12 @@ impl RolePlans {
         description: &Arc<StatementDescription>,
     ) -> Result<Arc<PreparedStatement>, bool> {
         let key = self.hash(bound, role);
-        let is_worth_one = self.uses.count(key);
+        let is_worth_a_plan = self.uses.count(key);
         let Some(plan) = self.plans.get_mut(&key) else {
-            return Err(is_worth_one);
+            return Err(is_worth_a_plan);
         };
         if !plan.is_of(bound, role) || !plan.prepared.description.is_described_as(description) {
-            return Err(is_worth_one);
+            return Err(is_worth_a_plan);
         }
         if !Arc::ptr_eq(&plan.prepared.description, description) {
             let name = plan.prepared.name.clone();
@@ -102,8 +102,8 @@ impl RolePlans {
         key: StatementKey,
         prepared: Arc<PreparedStatement>,
     ) -> Option<String> {
-        let hash = self.hash_of((key.statement.text(), &key.hints), prepared.role.as_ref()?);
-        let evicted = if self.plans.len() < MOST || self.plans.contains_key(&hash) {
+        let hash = self.hash_of(key.statement.text(), &key.hints, prepared.role.as_ref()?);
+        let evicted = if self.plans.len() < MAX_PLANS || self.plans.contains_key(&hash) {
             Some(hash)
         } else {
             let oldest = self.plans.iter().min_by_key(|(_, plan)| plan.used);
@@ -134,8 +134,8 @@ impl RolePlans {
     /// to no role or is not cached.
     pub(super) fn remove_prepared(&mut self, prepared: &Arc<PreparedStatement>) -> Option<String> {
         prepared.role.as_ref()?;
-        let is_it = |plan: &RolePlan| plan.prepared.name == prepared.name;
-        let key = self.plans.iter().find(|(_, plan)| is_it(plan));
+        let is_same = |plan: &RolePlan| plan.prepared.name == prepared.name;
+        let key = self.plans.iter().find(|(_, plan)| is_same(plan));
         let key = key.map(|(key, _)| *key)?;
         self.plans.remove(&key);
         Some(prepared.name.clone())
@@ -150,17 +150,17 @@ impl RolePlans {
     }
 
     fn hash(&self, bound: &BoundStatement, role: &RoleName) -> u64 {
-        self.hash_of((bound.statement.text(), &bound.hints), role)
+        self.hash_of(bound.statement.text(), &bound.hints, role)
     }
 
-    fn hash_of(&self, (text, hints): (&str, &[Option<TypeHint>]), role: &RoleName) -> u64 {
+    fn hash_of(&self, text: &str, hints: &[Option<TypeHint>], role: &RoleName) -> u64 {
         self.hasher.hash_one((text, hints, role))
     }
 }
 
 #[cfg(test)]
 mod tests {
-    use super::{MOST, Uses};
+    use super::{MAX_PLANS, Uses};
 
     /// Simulates `uses` of one statement by random roles; returns how many plans are prepared.
     fn prepared(roles: u64, uses: u64) -> usize {
@@ -183,7 +183,7 @@ mod tests {
     fn few_roles_get_plans_and_many_get_none() {
         assert_eq!(prepared(1, 3), 1);
         assert_eq!(prepared(300, 6_000), 300);
-        assert_eq!(prepared(500, 100_000), 0, "more than {MOST}");
+        assert_eq!(prepared(500, 100_000), 0, "more than {MAX_PLANS}");
         assert_eq!(prepared(10_000, 100_000), 0);
     }
 

@@ -46,8 +46,8 @@ impl SideEffects {
 
 /// Whether the statement's text has no side effect that the next statement on the connection could
 /// observe. A plain write may leave the last value of a sequence, which only text of callers can
-/// observe. On connections of members a plain write counts as well: after everything but a pure
-/// read the reset checks that the statement which seals the next member's claims was not replaced.
+/// observe. On connections of members a plain write counts as well. After everything but a pure
+/// read, the reset checks whether the statement that seals the next member's claims was replaced.
 pub(crate) fn leaves_nothing(bound: &BoundStatement, role_use: &RoleUse) -> bool {
     let statement = &bound.statement;
     let is_plain_write = statement.kind() == Kind::Write

@@ -17,7 +17,7 @@ use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::Notify;
 use tokio::time::{Instant, sleep};
 
-use crate::fixture::{Gathered, Sql};
+use crate::fixture::{CollectedRows, Sql};
 
 const PROCESS: u8 = 77;
 
@@ -96,7 +96,7 @@ async fn asked(answers: &[TerminateOutcome]) -> Vec<u64> {
         role_use: RoleUse::User(1),
     };
     let sql = Sql::new("select 1").set([]);
-    let mut rows = Gathered::default();
+    let mut rows = CollectedRows::default();
     let ran = roles.query(&login, &sql.bound, sql.options(), &mut rows);
     ran.await.unwrap_err();
     assert_eq!(pool.stats().roles[0].closing, 1);

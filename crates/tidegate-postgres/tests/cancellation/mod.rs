@@ -10,7 +10,7 @@ use tidegate_pool::Settings;
 use tidegate_sql::{Error, Login, Mode, QueryOptions};
 use tokio::sync::watch;
 
-use crate::fixture::{Fixture, Gathered, Sql, Stalled};
+use crate::fixture::{CollectedRows, Fixture, Sql, Stalled};
 
 #[tokio::test]
 async fn a_statement_whose_caller_has_gone_is_gone_within_a_second() {
@@ -134,12 +134,12 @@ async fn the_deadline_of_a_transaction_counts_for_all_of_it() {
     };
     let insert = run("insert into t values (1)");
     transaction
-        .query(&insert, &mut Gathered::default())
+        .query(&insert, &mut CollectedRows::default())
         .await
         .unwrap();
     let sleep = run("select pg_sleep(60) as overdue");
     let error = transaction
-        .query(&sleep, &mut Gathered::default())
+        .query(&sleep, &mut CollectedRows::default())
         .await
         .unwrap_err();
     assert!(matches!(error, Error::Deadline), "{error:?}");

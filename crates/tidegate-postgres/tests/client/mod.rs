@@ -13,7 +13,7 @@ use tidegate_sql::{
 use tidegate_wire::ConnectFault;
 use tidegate_wire::backoff::Jitter;
 
-use crate::fixture::{Fixture, Gathered, Sql, password, startup};
+use crate::fixture::{CollectedRows, Fixture, Sql, password, startup};
 
 #[tokio::test]
 async fn a_role_logs_in_with_its_derived_password_by_tcp_and_by_socket() {
@@ -164,7 +164,7 @@ async fn a_definition_that_changes_before_a_transaction_is_no_error_there() {
         .unwrap();
     let mut bound = all.bound.clone();
     bound.sets.push(Vec::new());
-    let mut sink = Gathered::default();
+    let mut sink = CollectedRows::default();
     let completion = transaction.query(&bound, &mut sink).await.unwrap();
     assert_eq!(sink.rows(completion).columns.len(), 2);
     transaction.commit().await.unwrap();
@@ -310,7 +310,7 @@ async fn the_principal_decides_on_whose_connection_a_statement_runs() {
         (Principal::Role(fixture.alice()), r#""principal/alice""#),
         (Principal::Control, r#""postgres""#),
     ] {
-        let mut sink = Gathered::default();
+        let mut sink = CollectedRows::default();
         let options = QueryOptions::default();
         let completion = executor
             .query(&principal, &who, &options, &mut sink)

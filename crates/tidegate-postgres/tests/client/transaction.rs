@@ -6,7 +6,7 @@ use tidegate_sql::{Error, InputError, Mode, QueryOptions};
 use tidegate_values::ValueError;
 
 use super::statement;
-use crate::fixture::{Fixture, Gathered, Sql};
+use crate::fixture::{CollectedRows, Fixture, Sql};
 
 #[tokio::test]
 async fn written_rows_are_counted_over_all_sets() {
@@ -105,7 +105,7 @@ async fn a_deferred_constraint_speaks_before_the_answer() {
     let mut bound = twice.bound;
     bound.sets.push(Vec::new());
     transaction
-        .query(&bound, &mut Gathered::default())
+        .query(&bound, &mut CollectedRows::default())
         .await
         .unwrap();
     assert_eq!(
@@ -132,22 +132,26 @@ async fn a_transaction_commits_or_leaves_nothing() {
     let begin = || fixture.users.begin(&owner, Mode::ReadWrite, &options);
     let insert = statement("insert into t values (1)");
     let mut kept = begin().await.unwrap();
-    kept.query(&insert, &mut Gathered::default()).await.unwrap();
-    kept.query(&insert, &mut Gathered::default()).await.unwrap();
+    kept.query(&insert, &mut CollectedRows::default())
+        .await
+        .unwrap();
+    kept.query(&insert, &mut CollectedRows::default())
+        .await
+        .unwrap();
     kept.commit().await.unwrap();
     let mut dropped = begin().await.unwrap();
     dropped
-        .query(&insert, &mut Gathered::default())
+        .query(&insert, &mut CollectedRows::default())
         .await
         .unwrap();
     drop(dropped);
     let mut failed = begin().await.unwrap();
     failed
-        .query(&insert, &mut Gathered::default())
+        .query(&insert, &mut CollectedRows::default())
         .await
         .unwrap();
     let error = failed
-        .query(&statement("select 1 / 0"), &mut Gathered::default())
+        .query(&statement("select 1 / 0"), &mut CollectedRows::default())
         .await;
     assert_eq!(error.unwrap_err().sqlstate(), Some("22012"));
     assert_eq!(failed.commit().await.unwrap_err().sqlstate(), Some("25P02"));
@@ -179,13 +183,13 @@ async fn a_transaction_that_has_failed_takes_nothing_more() {
         .await
         .unwrap();
     let error = transaction
-        .query(&wrong, &mut Gathered::default())
+        .query(&wrong, &mut CollectedRows::default())
         .await
         .unwrap_err();
     assert!(matches!(error, Error::Input(_)), "{error:?}");
     let insert = statement("insert into t values (1)");
     let error = transaction
-        .query(&insert, &mut Gathered::default())
+        .query(&insert, &mut CollectedRows::default())
         .await
         .unwrap_err();
     assert_eq!(error.sqlstate(), Some("25P02"));
@@ -250,7 +254,7 @@ async fn a_snapshot_reads_and_never_writes() {
         .unwrap();
     let count = statement("select count(*) from t");
     for _ in 0..2 {
-        let mut sink = Gathered::default();
+        let mut sink = CollectedRows::default();
         let completion = snapshot.query(&count, &mut sink).await.unwrap();
         assert_eq!(sink.rows(completion).values[0][0], "0");
         fixture
@@ -260,7 +264,7 @@ async fn a_snapshot_reads_and_never_writes() {
             .unwrap();
     }
     let write = snapshot
-        .query(&statement("delete from t"), &mut Gathered::default())
+        .query(&statement("delete from t"), &mut CollectedRows::default())
         .await;
     assert_eq!(write.unwrap_err().sqlstate(), Some("25006"));
 }

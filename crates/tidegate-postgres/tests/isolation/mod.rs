@@ -7,7 +7,7 @@ use tidegate_postgres::{Connection, ConnectionState};
 use tidegate_sql::statement::Statement;
 use tidegate_sql::{InputError, Login, Mode, QueryOptions};
 
-use crate::fixture::{Fixture, Gathered, Sql, connect, password, startup};
+use crate::fixture::{CollectedRows, Fixture, Sql, connect, password, startup};
 
 /// A fixture with a table that only the owner may read, and a table that everyone may use.
 async fn fixture(name: &str) -> Fixture {
@@ -107,13 +107,13 @@ async fn a_trigger_of_one_role_cannot_make_another_role_of_the_session() {
     let attack = run("insert into open values (1)");
     assert!(
         transaction
-            .query(&attack, &mut Gathered::default())
+            .query(&attack, &mut CollectedRows::default())
             .await
             .is_err()
     );
     let read = run("select text from secret");
     let error = transaction
-        .query(&read, &mut Gathered::default())
+        .query(&read, &mut CollectedRows::default())
         .await
         .unwrap_err();
     assert_eq!(error.sqlstate(), Some("25P02"));
@@ -245,7 +245,7 @@ async fn a_shared_role_neither_changes_itself_nor_runs_a_block() {
             .unwrap();
         let mut bound = Sql::new(attack).bound;
         bound.sets.push(Vec::new());
-        let (guest, mut rows) = (fixture.guest(), Gathered::default());
+        let (guest, mut rows) = (fixture.guest(), CollectedRows::default());
         let alone = fixture
             .users
             .query(&guest, &bound, &options, &mut rows)
@@ -317,11 +317,11 @@ async fn a_procedure_cannot_end_the_transaction_around_it() {
         };
         let insert = run("insert into open values (1)");
         transaction
-            .query(&insert, &mut Gathered::default())
+            .query(&insert, &mut CollectedRows::default())
             .await
             .unwrap();
         let error = transaction
-            .query(&run(attack), &mut Gathered::default())
+            .query(&run(attack), &mut CollectedRows::default())
             .await
             .unwrap_err();
         assert_eq!(error.sqlstate(), Some("2D000"), "{attack}");
@@ -352,12 +352,12 @@ async fn a_snapshot_cannot_be_made_writable() {
     };
     let read = run("select 1 as one from open");
     snapshot
-        .query(&read, &mut Gathered::default())
+        .query(&read, &mut CollectedRows::default())
         .await
         .unwrap();
     let flip = run("select set_config('transaction_read_only', 'off', true)");
     let error = snapshot
-        .query(&flip, &mut Gathered::default())
+        .query(&flip, &mut CollectedRows::default())
         .await
         .unwrap_err();
     assert_eq!(error.sqlstate(), Some("25001"));

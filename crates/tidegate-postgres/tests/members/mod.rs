@@ -20,7 +20,7 @@ use tidegate_sql::{
 use tidegate_testkit::{Random, create_role};
 use tokio_postgres::Client;
 
-use crate::fixture::{Fixture, Gathered, Rows, Sql};
+use crate::fixture::{CollectedRows, Fixture, Rows, Sql};
 use crate::pipeline::Plan;
 
 const MASTER: [u8; 32] = [9; 32];
@@ -124,7 +124,7 @@ async fn in_transaction(
     for text in texts {
         let mut bound = Sql::new(text).bound;
         bound.sets.push(Vec::new());
-        let mut gathered = Gathered::default();
+        let mut gathered = CollectedRows::default();
         let completion = transaction.query(&bound, &mut gathered).await?;
         all.push(gathered.rows(completion));
     }

@@ -9,9 +9,10 @@ use super::{BODIES, ID, bodies, in_transaction, member, ours, quoted, tenant};
 use crate::fixture::{Fixture, Sql};
 use crate::pipeline::Plan;
 
-/// A tenant whose owner has functions that replace prepared statements: `swap()` the one that seals
-/// claims, by one that also keeps the token, and the check of the reset; `fail_once()` the same with
-/// an error that causes a second attempt; `drop_seal()` only drops the first one.
+/// A tenant whose owner has functions that replace prepared statements. `swap()` replaces the check
+/// of the reset, and the statement that seals claims by one that also keeps the token.
+/// `fail_once()` does the same and raises an error that causes a second attempt. `drop_seal()` only
+/// drops the statement that seals claims.
 async fn prepare(name: &str) -> Fixture {
     let fixture = tenant(name, 1).await;
     fixture
@@ -80,7 +81,7 @@ async fn ends(fixture: &Fixture, pid: &str) {
 async fn a_reset_does_not_trust_its_prepared_check() {
     let fixture = prepare("members_check").await;
     let (one, two) = (member(&fixture, 1), member(&fixture, 2));
-    // The reset behind the first statement would prepare its check.
+    // The reset after the first statement would prepare its check.
     let pid = pid(&fixture, &one).await;
     assert_eq!(ours("select swap()").value(&fixture, &one).await, "1");
     assert_eq!(ours(ID).value(&fixture, &two).await, quoted(2));

@@ -16,7 +16,7 @@ use tidegate_sql::{
 use tidegate_values::{Column, RawRow};
 use tidegate_wire::{Config, TlsMode};
 
-use crate::fixture::{Fixture, Gathered, Rows, Sql};
+use crate::fixture::{CollectedRows, Fixture, Rows, Sql};
 use proxy::Log;
 
 /// A builder of pipelines.
@@ -109,13 +109,13 @@ impl Plan {
         fixture.users.pipeline(login, pipeline, &self.options).await
     }
 
-    fn sinks(&self) -> Vec<Gathered> {
+    fn sinks(&self) -> Vec<CollectedRows> {
         let sinks = self.statements.iter();
-        sinks.map(|_| Gathered::default()).collect()
+        sinks.map(|_| CollectedRows::default()).collect()
     }
 }
 
-fn gathered(sinks: Vec<Gathered>, completions: &[Completion]) -> Vec<Rows> {
+fn gathered(sinks: Vec<CollectedRows>, completions: &[Completion]) -> Vec<Rows> {
     assert_eq!(sinks.len(), completions.len());
     let sinks = sinks.into_iter().zip(completions);
     sinks.map(|(sink, done)| sink.rows(*done)).collect()

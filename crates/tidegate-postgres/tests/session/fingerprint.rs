@@ -18,7 +18,7 @@ use tokio::time::Instant;
 use super::fixture;
 use crate::fixture::{Fixture, Sql};
 
-/// A text of the fingerprint.
+/// A text that the query of the fingerprint contains.
 const MARK: &str = "pg_rewrite";
 
 /// Counts the statements that the service runs.

@@ -6,7 +6,7 @@ mod purity;
 
 use tidegate_sql::{Error, InputError, Login, Mode, QueryOptions, RoleUse};
 
-use crate::fixture::{Fixture, Gathered, Sql};
+use crate::fixture::{CollectedRows, Fixture, Sql};
 
 /// Calls the procedure of [`LITTERING`], which leaves side effects of every kind in the session.
 const LITTER: &str = "call public.litter_all()";
@@ -163,7 +163,7 @@ async fn nothing_survives_a_transaction() {
         let mut bound = Sql::new(LITTER).bound;
         bound.sets.push(Vec::new());
         transaction
-            .query(&bound, &mut Gathered::default())
+            .query(&bound, &mut CollectedRows::default())
             .await
             .unwrap();
         if commit {

@@ -2,7 +2,7 @@
 
 use tidegate_sql::{Login, Mode, QueryOptions};
 
-use crate::fixture::{Fixture, Gathered, Rows, Sql};
+use crate::fixture::{CollectedRows, Fixture, Rows, Sql};
 
 const SETUP: &str = "create schema other; grant usage on schema other to public;
     create table t (v timestamptz); create table other.t (v date);
@@ -39,7 +39,7 @@ async fn together(fixture: &Fixture, login: &Login, statements: &[Sql]) -> Vec<R
     let mut transaction = begun.await.unwrap();
     let mut answers = Vec::new();
     for statement in statements {
-        let mut gathered = Gathered::default();
+        let mut gathered = CollectedRows::default();
         let mut bound = statement.bound.clone();
         if bound.sets.is_empty() {
             bound.sets.push(Vec::new());
@@ -194,7 +194,7 @@ async fn an_unknown_type_in_a_text_is_no_changed_definition() {
         let options = QueryOptions::default();
         let begun = fixture.users.begin(login, Mode::ReadWrite, &options);
         let mut transaction = begun.await.unwrap();
-        let (wrong, mut rows) = (wrong(), Gathered::default());
+        let (wrong, mut rows) = (wrong(), CollectedRows::default());
         let refused = transaction.query(&wrong.bound, &mut rows).await;
         assert_eq!(refused.unwrap_err().sqlstate(), Some("42704"));
     }

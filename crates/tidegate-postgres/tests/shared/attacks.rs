@@ -3,7 +3,7 @@
 use tidegate_sql::{Author, Mode, QueryOptions};
 
 use super::{ours, tenant, user};
-use crate::fixture::{Gathered, Sql};
+use crate::fixture::{CollectedRows, Sql};
 
 /// Text of callers runs on a connection whose login role is not a member of any role.
 #[tokio::test]
@@ -36,7 +36,9 @@ async fn callers_texts_never_reach_a_shared_connection() {
         let mut bound = Sql::new(attack).bound;
         bound.sets.push(Vec::new());
         let mut transaction = begun.unwrap();
-        let ran = transaction.query(&bound, &mut Gathered::default()).await;
+        let ran = transaction
+            .query(&bound, &mut CollectedRows::default())
+            .await;
         assert_eq!(ran.unwrap_err().sqlstate(), Some("42501"), "{attack}");
     }
     // The method of the owner passes a caller's value to code.

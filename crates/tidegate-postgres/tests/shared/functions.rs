@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 use tidegate_sql::{Author, Commit, Login, Mode, Pipeline, PipelineStep, QueryOptions, RowSink};
 
 use super::{FixedAuthenticator, backends, ours, tenant, user};
-use crate::fixture::{Fixture, Gathered, Sql};
+use crate::fixture::{CollectedRows, Fixture, Sql};
 
 const WHO: &str = "current_user || ' ' || session_user";
 
@@ -199,7 +199,7 @@ async fn a_batch_may_end_with_a_function() {
         bound.sets.push(Vec::new());
         bound
     });
-    let mut gathered: Vec<_> = texts.iter().map(|_| Gathered::default()).collect();
+    let mut gathered: Vec<_> = texts.iter().map(|_| CollectedRows::default()).collect();
     let steps = bound.iter().zip(&mut gathered);
     let pipeline = Pipeline {
         mode: Mode::ReadWrite,

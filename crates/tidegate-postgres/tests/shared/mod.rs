@@ -18,7 +18,7 @@ use tidegate_sql::{
     Author, BoxFuture, DatabaseName, Login, Mode, QueryOptions, Result, RoleName, RoleUse,
 };
 
-use crate::fixture::{Fixture, Gathered, Rows, Sql, password};
+use crate::fixture::{CollectedRows, Fixture, Rows, Sql, password};
 
 /// Lets every user use one authenticator until it is closed.
 #[derive(Default)]
@@ -210,7 +210,7 @@ async fn in_transaction(
     for text in texts {
         let mut bound = Sql::new(text).bound;
         bound.sets.push(Vec::new());
-        let mut gathered = Gathered::default();
+        let mut gathered = CollectedRows::default();
         let completion = transaction.query(&bound, &mut gathered).await?;
         all.push(gathered.rows(completion));
     }

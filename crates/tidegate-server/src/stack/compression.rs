@@ -18,7 +18,7 @@ const UNCOMPRESSED: [&[u8]; 2] = [b"text/html", b"text/event-stream"];
 
 /// Compresses the response with the coding that was negotiated with the client.
 pub(super) fn after(encoding: Option<Encoding>, response: &mut Response<Body>) {
-    // A 304 must also tell caches on what the response depends (RFC 9110, section 15.4.5).
+    // A 304 must also say on which headers the response depends (RFC 9110, section 15.4.5).
     let has_not_changed = response.status() == StatusCode::NOT_MODIFIED;
     // A page contains a secret and text that others may choose; the compressed length of both
     // would reveal the secret (BREACH). Events must be sent at once, but an encoder buffers

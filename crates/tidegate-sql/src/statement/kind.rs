@@ -151,8 +151,8 @@ impl<'a> KindReader<'a> {
         })
     }
 
-    /// The keywords of the statement, if a role with several users may not run it: one user could
-    /// change the role for the others, or run a text that was not checked.
+    /// The keywords of the statement, if a role with several users may not run it, because one user
+    /// could change the role for the others or run a text that was not checked.
     pub(super) fn refused_for_shared(&self) -> Option<&'static str> {
         let words = self.words.each_ref().map(|word| Lower::of(word));
         match words.each_ref().map(Lower::as_str) {

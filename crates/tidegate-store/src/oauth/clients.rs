@@ -136,7 +136,8 @@ impl<'a> ClientColumns<'a> {
         })
     }
 
-    /// From `name` to `service_user`, in the order of the statements.
+    /// The values of the columns from `name` to `service_user`, in the order in which the
+    /// statements name them.
     fn values<'b>(&'b self, client: &'b Client) -> Vec<Argument<'b>> {
         vec![
             &client.name,

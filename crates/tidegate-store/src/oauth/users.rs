@@ -55,8 +55,8 @@ static SET_PASSWORD_HASH: Query = Query::new(
      where database = :database and name = :name \
      and (:before::text is null or password_hash = :before::text)",
 );
-// The user's methods pass to the owner, so that a new user of this name does not get them, and
-// clients that act as the user cannot act as a new one.
+// The user's methods pass to the owner, so that a later user of this name does not get them.
+// Clients that act as the user cannot act as a later one.
 static DELETE: Query = Query::new(
     "with gone as (delete from tidegate.users \
        where database = :database and name = :name returning database), \

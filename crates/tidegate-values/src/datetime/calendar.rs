@@ -23,7 +23,7 @@ pub(super) struct Civil {
 impl Civil {
     /// The date that is `days` days after 1970-01-01.
     ///
-    /// Years are counted from March, so that the leap day is the last of a year and the first day
+    /// Years are counted from March. So the leap day is the last day of a year, and the first day
     /// of a month is a linear function of its number.
     #[inline]
     pub(super) fn from_days(days: i64) -> Self {

@@ -2,7 +2,7 @@
 //! (docs/adr/0007-graphql-engine.md).
 //!
 //! juniper's parser uses the schema, and rejects objects for custom scalars. So documents are
-//! parsed with another schema, converted into the types of `document`, and then validated
+//! parsed with another schema and converted into the types of `document`. They are then validated
 //! against the real schema, with every literal of type `JSON` replaced by a string.
 
 mod adapt;
