@@ -1,5 +1,5 @@
 import { useSignal } from "@preact/signals";
-import { KINDS, tables, type TableEntry } from "../catalog/tables.ts";
+import { KINDS, rowsOf, tables, type TableEntry } from "../catalog/tables.ts";
 import { hrefOf, route } from "../route.ts";
 
 /** The tables that the user may see, by schema. */
@@ -25,7 +25,8 @@ export function TableList() {
 }
 
 function Item({ table }: { table: TableEntry }) {
-  const { schema, name, kind, estimate } = table;
+  const { schema, name, kind } = table;
+  const rows = rowsOf(table);
   const current = route.value.area === "tables" && route.value.schema === schema && route.value.table === name;
   return (
     <li>
@@ -33,7 +34,7 @@ function Item({ table }: { table: TableEntry }) {
         <span class={`kind kind-${kind}`} aria-hidden="true" />
         <span class="name" dir="auto">{name}</span>
         {kind !== "r" && <small class="sr">{KINDS[kind]}</small>}
-        {estimate > 0 && <small title="Rows by PostgreSQL's estimate">{compact(estimate)}</small>}
+        {rows !== null && <small title="Rows, at least by PostgreSQL's estimate">{compact(rows)}</small>}
       </a>
     </li>
   );

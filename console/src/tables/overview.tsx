@@ -1,6 +1,6 @@
 import { home } from "../api/home.ts";
 import { claims } from "../api/session.ts";
-import { KINDS, type TableEntry, tables } from "../catalog/tables.ts";
+import { KINDS, rowsOf, type TableEntry, tables } from "../catalog/tables.ts";
 import { replace } from "../query/state.ts";
 import { goTo, hrefOf } from "../route.ts";
 import { compact } from "./list.tsx";
@@ -32,12 +32,14 @@ export function Overview() {
   );
 }
 
-function Row({ table: { schema, name, kind, estimate, comment }, commented }: { table: TableEntry; commented: boolean }) {
+function Row({ table, commented }: { table: TableEntry; commented: boolean }) {
+  const { schema, name, kind, comment } = table;
+  const rows = rowsOf(table);
   return (
     <tr>
       <th scope="row" dir="auto"><a href={hrefOf({ area: "tables", schema, table: name })}>{schema === "public" ? name : `${schema}.${name}`}</a></th>
       <td>{KINDS[kind]}</td>
-      <td class="number">{estimate > 0 ? compact(estimate) : "–"}</td>
+      <td class="number">{rows === null ? "–" : compact(rows)}</td>
       {commented && <td>{comment}</td>}
     </tr>
   );

@@ -118,6 +118,14 @@ scene.cut();
 await sql("update lent set name = 'while away' where id = 1");
 await page.locator(".event.update").filter({ hasText: "while away" }).waitFor();
 
+// A table that cannot be opened is opened when the server is back.
+await ada.context.setOffline(true);
+await page.getByRole("navigation", { name: "Tables" }).getByRole("link", { name: /^artists\b/ }).click();
+await page.getByRole("alert").filter({ hasText: /cannot be reached/ }).getByRole("button", { name: "Try again" }).waitFor();
+await accessible(page, "not opened");
+await ada.context.setOffline(false);
+await page.getByRole("grid", { name: "Rows of artists" }).waitFor();
+
 // The server is away: a sentence, and what was typed is still there.
 await page.getByRole("link", { name: "Query" }).click();
 const editor = page.getByRole("textbox", { name: "SQL statement" });

@@ -133,6 +133,9 @@ await page.getByText("The method consoleAlbums was deleted.").waitFor();
 
 // GraphQL: a list as a table and as JSON, and an error.
 await press("GraphQL");
+await editor("GraphQL document").filter({ hasText: "(limit: 10)" }).waitFor();
+await press("Run");
+await said(/^10 rows/);
 await write('{ getArtists(limit: 3, orderBy: {id: "asc"}) { id name country } }', "GraphQL document");
 await press("Run");
 await result.getByText((await sql("select name from artists order by id limit 1"))[0].name, { exact: true }).waitFor();

@@ -3,6 +3,10 @@ import assert from "node:assert/strict";
 import { readFile } from "node:fs/promises";
 import { accessible, cellOf, live, openTable, person, picture, signIn, sql, stage } from "./stage.mjs";
 
+// PostgreSQL has no estimate of its rows yet, so the console counts them.
+await sql("create table if not exists never_analyzed (id int primary key)");
+await sql("insert into never_analyzed values (1), (2), (3) on conflict do nothing");
+
 const scene = await stage();
 const ada = await person(scene, {}, [/status of 400/]);
 const { page } = ada;
@@ -13,6 +17,8 @@ await signIn(ada);
 // At first sight: all tables, and where an application reaches them.
 await page.getByRole("region", { name: "All tables" }).getByRole("link", { name: "albums" }).waitFor();
 await page.getByText(`${scene.url}/api/graphql/schema/public`).waitFor();
+await page.getByRole("row", { name: /^never_analyzed table 3\b/ }).waitFor();
+await sql("drop table never_analyzed");
 await accessible(page, "list of tables");
 
 // A table, and a filter.
