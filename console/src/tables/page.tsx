@@ -62,6 +62,7 @@ export function TablesPage() {
         {!at.table && <Overview />}
         {missing && <p class="empty">There is no table {at.schema}.{at.table} that you may see. <a href="#/tables">All tables</a></p>}
         {problem.value && <p class="problem" role="alert">{problem.value} <button type="button" onClick={() => (tries.value += 1)}>Try again</button></p>}
+        {at.table && !view.value && <h1 class="sr">{at.table}</h1>}
         {at.table && !missing && !view.value && !problem.value && <p class="empty">Opening {at.table}…</p>}
         {view.value && <OpenTable key={view.value.table.sqlName + filters} view={view.value} />}
       </main>
@@ -110,6 +111,7 @@ function RowsPart({ view }: { view: TableView }) {
       await deleteRow(table, key);
       sayDone("The row was deleted.");
     } catch (error) {
+      view.forgetSent(key);
       sayError(error instanceof Conflict ? new Error("The row was gone already, or you may not delete it.") : error);
     }
     view.refreshSoon();

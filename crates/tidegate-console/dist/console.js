@@ -4828,12 +4828,13 @@ function RowGrid({ view, onDelete }) {
     kind.value = { place, key: row.key, value, typed };
   };
   const save = async (key, column3, value, was, again) => {
-    view.noteSent(key, was === void 0 ? void 0 : { name: column3.name, was });
+    view.noteSent(key, was === void 0 ? void 0 : { name: column3.name, was, value });
     try {
       await writeValue(table2, key, column3, { value, was });
       view.refreshSoon();
       return true;
     } catch (error) {
+      view.forgetSent(key);
       if (error instanceof Conflict) conflict.value = { key, column: column3, value, conflict: error };
       else sayError(error, again);
       return false;
@@ -5123,7 +5124,7 @@ function Policies({ table: table2, security }) {
 var COLUMNS2 = `
 select a.attname as name, format_type(a.atttypid, a.atttypmod) as type, format_type(a.atttypid, -1) as "cast",
        t.typname as typname, t.typcategory::text as category, a.attnotnull as not_null,
-       pg_get_expr(d.adbin, d.adrelid) as default_value,
+       pg_get_expr(d.adbin, case a.attgenerated when '' then 0 else d.adrelid end) as default_value,
        a.attgenerated <> '' or a.attidentity = 'a' as generated, a.attidentity <> '' as identity,
        has_column_privilege(a.attrelid, a.attnum, 'SELECT') as readable,
        has_column_privilege(a.attrelid, a.attnum, 'UPDATE') as updatable,
@@ -5194,6 +5195,8 @@ var FEED_LENGTH = 200;
 var FLASH = 1600;
 var COMPARED = 50;
 var COMPARABLE = /* @__PURE__ */ new Set(["int2", "int4", "int8", "numeric", "text", "varchar", "bool", "date", "uuid"]);
+var AS_TYPED = /* @__PURE__ */ new Set(["text", "varchar"]);
+var isComparable = ({ typname, labels }) => COMPARABLE.has(typname) || labels !== null;
 var TableView = class _TableView {
   constructor(table2, filters) {
     this.table = table2;
@@ -5232,8 +5235,12 @@ var TableView = class _TableView {
     this.rows.value = new Rows2(this.table, filters, order);
   }
   /** Remembers when a change was sent, to tell how long its event took. */
-  noteSent(key, difference) {
-    this.sent.set(keyText(key), { at: performance.now(), difference });
+  noteSent(key, edit) {
+    this.sent.set(keyText(key), { at: performance.now(), edit });
+  }
+  /** A change that was sent and refused has no event. */
+  forgetSent(key) {
+    this.sent.delete(keyText(key));
   }
   /** An insert whose key the database makes. */
   noteInsert() {
@@ -5263,32 +5270,40 @@ var TableView = class _TableView {
       const key = this.table.key.map(({ name }) => String(change.row[name] ?? change.key.find(([of]) => of === name)?.[1]));
       const text = keyText(key);
       const named2 = this.table.key.map(({ name }, index) => `${name} ${key[index]}`).join(", ");
-      const differences = changes.length > COMPARED ? [] : this.differences(change, text);
-      this.add(change, named2, this.latency(text, change.op), differences);
+      const sent = this.takeSent(change, text);
+      const differences = changes.length > COMPARED ? [] : this.differences(change, text, sent);
+      this.add(change, named2, sent ? performance.now() - sent.at : null, differences);
       flashing.set(text, change.op.toLowerCase());
       setTimeout(() => this.endFlash(text), FLASH);
     }
     this.flashing.value = flashing;
     this.refreshSoon();
   }
-  latency(key, op) {
-    const name = this.sent.has(key) ? key : op === "INSERT" ? "insert" : key;
+  /** What was sent that became this change. Somebody else may have changed the same row meanwhile. */
+  takeSent(change, key) {
+    const name = this.sent.has(key) ? key : change.op === "INSERT" ? "insert" : key;
     const sent = this.sent.get(name);
+    if (sent?.edit) {
+      const { name: edited, value } = sent.edit;
+      const column3 = this.table.columns.find((one2) => one2.name === edited);
+      const now = change.row[edited];
+      const kept = column3 && (AS_TYPED.has(column3.typname) || column3.labels !== null);
+      if (kept && now !== void 0 && value !== (now === null ? null : showValue(now))) return void 0;
+    }
     this.sent.delete(name);
-    return sent === void 0 ? null : performance.now() - sent.at;
+    return sent;
   }
   /** What an update has changed, as far as the former row is known. */
-  differences(change, key) {
+  differences(change, key, sent) {
     if (change.op !== "UPDATE") return [];
-    const own = this.sent.get(key)?.difference;
+    const own = sent?.edit;
     const index = this.rows.value.indexOf(key);
     const row = index === void 0 ? void 0 : this.rows.value.row(index);
     return this.table.columns.flatMap((of, column3) => {
       if (own?.name === of.name) return [own];
       const was = row?.cells[column3];
       const now = change.row[of.name];
-      const comparable = COMPARABLE.has(of.typname) || of.labels !== null;
-      if (was === void 0 || now === void 0 || !comparable || was !== null && isCut(of, was)) return [];
+      if (was === void 0 || now === void 0 || !isComparable(of) || was !== null && isCut(of, was)) return [];
       return was === (now === null ? null : showValue(now)) ? [] : [{ name: of.name, was }];
     });
   }
@@ -5360,6 +5375,7 @@ function TablesPage() {
         " ",
         /* @__PURE__ */ a4("button", { type: "button", onClick: () => tries.value += 1, children: "Try again" })
       ] }),
+      at.table && !view.value && /* @__PURE__ */ a4("h1", { class: "sr", children: at.table }),
       at.table && !missing && !view.value && !problem.value && /* @__PURE__ */ a4("p", { class: "empty", children: [
         "Opening ",
         at.table,
@@ -5410,6 +5426,7 @@ function RowsPart({ view }) {
       await deleteRow(table2, key);
       sayDone("The row was deleted.");
     } catch (error) {
+      view.forgetSent(key);
       sayError(error instanceof Conflict ? new Error("The row was gone already, or you may not delete it.") : error);
     }
     view.refreshSoon();
