@@ -13,7 +13,7 @@ export function TableList() {
     <nav class="tables" aria-label="Tables">
       <input type="search" placeholder="Find a table" aria-label="Find a table" value={search.value} onInput={(event) => (search.value = event.currentTarget.value)} />
       {!all && <p class="hint">Reading the catalog…</p>}
-      {all && found.length === 0 && <p class="hint">{wanted ? "No table has this in its name." : "There is no table that you may use. Create one in Query with CREATE TABLE, or ask the owner for rights."}</p>}
+      {all && found.length === 0 && <p class="hint">{wanted ? "No table has this in its name." : "There is no table that you may use."}</p>}
       {schemas.map((schema) => (
         <section key={schema} aria-label={`Schema ${schema}`}>
           <h2>{schema}</h2>

@@ -68,10 +68,18 @@ function NoTables() {
     replace("sql", FIRST_TABLE);
     goTo({ area: "query" });
   };
+  if (!claims.value?.superUser) {
+    return (
+      <div class="empty">
+        <h1>No table for you yet</h1>
+        <p>You have no rights on a table of this database. Its owner, {claims.value?.database}, can grant them.</p>
+      </div>
+    );
+  }
   return (
     <div class="empty">
       <h1>No table yet</h1>
-      <p>This database has no table that you may use. Create one with SQL, or ask the owner for rights.</p>
+      <p>Create the first one with SQL. It has an API and live changes at once.</p>
       <p><button type="button" class="primary" onClick={write}>Write CREATE TABLE</button></p>
     </div>
   );

@@ -4340,7 +4340,7 @@ function TableList() {
   return /* @__PURE__ */ a4("nav", { class: "tables", "aria-label": "Tables", children: [
     /* @__PURE__ */ a4("input", { type: "search", placeholder: "Find a table", "aria-label": "Find a table", value: search.value, onInput: (event) => search.value = event.currentTarget.value }),
     !all2 && /* @__PURE__ */ a4("p", { class: "hint", children: "Reading the catalog…" }),
-    all2 && found.length === 0 && /* @__PURE__ */ a4("p", { class: "hint", children: wanted ? "No table has this in its name." : "There is no table that you may use. Create one in Query with CREATE TABLE, or ask the owner for rights." }),
+    all2 && found.length === 0 && /* @__PURE__ */ a4("p", { class: "hint", children: wanted ? "No table has this in its name." : "There is no table that you may use." }),
     schemas.map((schema) => /* @__PURE__ */ a4("section", { "aria-label": `Schema ${schema}`, children: [
       /* @__PURE__ */ a4("h2", { children: schema }),
       /* @__PURE__ */ a4("ul", { children: found.filter((table2) => table2.schema === schema).map((table2) => /* @__PURE__ */ a4(Item, { table: table2 }, table2.name)) })
@@ -4432,9 +4432,19 @@ function NoTables() {
     replace("sql", FIRST_TABLE);
     goTo({ area: "query" });
   };
+  if (!claims.value?.superUser) {
+    return /* @__PURE__ */ a4("div", { class: "empty", children: [
+      /* @__PURE__ */ a4("h1", { children: "No table for you yet" }),
+      /* @__PURE__ */ a4("p", { children: [
+        "You have no rights on a table of this database. Its owner, ",
+        claims.value?.database,
+        ", can grant them."
+      ] })
+    ] });
+  }
   return /* @__PURE__ */ a4("div", { class: "empty", children: [
     /* @__PURE__ */ a4("h1", { children: "No table yet" }),
-    /* @__PURE__ */ a4("p", { children: "This database has no table that you may use. Create one with SQL, or ask the owner for rights." }),
+    /* @__PURE__ */ a4("p", { children: "Create the first one with SQL. It has an API and live changes at once." }),
     /* @__PURE__ */ a4("p", { children: /* @__PURE__ */ a4("button", { type: "button", class: "primary", onClick: write2, children: "Write CREATE TABLE" }) })
   ] });
 }
