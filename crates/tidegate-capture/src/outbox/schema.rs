@@ -67,7 +67,7 @@ async fn belongs_to_database(admin: &CaptureSession) -> LogResult<bool> {
     Ok(rows.first().is_some_and(|row| row.get(0)))
 }
 
-/// Whether the outbox has everything that this release creates, and belongs to nobody else.
+/// Whether the outbox has everything that this release creates, and no other role may use it.
 async fn is_complete(admin: &CaptureSession) -> LogResult<bool> {
     Ok(!admin.rows(COMPLETE_QUERY, &[]).await?.is_empty())
 }

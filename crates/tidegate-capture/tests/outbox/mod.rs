@@ -191,7 +191,7 @@ async fn what_is_missing_to_an_administrator_is_named() {
 }
 
 #[tokio::test]
-async fn default_privileges_give_nobody_the_outbox() {
+async fn default_privileges_do_not_apply_to_the_outbox() {
     let fixture = Fixture::new("box_private").await;
     fixture
         .run(
