@@ -133,6 +133,8 @@ await grid.focus();
 for (const key of ["ArrowDown", "ArrowUp", "ArrowRight", "ArrowRight", "F2"]) await page.keyboard.press(key);
 await grid.getByLabel("title").waitFor();
 await page.keyboard.press("Escape");
+// The grid has the focus again when the editor is gone.
+await page.locator('[role="grid"]:focus').waitFor();
 await page.keyboard.press("ArrowLeft");
 await page.keyboard.press("Control+Enter");
 await page.getByRole("grid", { name: "Rows of artists" }).waitFor();
