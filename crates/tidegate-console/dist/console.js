@@ -4462,7 +4462,7 @@ function CellEditor({ column: column3, value, typed, onSave, onCancel }) {
   const field = T2(null);
   const [text, setText] = d2(typed ?? value ?? "");
   const done = T2(false);
-  A2(() => {
+  F2(() => {
     field.current?.focus();
     if (typed === void 0) field.current?.select?.();
   }, []);
