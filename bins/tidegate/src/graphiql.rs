@@ -31,7 +31,7 @@ fn files(folder: &Path) -> Result<Vec<(String, Vec<u8>)>> {
     let failed = |path: &Path| {
         let path = path.to_owned();
         move |source| Failure::File {
-            action: "read",
+            action: "read graphiql_dir",
             path,
             source,
         }

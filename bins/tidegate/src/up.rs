@@ -119,7 +119,7 @@ async fn choose_feed(layers: &mut Layers) -> Result<Option<String>> {
     layers.decide(&[("feed_source", Some("outbox".to_owned()))]);
     Ok(Some(format!(
         "Change events come from triggers on the tables that are subscribed to. PostgreSQL's log \
-         would cost writes less, but {reason}."
+         would cost writes less, but {reason}"
     )))
 }
 
@@ -131,9 +131,13 @@ async fn examine(admin: &Admin, settings: &Settings) -> Result {
     let missing = of(Severity::Missing).count();
     if missing == 0 {
         let advice = of(Severity::Advice).count();
+        let more = if advice == 0 {
+            ""
+        } else {
+            "; `tidegate doctor` has advice too"
+        };
         return print(format_args!(
-            "PostgreSQL has everything that the service needs; `tidegate doctor` prints {advice} \
-             piece(s) of advice.\n\n"
+            "PostgreSQL has everything that the service needs{more}.\n\n"
         ));
     }
     let mut text = String::new();

@@ -1,6 +1,7 @@
 // Names for completion in the editor.
 import { sql, statement } from "../api/sql.ts";
 import { requestJson } from "../api/http.ts";
+import { HIDDEN_SCHEMAS } from "./tables.ts";
 
 /** Columns beyond this many would slow the editor down. */
 const MOST = 20_000;
@@ -9,7 +10,7 @@ const QUERY = `
 select n.nspname as schema, c.relname as "table", array_agg(a.attname::text order by a.attnum) as columns
 from pg_class c join pg_namespace n on n.oid = c.relnamespace join pg_attribute a on a.attrelid = c.oid
 where c.relkind in ('r', 'p', 'v', 'm', 'f') and not c.relispartition and a.attnum > 0 and not a.attisdropped
-  and n.nspname !~ '^pg_' and n.nspname <> 'information_schema'
+  and n.nspname !~ '^pg_' and n.nspname not in (${HIDDEN_SCHEMAS})
   and has_schema_privilege(n.oid, 'USAGE') and has_any_column_privilege(c.oid, 'SELECT')
 group by 1, 2 order by 1, 2 limit ${MOST / 20}`;
 

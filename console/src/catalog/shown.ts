@@ -19,8 +19,12 @@ const ALIASES: [RegExp, string][] = [
 ];
 
 /** The name of the column's type as PostgreSQL users write it, without length: `integer`, `text[]`. */
-export const typeName = (column: Column): string =>
-  ALIASES.reduce((name, [long, short]) => name.replace(long, short), column.cast);
+export const typeName = (column: Column): string => shortened(column.cast);
+
+/** The name with its length: `varchar(70)`. */
+export const fullTypeName = (column: Column): string => shortened(column.type);
+
+const shortened = (type: string): string => ALIASES.reduce((name, [long, short]) => name.replace(long, short), type);
 
 export const isNumber = (column: Column): boolean => NUMBERS.has(column.typname);
 const isShort = (column: Column): boolean => SHORT.has(column.typname) || column.labels !== null;

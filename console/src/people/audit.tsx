@@ -21,6 +21,7 @@ export function Audit() {
           {PERIODS.map(([value, text]) => <option key={value} value={value}>{text}</option>)}
         </select>
       </div>
+      <p class="hint">What happened to accounts, sessions, clients and rights. What the operator did on the server has no address.</p>
       {problem && <p class="problem" role="alert">{problem}</p>}
       {!events && !problem && <p class="hint">Reading the log…</p>}
       {events && found.length === 0 && <p class="hint">Nothing happened in this time.</p>}

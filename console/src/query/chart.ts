@@ -36,17 +36,19 @@ export function drawChart(parent: HTMLElement, data: ChartData): Chart {
   const plot = new uPlot({
     width: parent.clientWidth,
     height: heightOf(parent),
+    // The last label on the horizontal axis is wider than its place.
+    padding: [null, 26, null, null],
     scales: { x: { time: data.time }, y: present ? { range: (_plot, _min, max) => [0, Math.max(5, max * 1.1)] } : {} },
     axes: [{ ...axis, ...along }, { ...axis, size: present ? 50 : 70 }],
     series: [
       {
         label: data.time ? "time" : "row",
-        value: (_plot: uPlot, at: number | null) => (at === null ? "" : names ? (names[at] ?? "") : data.time ? new Date(at * 1000).toLocaleString("en-GB") : String(at)),
+        value: (_plot: uPlot, at: number | null) => (at === null ? "–" : names ? (names[at] ?? "") : data.time ? new Date(at * 1000).toLocaleString("en-GB") : String(at)),
         ...(present && { value: (plot: uPlot, at: number | null) => clock(at ?? last(plot, 0) ?? 0, true) }),
       },
       ...data.series.map(({ name, stroke }, index) => {
         const line = colour(stroke ?? STROKES[index % STROKES.length]!);
-        if (!present) return { label: name, stroke: line, width: 2, points: { show: few, size: 6 }, value: (_plot: uPlot, value: number | null) => String(value ?? "") };
+        if (!present) return { label: name, stroke: line, width: 2, points: { show: few, size: 6 }, value: (_plot: uPlot, value: number | null) => String(value ?? "–") };
         return {
           label: name, stroke: line, fill: line, width: 0, points: { show: false },
           paths: uPlot.paths.bars!({ size: [0.9, 12], align: -1 }),

@@ -5,7 +5,7 @@ import { defaultKeymap, history, historyKeymap } from "@codemirror/commands";
 import { json } from "@codemirror/lang-json";
 import { PostgreSQL, type SQLNamespace, sql } from "@codemirror/lang-sql";
 import { bracketMatching, HighlightStyle, syntaxHighlighting } from "@codemirror/language";
-import { lintKeymap, setDiagnostics } from "@codemirror/lint";
+import { linter, lintKeymap, setDiagnostics } from "@codemirror/lint";
 import { Compartment, EditorState, type Extension } from "@codemirror/state";
 import { drawSelection, EditorView, highlightActiveLine, highlightSpecialChars, keymap, lineNumbers, placeholder } from "@codemirror/view";
 import { tags } from "@lezer/highlight";
@@ -59,7 +59,9 @@ const look = EditorView.theme({
 
 function languageOf(language: Language, tables: SQLNamespace): Extension {
   if (language === "json") return json();
-  if (language === "graphql") return graphql();
+  // An empty document is not worth an error.
+  const written = linter(null, { markerFilter: (found, state) => (state.doc.length > 0 ? [...found] : []) });
+  if (language === "graphql") return [graphql(), written];
   return sql({ dialect: PostgreSQL, schema: tables, defaultSchema: "public" });
 }
 

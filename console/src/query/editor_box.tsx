@@ -1,6 +1,7 @@
 import { useEffect, useRef } from "preact/hooks";
 import type { Editor, Language, Options } from "./editor.ts";
 import { columnNames, introspect } from "../catalog/names.ts";
+import { firstDocument } from "./first_document.ts";
 import { type Failure, replaced } from "./state.ts";
 
 type Props = {
@@ -57,7 +58,11 @@ export function EditorBox(props: Props) {
 async function fillNames(editor: Editor, { language, graphqlSchema }: Props): Promise<void> {
   try {
     if (language === "sql") editor.setTables(await columnNames());
-    if (language === "graphql" && graphqlSchema) editor.setSchema(await introspect(graphqlSchema));
+    if (language === "graphql" && graphqlSchema) {
+      const introspection = await introspect(graphqlSchema);
+      editor.setSchema(introspection);
+      if (editor.text() === "") editor.setText(firstDocument(introspection) ?? "");
+    }
   } catch {
     // The statement itself will say what is wrong.
   }

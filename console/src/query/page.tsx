@@ -35,12 +35,12 @@ export function QueryPage() {
   const nothingChosen = of === "methods" && !method.value;
   return (
     <div class="area query-area">
-      {of === "methods" && <MethodList />}
+      {of === "methods" && methods.value?.length !== 0 && <MethodList />}
       <main class="workspace" id="content" tabIndex={-1}>
         <h1 class="sr">Query</h1>
         <Toolbar />
         {nothingChosen
-          ? <p class="empty">{methods.value?.length === 0 ? "There is no method yet. Write a statement under SQL and save it as a method." : "Choose a method to see, change or call it."}</p>
+          ? <NoMethod />
           : (
             <>
               <EditorBox
@@ -53,6 +53,16 @@ export function QueryPage() {
             </>
           )}
       </main>
+    </div>
+  );
+}
+
+function NoMethod() {
+  if (methods.value?.length !== 0) return <p class="empty">Choose a method to see, change or call it.</p>;
+  return (
+    <div class="empty">
+      <p>There is no method yet. A method is a statement under a name, which applications call with values.</p>
+      <p><button type="button" onClick={() => (mode.value = "sql")}>Write a statement</button> and save it as a method.</p>
     </div>
   );
 }
@@ -82,8 +92,8 @@ function Toolbar() {
       <div class="tabs" role="group" aria-label="Language">
         {MODES.map(([name, label]) => <button key={name} type="button" aria-pressed={of === name} onClick={() => (mode.value = name)}>{label}</button>)}
       </div>
-      {of === "graphql" && <SchemaChoice />}
       <button type="button" class="primary" disabled={!ready} onClick={() => void run()} title="Ctrl+Enter">{of === "methods" ? "Call" : "Run"}</button>
+      {of === "graphql" && <SchemaChoice />}
       {of === "sql" && (
         <>
           <button type="button" disabled={!ready} onClick={() => void runExplain(false)}>Explain</button>
@@ -115,7 +125,7 @@ function SchemaChoice() {
   const schemas = [...new Set((tables.value ?? []).map(({ schema }) => schema))];
   if (schemas.length < 2) return null;
   return (
-    <label class="hint">Schema{" "}
+    <label class="hint schema">Schema{" "}
       <select value={graphqlSchema.value} onChange={(event) => (graphqlSchema.value = event.currentTarget.value)}>
         {schemas.map((schema) => <option key={schema} value={schema}>{schema}</option>)}
       </select>
@@ -145,7 +155,6 @@ function MethodList() {
   return (
     <nav class="tables" aria-label="Methods">
       {!methods.value && <p class="hint">Reading the methods…</p>}
-      {methods.value?.length === 0 && <p class="hint">No methods yet.</p>}
       <ul>
         {methods.value?.map(({ method: name }) => (
           <li key={name}><button type="button" class="quiet entry" aria-pressed={method.value === name} onClick={() => openMethod(name)}>{name}</button></li>

@@ -1,4 +1,4 @@
-import { useEffect, useRef, useState } from "preact/hooks";
+import { useLayoutEffect, useRef, useState } from "preact/hooks";
 import type { Column } from "../catalog/table.ts";
 
 type Props = {
@@ -15,7 +15,8 @@ export function CellEditor({ column, value, typed, onSave, onCancel }: Props) {
   const field = useRef<HTMLInputElement & HTMLSelectElement>(null);
   const [text, setText] = useState(typed ?? value ?? "");
   const done = useRef(false);
-  useEffect(() => {
+  // Before the next key, which would go to the grid.
+  useLayoutEffect(() => {
     field.current?.focus();
     if (typed === undefined) field.current?.select?.();
   }, []);

@@ -19,7 +19,7 @@ export function FeedPanel({ view }: { view: TableView }) {
       {lost && <p class="hint">The connection is lost. It is tried again, and what changed in the meantime is read then.</p>}
       {!lost && note && <p class="hint">{note}</p>}
       {!lost && !note && entries.length === 0 && (
-        <p class="hint">Changes by anybody appear here as they are committed. Edit a cell to see one.</p>
+        <p class="hint">Changes by anybody appear here as they are committed.{view.table.canUpdate && view.table.key.length > 0 && " Edit a cell to see one."}</p>
       )}
       <ol class="events" aria-live="polite" aria-relevant="additions" tabIndex={0} aria-label="Changes, newest first">
         {entries.map((entry) => <Event key={entry.id} entry={entry} />)}

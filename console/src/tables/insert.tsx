@@ -1,4 +1,5 @@
 import { useSignal } from "@preact/signals";
+import { fullTypeName } from "../catalog/shown.ts";
 import type { Column } from "../catalog/table.ts";
 import { Dialog } from "../parts/dialog.tsx";
 import { sayDone } from "../parts/notice.tsx";
@@ -53,7 +54,7 @@ function Field({ column, given, onChange }: { column: Column; given: Given; onCh
   const shared = { value: given.text, "aria-label": column.name };
   return (
     <div class="field">
-      <span class="field-name">{column.name} <small>{column.type}{required && " · required"}</small></span>
+      <span class="field-name">{column.name} <small>{fullTypeName(column)}{required && " · required"}</small></span>
       {choices
         ? (
           <select {...shared} onChange={({ currentTarget: { value } }) => onChange({ how: value ? "value" : "default", text: value })}>
@@ -71,9 +72,9 @@ function Field({ column, given, onChange }: { column: Column; given: Given; onCh
         aria-label={`How ${column.name} is filled`} value={given.how}
         onChange={({ currentTarget: { value } }) => onChange({ how: value as Given["how"], text: value === "value" ? given.text : "" })}
       >
-        <option value="default">default</option>
+        <option value="default">{required ? "not given" : rest === "NULL" ? "NULL" : "default"}</option>
         <option value="value">value</option>
-        {!column.not_null && <option value="null">NULL</option>}
+        {!column.not_null && rest !== "NULL" && <option value="null">NULL</option>}
       </select>
     </div>
   );

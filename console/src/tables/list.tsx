@@ -1,5 +1,5 @@
 import { useSignal } from "@preact/signals";
-import { KINDS, tables, type TableEntry } from "../catalog/tables.ts";
+import { KINDS, rowsOf, tables, type TableEntry } from "../catalog/tables.ts";
 import { hrefOf, route } from "../route.ts";
 
 /** The tables that the user may see, by schema. */
@@ -13,7 +13,7 @@ export function TableList() {
     <nav class="tables" aria-label="Tables">
       <input type="search" placeholder="Find a table" aria-label="Find a table" value={search.value} onInput={(event) => (search.value = event.currentTarget.value)} />
       {!all && <p class="hint">Reading the catalog…</p>}
-      {all && found.length === 0 && <p class="hint">{wanted ? "No table has this in its name." : "There is no table that you may use. Create one in Query with CREATE TABLE, or ask the owner for rights."}</p>}
+      {all && found.length === 0 && <p class="hint">{wanted ? "No table has this in its name." : "There is no table that you may use."}</p>}
       {schemas.map((schema) => (
         <section key={schema} aria-label={`Schema ${schema}`}>
           <h2>{schema}</h2>
@@ -25,7 +25,8 @@ export function TableList() {
 }
 
 function Item({ table }: { table: TableEntry }) {
-  const { schema, name, kind, estimate } = table;
+  const { schema, name, kind } = table;
+  const rows = rowsOf(table);
   const current = route.value.area === "tables" && route.value.schema === schema && route.value.table === name;
   return (
     <li>
@@ -33,7 +34,7 @@ function Item({ table }: { table: TableEntry }) {
         <span class={`kind kind-${kind}`} aria-hidden="true" />
         <span class="name" dir="auto">{name}</span>
         {kind !== "r" && <small class="sr">{KINDS[kind]}</small>}
-        {estimate > 0 && <small title="Rows by PostgreSQL's estimate">{compact(estimate)}</small>}
+        {rows !== null && <small title="Rows, at least by PostgreSQL's estimate">{compact(rows)}</small>}
       </a>
     </li>
   );

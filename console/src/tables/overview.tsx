@@ -1,6 +1,6 @@
 import { home } from "../api/home.ts";
 import { claims } from "../api/session.ts";
-import { KINDS, type TableEntry, tables } from "../catalog/tables.ts";
+import { KINDS, rowsOf, type TableEntry, tables } from "../catalog/tables.ts";
 import { replace } from "../query/state.ts";
 import { goTo, hrefOf } from "../route.ts";
 import { compact } from "./list.tsx";
@@ -32,12 +32,14 @@ export function Overview() {
   );
 }
 
-function Row({ table: { schema, name, kind, estimate, comment }, commented }: { table: TableEntry; commented: boolean }) {
+function Row({ table, commented }: { table: TableEntry; commented: boolean }) {
+  const { schema, name, kind, comment } = table;
+  const rows = rowsOf(table);
   return (
     <tr>
       <th scope="row" dir="auto"><a href={hrefOf({ area: "tables", schema, table: name })}>{schema === "public" ? name : `${schema}.${name}`}</a></th>
       <td>{KINDS[kind]}</td>
-      <td class="number">{estimate > 0 ? compact(estimate) : "–"}</td>
+      <td class="number">{rows === null ? "–" : compact(rows)}</td>
       {commented && <td>{comment}</td>}
     </tr>
   );
@@ -66,10 +68,18 @@ function NoTables() {
     replace("sql", FIRST_TABLE);
     goTo({ area: "query" });
   };
+  if (!claims.value?.superUser) {
+    return (
+      <div class="empty">
+        <h1>No table for you yet</h1>
+        <p>You have no rights on a table of this database. Its owner, {claims.value?.database}, can grant them.</p>
+      </div>
+    );
+  }
   return (
     <div class="empty">
       <h1>No table yet</h1>
-      <p>This database has no table that you may use. Create one with SQL, or ask the owner for rights.</p>
+      <p>Create the first one with SQL. It has an API and live changes at once.</p>
       <p><button type="button" class="primary" onClick={write}>Write CREATE TABLE</button></p>
     </div>
   );

@@ -1,5 +1,6 @@
 import { useSignal } from "@preact/signals";
 import { useEffect } from "preact/hooks";
+import { online } from "../api/http.ts";
 import { claims } from "../api/session.ts";
 import { sentence } from "../api/errors.ts";
 import { KINDS, tables } from "../catalog/tables.ts";
@@ -18,12 +19,16 @@ import { RowGrid } from "./row_grid.tsx";
 import { Structure, type StructurePart } from "./structure.tsx";
 import { TableView } from "./view.ts";
 
+/** Milliseconds after which a table is opened again that the server did not answer for. */
+const AGAIN = 3_000;
+
 /** The Tables area. */
 export function TablesPage() {
   const at = route.value as Extract<Route, { area: "tables" }>;
   const entry = tables.value?.find(({ schema, name }) => schema === at.schema && name === at.table);
   const view = useSignal<TableView | null>(null);
   const problem = useSignal<string | null>(null);
+  const tries = useSignal(0);
   const filters = JSON.stringify(at.filters ?? []);
   useEffect(() => {
     problem.value = null;
@@ -42,15 +47,22 @@ export function TablesPage() {
       opened?.close();
       view.value = null;
     };
-  }, [entry, filters, claims.value?.sub]);
+  }, [entry, filters, claims.value?.sub, tries.value]);
+  // A table that could not be opened is opened when the server is back.
+  useEffect(() => {
+    if (!problem.value || online.value) return;
+    const timer = setTimeout(() => (tries.value += 1), AGAIN);
+    return () => clearTimeout(timer);
+  }, [problem.value, online.value]);
   const missing = at.table && tables.value && !entry;
   return (
     <div class={`area tables-area ${at.table ? "with-table" : ""}`}>
       <TableList />
       <main class="workspace" id="content" tabIndex={-1}>
         {!at.table && <Overview />}
-        {missing && <p class="empty">There is no table {at.schema}.{at.table} that you may see.</p>}
-        {problem.value && <p class="problem" role="alert">{problem.value}</p>}
+        {missing && <p class="empty">There is no table {at.schema}.{at.table} that you may see. <a href="#/tables">All tables</a></p>}
+        {problem.value && <p class="problem" role="alert">{problem.value} <button type="button" onClick={() => (tries.value += 1)}>Try again</button></p>}
+        {at.table && !view.value && <h1 class="sr">{at.table}</h1>}
         {at.table && !missing && !view.value && !problem.value && <p class="empty">Opening {at.table}…</p>}
         {view.value && <OpenTable key={view.value.table.sqlName + filters} view={view.value} />}
       </main>
@@ -99,6 +111,7 @@ function RowsPart({ view }: { view: TableView }) {
       await deleteRow(table, key);
       sayDone("The row was deleted.");
     } catch (error) {
+      view.forgetSent(key);
       sayError(error instanceof Conflict ? new Error("The row was gone already, or you may not delete it.") : error);
     }
     view.refreshSoon();

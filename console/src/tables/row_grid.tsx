@@ -57,12 +57,13 @@ export function RowGrid({ view, onDelete }: { view: TableView; onDelete: () => v
   };
 
   const save = async (key: string[], column: Column, value: string | null, was?: string | null, again?: { label: string; run: () => void }) => {
-    view.noteSent(key, was === undefined ? undefined : { name: column.name, was });
+    view.noteSent(key, was === undefined ? undefined : { name: column.name, was, value });
     try {
       await writeValue(table, key, column, { value, was });
       view.refreshSoon();
       return true;
     } catch (error) {
+      view.forgetSent(key);
       if (error instanceof Conflict) conflict.value = { key, column, value, conflict: error };
       else sayError(error, again);
       return false;

@@ -2,6 +2,7 @@ import { useSignal } from "@preact/signals";
 import { useEffect } from "preact/hooks";
 import { sentence } from "../api/errors.ts";
 import { type Row, sql, statement } from "../api/sql.ts";
+import { fullTypeName } from "../catalog/shown.ts";
 import type { Table } from "../catalog/table.ts";
 import { hrefOf } from "../route.ts";
 
@@ -48,23 +49,24 @@ function FromCatalog({ table, query, draw }: { table: Table; query: string; draw
 
 function Columns({ table }: { table: Table }) {
   const target = (name: string) => table.foreignKeys.find(({ columns }) => columns.includes(name));
+  const commented = table.columns.some(({ comment }) => comment !== null);
   return (
     <>
       <h2>Columns</h2>
       <div class="scroll-x" tabIndex={0} role="region" aria-label="Columns">
         <table>
-          <thead><tr><th scope="col">Name</th><th scope="col">Type</th><th scope="col">Null</th><th scope="col">Default</th><th scope="col">Refers to</th><th scope="col">Comment</th></tr></thead>
+          <thead><tr><th scope="col">Name</th><th scope="col">Type</th><th scope="col">Null</th><th scope="col">Default</th><th scope="col">Refers to</th>{commented && <th scope="col">Comment</th>}</tr></thead>
           <tbody>
             {table.columns.map((column) => {
               const link = target(column.name);
               return (
                 <tr key={column.name}>
                   <th scope="row">{column.name}{table.key.includes(column) && <small> key</small>}</th>
-                  <td><code>{column.type}</code></td>
+                  <td><code>{fullTypeName(column)}</code></td>
                   <td>{column.not_null ? "no" : "yes"}</td>
                   <td>{column.default_value ? <code>{column.default_value}</code> : column.identity ? "identity" : ""}</td>
                   <td>{link && <a href={hrefOf({ area: "tables", schema: link.schema, table: link.table })}>{link.table}({link.referenced.join(", ")})</a>}</td>
-                  <td>{column.comment ?? ""}</td>
+                  {commented && <td>{column.comment ?? ""}</td>}
                 </tr>
               );
             })}

@@ -4,7 +4,7 @@ import { sentence } from "../api/errors.ts";
 import { type Change, watch } from "../api/feed.ts";
 import { showValue } from "../api/json.ts";
 import { isCut } from "../catalog/shown.ts";
-import { loadTable, type Table } from "../catalog/table.ts";
+import { type Column, loadTable, type Table } from "../catalog/table.ts";
 import type { TableEntry } from "../catalog/tables.ts";
 import type { Place } from "../grid/grid.tsx";
 import type { Filter, Order } from "./condition.ts";
@@ -21,6 +21,12 @@ const COMPARED = 50;
 /** Types whose text is the same in an event and in the grid. */
 const COMPARABLE = new Set(["int2", "int4", "int8", "numeric", "text", "varchar", "bool", "date", "uuid"]);
 
+/** A change of our own: when it was sent, and for an edit what it replaced by what. */
+type Sent = { at: number; edit?: Difference & { value: string | null } };
+
+const AS_TYPED = new Set(["text", "varchar"]);
+const isComparable = ({ typname, labels }: Column): boolean => COMPARABLE.has(typname) || labels !== null;
+
 export class TableView {
   readonly filters = signal<Filter[]>([]);
   readonly order = signal<Order[]>([]);
@@ -32,7 +38,7 @@ export class TableView {
   /** Keys of rows that have just changed, by when. */
   readonly flashing = signal(new Map<string, string>());
   /** When our own changes were sent and what they replaced, by key. */
-  private sent = new Map<string, { at: number; difference?: Difference }>();
+  private sent = new Map<string, Sent>();
   private counter = 0;
   private unwatch: () => void = () => undefined;
   private refreshing: ReturnType<typeof setTimeout> | undefined;
@@ -63,8 +69,13 @@ export class TableView {
   }
 
   /** Remembers when a change was sent, to tell how long its event took. */
-  noteSent(key: string[], difference?: Difference): void {
-    this.sent.set(keyText(key), { at: performance.now(), difference });
+  noteSent(key: string[], edit?: Sent["edit"]): void {
+    this.sent.set(keyText(key), { at: performance.now(), edit });
+  }
+
+  /** A change that was sent and refused has no event. */
+  forgetSent(key: string[]): void {
+    this.sent.delete(keyText(key));
   }
 
   /** An insert whose key the database makes. */
@@ -97,8 +108,9 @@ export class TableView {
       const key = this.table.key.map(({ name }) => String(change.row[name] ?? change.key.find(([of]) => of === name)?.[1]));
       const text = keyText(key);
       const named = this.table.key.map(({ name }, index) => `${name} ${key[index]}`).join(", ");
-      const differences = changes.length > COMPARED ? [] : this.differences(change, text);
-      this.add(change, named, this.latency(text, change.op), differences);
+      const sent = this.takeSent(change, text);
+      const differences = changes.length > COMPARED ? [] : this.differences(change, text, sent);
+      this.add(change, named, sent ? performance.now() - sent.at : null, differences);
       flashing.set(text, change.op.toLowerCase());
       setTimeout(() => this.endFlash(text), FLASH);
     }
@@ -106,25 +118,33 @@ export class TableView {
     this.refreshSoon();
   }
 
-  private latency(key: string, op: Change["op"]): number | null {
-    const name = this.sent.has(key) ? key : op === "INSERT" ? "insert" : key;
+  /** What was sent that became this change. Somebody else may have changed the same row meanwhile. */
+  private takeSent(change: Change, key: string): Sent | undefined {
+    const name = this.sent.has(key) ? key : change.op === "INSERT" ? "insert" : key;
     const sent = this.sent.get(name);
+    if (sent?.edit) {
+      const { name: edited, value } = sent.edit;
+      const column = this.table.columns.find((one) => one.name === edited);
+      const now = change.row[edited];
+      // PostgreSQL keeps a text as it was typed, but writes a number or a day in its own way.
+      const kept = column && (AS_TYPED.has(column.typname) || column.labels !== null);
+      if (kept && now !== undefined && value !== (now === null ? null : showValue(now))) return undefined;
+    }
     this.sent.delete(name);
-    return sent === undefined ? null : performance.now() - sent.at;
+    return sent;
   }
 
   /** What an update has changed, as far as the former row is known. */
-  private differences(change: Change, key: string): Difference[] {
+  private differences(change: Change, key: string, sent?: Sent): Difference[] {
     if (change.op !== "UPDATE") return [];
-    const own = this.sent.get(key)?.difference;
+    const own = sent?.edit;
     const index = this.rows.value.indexOf(key);
     const row = index === undefined ? undefined : this.rows.value.row(index);
     return this.table.columns.flatMap((of, column): Difference[] => {
       if (own?.name === of.name) return [own];
       const was = row?.cells[column];
       const now = change.row[of.name];
-      const comparable = COMPARABLE.has(of.typname) || of.labels !== null;
-      if (was === undefined || now === undefined || !comparable || (was !== null && isCut(of, was))) return [];
+      if (was === undefined || now === undefined || !isComparable(of) || (was !== null && isCut(of, was))) return [];
       return was === (now === null ? null : showValue(now)) ? [] : [{ name: of.name, was }];
     });
   }

@@ -122,7 +122,7 @@ impl Admin {
         Ok(findings)
     }
 
-    /// Why changes cannot be read from `feed`; `None` if they can.
+    /// Why changes cannot be read from `feed`, with the SQL that helps; `None` if they can.
     ///
     /// # Errors
     ///
@@ -140,7 +140,10 @@ impl Admin {
         };
         let mut wanting = findings.into_iter();
         let wanting = wanting.find(|finding| finding.severity != Severity::Good);
-        Ok(wanting.map(|finding| finding.text))
+        Ok(wanting.map(|Finding { text, sql, .. }| match sql {
+            Some(sql) => format!("{text}: {sql}"),
+            None => format!("{text}."),
+        }))
     }
 }
 

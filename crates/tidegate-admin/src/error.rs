@@ -46,7 +46,7 @@ pub enum Error {
     #[error("the database {0} exists already; `tidegate tenant adopt {0}` adopts it")]
     DatabaseExists(String),
     /// The database does not exist.
-    #[error("there is no database {0}")]
+    #[error("there is no database {0}; correct the name, or create it with CREATE DATABASE")]
     NoDatabase(String),
     /// The role exists already.
     #[error(

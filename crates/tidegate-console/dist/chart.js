@@ -4316,17 +4316,19 @@ function drawChart(parent, data) {
   const plot = new uPlot({
     width: parent.clientWidth,
     height: heightOf(parent),
+    // The last label on the horizontal axis is wider than its place.
+    padding: [null, 26, null, null],
     scales: { x: { time: data.time }, y: present ? { range: (_plot, _min, max2) => [0, Math.max(5, max2 * 1.1)] } : {} },
     axes: [{ ...axis, ...along }, { ...axis, size: present ? 50 : 70 }],
     series: [
       {
         label: data.time ? "time" : "row",
-        value: (_plot, at) => at === null ? "" : names ? names[at] ?? "" : data.time ? new Date(at * 1e3).toLocaleString("en-GB") : String(at),
+        value: (_plot, at) => at === null ? "–" : names ? names[at] ?? "" : data.time ? new Date(at * 1e3).toLocaleString("en-GB") : String(at),
         ...present && { value: (plot2, at) => clock(at ?? last(plot2, 0) ?? 0, true) }
       },
       ...data.series.map(({ name, stroke }, index) => {
         const line = colour(stroke ?? STROKES[index % STROKES.length]);
-        if (!present) return { label: name, stroke: line, width: 2, points: { show: few, size: 6 }, value: (_plot, value) => String(value ?? "") };
+        if (!present) return { label: name, stroke: line, width: 2, points: { show: few, size: 6 }, value: (_plot, value) => String(value ?? "–") };
         return {
           label: name,
           stroke: line,

@@ -1390,7 +1390,7 @@ function since(at, now) {
   return seconds < 86400 ? `${Math.floor(seconds / 3600)} h ago` : new Date(at).toLocaleDateString("en-GB");
 }
 var duration = (milliseconds) => milliseconds < 1e3 ? `${milliseconds} ms` : `${(milliseconds / 1e3).toLocaleString("en", { maximumFractionDigits: 1 })} s`;
-var bytes = (count) => count < 1024 ? `${count} bytes` : count < 1024 ** 2 ? `${Math.round(count / 1024)} KiB` : `${(count / 1024 ** 2).toFixed(1)} MiB`;
+var bytes = (count2) => count2 < 1024 ? `${count2} bytes` : count2 < 1024 ** 2 ? `${Math.round(count2 / 1024)} KiB` : `${(count2 / 1024 ** 2).toFixed(1)} MiB`;
 
 // src/activity/feed.tsx
 function FeedStatus({ feed }) {
@@ -1458,7 +1458,7 @@ function Statements({ activity: { statements, now } }) {
   const groups = groupsOf(statements);
   const part = search.value.toLowerCase();
   const found = groups.filter((group) => (wanted.value === "all" || group.kind === wanted.value) && textOf(group).includes(part));
-  const count = (of) => groups.reduce((all2, group) => all2 + (of === "all" || group.kind === of ? group.count : 0), 0);
+  const count2 = (of) => groups.reduce((all2, group) => all2 + (of === "all" || group.kind === of ? group.count : 0), 0);
   return /* @__PURE__ */ a4("section", { class: "card", "aria-labelledby": "statements", children: [
     /* @__PURE__ */ a4("div", { class: "sheet-head", children: [
       /* @__PURE__ */ a4("h2", { id: "statements", children: "Slow and failed statements" }),
@@ -1466,7 +1466,7 @@ function Statements({ activity: { statements, now } }) {
       /* @__PURE__ */ a4("div", { class: "tabs", role: "group", "aria-label": "Which statements", children: WANTED.map(([name, text]) => /* @__PURE__ */ a4("button", { type: "button", "aria-pressed": wanted.value === name, onClick: () => wanted.value = name, children: [
         text,
         " ",
-        count(name)
+        count2(name)
       ] }, name)) })
     ] }),
     /* @__PURE__ */ a4("p", { class: "hint", children: "The last 50 that failed or took a second or longer. Values are not kept: each is a question mark." }),
@@ -1484,14 +1484,14 @@ function Statements({ activity: { statements, now } }) {
     ] }) })
   ] });
 }
-function Row({ group: { last, kind, count, longest }, now }) {
+function Row({ group: { last, kind, count: count2, longest }, now }) {
   const code = last.status === CLIENT_LEFT ? "client disconnected" : [last.error, last.sqlstate].filter(Boolean).join(" ");
   return /* @__PURE__ */ a4("tr", { children: [
     /* @__PURE__ */ a4("td", { children: [
       /* @__PURE__ */ a4("span", { class: `pill ${kind}`, children: kind }),
-      count > 1 && /* @__PURE__ */ a4("span", { class: "times", title: "How often", children: [
+      count2 > 1 && /* @__PURE__ */ a4("span", { class: "times", title: "How often", children: [
         " × ",
-        count
+        count2
       ] }),
       code && /* @__PURE__ */ a4("small", { class: "code", children: code })
     ] }),
@@ -1501,7 +1501,7 @@ function Row({ group: { last, kind, count, longest }, now }) {
     ] }),
     /* @__PURE__ */ a4("td", { children: last.role.slice(last.role.indexOf("/") + 1) }),
     /* @__PURE__ */ a4("td", { class: "number", children: [
-      count > 1 && /* @__PURE__ */ a4("small", { children: "up to " }),
+      count2 > 1 && /* @__PURE__ */ a4("small", { children: "up to " }),
       duration(longest)
     ] }),
     /* @__PURE__ */ a4("td", { class: "when", children: /* @__PURE__ */ a4("time", { dateTime: last.at, title: new Date(last.at).toLocaleString("en-GB"), children: since(last.at, now) }) })
@@ -1552,9 +1552,9 @@ function Shown({ activity }) {
     /* @__PURE__ */ a4(Statements, { activity })
   ] });
 }
-var sum = (counts) => counts.reduce((all2, one2) => all2 + one2, 0);
-var rate = (counts) => (sum(counts.slice(-PRESENT)) / PRESENT).toLocaleString("en", { maximumFractionDigits: 1 });
-var shown = (count) => count.toLocaleString("en");
+var sum = (counts2) => counts2.reduce((all2, one2) => all2 + one2, 0);
+var rate = (counts2) => (sum(counts2.slice(-PRESENT)) / PRESENT).toLocaleString("en", { maximumFractionDigits: 1 });
+var shown = (count2) => count2.toLocaleString("en");
 function Numbers({ activity: { requests, errors, statements } }) {
   const [all2, failed] = [sum(requests), sum(errors)];
   const share = failed === 0 ? "" : ` · ${(failed / all2).toLocaleString("en", { style: "percent", maximumFractionDigits: 1 })} of all`;
@@ -1626,23 +1626,45 @@ var ident = (name) => `"${name.replaceAll('"', '""')}"`;
 
 // src/catalog/tables.ts
 var tables = y3(null);
+var HIDDEN_SCHEMAS = ["information_schema", "tidegate", "tidegate_private", "tidegate_outbox", "tidegate_catalog"].map((name) => `'${name}'`).join(", ");
+var COUNTED = 4e6;
+var MOST_COUNTED = 200;
 var QUERY = `
 select n.nspname as schema, c.relname as name, c.relkind::text as kind,
        case c.relkind when 'p' then (
          select coalesce(sum(greatest(p.reltuples, 0)), 0)
          from pg_inherits i join pg_class p on p.oid = i.inhrelid where i.inhparent = c.oid
        ) else c.reltuples end::float8 as estimate,
+       c.relkind = 'r' and c.reltuples <= 0 and has_any_column_privilege(c.oid, 'SELECT')
+         and pg_relation_size(c.oid) < ${COUNTED} as counted,
        obj_description(c.oid, 'pg_class') as comment
 from pg_class c join pg_namespace n on n.oid = c.relnamespace
 where c.relkind in ('r', 'p', 'v', 'm', 'f') and not c.relispartition
-  and n.nspname !~ '^pg_' and n.nspname not in ('information_schema', 'tidegate')
+  and n.nspname !~ '^pg_' and n.nspname not in (${HIDDEN_SCHEMAS})
   and has_schema_privilege(n.oid, 'USAGE')
   and has_any_column_privilege(c.oid, 'SELECT, INSERT, UPDATE')
   and not exists (select 1 from pg_depend d where d.classid = 'pg_class'::regclass and d.objid = c.oid and d.deptype = 'e')
 order by n.nspname, c.relname`;
 async function loadTables(signal) {
   const { data } = await sql(statement(QUERY), signal);
-  tables.value = data;
+  const entries = data;
+  tables.value = entries;
+  await count(entries.filter(({ counted }) => counted).slice(0, MOST_COUNTED), signal);
+}
+var counts = y3(/* @__PURE__ */ new Map());
+function rowsOf(entry) {
+  const counted = counts.value.get(entry);
+  return counted ?? (entry.estimate > 0 ? entry.estimate : null);
+}
+async function count(entries, signal) {
+  if (entries.length === 0) return;
+  const numbers = entries.map(({ schema, name }) => `(select count(*) from ${ident(schema)}.${ident(name)})`);
+  try {
+    const { data } = await sql(statement(`select array[${numbers.join(", ")}]::float8[] as counts`), signal);
+    counts.value = new Map(data[0].counts.map((number2, at) => [entries[at], Number(number2)]));
+  } catch {
+    counts.value = /* @__PURE__ */ new Map();
+  }
 }
 var KINDS = {
   r: "table",
@@ -1998,6 +2020,7 @@ function Audit() {
       /* @__PURE__ */ a4("input", { type: "search", "aria-label": "Find in the log", placeholder: "Find", value: search.value, onInput: (event) => search.value = event.currentTarget.value }),
       /* @__PURE__ */ a4("select", { "aria-label": "Period", value: hours.value, onChange: (event) => hours.value = Number(event.currentTarget.value), children: PERIODS.map(([value, text]) => /* @__PURE__ */ a4("option", { value, children: text }, value)) })
     ] }),
+    /* @__PURE__ */ a4("p", { class: "hint", children: "What happened to accounts, sessions, clients and rights. What the operator did on the server has no address." }),
     problem && /* @__PURE__ */ a4("p", { class: "problem", role: "alert", children: problem }),
     !events && !problem && /* @__PURE__ */ a4("p", { class: "hint", children: "Reading the log…" }),
     events && found.length === 0 && /* @__PURE__ */ a4("p", { class: "hint", children: "Nothing happened in this time." }),
@@ -2625,13 +2648,14 @@ function curl({ path, body }) {
   ].join(" \\\n");
 }
 function typescript({ path, body }) {
-  return `const answer = await fetch(${JSON.stringify(home + path)}, {
+  return `const token = "…"; // an access token
+const answer = await fetch(${JSON.stringify(home + path)}, {
   method: "POST",
   headers: { "Authorization": \`Bearer \${token}\`, "Content-Type": "application/json" },
   body: JSON.stringify(${JSON.stringify(body, null, 2).replaceAll("\n", "\n  ")}),
 });
 if (!answer.ok) throw new Error((await answer.json()).message);
-const result = await answer.json();
+console.dir(await answer.json(), { depth: null });
 `;
 }
 function python({ path, body }) {
@@ -2639,12 +2663,19 @@ function python({ path, body }) {
 
 request = urllib.request.Request(
     ${JSON.stringify(home + path)},
-    data=json.dumps(json.loads(${JSON.stringify(JSON.stringify(body))})).encode(),
+    data=json.dumps(${literal(body)}).encode(),
     headers={"Authorization": "Bearer " + os.environ["TOKEN"], "Content-Type": "application/json"},
 )
 with urllib.request.urlopen(request) as answer:
-    result = json.load(answer)
+    print(json.load(answer))
 `;
+}
+function literal(value) {
+  if (value === null || value === void 0) return "None";
+  if (typeof value === "boolean") return value ? "True" : "False";
+  if (Array.isArray(value)) return `[${value.map(literal).join(", ")}]`;
+  if (typeof value !== "object") return JSON.stringify(value);
+  return `{${Object.entries(value).map(([name, of]) => `${JSON.stringify(name)}: ${literal(of)}`).join(", ")}}`;
 }
 var SNIPPETS = [["curl", curl], ["TypeScript", typescript], ["Python", python]];
 
@@ -2900,7 +2931,7 @@ var QUERY2 = `
 select n.nspname as schema, c.relname as "table", array_agg(a.attname::text order by a.attnum) as columns
 from pg_class c join pg_namespace n on n.oid = c.relnamespace join pg_attribute a on a.attrelid = c.oid
 where c.relkind in ('r', 'p', 'v', 'm', 'f') and not c.relispartition and a.attnum > 0 and not a.attisdropped
-  and n.nspname !~ '^pg_' and n.nspname <> 'information_schema'
+  and n.nspname !~ '^pg_' and n.nspname not in (${HIDDEN_SCHEMAS})
   and has_schema_privilege(n.oid, 'USAGE') and has_any_column_privilege(c.oid, 'SELECT')
 group by 1, 2 order by 1, 2 limit ${MOST2 / 20}`;
 async function columnNames() {
@@ -2920,6 +2951,27 @@ async function introspect(schema) {
   const { data } = await requestJson(`/api/graphql/schema/${encodeURIComponent(schema)}`, { body: { query: INTROSPECTION } });
   return data;
 }
+
+// src/query/first_document.ts
+var MOST_FIELDS = 6;
+function firstDocument(introspection) {
+  const { queryType, types } = introspection.__schema;
+  const fieldsOf = (name) => types.find((type) => type.name === name)?.fields ?? [];
+  for (const field of fieldsOf(queryType.name)) {
+    const columns = fieldsOf(named(field.type).name).filter(({ type }) => named(type).kind !== "OBJECT" && !isList(type));
+    if (isList(field.type) && columns.length > 0 && field.args.some(({ name }) => name === "limit")) {
+      const lines = columns.slice(0, MOST_FIELDS).map(({ name }) => `    ${name}
+`);
+      return `{
+  ${field.name}(limit: 10) {
+${lines.join("")}  }
+}`;
+    }
+  }
+  return null;
+}
+var named = (type) => type.ofType ? named(type.ofType) : type;
+var isList = (type) => type.kind === "LIST" || type.kind === "NON_NULL" && type.ofType != null && isList(type.ofType);
 
 // src/query/editor_box.tsx
 var EDITOR = "./editor.js";
@@ -2961,7 +3013,11 @@ function EditorBox(props) {
 async function fillNames(editor, { language, graphqlSchema: graphqlSchema2 }) {
   try {
     if (language === "sql") editor.setTables(await columnNames());
-    if (language === "graphql" && graphqlSchema2) editor.setSchema(await introspect(graphqlSchema2));
+    if (language === "graphql" && graphqlSchema2) {
+      const introspection = await introspect(graphqlSchema2);
+      editor.setSchema(introspection);
+      if (editor.text() === "") editor.setText(firstDocument(introspection) ?? "");
+    }
   } catch {
   }
 }
@@ -3157,7 +3213,7 @@ var NUMBERS_WIDTH = 56;
 function Grid(props) {
   const { columns, rows, active } = props;
   const box = T2(null);
-  const [, draw] = _2((count) => count + 1, 0);
+  const [, draw] = _2((count2) => count2 + 1, 0);
   const [size, setSize] = d2({ width: 800, height: 400 });
   const scroll = T2(new Scroll(ROW_HEIGHT)).current;
   const left = T2(0);
@@ -3508,11 +3564,11 @@ function Rows({ result, json }) {
   ] });
 }
 function summary({ rows, cut, affected, milliseconds }) {
-  const count = rows.length.toLocaleString("en");
+  const count2 = rows.length.toLocaleString("en");
   const time2 = `${Math.round(milliseconds).toLocaleString("en")} ms`;
   if (cut) return `The first ${ROW_LIMIT.toLocaleString("en")} rows, ${time2}. Export CSV gives all of them.`;
   const written = affected === void 0 ? "" : `${affected.toLocaleString("en")} row${affected === 1 ? "" : "s"} written, `;
-  return `${written}${rows.length === 0 && affected !== void 0 ? "" : `${count} row${rows.length === 1 ? "" : "s"}, `}${time2}`;
+  return `${written}${rows.length === 0 && affected !== void 0 ? "" : `${count2} row${rows.length === 1 ? "" : "s"}, `}${time2}`;
 }
 var Json = ({ value }) => /* @__PURE__ */ a4("pre", { class: "json", tabIndex: 0, "aria-label": "Answer as JSON", children: stringifyExact(value, 2) });
 function Graphql({ answer, list, milliseconds }) {
@@ -3577,11 +3633,11 @@ function QueryPage() {
   A2(() => suggest(), [tables.value]);
   const nothingChosen = of === "methods" && !method.value;
   return /* @__PURE__ */ a4("div", { class: "area query-area", children: [
-    of === "methods" && /* @__PURE__ */ a4(MethodList, {}),
+    of === "methods" && methods.value?.length !== 0 && /* @__PURE__ */ a4(MethodList, {}),
     /* @__PURE__ */ a4("main", { class: "workspace", id: "content", tabIndex: -1, children: [
       /* @__PURE__ */ a4("h1", { class: "sr", children: "Query" }),
       /* @__PURE__ */ a4(Toolbar, {}),
-      nothingChosen ? /* @__PURE__ */ a4("p", { class: "empty", children: methods.value?.length === 0 ? "There is no method yet. Write a statement under SQL and save it as a method." : "Choose a method to see, change or call it." }) : /* @__PURE__ */ a4($, { children: [
+      nothingChosen ? /* @__PURE__ */ a4(NoMethod, {}) : /* @__PURE__ */ a4($, { children: [
         /* @__PURE__ */ a4(
           EditorBox,
           {
@@ -3599,6 +3655,16 @@ function QueryPage() {
         /* @__PURE__ */ a4(Parameters, {}),
         /* @__PURE__ */ a4(OutcomeBox, {})
       ] })
+    ] })
+  ] });
+}
+function NoMethod() {
+  if (methods.value?.length !== 0) return /* @__PURE__ */ a4("p", { class: "empty", children: "Choose a method to see, change or call it." });
+  return /* @__PURE__ */ a4("div", { class: "empty", children: [
+    /* @__PURE__ */ a4("p", { children: "There is no method yet. A method is a statement under a name, which applications call with values." }),
+    /* @__PURE__ */ a4("p", { children: [
+      /* @__PURE__ */ a4("button", { type: "button", onClick: () => mode.value = "sql", children: "Write a statement" }),
+      " and save it as a method."
     ] })
   ] });
 }
@@ -3622,8 +3688,8 @@ function Toolbar() {
   };
   return /* @__PURE__ */ a4("div", { class: "toolbar", role: "toolbar", "aria-label": "Query", children: [
     /* @__PURE__ */ a4("div", { class: "tabs", role: "group", "aria-label": "Language", children: MODES.map(([name, label]) => /* @__PURE__ */ a4("button", { type: "button", "aria-pressed": of === name, onClick: () => mode.value = name, children: label }, name)) }),
-    of === "graphql" && /* @__PURE__ */ a4(SchemaChoice, {}),
     /* @__PURE__ */ a4("button", { type: "button", class: "primary", disabled: !ready2, onClick: () => void run(), title: "Ctrl+Enter", children: of === "methods" ? "Call" : "Run" }),
+    of === "graphql" && /* @__PURE__ */ a4(SchemaChoice, {}),
     of === "sql" && /* @__PURE__ */ a4($, { children: [
       /* @__PURE__ */ a4("button", { type: "button", disabled: !ready2, onClick: () => void runExplain(false), children: "Explain" }),
       /* @__PURE__ */ a4("button", { type: "button", disabled: !ready2, onClick: () => void runExplain(true), title: "Runs the statement and measures each step", children: "Run and measure" }),
@@ -3652,7 +3718,7 @@ function Toolbar() {
 function SchemaChoice() {
   const schemas = [...new Set((tables.value ?? []).map(({ schema }) => schema))];
   if (schemas.length < 2) return null;
-  return /* @__PURE__ */ a4("label", { class: "hint", children: [
+  return /* @__PURE__ */ a4("label", { class: "hint schema", children: [
     "Schema",
     " ",
     /* @__PURE__ */ a4("select", { value: graphqlSchema.value, onChange: (event) => graphqlSchema.value = event.currentTarget.value, children: schemas.map((schema) => /* @__PURE__ */ a4("option", { value: schema, children: schema }, schema)) })
@@ -3677,7 +3743,6 @@ function openMethod(name) {
 function MethodList() {
   return /* @__PURE__ */ a4("nav", { class: "tables", "aria-label": "Methods", children: [
     !methods.value && /* @__PURE__ */ a4("p", { class: "hint", children: "Reading the methods…" }),
-    methods.value?.length === 0 && /* @__PURE__ */ a4("p", { class: "hint", children: "No methods yet." }),
     /* @__PURE__ */ a4("ul", { children: methods.value?.map(({ method: name }) => /* @__PURE__ */ a4("li", { children: /* @__PURE__ */ a4("button", { type: "button", class: "quiet entry", "aria-pressed": method.value === name, onClick: () => openMethod(name), children: name }) }, name)) })
   ] });
 }
@@ -3925,7 +3990,10 @@ function FeedPanel({ view }) {
     ] }),
     lost && /* @__PURE__ */ a4("p", { class: "hint", children: "The connection is lost. It is tried again, and what changed in the meantime is read then." }),
     !lost && note && /* @__PURE__ */ a4("p", { class: "hint", children: note }),
-    !lost && !note && entries.length === 0 && /* @__PURE__ */ a4("p", { class: "hint", children: "Changes by anybody appear here as they are committed. Edit a cell to see one." }),
+    !lost && !note && entries.length === 0 && /* @__PURE__ */ a4("p", { class: "hint", children: [
+      "Changes by anybody appear here as they are committed.",
+      view.table.canUpdate && view.table.key.length > 0 && " Edit a cell to see one."
+    ] }),
     /* @__PURE__ */ a4("ol", { class: "events", "aria-live": "polite", "aria-relevant": "additions", tabIndex: 0, "aria-label": "Changes, newest first", children: entries.map((entry) => /* @__PURE__ */ a4(Event, { entry }, entry.id)) })
   ] });
 }
@@ -4153,6 +4221,51 @@ async function insertBatch(view, columns, rows) {
   });
 }
 
+// src/catalog/shown.ts
+var SHOWN2 = 240;
+var SHORT = /* @__PURE__ */ new Set([
+  "bool",
+  "int2",
+  "int4",
+  "int8",
+  "oid",
+  "float4",
+  "float8",
+  "money",
+  "uuid",
+  "date",
+  "time",
+  "timetz",
+  "timestamp",
+  "timestamptz",
+  "interval",
+  "inet",
+  "cidr",
+  "macaddr"
+]);
+var NUMBERS = /* @__PURE__ */ new Set(["int2", "int4", "int8", "oid", "float4", "float8", "numeric", "money"]);
+var ALIASES = [
+  [/^timestamp with time zone/, "timestamptz"],
+  [/^timestamp without time zone/, "timestamp"],
+  [/^time with time zone/, "timetz"],
+  [/^time without time zone/, "time"],
+  [/^character varying/, "varchar"],
+  [/^character\b/, "char"],
+  [/^double precision/, "float8"]
+];
+var typeName = (column3) => shortened(column3.cast);
+var fullTypeName = (column3) => shortened(column3.type);
+var shortened = (type) => ALIASES.reduce((name, [long, short2]) => name.replace(long, short2), type);
+var isNumber = (column3) => NUMBERS.has(column3.typname);
+var isShort = (column3) => SHORT.has(column3.typname) || column3.labels !== null;
+function shownExpression(column3) {
+  const name = ident(column3.name);
+  if (isShort(column3)) return `${name}::text`;
+  if (column3.typname === "bytea") return `'\\x' || encode(substring(${name} for ${SHOWN2 / 2}), 'hex')`;
+  return `left(${name}::text, ${SHOWN2 + 1})`;
+}
+var isCut = (column3, text) => column3.typname === "bytea" ? text.length >= SHOWN2 + 2 : !isShort(column3) && text.length > SHOWN2;
+
 // src/tables/insert.tsx
 function InsertDialog({ view, onClose }) {
   const { table: table2 } = view;
@@ -4192,7 +4305,7 @@ function Field({ column: column3, given, onChange }) {
       column3.name,
       " ",
       /* @__PURE__ */ a4("small", { children: [
-        column3.type,
+        fullTypeName(column3),
         required && " · required"
       ] })
     ] }),
@@ -4216,9 +4329,9 @@ function Field({ column: column3, given, onChange }) {
         value: given.how,
         onChange: ({ currentTarget: { value } }) => onChange({ how: value, text: value === "value" ? given.text : "" }),
         children: [
-          /* @__PURE__ */ a4("option", { value: "default", children: "default" }),
+          /* @__PURE__ */ a4("option", { value: "default", children: required ? "not given" : rest === "NULL" ? "NULL" : "default" }),
           /* @__PURE__ */ a4("option", { value: "value", children: "value" }),
-          !column3.not_null && /* @__PURE__ */ a4("option", { value: "null", children: "NULL" })
+          !column3.not_null && rest !== "NULL" && /* @__PURE__ */ a4("option", { value: "null", children: "NULL" })
         ]
       }
     )
@@ -4235,7 +4348,7 @@ function TableList() {
   return /* @__PURE__ */ a4("nav", { class: "tables", "aria-label": "Tables", children: [
     /* @__PURE__ */ a4("input", { type: "search", placeholder: "Find a table", "aria-label": "Find a table", value: search.value, onInput: (event) => search.value = event.currentTarget.value }),
     !all2 && /* @__PURE__ */ a4("p", { class: "hint", children: "Reading the catalog…" }),
-    all2 && found.length === 0 && /* @__PURE__ */ a4("p", { class: "hint", children: wanted ? "No table has this in its name." : "There is no table that you may use. Create one in Query with CREATE TABLE, or ask the owner for rights." }),
+    all2 && found.length === 0 && /* @__PURE__ */ a4("p", { class: "hint", children: wanted ? "No table has this in its name." : "There is no table that you may use." }),
     schemas.map((schema) => /* @__PURE__ */ a4("section", { "aria-label": `Schema ${schema}`, children: [
       /* @__PURE__ */ a4("h2", { children: schema }),
       /* @__PURE__ */ a4("ul", { children: found.filter((table2) => table2.schema === schema).map((table2) => /* @__PURE__ */ a4(Item, { table: table2 }, table2.name)) })
@@ -4243,16 +4356,17 @@ function TableList() {
   ] });
 }
 function Item({ table: table2 }) {
-  const { schema, name, kind, estimate } = table2;
+  const { schema, name, kind } = table2;
+  const rows = rowsOf(table2);
   const current = route.value.area === "tables" && route.value.schema === schema && route.value.table === name;
   return /* @__PURE__ */ a4("li", { children: /* @__PURE__ */ a4("a", { href: hrefOf({ area: "tables", schema, table: name }), "aria-current": current ? "page" : void 0, title: table2.comment ?? KINDS[kind], children: [
     /* @__PURE__ */ a4("span", { class: `kind kind-${kind}`, "aria-hidden": "true" }),
     /* @__PURE__ */ a4("span", { class: "name", dir: "auto", children: name }),
     kind !== "r" && /* @__PURE__ */ a4("small", { class: "sr", children: KINDS[kind] }),
-    estimate > 0 && /* @__PURE__ */ a4("small", { title: "Rows by PostgreSQL's estimate", children: compact(estimate) })
+    rows !== null && /* @__PURE__ */ a4("small", { title: "Rows, at least by PostgreSQL's estimate", children: compact(rows) })
   ] }) });
 }
-var compact = (count) => new Intl.NumberFormat("en", { notation: "compact" }).format(count);
+var compact = (count2) => new Intl.NumberFormat("en", { notation: "compact" }).format(count2);
 
 // src/tables/overview.tsx
 var FIRST_TABLE = `create table messages (
@@ -4286,11 +4400,13 @@ function Overview() {
     /* @__PURE__ */ a4(Addresses, { schemas: [...new Set(all2.map(({ schema }) => schema))] })
   ] });
 }
-function Row2({ table: { schema, name, kind, estimate, comment }, commented }) {
+function Row2({ table: table2, commented }) {
+  const { schema, name, kind, comment } = table2;
+  const rows = rowsOf(table2);
   return /* @__PURE__ */ a4("tr", { children: [
     /* @__PURE__ */ a4("th", { scope: "row", dir: "auto", children: /* @__PURE__ */ a4("a", { href: hrefOf({ area: "tables", schema, table: name }), children: schema === "public" ? name : `${schema}.${name}` }) }),
     /* @__PURE__ */ a4("td", { children: KINDS[kind] }),
-    /* @__PURE__ */ a4("td", { class: "number", children: estimate > 0 ? compact(estimate) : "–" }),
+    /* @__PURE__ */ a4("td", { class: "number", children: rows === null ? "–" : compact(rows) }),
     commented && /* @__PURE__ */ a4("td", { children: comment })
   ] });
 }
@@ -4324,62 +4440,29 @@ function NoTables() {
     replace("sql", FIRST_TABLE);
     goTo({ area: "query" });
   };
+  if (!claims.value?.superUser) {
+    return /* @__PURE__ */ a4("div", { class: "empty", children: [
+      /* @__PURE__ */ a4("h1", { children: "No table for you yet" }),
+      /* @__PURE__ */ a4("p", { children: [
+        "You have no rights on a table of this database. Its owner, ",
+        claims.value?.database,
+        ", can grant them."
+      ] })
+    ] });
+  }
   return /* @__PURE__ */ a4("div", { class: "empty", children: [
     /* @__PURE__ */ a4("h1", { children: "No table yet" }),
-    /* @__PURE__ */ a4("p", { children: "This database has no table that you may use. Create one with SQL, or ask the owner for rights." }),
+    /* @__PURE__ */ a4("p", { children: "Create the first one with SQL. It has an API and live changes at once." }),
     /* @__PURE__ */ a4("p", { children: /* @__PURE__ */ a4("button", { type: "button", class: "primary", onClick: write2, children: "Write CREATE TABLE" }) })
   ] });
 }
-
-// src/catalog/shown.ts
-var SHOWN2 = 240;
-var SHORT = /* @__PURE__ */ new Set([
-  "bool",
-  "int2",
-  "int4",
-  "int8",
-  "oid",
-  "float4",
-  "float8",
-  "money",
-  "uuid",
-  "date",
-  "time",
-  "timetz",
-  "timestamp",
-  "timestamptz",
-  "interval",
-  "inet",
-  "cidr",
-  "macaddr"
-]);
-var NUMBERS = /* @__PURE__ */ new Set(["int2", "int4", "int8", "oid", "float4", "float8", "numeric", "money"]);
-var ALIASES = [
-  [/^timestamp with time zone/, "timestamptz"],
-  [/^timestamp without time zone/, "timestamp"],
-  [/^time with time zone/, "timetz"],
-  [/^time without time zone/, "time"],
-  [/^character varying/, "varchar"],
-  [/^character\b/, "char"],
-  [/^double precision/, "float8"]
-];
-var typeName = (column3) => ALIASES.reduce((name, [long, short2]) => name.replace(long, short2), column3.cast);
-var isNumber = (column3) => NUMBERS.has(column3.typname);
-var isShort = (column3) => SHORT.has(column3.typname) || column3.labels !== null;
-function shownExpression(column3) {
-  const name = ident(column3.name);
-  if (isShort(column3)) return `${name}::text`;
-  if (column3.typname === "bytea") return `'\\x' || encode(substring(${name} for ${SHOWN2 / 2}), 'hex')`;
-  return `left(${name}::text, ${SHOWN2 + 1})`;
-}
-var isCut = (column3, text) => column3.typname === "bytea" ? text.length >= SHOWN2 + 2 : !isShort(column3) && text.length > SHOWN2;
 
 // src/tables/cell_editor.tsx
 function CellEditor({ column: column3, value, typed, onSave, onCancel }) {
   const field = T2(null);
   const [text, setText] = d2(typed ?? value ?? "");
   const done = T2(false);
-  A2(() => {
+  F2(() => {
     field.current?.focus();
     if (typed === void 0) field.current?.select?.();
   }, []);
@@ -4640,10 +4723,10 @@ var Rows2 = class {
   /** A page that is not full is the last one. */
   learnEnd(page, length) {
     const end2 = page * this.pageSize + length;
-    const { count, exact } = this.total.value ?? { count: 0, exact: false };
+    const { count: count2, exact } = this.total.value ?? { count: 0, exact: false };
     if (length < this.pageSize && (length > 0 || page === 0)) this.total.value = { count: end2, exact: this.guessed.size === 0 };
     else if (length === 0 && !exact) void this.count(true);
-    else if (end2 >= count) this.total.value = { count: end2 + this.pageSize, exact: false };
+    else if (end2 >= count2) this.total.value = { count: end2 + this.pageSize, exact: false };
   }
   /** Small tables and filtered ones are counted up to a limit; large ones keep PostgreSQL's estimate. */
   async count(exactly = false) {
@@ -4661,8 +4744,8 @@ var Rows2 = class {
     const limit = exactly ? "" : ` limit ${EXACT_COUNT_LIMIT + 1}`;
     try {
       const { data } = await sql(statement(`select count(*)::float8 as n from (${inner}${limit}) counted`, params), controller.signal);
-      const count = Number(data[0]?.n ?? 0);
-      this.total.value = { count, exact: exactly || count <= EXACT_COUNT_LIMIT };
+      const count2 = Number(data[0]?.n ?? 0);
+      this.total.value = { count: count2, exact: exactly || count2 <= EXACT_COUNT_LIMIT };
     } catch (error) {
       if (!isAbort(error)) this.problem.value = error;
     }
@@ -4763,12 +4846,13 @@ function RowGrid({ view, onDelete }) {
     kind.value = { place, key: row.key, value, typed };
   };
   const save = async (key, column3, value, was, again) => {
-    view.noteSent(key, was === void 0 ? void 0 : { name: column3.name, was });
+    view.noteSent(key, was === void 0 ? void 0 : { name: column3.name, was, value });
     try {
       await writeValue(table2, key, column3, { value, was });
       view.refreshSoon();
       return true;
     } catch (error) {
+      view.forgetSent(key);
       if (error instanceof Conflict) conflict.value = { key, column: column3, value, conflict: error };
       else sayError(error, again);
       return false;
@@ -4955,6 +5039,7 @@ function FromCatalog({ table: table2, query, draw }) {
 }
 function Columns({ table: table2 }) {
   const target = (name) => table2.foreignKeys.find(({ columns }) => columns.includes(name));
+  const commented = table2.columns.some(({ comment }) => comment !== null);
   return /* @__PURE__ */ a4($, { children: [
     /* @__PURE__ */ a4("h2", { children: "Columns" }),
     /* @__PURE__ */ a4("div", { class: "scroll-x", tabIndex: 0, role: "region", "aria-label": "Columns", children: /* @__PURE__ */ a4("table", { children: [
@@ -4964,7 +5049,7 @@ function Columns({ table: table2 }) {
         /* @__PURE__ */ a4("th", { scope: "col", children: "Null" }),
         /* @__PURE__ */ a4("th", { scope: "col", children: "Default" }),
         /* @__PURE__ */ a4("th", { scope: "col", children: "Refers to" }),
-        /* @__PURE__ */ a4("th", { scope: "col", children: "Comment" })
+        commented && /* @__PURE__ */ a4("th", { scope: "col", children: "Comment" })
       ] }) }),
       /* @__PURE__ */ a4("tbody", { children: table2.columns.map((column3) => {
         const link = target(column3.name);
@@ -4973,7 +5058,7 @@ function Columns({ table: table2 }) {
             column3.name,
             table2.key.includes(column3) && /* @__PURE__ */ a4("small", { children: " key" })
           ] }),
-          /* @__PURE__ */ a4("td", { children: /* @__PURE__ */ a4("code", { children: column3.type }) }),
+          /* @__PURE__ */ a4("td", { children: /* @__PURE__ */ a4("code", { children: fullTypeName(column3) }) }),
           /* @__PURE__ */ a4("td", { children: column3.not_null ? "no" : "yes" }),
           /* @__PURE__ */ a4("td", { children: column3.default_value ? /* @__PURE__ */ a4("code", { children: column3.default_value }) : column3.identity ? "identity" : "" }),
           /* @__PURE__ */ a4("td", { children: link && /* @__PURE__ */ a4("a", { href: hrefOf({ area: "tables", schema: link.schema, table: link.table }), children: [
@@ -4982,7 +5067,7 @@ function Columns({ table: table2 }) {
             link.referenced.join(", "),
             ")"
           ] }) }),
-          /* @__PURE__ */ a4("td", { children: column3.comment ?? "" })
+          commented && /* @__PURE__ */ a4("td", { children: column3.comment ?? "" })
         ] }, column3.name);
       }) })
     ] }) }),
@@ -5057,7 +5142,7 @@ function Policies({ table: table2, security }) {
 var COLUMNS2 = `
 select a.attname as name, format_type(a.atttypid, a.atttypmod) as type, format_type(a.atttypid, -1) as "cast",
        t.typname as typname, t.typcategory::text as category, a.attnotnull as not_null,
-       pg_get_expr(d.adbin, d.adrelid) as default_value,
+       pg_get_expr(d.adbin, case a.attgenerated when '' then 0 else d.adrelid end) as default_value,
        a.attgenerated <> '' or a.attidentity = 'a' as generated, a.attidentity <> '' as identity,
        has_column_privilege(a.attrelid, a.attnum, 'SELECT') as readable,
        has_column_privilege(a.attrelid, a.attnum, 'UPDATE') as updatable,
@@ -5128,6 +5213,8 @@ var FEED_LENGTH = 200;
 var FLASH = 1600;
 var COMPARED = 50;
 var COMPARABLE = /* @__PURE__ */ new Set(["int2", "int4", "int8", "numeric", "text", "varchar", "bool", "date", "uuid"]);
+var AS_TYPED = /* @__PURE__ */ new Set(["text", "varchar"]);
+var isComparable = ({ typname, labels }) => COMPARABLE.has(typname) || labels !== null;
 var TableView = class _TableView {
   constructor(table2, filters) {
     this.table = table2;
@@ -5166,8 +5253,12 @@ var TableView = class _TableView {
     this.rows.value = new Rows2(this.table, filters, order);
   }
   /** Remembers when a change was sent, to tell how long its event took. */
-  noteSent(key, difference) {
-    this.sent.set(keyText(key), { at: performance.now(), difference });
+  noteSent(key, edit) {
+    this.sent.set(keyText(key), { at: performance.now(), edit });
+  }
+  /** A change that was sent and refused has no event. */
+  forgetSent(key) {
+    this.sent.delete(keyText(key));
   }
   /** An insert whose key the database makes. */
   noteInsert() {
@@ -5196,33 +5287,41 @@ var TableView = class _TableView {
     for (const change of changes) {
       const key = this.table.key.map(({ name }) => String(change.row[name] ?? change.key.find(([of]) => of === name)?.[1]));
       const text = keyText(key);
-      const named = this.table.key.map(({ name }, index) => `${name} ${key[index]}`).join(", ");
-      const differences = changes.length > COMPARED ? [] : this.differences(change, text);
-      this.add(change, named, this.latency(text, change.op), differences);
+      const named2 = this.table.key.map(({ name }, index) => `${name} ${key[index]}`).join(", ");
+      const sent = this.takeSent(change, text);
+      const differences = changes.length > COMPARED ? [] : this.differences(change, text, sent);
+      this.add(change, named2, sent ? performance.now() - sent.at : null, differences);
       flashing.set(text, change.op.toLowerCase());
       setTimeout(() => this.endFlash(text), FLASH);
     }
     this.flashing.value = flashing;
     this.refreshSoon();
   }
-  latency(key, op) {
-    const name = this.sent.has(key) ? key : op === "INSERT" ? "insert" : key;
+  /** What was sent that became this change. Somebody else may have changed the same row meanwhile. */
+  takeSent(change, key) {
+    const name = this.sent.has(key) ? key : change.op === "INSERT" ? "insert" : key;
     const sent = this.sent.get(name);
+    if (sent?.edit) {
+      const { name: edited, value } = sent.edit;
+      const column3 = this.table.columns.find((one2) => one2.name === edited);
+      const now = change.row[edited];
+      const kept = column3 && (AS_TYPED.has(column3.typname) || column3.labels !== null);
+      if (kept && now !== void 0 && value !== (now === null ? null : showValue(now))) return void 0;
+    }
     this.sent.delete(name);
-    return sent === void 0 ? null : performance.now() - sent.at;
+    return sent;
   }
   /** What an update has changed, as far as the former row is known. */
-  differences(change, key) {
+  differences(change, key, sent) {
     if (change.op !== "UPDATE") return [];
-    const own = this.sent.get(key)?.difference;
+    const own = sent?.edit;
     const index = this.rows.value.indexOf(key);
     const row = index === void 0 ? void 0 : this.rows.value.row(index);
     return this.table.columns.flatMap((of, column3) => {
       if (own?.name === of.name) return [own];
       const was = row?.cells[column3];
       const now = change.row[of.name];
-      const comparable = COMPARABLE.has(of.typname) || of.labels !== null;
-      if (was === void 0 || now === void 0 || !comparable || was !== null && isCut(of, was)) return [];
+      if (was === void 0 || now === void 0 || !isComparable(of) || was !== null && isCut(of, was)) return [];
       return was === (now === null ? null : showValue(now)) ? [] : [{ name: of.name, was }];
     });
   }
@@ -5245,11 +5344,13 @@ var TableView = class _TableView {
 };
 
 // src/tables/page.tsx
+var AGAIN = 3e3;
 function TablesPage() {
   const at = route.value;
   const entry = tables.value?.find(({ schema, name }) => schema === at.schema && name === at.table);
   const view = useSignal(null);
   const problem = useSignal(null);
+  const tries = useSignal(0);
   const filters = JSON.stringify(at.filters ?? []);
   A2(() => {
     problem.value = null;
@@ -5268,7 +5369,12 @@ function TablesPage() {
       opened2?.close();
       view.value = null;
     };
-  }, [entry, filters, claims.value?.sub]);
+  }, [entry, filters, claims.value?.sub, tries.value]);
+  A2(() => {
+    if (!problem.value || online.value) return;
+    const timer3 = setTimeout(() => tries.value += 1, AGAIN);
+    return () => clearTimeout(timer3);
+  }, [problem.value, online.value]);
   const missing = at.table && tables.value && !entry;
   return /* @__PURE__ */ a4("div", { class: `area tables-area ${at.table ? "with-table" : ""}`, children: [
     /* @__PURE__ */ a4(TableList, {}),
@@ -5279,9 +5385,15 @@ function TablesPage() {
         at.schema,
         ".",
         at.table,
-        " that you may see."
+        " that you may see. ",
+        /* @__PURE__ */ a4("a", { href: "#/tables", children: "All tables" })
       ] }),
-      problem.value && /* @__PURE__ */ a4("p", { class: "problem", role: "alert", children: problem.value }),
+      problem.value && /* @__PURE__ */ a4("p", { class: "problem", role: "alert", children: [
+        problem.value,
+        " ",
+        /* @__PURE__ */ a4("button", { type: "button", onClick: () => tries.value += 1, children: "Try again" })
+      ] }),
+      at.table && !view.value && /* @__PURE__ */ a4("h1", { class: "sr", children: at.table }),
       at.table && !missing && !view.value && !problem.value && /* @__PURE__ */ a4("p", { class: "empty", children: [
         "Opening ",
         at.table,
@@ -5332,6 +5444,7 @@ function RowsPart({ view }) {
       await deleteRow(table2, key);
       sayDone("The row was deleted.");
     } catch (error) {
+      view.forgetSent(key);
       sayError(error instanceof Conflict ? new Error("The row was gone already, or you may not delete it.") : error);
     }
     view.refreshSoon();
@@ -5379,8 +5492,8 @@ function Count({ view }) {
   const { total: counted, problem } = view.rows.value;
   const total = counted.value;
   if (!total) return problem.value === null ? /* @__PURE__ */ a4("span", { class: "hint", children: "Counting…" }) : null;
-  const count = total.count.toLocaleString("en");
-  return /* @__PURE__ */ a4("span", { class: "hint", role: "status", children: total.exact ? `${count} row${total.count === 1 ? "" : "s"}` : `about ${count} rows` });
+  const count2 = total.count.toLocaleString("en");
+  return /* @__PURE__ */ a4("span", { class: "hint", role: "status", children: total.exact ? `${count2} row${total.count === 1 ? "" : "s"}` : `about ${count2} rows` });
 }
 function ReadOnlyNote({ view }) {
   const { table: table2 } = view;

@@ -39786,7 +39786,8 @@ var look = EditorView.theme({
 });
 function languageOf(language2, tables) {
   if (language2 === "json") return json();
-  if (language2 === "graphql") return graphql();
+  const written = linter(null, { markerFilter: (found, state) => state.doc.length > 0 ? [...found] : [] });
+  if (language2 === "graphql") return [graphql(), written];
   return sql({ dialect: PostgreSQL, schema: tables, defaultSchema: "public" });
 }
 function createEditor(options) {

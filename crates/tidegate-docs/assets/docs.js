@@ -28,18 +28,23 @@ function load() {
 
 const count = (text, word) => text.split(word).length - 1;
 
-/** Chapters for those who work on Tidegate itself: they come behind those for its users. */
-const DEVELOPMENT = /^(adr\/|contributing|architecture|testing|spec-notes)/i;
+/** How often a word stands by itself. */
+const whole = (text, word) => (text.match(new RegExp(`(?<!\\w)${word.replace(/\W/g, "\\$&")}(?!\\w)`, "g")) ?? []).length;
 
-/** How well a section fits: every word must occur; those in titles count most. */
+/** Chapters for those who work on Tidegate itself, and lists of words: they come behind all others. */
+const LAST = /^(adr\/|contributing|architecture|testing|spec-notes|glossary|changelog|logs)/i;
+/** Chapters that show how something is done come first. */
+const FIRST = /^(start|tutorials|how-to|from)\//;
+
+/** How well a section fits: every word must occur; those in titles and whole words count most. */
 function score(section, words) {
   let sum = 0;
   for (const word of words) {
     const [inTitle, inBody] = [count(section.title, word), count(section.body, word)];
     if (inTitle + inBody === 0) return 0;
-    sum += inTitle * 20 + Math.min(inBody, 8);
+    sum += inTitle * 20 + Math.min(inBody, 8) + whole(section.title, word) * 20 + Math.min(whole(section.body, word), 4) * 4;
   }
-  return DEVELOPMENT.test(section.path) ? sum / 10 : sum;
+  return LAST.test(section.path) ? sum / 10 : FIRST.test(section.path) ? sum * 2 : sum;
 }
 
 /** The text around the first word that occurs, with the words marked. */

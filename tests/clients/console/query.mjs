@@ -1,6 +1,8 @@
 // The Query area, task by task: SQL, a failing statement, a slow one, a plan, a chart, a method, GraphQL.
 import assert from "node:assert/strict";
-import { accessible, person, picture, signIn, sql, stage } from "./stage.mjs";
+import { execFile } from "node:child_process";
+import { promisify } from "node:util";
+import { accessible, owner, person, picture, signIn, sql, stage } from "./stage.mjs";
 
 const scene = await stage();
 const ada = await person(scene, {}, [/status of 400/]);
@@ -120,10 +122,12 @@ await page.getByText("The method consoleAlbums was changed.").waitFor();
 await press("Call");
 await result.getByRole("columnheader", { name: "id" }).waitFor();
 await press("Copy as");
-for (const [language, text] of [["TypeScript", "await fetch("], ["Python", "urllib.request"], ["curl", "--json"]]) {
+// Each snippet runs, with a token, and prints the answer.
+for (const [language, program, args] of [["TypeScript", process.execPath, ["--input-type=module", "-e"]], ["Python", "python3", ["-c"]], ["curl", "bash", ["-c"]]]) {
   await press(language);
-  const snippet = await page.getByLabel("Snippet").inputValue();
-  assert.ok(snippet.includes(text) && snippet.includes("consoleAlbums"), snippet);
+  const snippet = (await page.getByLabel("Snippet").inputValue()).replace('"…"', JSON.stringify(owner));
+  const { stdout } = await promisify(execFile)(program, [...args, snippet], { env: { ...process.env, TOKEN: owner } });
+  assert.ok(stdout.includes(title), stdout);
 }
 await accessible(page, "copy as");
 await page.getByRole("dialog").getByRole("button", { name: "Close" }).click();
@@ -133,6 +137,9 @@ await page.getByText("The method consoleAlbums was deleted.").waitFor();
 
 // GraphQL: a list as a table and as JSON, and an error.
 await press("GraphQL");
+await editor("GraphQL document").filter({ hasText: "(limit: 10)" }).waitFor();
+await press("Run");
+await said(/^10 rows/);
 await write('{ getArtists(limit: 3, orderBy: {id: "asc"}) { id name country } }', "GraphQL document");
 await press("Run");
 await result.getByText((await sql("select name from artists order by id limit 1"))[0].name, { exact: true }).waitFor();

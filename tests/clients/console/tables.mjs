@@ -3,6 +3,10 @@ import assert from "node:assert/strict";
 import { readFile } from "node:fs/promises";
 import { accessible, cellOf, live, openTable, person, picture, signIn, sql, stage } from "./stage.mjs";
 
+// PostgreSQL has no estimate of its rows yet, so the console counts them.
+await sql("create table if not exists never_analyzed (id int primary key)");
+await sql("insert into never_analyzed values (1), (2), (3) on conflict do nothing");
+
 const scene = await stage();
 const ada = await person(scene, {}, [/status of 400/]);
 const { page } = ada;
@@ -13,6 +17,8 @@ await signIn(ada);
 // At first sight: all tables, and where an application reaches them.
 await page.getByRole("region", { name: "All tables" }).getByRole("link", { name: "albums" }).waitFor();
 await page.getByText(`${scene.url}/api/graphql/schema/public`).waitFor();
+await page.getByRole("row", { name: /^never_analyzed table 3\b/ }).waitFor();
+await sql("drop table never_analyzed");
 await accessible(page, "list of tables");
 
 // A table, and a filter.
@@ -67,6 +73,9 @@ await grid.getByLabel("title").fill("Mine");
 await page.keyboard.press("Enter");
 const conflict = page.getByRole("dialog", { name: /changed by somebody else/ });
 await conflict.getByText("Theirs", { exact: true }).waitFor();
+const foreign = page.locator(".event.update").filter({ hasText: "Theirs" });
+await foreign.waitFor();
+assert.equal(await foreign.locator(".latency").count(), 0, "the event of somebody else is not ours");
 await accessible(page, "conflict");
 await conflict.getByRole("button", { name: "Write mine" }).click();
 await title.filter({ hasText: "Mine" }).waitFor();
@@ -124,6 +133,8 @@ await grid.focus();
 for (const key of ["ArrowDown", "ArrowUp", "ArrowRight", "ArrowRight", "F2"]) await page.keyboard.press(key);
 await grid.getByLabel("title").waitFor();
 await page.keyboard.press("Escape");
+// The grid has the focus again when the editor is gone.
+await page.locator('[role="grid"]:focus').waitFor();
 await page.keyboard.press("ArrowLeft");
 await page.keyboard.press("Control+Enter");
 await page.getByRole("grid", { name: "Rows of artists" }).waitFor();

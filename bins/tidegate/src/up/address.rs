@@ -64,6 +64,11 @@ impl Address {
         format!("{}@{}", self.database, self.server)
     }
 
+    /// The host and port, or the folder of the socket and port.
+    pub(super) fn server(&self) -> &str {
+        &self.server
+    }
+
     /// Whether the address has a password.
     pub(super) fn has_password(&self) -> bool {
         self.has_password

@@ -3,6 +3,7 @@
 use std::io::IsTerminal as _;
 
 use tidegate_admin::{Admin, Error as AdminError, RolePasswords};
+use tidegate_wire::ConnectFault;
 
 use super::address::Address;
 use crate::failure::{Failure, Result};
@@ -36,15 +37,37 @@ pub(super) async fn check(
             let password = terminal.ask(&format!("PostgreSQL password of {role}: "))?;
             use_password(address, layers, password.expose());
             let interruptible = terminal.close();
-            administrator(&layers.settings()?)?.server().await?;
+            let server = administrator(&layers.settings()?)?.server().await;
+            server.map_err(|error| refused(error, address))?;
             Ok(Some(interruptible))
         }
         Err(AdminError::NoPassword { role, .. }) => Err(Failure::Usage(format!(
             "PostgreSQL asks for the password of {role}, and the address has none; set PGPASSWORD, \
              or run the command at a terminal"
         ))),
-        Err(error) => Err(error.into()),
+        Err(error) => Err(refused(error, address)),
     }
+}
+
+/// Adds what to do to an error of the first login.
+fn refused(error: AdminError, address: &Address) -> Failure {
+    let AdminError::Connect { source, .. } = &error else {
+        return error.into();
+    };
+    let remedy = match source.fault() {
+        ConnectFault::Login | ConnectFault::AccessDenied => {
+            "correct the user or the password in the address, or the password in PGPASSWORD"
+                .to_owned()
+        }
+        ConnectFault::Unavailable => {
+            format!(
+                "no PostgreSQL answers at {}; start it, or correct the address",
+                address.server()
+            )
+        }
+        _ => return error.into(),
+    };
+    Failure::Refused(format!("{}; {remedy}", Failure::from(error).text()))
 }
 
 fn use_password(address: &mut Address, layers: &mut Layers, password: &str) {

@@ -10,6 +10,7 @@ use super::{Shared, unreadable};
 use crate::capture_session::CaptureSession;
 
 const SCHEMA: &str = include_str!("schema.sql");
+const PRIVILEGES: &str = include_str!("privileges.sql");
 
 /// Ensures that the outbox exists and that triggers write into it.
 ///
@@ -66,7 +67,7 @@ async fn belongs_to_database(admin: &CaptureSession) -> LogResult<bool> {
     Ok(rows.first().is_some_and(|row| row.get(0)))
 }
 
-/// Whether the outbox has everything that this release creates.
+/// Whether the outbox has everything that this release creates, and no other role may use it.
 async fn is_complete(admin: &CaptureSession) -> LogResult<bool> {
     Ok(!admin.rows(COMPLETE_QUERY, &[]).await?.is_empty())
 }
@@ -75,6 +76,7 @@ async fn is_complete(admin: &CaptureSession) -> LogResult<bool> {
 async fn create(shared: &Shared, database: &DatabaseName, admin: &CaptureSession) -> LogResult<()> {
     if exists(admin).await? {
         admin.run(COMPLETE).await?;
+        admin.run(PRIVILEGES).await?;
         if !belongs_to_database(admin).await? {
             info!(%database, "outbox restarted: the database is a copy or was restored");
             admin.run("SELECT tidegate_outbox.restart()").await?;
@@ -89,7 +91,8 @@ async fn create(shared: &Shared, database: &DatabaseName, admin: &CaptureSession
             remedy: format!("run GRANT CREATE ON DATABASE \"{database}\" TO \"{role}\""),
         });
     }
-    admin.run(SCHEMA).await
+    admin.run(SCHEMA).await?;
+    admin.run(PRIVILEGES).await
 }
 
 /// Whether the database has an outbox.
@@ -123,7 +126,9 @@ const BELONGS_TO_DATABASE: &str =
 
 const COMPLETE_QUERY: &str = "\
     SELECT FROM pg_catalog.pg_attribute \
-    WHERE attrelid = 'tidegate_outbox.captured'::pg_catalog.regclass AND attname = 'partitions'";
+    WHERE attrelid = 'tidegate_outbox.captured'::pg_catalog.regclass AND attname = 'partitions' \
+    AND NOT EXISTS (SELECT FROM pg_catalog.pg_namespace n, pg_catalog.aclexplode(n.nspacl) a \
+                    WHERE n.nspname = 'tidegate_outbox' AND a.grantee <> n.nspowner)";
 
 /// Adds the columns for partitions, which an earlier release did not create.
 const COMPLETE: &str = "\

@@ -191,6 +191,42 @@ async fn what_is_missing_to_an_administrator_is_named() {
 }
 
 #[tokio::test]
+async fn default_privileges_do_not_apply_to_the_outbox() {
+    let fixture = Fixture::new("box_private").await;
+    fixture
+        .run(
+            "CREATE ROLE box_keeper; CREATE TABLE t (id int); \
+             ALTER DEFAULT PRIVILEGES GRANT ALL ON SCHEMAS TO box_keeper WITH GRANT OPTION; \
+             ALTER DEFAULT PRIVILEGES GRANT ALL ON TABLES TO box_keeper WITH GRANT OPTION; \
+             ALTER DEFAULT PRIVILEGES GRANT ALL ON SEQUENCES TO box_keeper WITH GRANT OPTION; \
+             ALTER DEFAULT PRIVILEGES GRANT ALL ON ROUTINES TO box_keeper WITH GRANT OPTION",
+        )
+        .await;
+    let others = "SELECT count(*) FROM ( \
+        SELECT nspacl AS acl, nspowner AS owner FROM pg_namespace WHERE nspname = 'tidegate_outbox' \
+        UNION ALL SELECT relacl, relowner FROM pg_class WHERE relnamespace = 'tidegate_outbox'::regnamespace \
+        UNION ALL SELECT proacl, proowner FROM pg_proc WHERE pronamespace = 'tidegate_outbox'::regnamespace \
+        ) o, aclexplode(acl) a WHERE a.grantee <> o.owner";
+    fixture.open(LogStart::Now).await.unwrap();
+    assert_eq!(fixture.number(others).await, 0);
+    // An outbox that an earlier release created, and what its keeper has granted to others.
+    fixture
+        .run(
+            "GRANT ALL ON SCHEMA tidegate_outbox TO box_keeper WITH GRANT OPTION; \
+             GRANT ALL ON ALL TABLES IN SCHEMA tidegate_outbox TO box_keeper WITH GRANT OPTION; \
+             SET ROLE box_keeper; GRANT SELECT ON tidegate_outbox.change TO PUBLIC; RESET ROLE",
+        )
+        .await;
+    assert_ne!(fixture.number(others).await, 0);
+    let mut reader = fixture.open(LogStart::Now).await.unwrap();
+    assert_eq!(fixture.number(others).await, 0);
+    // The triggers still write.
+    fixture.capture("t").await.unwrap();
+    fixture.run("INSERT INTO t VALUES (1)").await;
+    reader.read(1).await;
+}
+
+#[tokio::test]
 async fn a_copy_of_a_database_is_another_log() {
     let fixture = Fixture::new("box_first").await;
     fixture.run("CREATE TABLE t (id int)").await;
