@@ -360,6 +360,11 @@ async fn malformed_and_unsupported_parameters_are_refused_by_name() {
         ("max_age=99999999999999999999", "invalid_request", "max_age"),
         ("prompt=none%20login", "invalid_request", "prompt"),
         ("response_mode=fragment", "invalid_request", "response_mode"),
+        (
+            "response_mode=form_post",
+            "invalid_request",
+            "response_mode",
+        ),
         ("nonce=a&nonce=b", "invalid_request", "nonce"),
     ] {
         let page = browser.get(&format!("{start}&{more}")).await;
