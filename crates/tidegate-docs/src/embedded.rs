@@ -56,6 +56,7 @@ pub(crate) const CHAPTERS: &[Embedded] = embedded! {
     "reference/README.md",
     "API.md",
     "reference/errors.md",
+    "reference/openid-conformance.md",
     "OPERATIONS.md",
     "LOGS.md",
     "GLOSSARY.md",
