@@ -6,6 +6,8 @@ use serde_json::{Value, json};
 
 use crate::issuer_fixture::{IssuerServer, Signer};
 use crate::issuers::{GRAPHQL, ISSUERS, World, world};
+use crate::issuers_attacks::second_tenant;
+use crate::pages::encoded;
 use crate::socket::{Socket, open_at};
 
 /// The path of a subscription to new invoices.
@@ -38,7 +40,8 @@ async fn people_of_a_group_get_the_events_of_their_organisation_until_the_issuer
     let mut globex = subscribed(&world, json!({"sub": "2", "org": "globex"})).await;
     let mut nobody = subscribed(&world, json!({"sub": "3"})).await;
     let shop = world.operator.root("shop").await;
-    let rows = "INSERT INTO invoices VALUES (10, 'globex', 'x', 'Glue'), (11, 'acme', 'x', 'Brush')";
+    let rows =
+        "INSERT INTO invoices VALUES (10, 'globex', 'x', 'Glue'), (11, 'acme', 'x', 'Brush')";
     shop.batch_execute(rows).await.unwrap();
     for (socket, title) in [(&mut acme, "Brush"), (&mut globex, "Glue")] {
         let event = socket.receive().await;
@@ -97,4 +100,56 @@ async fn a_flood_of_people_leaves_nothing_behind() {
     let logins = "SELECT count(*)::text FROM pg_stat_activity WHERE usename LIKE 'shop/%'";
     let open: u32 = world.operator.value(logins).await.parse().unwrap();
     assert!(open <= 16, "{open} connections");
+}
+
+/// The first event of a stream at an address, or the status and the text of the error.
+async fn first_event(world: &World, query: &str) -> Result<String, (u16, String)> {
+    let url = format!("{}/api/v4/events/stream?{query}", world.node.url);
+    let mut answer = world.node.client.get(url).send().await.unwrap();
+    if answer.status() != 200 {
+        return Err((answer.status().as_u16(), answer.text().await.unwrap()));
+    }
+    let chunk = answer.chunk().await.unwrap().unwrap();
+    Ok(String::from_utf8_lossy(&chunk).into_owned())
+}
+
+#[tokio::test]
+async fn a_page_names_the_database_in_the_address_of_a_socket() {
+    let world = world().await;
+    let other = second_tenant(&world).await;
+    world.accept(json!({"default_role": "staff"})).await;
+    let issuer = json!({"name": "id", "issuer": world.server.url, "audience": "api",
+        "default_role": "staff"});
+    let (status, answer) = world.node.post(ISSUERS, Some(&other), issuer).await;
+    assert_eq!(status, 201, "{answer}");
+    let token = world.token(json!({"org": "acme"}));
+    let mut unnamed = open_at(&world.node.url, &format!("/?token={token}"), &[])
+        .await
+        .unwrap();
+    let answer = unnamed.receive().await;
+    assert!(answer.to_string().contains("Tidegate-Database"), "{answer}");
+    assert_eq!(unnamed.close_code().await, 4401);
+    let path = format!("/?database=shop&token={token}");
+    let mut named = open_at(&world.node.url, &path, &[]).await.unwrap();
+    named.subscribe("i", ADDED).await;
+    let both = [("Tidegate-Database", "shop")];
+    let refused = open_at(&world.node.url, &path, &both).await;
+    let refused = refused.err().map(|error| error.to_string());
+    assert!(refused.is_some_and(|text| text.contains("400")));
+
+    let stream = format!("schema=public&token={token}&query={}", encoded(ADDED));
+    let (status, text) = first_event(&world, &stream).await.unwrap_err();
+    assert!(
+        status == 401 && text.contains("Tidegate-Database"),
+        "{status} {text}"
+    );
+    let event = first_event(&world, &format!("{stream}&database=shop")).await;
+    assert!(event.unwrap().contains("subscribe_ack"));
+    // The parameter names the database of an anonymous caller too: this one has no default user.
+    let anonymous = format!("schema=public&database=other&query={}", encoded(ADDED));
+    let (status, text) = first_event(&world, &anonymous).await.unwrap_err();
+    assert!(
+        status == 401 && text.contains("no default user"),
+        "{status} {text}"
+    );
 }

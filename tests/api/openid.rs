@@ -44,7 +44,7 @@ pub(crate) async fn redeemed(client_id: &str, page: &Page) -> Value {
 }
 
 /// A part of a token: 0 for the header, 1 for the claims.
-fn part(token: &str, index: usize) -> Value {
+pub(crate) fn part(token: &str, index: usize) -> Value {
     let part = token.split('.').nth(index).unwrap();
     serde_json::from_slice(&URL_SAFE_NO_PAD.decode(part).unwrap()).unwrap()
 }

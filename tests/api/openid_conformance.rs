@@ -26,7 +26,9 @@ impl Party {
     /// The response of `/auth` to alice for these parameters.
     async fn authorize(&self, more: &str) -> Page {
         let mut browser = Browser::new(demo());
-        let page = browser.get(&format!("{}&{more}", authorization(self.id))).await;
+        let page = browser
+            .get(&format!("{}&{more}", authorization(self.id)))
+            .await;
         browser.sign_in(&page, "alice").await
     }
 
@@ -73,18 +75,48 @@ async fn requests_of_the_basic_plan_give_an_id_token_and_the_claims_of_their_sco
             None,
             false,
         ),
-        ("oidcc-display-page", "scope=openid&display=page", None, false),
-        ("oidcc-display-popup", "scope=openid&display=popup", None, false),
-        ("oidcc-max-age-10000", "scope=openid&max_age=10000", None, false),
+        (
+            "oidcc-display-page",
+            "scope=openid&display=page",
+            None,
+            false,
+        ),
+        (
+            "oidcc-display-popup",
+            "scope=openid&display=popup",
+            None,
+            false,
+        ),
+        (
+            "oidcc-max-age-10000",
+            "scope=openid&max_age=10000",
+            None,
+            false,
+        ),
         (
             "oidcc-ensure-request-with-unknown-parameter-succeeds",
             "scope=openid&extra=foobar",
             None,
             false,
         ),
-        ("oidcc-login-hint", "scope=openid&login_hint=bob%40example.com", None, false),
-        ("oidcc-ui-locales", "scope=openid&ui_locales=se", None, false),
-        ("oidcc-claims-locales", "scope=openid&claims_locales=se", None, false),
+        (
+            "oidcc-login-hint",
+            "scope=openid&login_hint=bob%40example.com",
+            None,
+            false,
+        ),
+        (
+            "oidcc-ui-locales",
+            "scope=openid&ui_locales=se",
+            None,
+            false,
+        ),
+        (
+            "oidcc-claims-locales",
+            "scope=openid&claims_locales=se",
+            None,
+            false,
+        ),
         (
             "oidcc-ensure-request-with-acr-values-succeeds",
             "scope=openid&acr_values=1%202",
@@ -103,7 +135,9 @@ async fn requests_of_the_basic_plan_give_an_id_token_and_the_claims_of_their_sco
         assert_eq!(id["aud"], party.id, "{module}");
         assert_eq!(id["nonce"].as_str(), nonce, "{module}");
         let token = answer["access_token"].as_str().unwrap();
-        let info = send(token, Method::GET, USER_INFO, &Value::Null).await.json();
+        let info = send(token, Method::GET, USER_INFO, &Value::Null)
+            .await
+            .json();
         assert_eq!(info["sub"], id["sub"], "{module}");
         assert_eq!(info.get("name").is_some(), profile, "{module}: {info}");
     }
@@ -119,7 +153,10 @@ async fn a_code_that_is_used_again_ends_the_access_of_its_first_use() {
     let read = json!({"query": "{__typename}"});
     assert_eq!(send(token, Method::POST, GRAPHQL, &read).await.status, 200);
     let again = party.redeem(&code).await;
-    assert_eq!((again.status, &again.json()["error"]), (400, &json!("invalid_grant")));
+    assert_eq!(
+        (again.status, &again.json()["error"]),
+        (400, &json!("invalid_grant"))
+    );
     assert_eq!(send(token, Method::POST, GRAPHQL, &read).await.status, 401);
     let info = send(token, Method::GET, USER_INFO, &Value::Null).await;
     assert_eq!(info.status, 401, "{info:?}");
@@ -129,16 +166,24 @@ async fn a_code_that_is_used_again_ends_the_access_of_its_first_use() {
 async fn a_refresh_token_is_bound_to_its_client_and_client_secret_post_works() {
     let party = Party::register("conformance-refresh").await;
     let other = Party::register("conformance-other").await;
-    let first = party.sign_in("scope=openid%20offline_access&prompt=login").await;
+    let first = party
+        .sign_in("scope=openid%20offline_access&prompt=login")
+        .await;
     let refresh = [
         ("grant_type", "refresh_token"),
         ("refresh_token", first["refresh_token"].as_str().unwrap()),
     ];
     let stolen = other.post(&refresh).await;
-    assert_eq!((stolen.status, &stolen.json()["error"]), (400, &json!("invalid_grant")));
+    assert_eq!(
+        (stolen.status, &stolen.json()["error"]),
+        (400, &json!("invalid_grant"))
+    );
     let again = party.post(&refresh).await.json();
     let (before, after) = (id_claims(&first).await, id_claims(&again).await);
-    assert_eq!((&before["sub"], &before["iss"]), (&after["sub"], &after["iss"]));
+    assert_eq!(
+        (&before["sub"], &before["iss"]),
+        (&after["sub"], &after["iss"])
+    );
 
     let page = party.authorize("scope=openid").await;
     let mut body = json!({
