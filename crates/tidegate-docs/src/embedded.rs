@@ -33,6 +33,7 @@ pub(crate) const CHAPTERS: &[Embedded] = embedded! {
     "how-to/claims.md",
     "how-to/react.md",
     "how-to/nextjs.md",
+    "how-to/authjs.md",
     "how-to/typescript.md",
     "how-to/python.md",
     "how-to/curl.md",

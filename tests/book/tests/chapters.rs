@@ -28,6 +28,7 @@ chapters! {
     external_issuers => "docs/how-to/external-issuers.md",
     service_tokens => "docs/how-to/service-tokens.md",
     react => "docs/how-to/react.md",
+    authjs => "docs/how-to/authjs.md",
     next_js => "docs/how-to/nextjs.md",
     typescript => "docs/how-to/typescript.md",
     python => "docs/how-to/python.md",
