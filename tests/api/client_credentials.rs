@@ -4,8 +4,9 @@
 use serde_json::{Value, json};
 
 use crate::flows::{client, failure};
+use crate::node::{Node, operator};
 use crate::personal_tokens::{current_user, user};
-use crate::service::demo;
+use crate::service::{demo, eventually};
 
 async fn client_credentials(id: &str, secret: &str, more: Value) -> Value {
     let mut body = json!({
@@ -143,4 +144,39 @@ async fn a_client_does_not_act_as_a_new_user_of_its_service_users_name() {
     user("cron-gone").await;
     let answer = client_credentials("cron-of-gone", secret, json!({})).await;
     assert_eq!(answer["error"], "unauthorized_client", "{answer}");
+}
+
+#[tokio::test]
+async fn another_node_refuses_the_tokens_of_a_dropped_client_within_five_seconds() {
+    let operator = operator().await;
+    let nodes = (Node::start(&operator).await, Node::start(&operator).await);
+    let create = ["client", "create", "shop", "Nightly", "--id", "nightly"];
+    let more = [
+        "--redirect-uri",
+        "https://reports.example/",
+        "--service-user",
+        "ann",
+    ];
+    operator.succeeds(&["user", "create", "shop", "ann", "--no-password"], "");
+    let made = operator.succeeds(&[&create[..], &more].concat(), "");
+    let secret = made
+        .split_whitespace()
+        .find(|word| word.starts_with("tgc_"));
+    let body = json!({
+        "grant_type": "client_credentials", "client_id": "nightly", "client_secret": secret,
+    });
+    let (_, answer) = nodes.0.post("/api/v4/oauth", None, body).await;
+    let token = answer["access_token"].as_str().unwrap();
+    for node in [&nodes.0, &nodes.1] {
+        assert_eq!(node.status(token).await, 200);
+    }
+    operator.succeeds(&["client", "drop", "nightly", "--yes"], "");
+    let since = std::time::Instant::now();
+    for node in [&nodes.0, &nodes.1] {
+        eventually("the token is refused", || async {
+            node.status(token).await == 401
+        })
+        .await;
+    }
+    assert!(since.elapsed().as_secs_f64() < 5.0, "{:?}", since.elapsed());
 }

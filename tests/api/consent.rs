@@ -91,6 +91,13 @@ async fn consent_is_asked_in_words_remembered_by_scope_and_taken_back() {
     let page = browser.get(&with("read")).await;
     assert_eq!(page.status, 200, "{}", page.location);
     // It is not the consent of another user.
+    browser
+        .submit(&page, "decide", &[("decision", "allow")])
+        .await;
+    let mut other = Browser::new(demo());
+    let page = other.get(&with("read")).await;
+    let page = other.sign_in(&page, "demo").await;
+    assert!(page.text.contains("name=\"decision\""), "{}", page.text);
     let log = demo()
         .rest(
             Some("demo"),

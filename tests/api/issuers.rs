@@ -13,7 +13,7 @@ use crate::service::eventually;
 use crate::socket::open_at;
 
 pub(crate) const ISSUERS: &str = "/api/v4/issuers";
-const GRAPHQL: &str = "/api/graphql/schema/public";
+pub(crate) const GRAPHQL: &str = "/api/graphql/schema/public";
 
 /// A table whose rows belong to organisations, for the group `staff`.
 const INVOICES: &str = "CREATE TABLE invoices (id int PRIMARY KEY, org text, author text \

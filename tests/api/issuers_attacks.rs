@@ -9,7 +9,7 @@ use crate::issuer_fixture::{Document, IssuerServer, Signer};
 use crate::issuers::{ISSUERS, World, now, world};
 
 /// Adds a second tenant `other`, and returns its owner's token.
-async fn second_tenant(world: &World) -> String {
+pub(crate) async fn second_tenant(world: &World) -> String {
     let root = world.operator.root("postgres").await;
     root.batch_execute("CREATE DATABASE other").await.unwrap();
     let adopt = ["tenant", "adopt", "other", "--password-file", "-"];

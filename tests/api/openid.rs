@@ -44,7 +44,7 @@ pub(crate) async fn redeemed(client_id: &str, page: &Page) -> Value {
 }
 
 /// A part of a token: 0 for the header, 1 for the claims.
-fn part(token: &str, index: usize) -> Value {
+pub(crate) fn part(token: &str, index: usize) -> Value {
     let part = token.split('.').nth(index).unwrap();
     serde_json::from_slice(&URL_SAFE_NO_PAD.decode(part).unwrap()).unwrap()
 }
@@ -360,6 +360,11 @@ async fn malformed_and_unsupported_parameters_are_refused_by_name() {
         ("max_age=99999999999999999999", "invalid_request", "max_age"),
         ("prompt=none%20login", "invalid_request", "prompt"),
         ("response_mode=fragment", "invalid_request", "response_mode"),
+        (
+            "response_mode=form_post",
+            "invalid_request",
+            "response_mode",
+        ),
         ("nonce=a&nonce=b", "invalid_request", "nonce"),
     ] {
         let page = browser.get(&format!("{start}&{more}")).await;

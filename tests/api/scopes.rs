@@ -3,6 +3,7 @@
 use reqwest::Method;
 use serde_json::{Value, json};
 
+use crate::openid::part;
 use crate::pages::{Browser, authorization};
 use crate::service::{TextResponse, demo};
 use crate::socket::{Socket, open};
@@ -282,7 +283,8 @@ async fn the_only_resource_is_this_service_and_it_is_the_audience() {
 
     for resource in [url.to_owned(), format!("{url}/"), format!("{url}/api/v4")] {
         let answer = token_response(json!({"resource": resource})).await;
-        assert!(answer["access_token"].is_string(), "{resource} {answer}");
+        let claims = part(answer["access_token"].as_str().unwrap(), 1);
+        assert_eq!(claims["aud"], url, "{resource} {answer}");
     }
     for resource in [
         "https://elsewhere.example",

@@ -4,7 +4,7 @@ use reqwest::Method;
 use serde_json::{Value, json};
 
 use crate::flows::failure;
-use crate::pages::{Browser, authorization};
+use crate::pages::{Browser, CALLBACK, VERIFIER, authorization};
 use crate::scopes::{GRAPHQL, code, send, token, token_response};
 use crate::service::demo;
 
@@ -163,4 +163,21 @@ async fn a_narrowed_token_makes_no_wider_one() {
     )
     .await;
     assert_eq!(code(&sql), "INSUFFICIENT_SCOPE");
+}
+
+#[tokio::test]
+async fn the_redemption_of_a_code_does_not_widen_what_was_allowed() {
+    crate::flows::client("narrow-code", json!({"public": true, "confirm": false})).await;
+    let mut browser = Browser::new(demo());
+    let start = format!("{}&scope=read", authorization("narrow-code"));
+    let page = browser.get(&start).await;
+    let page = browser.sign_in(&page, "alice").await;
+    let body = json!({
+        "grant_type": "authorization_code", "client_id": "narrow-code",
+        "code": page.parameter("code"), "redirect_uri": CALLBACK, "code_verifier": VERIFIER,
+        "scope": "read sql admin",
+    });
+    let post = ("POST", "/api/v4/oauth");
+    let answer = demo().rest_with(None, post, &body).await.body;
+    assert_eq!(answer["scope"], "read", "{answer}");
 }

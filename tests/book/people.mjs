@@ -1,4 +1,4 @@
-// People in front of the applications of docs/how-to/react.md and nextjs.md.
+// People in front of the applications of docs/how-to: react.md, nextjs.md, authjs.md.
 import { existsSync } from "node:fs";
 import { chromium } from "playwright-core";
 
@@ -11,7 +11,7 @@ async function signIn() {
   page.setDefaultTimeout(90_000);
   page.on("pageerror", (error) => { throw error; });
   await page.goto(address);
-  if (application === "react") await page.click("text=Sign in");
+  if (application !== "next") await page.click("text=Sign in");
   await page.fill("[name=username]", "alice");
   await page.fill("[name=password]", "alice1234");
   await page.press("[name=password]", "Enter");
@@ -29,7 +29,7 @@ try {
   await one.fill("main input[aria-label]", name);
   await one.click("text=Add");
   await one.getByText(name).waitFor();
-  if (application === "next") await two.reload();
+  if (application !== "react") await two.reload();
   await two.getByText(name).waitFor();
 } catch (error) {
   for (const page of browser.contexts().flatMap((context) => context.pages())) {

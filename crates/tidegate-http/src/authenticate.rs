@@ -103,6 +103,24 @@ pub fn named_database(headers: &HeaderMap) -> Result<Option<&str>, ApiError> {
     }
 }
 
+/// The database in the header `Tidegate-Database`, or in the parameter `database` of the address:
+/// browsers can set no headers for sockets and event streams.
+///
+/// # Errors
+///
+/// 400 for more than one.
+pub fn named_database_or<'a>(
+    headers: &'a HeaderMap,
+    parameter: Option<&'a str>,
+) -> Result<Option<&'a str>, ApiError> {
+    match (named_database(headers)?, parameter) {
+        (Some(_), Some(_)) => Err(ApiError::input(
+            "`database`: expected it in the address or in `Tidegate-Database`, found both",
+        )),
+        (header, parameter) => Ok(header.or(parameter)),
+    }
+}
+
 /// The caller of a request without a token: the default user of the database `named`, or of the
 /// configured one.
 ///

@@ -167,6 +167,13 @@ async fn answer(
         head.push(byte[0]);
     }
     let head = String::from_utf8(head).unwrap();
+    // A response to a request whose body was not read may be lost with the connection.
+    let length = head.split("content-length: ").nth(1);
+    let length = length.and_then(|rest| rest.lines().next());
+    let mut body = vec![0; length.map_or(0, |text| text.parse().unwrap())];
+    if stream.read_exact(&mut body).await.is_err() {
+        return;
+    }
     let path = head.split(' ').nth(1).unwrap().to_owned();
     requests.fetch_add(1, Ordering::SeqCst);
     let document = documents.lock().unwrap().get(&path).cloned();

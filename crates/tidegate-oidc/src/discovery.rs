@@ -1,15 +1,13 @@
-//! Loads the discovery document and the keys of a provider (OpenID Connect Discovery 1.0, section
-//! 4).
+//! Loads the discovery document of a provider (OpenID Connect Discovery 1.0, section 4).
 
 use std::net::IpAddr;
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
 use tidegate_identity::{OutboundError, Timestamp};
-
-use crate::id_token::KeySet;
+use tidegate_issuers::{DocumentClient, Issuer, IssuerSettings};
 
 /// How long a discovery document is cached.
 const CACHE_TTL: Duration = Duration::from_hours(1);
@@ -25,56 +23,73 @@ pub(crate) struct Discovery {
     pub(crate) jwks_uri: String,
 }
 
-/// Caches the discovery document of a provider.
+/// An OpenID provider, as its discovery document describes it.
+#[derive(Clone, Debug)]
+pub(crate) struct OpenIdProvider {
+    pub(crate) endpoints: Discovery,
+    /// Verifies ID tokens for the client.
+    pub(crate) issuer: Arc<Issuer>,
+}
+
+/// Caches what the discovery document of a provider says.
 #[derive(Debug, Default)]
-pub(crate) struct DiscoveryCache(Mutex<Option<(Discovery, Timestamp)>>);
+pub(crate) struct DiscoveryCache(Mutex<Option<(OpenIdProvider, Timestamp)>>);
 
 impl DiscoveryCache {
-    /// The discovery document of an issuer. It is loaded at most once an hour.
+    /// The provider with this issuer URL, for a client. Its document is loaded at most once an
+    /// hour.
     pub(crate) async fn get(
         &self,
         http: &reqwest::Client,
-        issuer: &str,
+        (issuer, client_id): (&str, &str),
         now: Timestamp,
-    ) -> Result<Discovery, OutboundError> {
+    ) -> Result<OpenIdProvider, OutboundError> {
         if let Some((known, at)) = &*self.0.lock().unwrap_or_else(PoisonError::into_inner)
             && now < at.plus(CACHE_TTL)
         {
             return Ok(known.clone());
         }
-        let base = issuer.trim_end_matches('/');
-        let url = format!("{base}/.well-known/openid-configuration");
-        let found: Discovery = get(http, &url).await?;
-        // The issuer must be the configured one (section 4.3). Otherwise one provider could
-        // impersonate another.
-        if found.issuer.trim_end_matches('/') != base {
-            return Err(OutboundError::new(
-                "the discovery document is of another issuer",
-            ));
-        }
-        for endpoint in [
-            &found.authorization_endpoint,
-            &found.token_endpoint,
-            &found.jwks_uri,
-        ] {
-            if !is_secure(endpoint) {
-                return Err(OutboundError::new(
-                    "an endpoint of the provider does not use https",
-                ));
-            }
-        }
+        let endpoints = load(http, issuer).await?;
+        let settings = IssuerSettings {
+            jwks_url: Some(endpoints.jwks_uri.clone()),
+            ..IssuerSettings::new(endpoints.issuer.clone(), vec![client_id.to_owned()])
+        };
+        let client = DocumentClient::trusted(http.clone());
+        let verifier = Issuer::with_client(settings, &client).map_err(OutboundError::new)?;
+        let found = OpenIdProvider {
+            endpoints,
+            issuer: Arc::new(verifier),
+        };
         let mut known = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         *known = Some((found.clone(), now));
         Ok(found)
     }
 }
 
-/// Loads the provider's keys. They are not cached, because sign-ins are rare.
-pub(crate) async fn keys(
-    http: &reqwest::Client,
-    discovery: &Discovery,
-) -> Result<KeySet, OutboundError> {
-    get(http, &discovery.jwks_uri).await
+/// Loads the discovery document of an issuer.
+async fn load(http: &reqwest::Client, issuer: &str) -> Result<Discovery, OutboundError> {
+    let base = issuer.trim_end_matches('/');
+    let url = format!("{base}/.well-known/openid-configuration");
+    let found: Discovery = get(http, &url).await?;
+    // The issuer must be the configured one (section 4.3). Otherwise one provider could
+    // impersonate another.
+    if found.issuer.trim_end_matches('/') != base {
+        return Err(OutboundError::new(
+            "the discovery document is of another issuer",
+        ));
+    }
+    for endpoint in [
+        &found.authorization_endpoint,
+        &found.token_endpoint,
+        &found.jwks_uri,
+    ] {
+        if !is_secure(endpoint) {
+            return Err(OutboundError::new(
+                "an endpoint of the provider does not use https",
+            ));
+        }
+    }
+    Ok(found)
 }
 
 async fn get<T: DeserializeOwned>(http: &reqwest::Client, url: &str) -> Result<T, OutboundError> {

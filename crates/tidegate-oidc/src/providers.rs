@@ -1,13 +1,15 @@
 //! Signs users in with identity providers by the authorization code flow, in which this service is
 //! the OAuth client.
 
-use std::time::Duration;
+use std::sync::Arc;
+use std::time::{Duration, SystemTime};
 
 use tidegate_identity::{
     ExternalIdentity, IdentityProviders, LoginState, OutboundError, OutboundFuture, ProviderName,
 };
+use tidegate_issuers::Issuer;
 
-use crate::discovery::{self, Discovery, DiscoveryCache};
+use crate::discovery::{self, Discovery, DiscoveryCache, OpenIdProvider};
 use crate::error::{Error, Result};
 use crate::settings::{ProviderKind, ProviderSettings};
 use crate::{code_flow, github, id_token};
@@ -79,20 +81,27 @@ impl Providers {
         let Some(provider) = self.find(id) else {
             return Ok(None);
         };
-        let endpoints = self.endpoints(provider, login).await?;
+        let (endpoints, _) = self.endpoints(provider, login).await?;
         code_flow::authorization_url(&provider.settings, &endpoints, login).map(Some)
     }
 
+    /// The endpoints of a provider, and what verifies its ID tokens if it issues any.
     async fn endpoints(
         &self,
         provider: &Provider,
         login: &LoginState,
-    ) -> Result<Discovery, OutboundError> {
+    ) -> Result<(Discovery, Option<Arc<Issuer>>), OutboundError> {
         match &provider.settings.kind {
             ProviderKind::OpenId(issuer) => {
-                provider.discovery.get(&self.http, issuer, login.now).await
+                let client = (issuer.as_str(), provider.settings.client_id.as_str());
+                let found = provider
+                    .discovery
+                    .get(&self.http, client, login.now)
+                    .await?;
+                let OpenIdProvider { endpoints, issuer } = found;
+                Ok((endpoints, Some(issuer)))
             }
-            ProviderKind::GitHub { site, .. } => Ok(github::endpoints(site)),
+            ProviderKind::GitHub { site, .. } => Ok((github::endpoints(site), None)),
         }
     }
 
@@ -105,28 +114,21 @@ impl Providers {
         let provider = self
             .find(id)
             .ok_or_else(|| OutboundError::new("unknown identity provider"))?;
-        let endpoints = self.endpoints(provider, login).await?;
-        let tokens =
-            code_flow::exchange(&self.http, &provider.settings, &endpoints, login, code).await?;
-        match &provider.settings.kind {
-            ProviderKind::GitHub { api, .. } => {
-                let issuer = (&*endpoints.issuer, &**api);
-                github::identity(&self.http, issuer, &tokens.access_token).await
-            }
-            ProviderKind::OpenId(_) => {
-                let id_token = tokens
-                    .id_token
-                    .ok_or_else(|| OutboundError::new("the token response has no ID token"))?;
-                let keys = discovery::keys(&self.http, &endpoints).await?;
-                let expected = id_token::Expected {
-                    issuer: &endpoints.issuer,
-                    audience: &provider.settings.client_id,
-                    nonce: &login.nonce,
-                    now: login.now.seconds(),
-                };
-                id_token::verify(&id_token, &keys, &expected).map_err(OutboundError::new)
-            }
+        let settings = &provider.settings;
+        let (endpoints, issuer) = self.endpoints(provider, login).await?;
+        let tokens = code_flow::exchange(&self.http, settings, &endpoints, login, code).await?;
+        if let ProviderKind::GitHub { api, .. } = &settings.kind {
+            let issuer = (&*endpoints.issuer, &**api);
+            return github::identity(&self.http, issuer, &tokens.access_token).await;
         }
+        let (Some(id_token), Some(issuer)) = (tokens.id_token, issuer) else {
+            return Err(OutboundError::new("the token response has no ID token"));
+        };
+        let seconds = u64::try_from(login.now.seconds()).unwrap_or_default();
+        let now = SystemTime::UNIX_EPOCH + Duration::from_secs(seconds);
+        let verified = issuer.verify(&id_token, now).await;
+        let verified = verified.map_err(OutboundError::new)?;
+        id_token::identity(verified, &settings.client_id, &login.nonce).map_err(OutboundError::new)
     }
 }
 

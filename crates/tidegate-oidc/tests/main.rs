@@ -1,26 +1,9 @@
-//! Tests of the settings of identity providers. The flows are tested with a real server in
-//! `tests/api` and `tests/clients/openid`.
+//! Tests of `tidegate-oidc`. `tests/clients/openid` signs in with a provider of others.
 
-use tidegate_oidc::{Error, ProviderSettings, Providers};
+#![expect(clippy::unwrap_used, reason = "a test may panic")]
 
-#[test]
-fn a_provider_over_unencrypted_http_is_rejected() {
-    let (site, api) = ("https://github.com", "https://api.github.com");
-    let ready = |addresses| Providers::new(vec![ProviderSettings::github(addresses, "id", "s")]);
-    for good in [(site, api), ("http://127.0.0.1:9", "http://[::1]:9/api/v3")] {
-        assert!(ready(good).is_ok(), "{good:?}");
-    }
-    for open in [
-        "http://github.example",
-        "http://127.0.0.1.example",
-        "ftp://x",
-    ] {
-        for bad in [(open, api), (site, open)] {
-            let refused = ready(bad);
-            assert!(
-                matches!(&refused, Err(Error::InsecureUrl(named)) if named == open),
-                "{bad:?}"
-            );
-        }
-    }
-}
+#[expect(dead_code, reason = "the fixture also serves the tests of its crate")]
+#[path = "../../tidegate-issuers/tests/fixture.rs"]
+mod issuer_fixture;
+mod settings;
+mod sign_in;

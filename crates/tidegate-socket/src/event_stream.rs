@@ -33,7 +33,7 @@ const COMMENT: Duration = Duration::from_secs(25);
 /// How often it is checked whether the session of the token has ended.
 const CHECK: Duration = Duration::from_millis(2_500);
 
-/// Handles `GET /api/v4/events/stream?schema=&query=&variables=&after=&token=`.
+/// Handles `GET /api/v4/events/stream?schema=&query=&variables=&after=&token=&database=`.
 pub async fn event_stream<B>(call: Call<'_, B>) -> Result<Response<Body>, ApiError> {
     let Call {
         app, head, subject, ..
@@ -97,10 +97,11 @@ impl StreamRequest {
         app: &App,
         head: &Parts,
     ) -> Result<(Caller, Option<StreamToken>), ApiError> {
+        let database = self.member("database");
+        let database = authenticate::named_database_or(&head.headers, database)?;
         let header = authenticate::bearer(&head.headers)?;
         if let Some(token) = header.or_else(|| self.member("token")) {
-            let database = || authenticate::named_database(&head.headers);
-            let user = authenticate::by_token(app, token, database).await?;
+            let user = authenticate::by_token(app, token, || Ok(database)).await?;
             let token = StreamToken {
                 expires: Instant::now() + app.issuer().remaining(&user.claims),
                 user: user.clone(),
@@ -109,8 +110,7 @@ impl StreamRequest {
             caller.require(&[Scope::Read])?;
             return Ok((caller, Some(token)));
         }
-        let caller = authenticate::caller(app, &head.headers, &[Scope::Read]).await?;
-        Ok((caller, None))
+        Ok((authenticate::anonymous(app, database).await?, None))
     }
 
     /// The cursor after which the stream resumes. The last event that the browser has received

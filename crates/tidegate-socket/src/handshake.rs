@@ -61,7 +61,7 @@ pub(crate) enum Dialect {
 pub(crate) struct Credentials {
     /// The bearer token, or the error if it is malformed.
     pub token: Option<Result<String, ApiError>>,
-    /// The database as whose default user an anonymous caller runs.
+    /// The database that the request names: as its default user an anonymous caller runs.
     pub database: Option<String>,
     /// The schema that the URL names.
     pub schema: Option<String>,
@@ -181,9 +181,11 @@ fn credentials(head: &Parts, schema: Option<&str>) -> Result<Credentials, ApiErr
         Ok(Some(token)) => Some(Ok(token.to_owned())),
         Err(failure) => Some(Err(failure)),
     };
+    let database = member("database");
+    let database = authenticate::named_database_or(&head.headers, database.as_deref())?;
     Ok(Credentials {
         token,
-        database: authenticate::named_database(&head.headers)?.map(str::to_owned),
+        database: database.map(str::to_owned),
         schema: schema.map(str::to_owned),
     })
 }

@@ -95,6 +95,8 @@ impl BookFixture {
         let demo = Command::new("bash")
             .args(["-c", SUPERVISOR, "demo"])
             .args([base.join("bin/tidegate"), base.clone()])
+            // The issuer of a document listens on this machine.
+            .env("TIDEGATE_PRIVATE_ISSUERS", "true")
             .stdin(Stdio::piped())
             .spawn()
             .unwrap();
