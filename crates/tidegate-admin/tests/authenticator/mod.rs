@@ -4,6 +4,7 @@ mod attack;
 mod code;
 mod doctor;
 mod fixture;
+mod login_names;
 mod provision;
 mod scale;
 mod trust;
