@@ -210,10 +210,7 @@ WITH RECURSIVE caller (oid) AS (
     FROM authenticator a
     JOIN pg_catalog.pg_auth_members m ON m.member = a.oid
     JOIN pg_catalog.pg_roles g ON g.oid = m.roleid
-    WHERE g.oid NOT IN (SELECT b.oid FROM barrier b)
-      AND NOT (pg_catalog.starts_with(g.rolname::text, pg_catalog.current_database() || '/')
-               AND pg_catalog.strpos(g.rolname::text, '/$') = 0
-               AND pg_catalog.split_part(g.rolname::text, '/', 3) = '')
+    WHERE pg_catalog.starts_with(g.rolname::text, 'pg_')
     UNION ALL
     -- On a shared connection that is the authenticator, the same for all of its users.
     SELECT pg_catalog.format('session_user is not the caller on a shared connection, and the %s names it',
