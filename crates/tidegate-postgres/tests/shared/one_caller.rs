@@ -4,10 +4,11 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use futures_util::future::join_all;
+use tidegate_embedded::testing;
 use tidegate_pool::Settings;
 use tokio::time::timeout;
 
-use super::{ours, tenant, user};
+use super::{ours, tenant_on, user};
 use crate::fixture::{Fixture, connect};
 
 const READ: &str = "select id from slow where id = 1";
@@ -24,16 +25,24 @@ async fn lock(fixture: &Fixture) -> tokio_postgres::Client {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn one_user_leaves_connections_for_the_others() {
-    let (fixture, _) = tenant("shared_one_caller", 2).await;
+    let settings = Settings {
+        wait: Duration::from_secs(30),
+        ..Settings::default()
+    };
+    let most = i64::try_from(settings.of_caller()).unwrap();
+    // At most so many reads wait on multiplexed connections, for 0.1 s.
+    let multiplexed = i64::try_from(settings.of_user() / 4).unwrap();
+    let fixture = Fixture::on(testing::cluster(), "shared_one_caller", settings).await;
+    let (fixture, _) = tenant_on(fixture, 2).await;
     let grant = format!(
         "CREATE TABLE slow AS SELECT 1 AS id; GRANT SELECT ON slow TO \"{}/all\"",
         fixture.name
     );
     fixture.admin.batch_execute(&grant).await.unwrap();
     let (greedy, other) = (user(&fixture, 1), user(&fixture, 2));
-    let most = i64::try_from(Settings::default().of_caller()).unwrap();
     // The reads of the second round may be multiplexed when they begin to wait.
     for round in 0..2 {
+        let (least, most) = (most, most + round * multiplexed);
         let locker = lock(&fixture).await;
         let reads: Vec<_> = (0..40)
             .map(|_| {
@@ -41,8 +50,8 @@ async fn one_user_leaves_connections_for_the_others() {
                 tokio::spawn(async move { ours(READ).run(&fixture, &greedy).await })
             })
             .collect();
-        fixture.wait_for_running(READ, most).await;
-        for _ in 0..20 {
+        fixture.wait_for_running(READ, least).await;
+        for _ in 0..10 {
             let answer = ours("select 'in'").run(&fixture, &other);
             let answer = timeout(Duration::from_secs(2), answer).await;
             assert_eq!(
