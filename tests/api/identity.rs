@@ -106,7 +106,8 @@ async fn a_trigger_runs_as_the_writer_and_cannot_become_its_owner() {
         "drop table if exists i_seen",
         "create table i_seen (who text, session text)",
         "create or replace function i_look() returns trigger language plpgsql as \
-         $$ begin new.who := current_user; new.session := session_user; return new; end $$",
+         $$ begin new.who := current_user; \
+         new.session := (select usename from pg_stat_activity where pid = pg_backend_pid()); return new; end $$",
         "create trigger t before insert on i_seen for each row execute function i_look()",
         "grant insert, select on i_seen to \"demo/alice\"",
     ] {

@@ -105,6 +105,18 @@ async fn a_repair_names_the_users_that_it_cannot_repair_and_repairs_the_others()
     }
     let report = operator.succeeds(&["doctor"], "");
     assert!(report.contains("roles of shop exist"), "{report}");
+
+    let inside = operator.root("shop").await;
+    let drop = "drop owned by \"shop/$authenticator1\"; drop role \"shop/$authenticator1\"";
+    inside.batch_execute(drop).await.unwrap();
+    let report = text(&operator.run(&["doctor"], "").stdout);
+    let command = "`tidegate user repair shop --all` makes them";
+    assert!(report.contains(command), "{report}");
+    let repaired = operator.succeeds(&["user", "repair", "shop", "--all"], "");
+    let made = "shop/$authenticator1 can log in.\n";
+    assert!(repaired.contains(made), "{repaired}");
+    let report = operator.succeeds(&["doctor"], "");
+    assert!(!report.contains(command), "{report}");
     for (arguments, expected) in [
         (&["user", "repair", "shop"][..], 2),
         (&["user", "repair", "shop", "ann", "--all"], 2),

@@ -23,11 +23,15 @@ async fn a_method_that_calls_a_function_needs_no_login_of_each_user() {
         operator.succeeds(&create, &format!("{user}-password\n"));
     }
     let inside = operator.root("shop").await;
-    let functions = "create function public.who(a text) returns text language plpgsql as
-             $$ begin return concat_ws(' ', a, current_user, session_user); end $$;
+    // `session_user` in a function would end sharing.
+    let login = "(select usename from pg_stat_activity where pid = pg_backend_pid())";
+    let functions = format!(
+        "create function public.who(a text) returns text language plpgsql as
+             $$ begin return concat_ws(' ', a, current_user, {login}); end $$;
          create function public.jump(a text) returns text language plpgsql as
-             $$ begin return set_config('role', 'shop/' || a, true) || ' ' || session_user; end $$";
-    inside.batch_execute(functions).await.unwrap();
+             $$ begin return set_config('role', 'shop/' || a, true) || ' ' || {login}; end $$"
+    );
+    inside.batch_execute(&functions).await.unwrap();
     let node = Node::start(&operator).await;
     let owner = node.sign_in("shop", "shop", "owner-password").await;
     let methods = json!([

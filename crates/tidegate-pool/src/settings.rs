@@ -81,6 +81,12 @@ impl Settings {
         }
     }
 
+    /// The limit on the connections that one of several callers of a shared role may use at a time:
+    /// `per_role`, but at most half of the role's, so that the others go on beside slow statements.
+    pub fn of_caller(&self) -> usize {
+        self.per_role.min(self.for_role(true) / 2).max(1)
+    }
+
     /// The limit on the waiting requests of one database.
     pub(super) fn tenant_queue(&self) -> usize {
         (self.queue / 2).max(1)

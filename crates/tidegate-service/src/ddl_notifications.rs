@@ -70,7 +70,7 @@ const INSPECT: &str = "SELECT made.current IS NOT NULL, coalesce(made.current, f
      WHERE r.rolname OPERATOR(pg_catalog.=) current_user)
     FROM (SELECT) one LEFT JOIN (
     SELECT coalesce(pg_catalog.substring(p.prosrc, '-- Version ([0-9]+)')::pg_catalog.int4, 0)
-        OPERATOR(pg_catalog.>=) 1 AS current
+        OPERATOR(pg_catalog.>=) 2 AS current
     FROM pg_catalog.pg_event_trigger e
     JOIN pg_catalog.pg_proc p ON p.oid OPERATOR(pg_catalog.=) e.evtfoid
     JOIN pg_catalog.pg_namespace n ON n.oid OPERATOR(pg_catalog.=) p.pronamespace

@@ -6,10 +6,19 @@
 WITH RECURSIVE caller (oid) AS (
     SELECT r.oid FROM pg_catalog.pg_roles r
     WHERE pg_catalog.starts_with(r.rolname::text, pg_catalog.current_database() || '/')
+), barrier (oid) AS (
+    -- Users who can act as one of these are an objection by themselves. What these roles may do, and
+    -- the roles that they are members of, are none: the remedy must not take rights from the owner.
+    SELECT r.oid FROM pg_catalog.pg_roles r
+    WHERE r.rolname::text = :owner::pg_catalog.text OR r.rolsuper AND NOT pg_catalog.starts_with(
+        r.rolname::text, pg_catalog.current_database() || '/')
+    UNION
+    SELECT d.datdba FROM pg_catalog.pg_database d WHERE d.datname = pg_catalog.current_database()
 ), reach (oid) AS (
     SELECT c.oid FROM caller c
     UNION
     SELECT m.roleid FROM reach JOIN pg_catalog.pg_auth_members m ON m.member = reach.oid
+    WHERE reach.oid NOT IN (SELECT b.oid FROM barrier b)
 ), role AS (
     SELECT r.oid, r.rolname, pg_catalog.quote_ident(r.rolname) AS quoted,
            r.oid IN (SELECT c.oid FROM caller c) AS is_caller,
@@ -21,9 +30,60 @@ WITH RECURSIVE caller (oid) AS (
 ), leave (oid, remedy) AS (
     SELECT m.roleid, pg_catalog.string_agg(DISTINCT pg_catalog.format('REVOKE %I FROM %I;',
                pg_catalog.pg_get_userbyid(m.roleid), pg_catalog.pg_get_userbyid(m.member)), ' ')
-    FROM pg_catalog.pg_auth_members m JOIN reach ON reach.oid = m.member GROUP BY m.roleid
+    FROM pg_catalog.pg_auth_members m JOIN reach ON reach.oid = m.member
+    WHERE m.member NOT IN (SELECT b.oid FROM barrier b) GROUP BY m.roleid
 ), grantee (oid, quoted) AS (
-    SELECT r.oid, r.quoted FROM role r UNION ALL SELECT 0::pg_catalog.oid, 'PUBLIC'
+    SELECT r.oid, r.quoted FROM role r WHERE r.oid NOT IN (SELECT b.oid FROM barrier b)
+    UNION ALL SELECT 0::pg_catalog.oid, 'PUBLIC'
+), authenticator (oid, quoted) AS (
+    SELECT r.oid, r.quoted FROM role r WHERE pg_catalog.starts_with(
+        r.rolname::text, pg_catalog.current_database() || '/$authenticator')
+), code (class, id, part, body) AS (
+    -- What a statement can reach, made by users of the server (PostgreSQL, "FirstNormalObjectId").
+    -- pg_proc has no `prosqlbody` before PostgreSQL 14: there the name means that of `fallback`.
+    SELECT 'pg_catalog.pg_policy'::pg_catalog.regclass, p.oid, 0,
+           pg_catalog.concat(p.polqual::text, p.polwithcheck::text)
+    FROM pg_catalog.pg_policy p
+    UNION ALL
+    SELECT 'pg_catalog.pg_attrdef'::pg_catalog.regclass, d.oid, 0, d.adbin::text
+    FROM pg_catalog.pg_attrdef d
+    UNION ALL
+    SELECT 'pg_catalog.pg_rewrite'::pg_catalog.regclass, w.oid, 0,
+           pg_catalog.concat(w.ev_qual::text, w.ev_action::text)
+    FROM pg_catalog.pg_rewrite w WHERE w.oid >= 16384
+    UNION ALL
+    SELECT 'pg_catalog.pg_trigger'::pg_catalog.regclass, t.oid, 0, t.tgqual::text
+    FROM pg_catalog.pg_trigger t WHERE t.tgqual IS NOT NULL
+    UNION ALL
+    SELECT 'pg_catalog.pg_constraint'::pg_catalog.regclass, k.oid, 0, k.conbin::text
+    FROM pg_catalog.pg_constraint k WHERE k.oid >= 16384 AND k.conbin IS NOT NULL
+    UNION ALL
+    SELECT 'pg_catalog.pg_type'::pg_catalog.regclass, y.oid, 0, y.typdefaultbin::text
+    FROM pg_catalog.pg_type y WHERE y.oid >= 16384 AND y.typdefaultbin IS NOT NULL
+    UNION ALL
+    SELECT 'pg_catalog.pg_proc'::pg_catalog.regclass, f.oid, 0,
+           pg_catalog.concat(f.sqlbody::text, f.proargdefaults::text)
+    FROM (SELECT NULL::text) fallback (prosqlbody)
+    CROSS JOIN LATERAL (SELECT p.oid, p.proargdefaults, prosqlbody AS sqlbody
+                        FROM pg_catalog.pg_proc p WHERE p.oid >= 16384) f
+), login_name (class, id, part) AS (
+    -- Who calls the code by the role that logged in: 12 is SVFOP_SESSION_USER in primnodes.h.
+    SELECT c.class, c.id, c.part FROM code c
+    WHERE pg_catalog.strpos(c.body, '{SQLVALUEFUNCTION :op 12 ') > 0
+       OR pg_catalog.strpos(c.body, pg_catalog.concat('{FUNCEXPR :funcid ',
+              pg_catalog.to_regproc('pg_catalog.system_user')::pg_catalog.oid, ' ')) > 0
+    UNION
+    SELECT 'pg_catalog.pg_proc'::pg_catalog.regclass, p.oid, 0
+    FROM pg_catalog.pg_proc p
+    JOIN pg_catalog.pg_namespace n ON n.oid = p.pronamespace
+    JOIN pg_catalog.pg_roles o ON o.oid = p.proowner
+    WHERE p.oid >= 16384 AND p.prorettype <> 'pg_catalog.event_trigger'::pg_catalog.regtype
+      AND p.prosrc ~* CASE
+          WHEN pg_catalog.to_regproc('pg_catalog.system_user') IS NULL
+          THEN '[[:<:]]session_(user|authorization)[[:>:]]'
+          ELSE '[[:<:]](session_(user|authorization)|system_user)[[:>:]]' END
+      -- The service's own functions know authenticators.
+      AND NOT (o.rolsuper AND n.nspname IN ('tidegate', 'tidegate_private', 'tidegate_catalog'))
 ), here (oid, owner, acl) AS (
     -- The || copies a list of rights out of its TOAST table: aclexplode would for each of its rows.
     SELECT d.oid, d.datdba, coalesce(d.datacl, pg_catalog.acldefault('d', d.datdba)) || '{}'
@@ -75,6 +135,7 @@ WITH RECURSIVE caller (oid) AS (
                             'pg_catalog.pg_largeobject'::pg_catalog.regclass)
       -- Temporary objects belong to one session.
       AND coalesce(i.schema, '') !~ '^pg_(toast_)?temp'
+      AND r.oid NOT IN (SELECT b.oid FROM barrier b)
     GROUP BY r.quoted, r.is_caller, l.remedy
     UNION ALL
     SELECT pg_catalog.format('%s may make objects in the schema %I', g.quoted, n.nspname),
@@ -121,5 +182,44 @@ WITH RECURSIVE caller (oid) AS (
     JOIN grantee g ON g.oid = a.grantee
     WHERE c.oid = pg_catalog.to_regclass('tidegate_catalog.objections')
       AND a.privilege_type <> 'SELECT'
+    UNION ALL
+    -- An authenticator needs CONNECT, and to read the objections.
+    SELECT pg_catalog.format('the authenticator %s has a right of its own on %s', a.quoted,
+               pg_catalog.pg_describe_object(d.classid, d.objid, 0)),
+           CASE WHEN k.kind IS NULL THEN '-- REVOKE this right'
+           ELSE pg_catalog.format('REVOKE ALL ON %s %s FROM %s;', k.kind, i.identity, a.quoted) END
+    FROM authenticator a
+    JOIN pg_catalog.pg_shdepend d ON d.refobjid = a.oid
+    CROSS JOIN here h
+    CROSS JOIN LATERAL pg_catalog.pg_identify_object(d.classid, d.objid, 0) i
+    CROSS JOIN LATERAL (SELECT CASE d.classid
+        WHEN 'pg_catalog.pg_class'::pg_catalog.regclass THEN 'TABLE'
+        WHEN 'pg_catalog.pg_namespace'::pg_catalog.regclass THEN 'SCHEMA'
+        WHEN 'pg_catalog.pg_proc'::pg_catalog.regclass THEN 'ROUTINE'
+        WHEN 'pg_catalog.pg_type'::pg_catalog.regclass THEN 'TYPE' END) k (kind)
+    WHERE d.refclassid = 'pg_catalog.pg_authid'::pg_catalog.regclass AND d.deptype = 'a'
+      AND d.dbid = h.oid
+      AND NOT (d.classid = 'pg_catalog.pg_class'::pg_catalog.regclass
+               AND d.objid = coalesce(pg_catalog.to_regclass('tidegate_catalog.objections'), 0))
+      AND NOT (d.classid = 'pg_catalog.pg_namespace'::pg_catalog.regclass
+               AND d.objid = coalesce(pg_catalog.to_regnamespace('tidegate_catalog'), 0))
+    GROUP BY 1, 2
+    UNION ALL
+    SELECT pg_catalog.format('the authenticator %s is a member of the role %I', a.quoted, g.rolname),
+           pg_catalog.format('REVOKE %I FROM %s;', g.rolname, a.quoted)
+    FROM authenticator a
+    JOIN pg_catalog.pg_auth_members m ON m.member = a.oid
+    JOIN pg_catalog.pg_roles g ON g.oid = m.roleid
+    WHERE pg_catalog.starts_with(g.rolname::text, 'pg_')
+    UNION ALL
+    -- On a shared connection that is the authenticator, the same for all of its users.
+    SELECT pg_catalog.format('session_user is not the caller on a shared connection, and the %s names it',
+               pg_catalog.pg_describe_object(l.class, l.id, l.part)),
+           '-- name current_user there, or in a function with SECURITY DEFINER tidegate.user_id()'
+    FROM login_name l
+    CROSS JOIN LATERAL pg_catalog.pg_identify_object(l.class, l.id, l.part) i
+    -- Temporary objects belong to one session. The event trigger, which gives no owner, leaves this
+    -- out: a user's definition names session_user only in an object of its own.
+    WHERE i.identity !~ '(^| )pg_temp(_[0-9]+)?[.]' AND :owner::pg_catalog.text IS NOT NULL
 )
 SELECT o.reason, o.remedy FROM objection o LIMIT 5

@@ -23,7 +23,8 @@ pub(super) async fn examine(session: &Session, tenant: &RecordedTenant) -> Resul
     {
         return Ok(vec![advice(
             tenant,
-            "it has no authenticator; a node creates it at its start",
+            "it has no authenticator; `tidegate user repair`, with --all, creates it, as does a node \
+             at its start",
             None,
         )]);
     }
@@ -66,7 +67,34 @@ pub(super) async fn examine(session: &Session, tenant: &RecordedTenant) -> Resul
         findings.push(advice(tenant, &text, Some(&sql)));
     }
     findings.extend(unassigned(session, tenant, (&prefix, found.len())).await?);
+    findings.extend(dynamic_sql(session, tenant).await?);
     Ok(findings)
+}
+
+/// Selects the functions of triggers that run a text which they put together without quoting.
+const DYNAMIC_SQL: &str = "SELECT DISTINCT p.oid::pg_catalog.regprocedure::text \
+    FROM pg_catalog.pg_trigger t JOIN pg_catalog.pg_proc p ON p.oid = t.tgfoid \
+    JOIN pg_catalog.pg_language l ON l.oid = p.prolang \
+    WHERE NOT t.tgisinternal AND NOT p.prosecdef AND l.lanname = 'plpgsql' \
+      AND p.prosrc ~* '[[:<:]]execute[[:>:]]' AND p.prosrc ~* '[|][|]|[[:<:]]concat' \
+      AND p.prosrc !~* '[[:<:]](format|quote_ident|quote_literal|quote_nullable)[[:>:]]' \
+    ORDER BY 1 LIMIT 5";
+
+/// The finding about trigger functions in whose SQL a user could put a part of its own. On a shared
+/// connection such a part may become another user.
+async fn dynamic_sql(session: &Session, tenant: &RecordedTenant) -> Result<Option<Finding>> {
+    let rows = session.client.query(DYNAMIC_SQL, &[]).await?;
+    if rows.is_empty() {
+        return Ok(None);
+    }
+    let functions: Vec<&str> = rows.iter().map(|row| row.get(0)).collect();
+    let text = format!(
+        "functions of triggers of the tenant {} run SQL that they put together without format() or \
+         quote_literal(), so that a user whose values get into it may become another user: {}",
+        tenant.name,
+        functions.join(", ")
+    );
+    Ok(Some(Finding::advice(text, None)))
 }
 
 /// The finding about users without an authenticator, or about a tenant without any authenticator.
@@ -90,7 +118,9 @@ async fn unassigned(
     }
     let text = format!(
         "{authenticators} authenticator(s) with at most {MAX_MEMBERS} users each are there, and \
-         {waiting} user(s) have none; a node that starts, and each node once an hour, makes them"
+         {waiting} user(s) have none; `tidegate user repair {} --all` makes them, as does each node \
+         when it starts and once an hour",
+        tenant.name
     );
     Ok(Some(advice(tenant, &text, None)))
 }

@@ -16,7 +16,7 @@ async fn findings(tenant: &TenantFixture) -> Vec<Finding> {
 }
 
 /// What prevents users from sharing connections, and a part of the finding.
-const HARMS: [(&str, &str); 10] = [
+const HARMS: [(&str, &str); 14] = [
     ("GRANT ALL ON own TO \"@mallory\"", "triggers on public.own"),
     (
         "CREATE SCHEMA IF NOT EXISTS \"a\u{1b}[2J\nb\"; GRANT CREATE ON SCHEMA \"a\u{1b}[2J\nb\" TO \"@mallory\"",
@@ -43,11 +43,37 @@ const HARMS: [(&str, &str); 10] = [
     ),
     ("ALTER ROLE \"@$authenticator1\" CREATEROLE", "CREATEROLE"),
     ("GRANT shared_doctor TO \"@$authenticator1\"", "owner"),
+    ("GRANT shared_doctor TO \"@mallory\"", "owner"),
+    (
+        "GRANT SELECT ON own TO \"@$authenticator1\"",
+        "a right of its own on table public.own",
+    ),
+    (
+        "GRANT EXECUTE ON FUNCTION pg_read_file(text) TO \"@$authenticator1\"",
+        "a right of its own on function pg_read_file(text)",
+    ),
+    (
+        "GRANT pg_read_all_data TO \"@$authenticator1\"",
+        "a member of the role pg_read_all_data",
+    ),
 ];
+
+/// What the owner may do. No remedy may take it away.
+const OWNER_RIGHTS: &str = "SELECT concat_ws(' ', \
+    has_schema_privilege('shared_doctor', 'public', 'CREATE'), \
+    has_database_privilege('shared_doctor', current_database(), 'CREATE'), \
+    has_table_privilege('shared_doctor', 'own', 'TRIGGER'), \
+    has_table_privilege('shared_doctor', 'other', 'TRIGGER'))";
 
 #[tokio::test]
 async fn the_doctor_names_what_keeps_users_from_sharing_and_sets_it_right() {
     let tenant = TenantFixture::new("shared_doctor").await;
+    tenant
+        .run(
+            "CREATE TABLE other (); GRANT TRIGGER ON other, own TO shared_doctor; \
+              GRANT CREATE ON SCHEMA public TO shared_doctor",
+        )
+        .await;
     assert_eq!(findings(&tenant).await, []);
     for (harm, part) in HARMS {
         tenant.run(harm).await;
@@ -63,6 +89,7 @@ async fn the_doctor_names_what_keeps_users_from_sharing_and_sets_it_right() {
             tenant.run(sql.split_once('\n').unwrap().1).await;
         }
         assert_eq!(findings(&tenant).await, [], "{harm}");
+        assert_eq!(tenant.value(OWNER_RIGHTS).await, "t t t t", "{harm}");
     }
     for (harm, part) in [
         (
@@ -82,4 +109,38 @@ async fn the_doctor_names_what_keeps_users_from_sharing_and_sets_it_right() {
         );
     }
     assert_eq!(tenant.of("alice").await, None);
+}
+
+#[tokio::test]
+async fn the_doctor_names_triggers_that_run_what_they_put_together() {
+    let tenant = TenantFixture::new("shared_dynamic").await;
+    let reported = async || {
+        let findings = tenant.admin.examine_tenants(FeedLogin::Outbox).await;
+        let mut findings = findings.unwrap().into_iter();
+        findings.find(|finding| {
+            finding.text.contains("shared_dynamic") && finding.text.contains("put together")
+        })
+    };
+    for (execute, is_reported) in [
+        ("execute format('select %L', new.what)", false),
+        ("execute 'select ' || quote_literal(new.what)", false),
+        ("execute 'select 1'", false),
+        ("execute 'select ' || new.what", true),
+    ] {
+        let body = format!("begin {execute}; return new; end").replace('\'', "''");
+        tenant
+            .run(&format!(
+                "CREATE OR REPLACE FUNCTION calc() RETURNS trigger LANGUAGE plpgsql AS '{body}'; \
+                 DROP TRIGGER IF EXISTS calc ON own; CREATE TRIGGER calc BEFORE INSERT ON own \
+                 FOR EACH ROW EXECUTE FUNCTION calc()"
+            ))
+            .await;
+        let found = reported().await;
+        assert_eq!(found.is_some(), is_reported, "{execute}: {found:?}");
+        if let Some(found) = found {
+            assert!(found.text.contains("calc()"), "{found:?}");
+        }
+    }
+    tenant.run("DROP TRIGGER calc ON own").await;
+    assert_eq!(reported().await, None);
 }

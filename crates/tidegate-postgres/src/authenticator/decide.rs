@@ -52,6 +52,8 @@ static INSERT_OBJECTION: LazyLock<Arc<Statement>> = LazyLock::new(|| {
 });
 static DECIDE: LazyLock<Arc<Statement>> = LazyLock::new(|| statement(tidegate_service::DECIDE_SQL));
 static MEMBERS: LazyLock<Arc<Statement>> = LazyLock::new(|| statement(include_str!("members.sql")));
+static UNUSABLE: LazyLock<Arc<Statement>> =
+    LazyLock::new(|| statement(include_str!("unusable.sql")));
 /// As `MEMBERS`, but only for the users with the OIDs `:users`.
 static MEMBERS_OF: LazyLock<Arc<Statement>> = LazyLock::new(|| {
     let sql = include_str!("members.sql")
@@ -74,6 +76,27 @@ pub(super) struct DecisionQuery<'a> {
     pub(super) database: &'a DatabaseName,
 }
 
+/// What a decision found.
+pub(super) struct Outcome {
+    /// Why connections are not shared; empty when they are.
+    pub(super) objections: Vec<Objection>,
+    /// The authenticators that cannot be used, whose users log in as themselves.
+    pub(super) unusable: Vec<Objection>,
+    /// The users that have an authenticator.
+    pub(super) members: Vec<AuthenticatorMember>,
+}
+
+impl Outcome {
+    /// The decision against shared connections.
+    pub(super) fn against(objection: Objection) -> Self {
+        Self {
+            objections: vec![objection],
+            unusable: Vec::new(),
+            members: Vec::new(),
+        }
+    }
+}
+
 /// A user with an authenticator.
 pub(super) struct AuthenticatorMember {
     pub(super) user: String,
@@ -93,17 +116,16 @@ impl DecisionQuery<'_> {
             .is_empty())
     }
 
-    /// Decides, and replaces the stored objections by those that `decide.sql` finds. Returns the
-    /// objections, and the users that have an authenticator.
+    /// Decides, and replaces the stored objections by those that `decide.sql` finds.
     ///
     /// If a definition is committed meanwhile, its objection stays stored: it was not visible to
     /// the DELETE.
-    pub(super) async fn decide(&self) -> Result<(Vec<Objection>, Vec<AuthenticatorMember>)> {
+    pub(super) async fn decide(&self) -> Result<Outcome> {
         let Some(owner) = self.owner().await? else {
-            return Ok((
-                vec![objection("the database is no tenant's", "")],
-                Vec::new(),
-            ));
+            return Ok(Outcome::against(objection(
+                "the database is no tenant's",
+                "",
+            )));
         };
         let who = Principal::Catalog(self.database.clone());
         let options = options();
@@ -114,14 +136,14 @@ impl DecisionQuery<'_> {
         {
             let reason = "the service may not make an event trigger there, for which it must be a \
                           superuser and max_prepared_transactions be 0";
-            return Ok((vec![objection(reason, "")], Vec::new()));
+            return Ok(Outcome::against(objection(reason, "")));
         }
         let mut transaction = self.service.begin(&who, Mode::ReadWrite, &options).await?;
         rows(&mut *transaction, &LIMIT_WAIT, &[]).await?;
         if let Err(error) = rows(&mut *transaction, &LOCK, &[]).await {
             // A session that has made a definition holds a lock on the table until it commits.
             return if error.sqlstate() == Some(LOCK_NOT_AVAILABLE) {
-                Ok((vec![objection(UNCOMMITTED, "")], Vec::new()))
+                Ok(Outcome::against(objection(UNCOMMITTED, "")))
             } else {
                 Err(error)
             };
@@ -142,9 +164,18 @@ impl DecisionQuery<'_> {
             let reason = [("reason", first.reason.as_str())];
             rows(&mut *transaction, &INSERT_OBJECTION, &reason).await?;
         }
-        let members = rows(&mut *transaction, &MEMBERS, &[("mark", ROLE_MARK)]).await?;
+        let mark = [("mark", ROLE_MARK)];
+        let members = rows(&mut *transaction, &MEMBERS, &mark).await?;
+        let unusable = rows(&mut *transaction, &UNUSABLE, &mark).await?;
         transaction.commit().await?;
-        Ok((objections, members.into_iter().filter_map(member).collect()))
+        Ok(Outcome {
+            objections,
+            unusable: unusable
+                .iter()
+                .map(|row| objection(&row[0], &row[1]))
+                .collect(),
+            members: members.into_iter().filter_map(member).collect(),
+        })
     }
 
     /// The users among `users` (values of `pg_roles.oid`) that have an authenticator.

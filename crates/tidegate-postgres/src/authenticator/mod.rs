@@ -52,7 +52,7 @@ pub struct Authenticators {
 pub struct Decision {
     /// The database.
     pub database: DatabaseName,
-    /// The objections, the most important one first; empty if connections are shared.
+    /// Why not all users share connections, the most important reason first; empty if they do.
     pub objections: Vec<Objection>,
 }
 
@@ -100,6 +100,15 @@ impl Authenticators {
     pub fn invalidate(&self, database: &DatabaseName) {
         if let Some(state) = self.tenants.read().get(database) {
             state.invalidate();
+        }
+    }
+
+    /// Reports that PostgreSQL refuses the login of an authenticator, although the decision lets
+    /// users use it.
+    pub fn login_refused(&self, database: &DatabaseName, authenticator: &RoleName) {
+        let state = self.tenants.read().get(database).cloned();
+        if let Some(cached) = state.and_then(|state| state.cached()) {
+            cached.refuse(authenticator);
         }
     }
 
@@ -181,7 +190,7 @@ impl Authenticators {
             let cached = state.cached()?;
             Some(Decision {
                 database: database.clone(),
-                objections: cached.objections.clone(),
+                objections: cached.reasons(),
             })
         };
         tenants.iter().filter_map(decision).collect()

@@ -1,21 +1,24 @@
 //! The cached decision about one database.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::HashMap;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
-use parking_lot::RwLock;
-use tidegate_sql::{DatabaseName, RoleName};
+use parking_lot::{Mutex, RwLock};
+use tidegate_sql::{DatabaseName, Error, RoleName};
 
 use super::Objection;
-use super::decide::{AuthenticatorMember, DecisionQuery};
+use super::decide::{AuthenticatorMember, DecisionQuery, Outcome};
 
 /// The delay before the next query after a failure.
 const RETRY: Duration = Duration::from_secs(1);
 /// A database without shared connections is queried again after this time, even if no change was
 /// reported.
 const BACKSTOP: Duration = Duration::from_secs(30);
+/// How long a refused login of an authenticator is reported. Requests of its users try it again,
+/// and a change of the role replaces the decision.
+const REFUSAL: Duration = Duration::from_mins(5);
 
 /// The cached decision about one database, and the lock under which it is made.
 #[derive(Default)]
@@ -31,7 +34,13 @@ pub(super) struct TenantState {
 /// A decision whether the users of a database share connections.
 pub(super) struct CachedDecision {
     /// Why connections are not shared; empty when they are.
-    pub(super) objections: Vec<Objection>,
+    objections: Vec<Objection>,
+    /// The authenticators that cannot be used, whose users log in as themselves.
+    unusable: Vec<Objection>,
+    /// The authenticator whose login PostgreSQL refused last, and when.
+    refused: Arc<Mutex<Option<(RoleName, Instant)>>>,
+    /// Whether PostgreSQL was unavailable, so that nothing was decided.
+    unavailable: bool,
     members: Arc<HashMap<RoleName, Membership>>,
     /// The value of [`TenantState::invalidations`] when the decision was made.
     invalidations: u64,
@@ -63,10 +72,21 @@ impl CachedDecision {
         self.objections.is_empty()
     }
 
-    /// The authenticators of all users.
-    fn authenticators(&self) -> HashSet<&RoleName> {
-        let members = self.members.values();
-        members.map(|member| &member.authenticator).collect()
+    /// Why not all users share connections.
+    pub(super) fn reasons(&self) -> Vec<Objection> {
+        let refused = self.refused.lock().clone();
+        let refused = refused.filter(|(_, at)| at.elapsed() < REFUSAL);
+        let refused = refused.map(|(role, _)| Objection {
+            reason: format!("PostgreSQL refuses the login of the authenticator {role}"),
+            remedy: String::new(),
+        });
+        let known = self.objections.iter().chain(&self.unusable).cloned();
+        known.chain(refused).collect()
+    }
+
+    /// Remembers that PostgreSQL refuses the login of an authenticator.
+    pub(super) fn refuse(&self, authenticator: &RoleName) {
+        *self.refused.lock() = Some((authenticator.clone(), Instant::now()));
     }
 }
 
@@ -138,32 +158,29 @@ impl TenantState {
     }
 
     async fn query(&self, query: &DecisionQuery<'_>, invalidations: u64) -> Arc<CachedDecision> {
-        let (objections, members, until) = match query.decide().await {
-            Ok((objections, members)) => {
-                let until = (!objections.is_empty()).then(|| Instant::now() + BACKSTOP);
-                (objections, members, until)
-            }
+        let (outcome, retry, unavailable) = match query.decide().await {
+            Ok(outcome) => (outcome, BACKSTOP, false),
             Err(error) => {
                 let objection = Objection {
                     reason: error.to_string(),
                     remedy: String::new(),
                 };
-                let until = Some(Instant::now() + RETRY);
-                (vec![objection], Vec::new(), until)
+                let unavailable = matches!(error, Error::Unavailable { .. });
+                (Outcome::against(objection), RETRY, unavailable)
             }
         };
-        let members = if objections.is_empty() {
-            members
-        } else {
-            Vec::new()
-        };
+        let shares = outcome.objections.is_empty();
+        let members = if shares { outcome.members } else { Vec::new() };
         self.keep(
             query.database,
             CachedDecision {
-                objections,
+                objections: outcome.objections,
+                unusable: outcome.unusable,
+                refused: Arc::default(),
+                unavailable,
                 members: Arc::new(index(members)),
                 invalidations,
-                until,
+                until: (!shares).then(|| Instant::now() + retry),
                 outdated: false,
             },
         )
@@ -182,6 +199,9 @@ impl CachedDecision {
     fn with_members(&self, members: HashMap<RoleName, Membership>) -> Self {
         Self {
             objections: Vec::new(),
+            unusable: self.unusable.clone(),
+            refused: self.refused.clone(),
+            unavailable: false,
             members: Arc::new(members),
             invalidations: self.invalidations,
             until: self.until,
@@ -193,6 +213,9 @@ impl CachedDecision {
     fn renewed(&self, invalidations: u64) -> Self {
         Self {
             objections: Vec::new(),
+            unusable: self.unusable.clone(),
+            refused: self.refused.clone(),
+            unavailable: false,
             members: self.members.clone(),
             invalidations,
             until: None,
@@ -222,6 +245,12 @@ fn index(members: Vec<AuthenticatorMember>) -> HashMap<RoleName, Membership> {
 
 /// Logs a decision that differs from the previous one.
 fn log_change(database: &DatabaseName, before: Option<&CachedDecision>, cached: &CachedDecision) {
+    // An outage says nothing about sharing, and others log it.
+    if cached.unavailable {
+        return;
+    }
+    let before = before.filter(|before| !before.unavailable);
+    log_unusable(database, before, cached);
     match (
         before.and_then(|before| before.objections.first()),
         cached.objections.first(),
@@ -235,15 +264,16 @@ fn log_change(database: &DatabaseName, before: Option<&CachedDecision>, cached: 
         (Some(_), None) => tracing::info!(%database, "shared connections are on again"),
         _ => {}
     }
-    if let Some(before) = before.filter(|before| before.shares() && cached.shares()) {
-        let now = cached.authenticators();
-        for authenticator in before.authenticators().difference(&now) {
-            tracing::warn!(
-                %database,
-                %authenticator,
-                "an authenticator was dropped or locked, or lacks a right, and its users log in on \
-                 their own; `tidegate doctor` prints what sets it right"
-            );
-        }
+}
+
+/// Logs authenticators that have become unusable.
+fn log_unusable(database: &DatabaseName, before: Option<&CachedDecision>, cached: &CachedDecision) {
+    let known = before.map_or(&[][..], |before| &before.unusable);
+    for unusable in cached.unusable.iter().filter(|one| !known.contains(one)) {
+        tracing::warn!(
+            %database,
+            reason = unusable.reason,
+            "not all users of this tenant share connections; some log in on their own"
+        );
     }
 }

@@ -7,11 +7,10 @@ use tidegate_sql::{
     Author, Completion, Login, Mode, Pipeline, PipelineError, QueryOptions, Result, RowSink,
 };
 
+use super::checked_out::CheckedOut;
 use super::member_route::claims_error;
 use super::route::Route;
-use super::user_executor::{
-    CheckedOut, UserExecutor, check, forget_if_malformed, return_connection,
-};
+use super::user_executor::{UserExecutor, check, forget_if_malformed, return_connection};
 use crate::connector::RoleConnector;
 use crate::metadata::MetadataCache;
 use crate::multiplex::BufferedRows;

@@ -36,6 +36,9 @@ pub trait Authentication: Send + Sync {
     /// changed.
     fn invalidate(&self, database: &DatabaseName);
 
+    /// Reports that PostgreSQL refuses the login of an authenticator.
+    fn login_refused(&self, database: &DatabaseName, authenticator: &RoleName);
+
     /// Forgets a database that was dropped.
     fn forget(&self, database: &DatabaseName);
 
@@ -58,6 +61,10 @@ impl Authentication for Authenticators {
 
     fn invalidate(&self, database: &DatabaseName) {
         Self::invalidate(self, database);
+    }
+
+    fn login_refused(&self, database: &DatabaseName, authenticator: &RoleName) {
+        Self::login_refused(self, database, authenticator);
     }
 
     fn forget(&self, database: &DatabaseName) {
@@ -154,9 +161,12 @@ impl Route {
         }
     }
 
-    /// Whether the connection logged in as an authenticator.
-    pub(super) fn is_authenticator(&self) -> bool {
-        matches!(self.switch, RouteSwitch::Role(..))
+    /// The caller's role, if the connection logged in as an authenticator.
+    pub(super) fn caller(&self) -> Option<&RoleName> {
+        match &self.switch {
+            RouteSwitch::Role(role, _) => Some(role),
+            RouteSwitch::None | RouteSwitch::Claims(..) => None,
+        }
     }
 
     /// The same connection for a second attempt with another key, and the key of the first one.
@@ -237,7 +247,8 @@ pub(super) fn may_share(author: Author, bound: &BoundStatement) -> bool {
     match author {
         Author::Caller => false,
         Author::Service => is_plain,
-        Author::Owner => is_plain && !writes_settings(bound),
+        // On a shared connection `session_user` is not the caller.
+        Author::Owner => is_plain && !bound.statement.names_login() && !writes_settings(bound),
     }
 }
 

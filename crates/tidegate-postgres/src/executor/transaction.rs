@@ -9,11 +9,12 @@ use tidegate_sql::{
 };
 use tokio::time::Instant;
 
+use super::checked_out::CheckedOut;
 use super::member_route::claims_error;
 use super::role_defaults::may_change_role_defaults;
 use super::route::check_author;
 use super::user_executor::{
-    CheckedOut, UserExecutor, check, ddl_guard, forget_if_malformed, return_connection,
+    UserExecutor, check, ddl_guard, forget_if_malformed, return_connection,
 };
 use crate::connector::RoleConnector;
 use crate::metadata::MetadataCache;

@@ -6,12 +6,14 @@ use std::sync::Arc;
 use tidegate_pool::{Pool, PooledConnection};
 use tidegate_sql::statement::{BoundStatement, Kind};
 use tidegate_sql::{
-    Author, Completion, DatabaseName, Description, Error, Executor, Login, QueryOptions, Result,
-    RoleUse, SharedBy,
+    Author, Completion, DatabaseName, Description, Error, Executor, Login, LoginRefused,
+    QueryOptions, Result, RoleUse, SharedBy,
 };
 use tidegate_wire::is_lock_table_full;
 use tokio::time::{Instant, timeout_at};
 
+use super::caller_limit::CallerLimit;
+use super::checked_out::CheckedOut;
 use super::claims_key_cache::ClaimsKeyCache;
 use super::role_defaults::RoleDefaults;
 use super::route::{Authentication, Route, check_author, may_share, route};
@@ -21,7 +23,7 @@ use crate::connector::RoleConnector;
 use crate::metadata::{MetadataCache, MetadataCaches};
 use crate::multiplex::Multiplexer;
 use crate::purity::DdlGuard;
-use crate::statement::{RunError, StatementTask, TransactionPosition};
+use crate::statement::RunError;
 
 /// Runs statements of users, each as the caller's role.
 #[derive(Clone)]
@@ -32,6 +34,7 @@ pub struct UserExecutor {
     authentication: Option<Arc<dyn Authentication>>,
     pub(super) claims: Option<Arc<ClaimsKeyCache>>,
     pub(super) multiplexer: Arc<Multiplexer>,
+    callers: Arc<CallerLimit>,
 }
 
 impl fmt::Debug for UserExecutor {
@@ -42,40 +45,11 @@ impl fmt::Debug for UserExecutor {
     }
 }
 
-/// What a statement needs besides the connection that is checked out.
-pub(super) struct CheckedOut {
-    pub(super) route: Route,
-    pub(super) metadata: Arc<MetadataCache>,
-    pub(super) deadline: Option<Instant>,
-}
-
-impl CheckedOut {
-    /// A statement outside of a transaction.
-    pub(super) fn task<'a>(&'a self, bound: &'a BoundStatement) -> StatementTask<'a> {
-        self.task_at(TransactionPosition::Alone, bound)
-    }
-
-    /// A statement at a position in a transaction.
-    pub(super) fn task_at<'a>(
-        &'a self,
-        position: TransactionPosition,
-        bound: &'a BoundStatement,
-    ) -> StatementTask<'a> {
-        StatementTask {
-            bound,
-            login: &self.route.login,
-            switch: self.route.switch(),
-            metadata: &self.metadata,
-            deadline: self.deadline,
-            position,
-        }
-    }
-}
-
 impl UserExecutor {
     /// An executor that uses the connections of `pool`.
     pub fn new(pool: Pool<RoleConnector>) -> Self {
         let multiplexer = Arc::new(Multiplexer::new(pool.settings().of_user()));
+        let callers = Arc::new(CallerLimit::new(pool.settings()));
         Self {
             pool,
             caches: Arc::default(),
@@ -83,6 +57,7 @@ impl UserExecutor {
             authentication: None,
             claims: None,
             multiplexer,
+            callers,
         }
     }
 
@@ -247,6 +222,20 @@ impl UserExecutor {
         self.invalidate(&login.database);
     }
 
+    /// Reports an authenticator whose login failed, unless PostgreSQL is unavailable.
+    fn login_refused(&self, login: &Login, error: &Error) {
+        let refused = match error {
+            Error::Unavailable { source, .. } => {
+                let source = source.as_deref();
+                source.is_some_and(<dyn std::error::Error + Send + Sync>::is::<LoginRefused>)
+            }
+            _ => true,
+        };
+        if let Some(authentication) = self.authentication.as_ref().filter(|_| refused) {
+            authentication.login_refused(&login.database, &login.role);
+        }
+    }
+
     /// The metadata cache of the login's database.
     pub(super) fn metadata(&self, login: &Login) -> Arc<MetadataCache> {
         self.caches.of(&login.database)
@@ -306,10 +295,15 @@ impl UserExecutor {
         options: &QueryOptions,
     ) -> Result<(PooledConnection<RoleConnector>, CheckedOut), RunError> {
         let deadline = options.deadline.map(Instant::from_std);
+        let permit = match route.caller() {
+            Some(role) => Some(self.callers.acquire(role, deadline).await?),
+            None => None,
+        };
         let pooled = self.acquire(&route.login, deadline).await;
         let pooled = pooled.map_err(|error| match error {
             // The authenticator does not exist, is locked, or has another password.
-            Error::Rejected(_) | Error::Unavailable { .. } if route.is_authenticator() => {
+            Error::Rejected(_) | Error::Unavailable { .. } if route.caller().is_some() => {
+                self.login_refused(&route.login, &error);
                 RunError::RoleRefused(error)
             }
             error => RunError::Failed(error),
@@ -318,6 +312,7 @@ impl UserExecutor {
             metadata: self.metadata(&route.login),
             route,
             deadline,
+            permit,
         };
         Ok((pooled, checked_out))
     }

@@ -5,6 +5,7 @@ mod faults;
 mod functions;
 mod interleaved;
 mod many;
+mod one_caller;
 mod outage;
 mod pipelines;
 mod role_plans;
@@ -47,6 +48,8 @@ impl Authentication for FixedAuthenticator {
     fn invalidate(&self, _: &DatabaseName) {
         self.invalidated.fetch_add(1, Ordering::SeqCst);
     }
+
+    fn login_refused(&self, _: &DatabaseName, _: &RoleName) {}
 
     fn forget(&self, _: &DatabaseName) {}
 
@@ -111,6 +114,9 @@ fn ours(text: &str) -> Sql {
 }
 
 const WHO: &str = "select current_user || ' ' || session_user";
+/// The same as `WHO`, but the text does not name `session_user`.
+const LOGIN: &str = "select current_user || ' ' || usename from pg_stat_activity \
+    where pid = pg_backend_pid()";
 
 async fn backends(fixture: &Fixture, role: &str) -> String {
     let query = format!(
@@ -131,11 +137,17 @@ async fn the_author_decides_who_logs_in() {
         assert_eq!(shared, format!("\"{} {authenticator}\"", login.role));
         let own = Sql::new(WHO).value(&fixture, &login).await;
         assert_eq!(own, format!("\"{0} {0}\"", login.role));
-        let method = Sql::new(WHO)
+        let method = Sql::new(LOGIN)
             .by(Author::Owner)
             .value(&fixture, &login)
             .await;
         assert_eq!(method, shared);
+        // A method that asks who logged in means its caller.
+        let method = Sql::new(WHO)
+            .by(Author::Owner)
+            .value(&fixture, &login)
+            .await;
+        assert_eq!(method, own);
     }
     assert_eq!(backends(&fixture, &authenticator).await, "1");
     assert_eq!(open.invalidated(), 0);

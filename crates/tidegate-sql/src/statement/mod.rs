@@ -36,6 +36,7 @@ pub struct Statement {
     plain: bool,
     calls: bool,
     refused_for_shared: Option<&'static str>,
+    names_login: bool,
 }
 
 impl Hash for Statement {
@@ -142,6 +143,12 @@ impl Statement {
     /// have any side effect.
     pub fn calls(&self) -> bool {
         self.calls
+    }
+
+    /// Whether the text may ask as which role the session logged in: it has `session_user`,
+    /// `system_user` or `session_authorization`, or a name that could be one of them.
+    pub fn names_login(&self) -> bool {
+        self.names_login
     }
 
     /// Converts PostgreSQL's position in [`text`](Self::text) into the position in the caller's

@@ -171,9 +171,23 @@ impl<'a> StatementReader<'a> {
         let mut statement = self.rewrite.finish(kind, purity);
         statement.plain = plain;
         statement.refused_for_shared = self.kind.refused_for_shared();
+        statement.names_login = names_login(&statement.text);
         statement.calls = kind == Kind::Read && self.purity.calls();
         Ok(statement)
     }
+}
+
+/// See [`Statement::names_login`]. The text may write a name with Unicode escapes (`U&"…"`).
+fn names_login(text: &str) -> bool {
+    let text = text.to_ascii_lowercase();
+    [
+        "session_user",
+        "system_user",
+        "session_authorization",
+        "u&\"",
+    ]
+    .iter()
+    .any(|name| text.contains(name))
 }
 
 fn is_operand(token: &SqlToken<'_>) -> bool {

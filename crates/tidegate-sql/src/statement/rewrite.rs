@@ -135,6 +135,7 @@ impl<'a> Rewrite<'a> {
             plain: false,
             calls: false,
             refused_for_shared: None,
+            names_login: false,
         }
     }
 }

@@ -94,6 +94,7 @@ impl SqlWriter {
             plain: true,
             calls: false,
             refused_for_shared: None,
+            names_login: false,
         };
         BoundStatement {
             statement: Arc::new(statement),

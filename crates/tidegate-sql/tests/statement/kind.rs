@@ -375,3 +375,19 @@ fn a_write_is_plain_that_calls_nothing_of_the_databases_own() {
         assert!(!read(q).is_plain(), "{q}");
     }
 }
+
+#[test]
+fn a_text_that_asks_who_logged_in_is_recognised() {
+    for (q, expected) in [
+        ("select session_user", true),
+        ("select * from mail where owner = Session_User", true),
+        ("select current_setting('session_authorization')", true),
+        ("select system_user", true),
+        ("select U&\"\\0073ession_user\"", true),
+        ("select current_user, session_id, user", false),
+        ("select a & b from u", false),
+    ] {
+        let statement = tidegate_sql::Statement::parse(q).unwrap();
+        assert_eq!(statement.names_login(), expected, "{q}");
+    }
+}

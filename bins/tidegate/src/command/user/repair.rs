@@ -4,6 +4,7 @@ use tidegate_identity::UserKey;
 use tidegate_pool::PoolKey;
 use tidegate_postgres::RoleConnector;
 use tidegate_sql::{DatabaseName, RoleName};
+use tidegate_store::Tenant;
 
 use super::tenant;
 use crate::command::print;
@@ -24,24 +25,25 @@ pub(super) async fn run(
     database: Option<String>,
     name: Option<String>,
 ) -> Result {
+    let mut failed = Vec::new();
     let logins = match (database, name) {
         (Some(database), Some(name)) => {
             tenant(service, &database).await?;
             vec![user(service, &UserKey::new(&database, &name)).await?]
         }
         (Some(database), None) => {
-            tenant(service, &database).await?;
-            of_tenant(service, &database).await?
+            let tenant = tenant(service, &database).await?;
+            of_tenant(service, &tenant, &mut failed).await?
         }
         (None, _) => {
             let mut logins = Vec::new();
             for tenant in service.tenants.list().await? {
-                logins.extend(of_tenant(service, &tenant.name).await?);
+                logins.extend(of_tenant(service, &tenant, &mut failed).await?);
             }
             logins
         }
     };
-    repair(service, &logins).await
+    repair(service, &logins, failed).await
 }
 
 async fn user(service: &Service, key: &UserKey) -> Result<Login> {
@@ -49,14 +51,27 @@ async fn user(service: &Service, key: &UserKey) -> Result<Login> {
     Ok(login(&key.database, &user.role, user.default_user))
 }
 
-/// The users and authenticators of a tenant, and the groups that log in for members.
-async fn of_tenant(service: &Service, database: &str) -> Result<Vec<Login>> {
+/// The users and authenticators of a tenant, and the groups that log in for members. Creates
+/// authenticators that are missing.
+async fn of_tenant(
+    service: &Service,
+    tenant: &Tenant,
+    failed: &mut Vec<String>,
+) -> Result<Vec<Login>> {
+    let database = tenant.name.as_str();
     let users = service.users().users(database).await?;
+    let name = DatabaseName::new(database);
+    let shared = users.iter().filter(|user| user.default_user);
+    let shared: Vec<_> = shared.map(|user| user.role.clone()).collect();
+    let owner = RoleName::new(&tenant.owner_role);
+    if let Err(error) = service.admin.provide_roles(&name, &owner, &shared).await {
+        let failure = Failure::from(error);
+        failed.push(format!("{database}: {}", failure.text()));
+    }
     let users = users
         .iter()
         .map(|user| login(database, &user.role, user.default_user));
     let mut logins: Vec<_> = users.collect();
-    let name = DatabaseName::new(database);
     let authenticators = service.admin.authenticators(&name).await?;
     logins.extend(
         authenticators
@@ -83,11 +98,11 @@ fn login(database: &str, role: &str, shared: bool) -> Login {
     }
 }
 
-/// Repairs the logins. Continues with the next one after an error.
-async fn repair(service: &Service, logins: &[Login]) -> Result {
+/// Repairs the logins. Continues with the next one after an error. Fails if `failed` has errors of
+/// before, or gets one.
+async fn repair(service: &Service, logins: &[Login], mut failed: Vec<String>) -> Result {
     let version = service.admin.server().await?.version;
     let connector = pool::connector(service, version)?;
-    let mut failed = Vec::new();
     for login in logins {
         let role = &login.key.role;
         match repair_one(service, &connector, login).await {
