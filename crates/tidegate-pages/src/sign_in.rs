@@ -5,6 +5,7 @@ use tidegate_identity::{Browser, Secret, UserKey};
 use tidegate_oauth::Client;
 
 use super::context::{PageContext, form};
+use super::email_sign_in;
 use super::form_error::{FormError, failure};
 use crate::template::{self, SignIn};
 use tidegate_http::body::Body;
@@ -93,16 +94,25 @@ async fn sign_in(
         let refused = FormError::missing("username");
         return Ok(sign_in_page(context, purpose, Some(&refused)));
     };
-    let Some(password) = context.field("password") else {
-        let refused = FormError::missing("password");
-        return Ok(sign_in_page(context, purpose, Some(&refused)));
-    };
     let home = purpose.database.unwrap_or(username);
     let database = context.field("database").unwrap_or(home);
     if purpose.database.is_some_and(|wanted| wanted != database) {
         let refused = FormError::wrong_database(allowed(purpose));
         return Ok(sign_in_page(context, purpose, Some(&refused)));
     }
+    if context.field("by") == Some("email")
+        && let Some(pending) = email_sign_in::offered(context, purpose)
+    {
+        let user = (database, username);
+        return match email_sign_in::request(context, user, pending).await? {
+            Ok(page) => Ok(page),
+            Err(refused) => Ok(sign_in_page(context, purpose, Some(&refused))),
+        };
+    }
+    let Some(password) = context.field("password") else {
+        let refused = FormError::missing("password");
+        return Ok(sign_in_page(context, purpose, Some(&refused)));
+    };
     let (key, password) = (UserKey::new(database, username), Secret::new(password));
     let client = purpose.client.map(|client| &*client.id);
     let issuer = context.app.issuer();
@@ -172,6 +182,7 @@ fn sign_in_page(
         database,
         username: context.field("username").or(purpose.username),
         sign_up: purpose.sign_up,
+        email_link: email_sign_in::offered(context, purpose).is_some(),
         choices: &choices,
         reset: &reset,
     });
