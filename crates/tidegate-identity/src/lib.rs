@@ -36,7 +36,7 @@ pub use linked_identity::{LinkedIdentity, UnlinkOutcome};
 pub use master_key::MasterKey;
 pub use memory::{DependentTables, MemoryStore};
 pub use name::{TenantName, UserName, group_role};
-pub use password::{PasswordCost, PasswordHasher};
+pub use password::{PasswordCost, PasswordHash, PasswordHasher};
 pub use ports::Ports;
 pub use providers::{
     Email, ExternalIdentity, IdentityProviders, LoginState, Mailer, OutboundError, OutboundFuture,
