@@ -18,7 +18,7 @@ use crate::{Error, Result, Secret};
 const MAX_LENGTH: usize = 512;
 /// The length of a digest. A shorter one could be guessed.
 const DIGEST: std::ops::RangeInclusive<usize> = 16..=64;
-/// The limits of the cost. A sign-in with a hash at its limit takes about a second.
+/// The limits of the cost. A sign-in with a hash at its limit takes up to two seconds.
 const BCRYPT_COST: std::ops::RangeInclusive<u32> = 4..=14;
 const PBKDF2_ITERATIONS: u32 = 2_000_000;
 /// `N * r * p`; a block is 128 bytes, so the memory is at most 128 MiB.
