@@ -147,15 +147,6 @@ fn verify(password: &Secret, hash: &str, cost: PasswordCost) -> Result<Option<bo
     Ok(Some(params.is_some_and(|params| cost.equals(&params))))
 }
 
-/// The result of a verification: whether the password is right.
-fn matches(verified: password_hash::Result<()>) -> Result<bool> {
-    match verified {
-        Ok(()) => Ok(true),
-        Err(password_hash::Error::Password) => Ok(false),
-        Err(_) => Err(Error::HasherFailed),
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
