@@ -95,6 +95,7 @@ mod openid_logout;
 mod openid_requests;
 mod operations;
 mod own_database;
+mod password_hashes;
 mod password_reset;
 mod personal_tokens;
 mod pg_hba;

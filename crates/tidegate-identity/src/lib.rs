@@ -36,7 +36,7 @@ pub use linked_identity::{LinkedIdentity, UnlinkOutcome};
 pub use master_key::MasterKey;
 pub use memory::{DependentTables, MemoryStore};
 pub use name::{TenantName, UserName, group_role};
-pub use password::{PasswordCost, PasswordHasher};
+pub use password::{PasswordCost, PasswordHash, PasswordHasher};
 pub use ports::Ports;
 pub use providers::{
     Email, ExternalIdentity, IdentityProviders, LoginState, Mailer, OutboundError, OutboundFuture,
@@ -48,8 +48,8 @@ pub use role::{GroupLock, RoleAdmin, RoleError, RoleFuture};
 pub use second_factor::SecondFactor;
 pub use secret::{Secret, SecretHash};
 pub use service::{
-    Browser, CountedAttempts, Enrolment, IdentityService, LoginAttempt, LoginPurpose,
-    SignUpApplication, SignUpLink, SignedIn,
+    Browser, CountedAttempts, EmailSignIn, Enrolment, IdentityService, LoginAttempt, LoginPurpose,
+    PendingSignIn, SignUpApplication, SignUpLink, SignedIn,
 };
 pub use session::{EndReason, SessionId};
 pub use settings::{Lifetimes, Settings};

@@ -2,14 +2,14 @@
 //! down requests.
 
 mod cost;
+mod imported;
 mod pool;
 
-use argon2::password_hash::{
-    self, Output, PasswordHash, PasswordHasher as _, PasswordVerifier as _, SaltString,
-};
+use argon2::password_hash::{self, Output, PasswordHash as Phc, PasswordHasher as _, SaltString};
 use argon2::{Algorithm, Argon2, Params, Version};
 
 pub use cost::PasswordCost;
+pub use imported::PasswordHash;
 
 use crate::{Error, Result, Secret, SecureRandom};
 use pool::Pool;
@@ -17,6 +17,8 @@ use pool::Pool;
 /// The allowed lengths of a password in bytes. There are no other rules, as NIST SP 800-63B
 /// recommends.
 const LENGTHS: std::ops::RangeInclusive<usize> = 8..=256;
+/// The lengths of passwords that are verified. An imported hash may be that of a short one.
+const VERIFIED_LENGTHS: std::ops::RangeInclusive<usize> = 1..=*LENGTHS.end();
 const SALT_BYTES: usize = 16;
 
 /// Hashes and verifies passwords, with bounded concurrency.
@@ -44,7 +46,7 @@ impl PasswordHasher {
     pub fn start(threads: usize, cost: PasswordCost, random: &dyn SecureRandom) -> Result<Self> {
         let salt = salt(random)?;
         let output = Output::new(&random.bytes::<{ Params::DEFAULT_OUTPUT_LEN }>()?);
-        let dummy_hash = PasswordHash {
+        let dummy_hash = Phc {
             algorithm: Algorithm::Argon2id.ident(),
             version: Some(Version::V0x13.into()),
             params: (&cost.params()?)
@@ -95,7 +97,7 @@ impl PasswordHasher {
         known: Option<&str>,
         random: &dyn SecureRandom,
     ) -> Result<PasswordCheck> {
-        let possible = LENGTHS.contains(&password.expose().len());
+        let possible = VERIFIED_LENGTHS.contains(&password.expose().len());
         let known = known.filter(|_| possible);
         let hash = known.unwrap_or(&self.dummy_hash).to_owned();
         let (is_known, salt, cost) = (known.is_some(), salt(random)?, self.cost);
@@ -132,23 +134,17 @@ fn hash(password: &Secret, salt: &SaltString, cost: PasswordCost) -> Result<Stri
         .map_err(|_| Error::HasherFailed)
 }
 
-/// Whether the hash has the current cost parameters; `None` when the password is wrong. A malformed
-/// hash is an error, because it means that the store is damaged.
+/// Whether the hash is ours and has the current cost parameters; `None` when the password is wrong.
+/// A malformed hash is an error, because it means that the store is damaged.
 fn verify(password: &Secret, hash: &str, cost: PasswordCost) -> Result<Option<bool>> {
-    let hash = PasswordHash::new(hash)
-        .ok()
-        .filter(|hash| hash.hash.is_some());
-    let hash = hash.ok_or(Error::HasherFailed)?;
-    match Argon2::default().verify_password(password.expose().as_bytes(), &hash) {
-        Ok(()) => {
-            let same_cost = Params::try_from(&hash).is_ok_and(|params| cost.equals(&params));
-            Ok(Some(
-                same_cost && hash.algorithm == Algorithm::Argon2id.ident(),
-            ))
-        }
-        Err(password_hash::Error::Password) => Ok(None),
-        Err(_) => Err(Error::HasherFailed),
+    if !imported::verify(password, hash)? {
+        return Ok(None);
     }
+    let hash = Phc::new(hash)
+        .ok()
+        .filter(|hash| hash.algorithm == Algorithm::Argon2id.ident());
+    let params = hash.and_then(|hash| Params::try_from(&hash).ok());
+    Ok(Some(params.is_some_and(|params| cost.equals(&params))))
 }
 
 #[cfg(test)]
@@ -184,7 +180,7 @@ mod tests {
     async fn the_dummy_hash_has_the_same_cost() {
         let random = SystemRandom::new();
         let hasher = PasswordHasher::start(1, PasswordCost::default(), &random).unwrap();
-        let hash = PasswordHash::new(&hasher.dummy_hash).unwrap();
+        let hash = Phc::new(&hasher.dummy_hash).unwrap();
         assert!(PasswordCost::default().equals(&Params::try_from(&hash).unwrap()));
     }
 

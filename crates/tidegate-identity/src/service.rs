@@ -3,6 +3,7 @@
 mod account_linking;
 mod attempts;
 mod browser;
+mod email_sign_in;
 mod own_password;
 mod password_login;
 mod password_reset;
@@ -20,6 +21,7 @@ use ring::hmac;
 
 pub use attempts::CountedAttempts;
 pub use browser::{Browser, SignedIn};
+pub use email_sign_in::{EmailSignIn, PendingSignIn};
 pub use password_login::LoginAttempt;
 pub use provider_login::LoginPurpose;
 pub use second_factor::Enrolment;

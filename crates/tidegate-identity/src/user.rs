@@ -53,7 +53,8 @@ pub struct User {
     /// The PostgreSQL LOGIN role that the user's statements run as: the database's name for an
     /// owner, `database/name` for others. The owner of an adopted database may have another role.
     pub role: String,
-    /// The Argon2id hash of the password in PHC form; `None` without a password.
+    /// The hash of the password, ours or an imported one (see
+    /// [`PasswordHash`](crate::PasswordHash)); `None` without a password.
     pub password_hash: Option<String>,
     /// The email address.
     pub email: Option<String>,

@@ -2,6 +2,7 @@
 #![expect(clippy::unwrap_used, reason = "a test may panic")]
 
 mod fixture;
+mod imported_hashes;
 mod links;
 mod names;
 mod password;

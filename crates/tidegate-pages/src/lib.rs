@@ -7,11 +7,13 @@ mod confirm_sign_up;
 mod context;
 mod cookie;
 mod device;
+mod email_sign_in;
 mod failure;
 mod form_error;
 mod overview;
 mod provider_sign_in;
 mod providers;
+mod purpose;
 mod received;
 mod reset;
 mod sign_in;
@@ -28,6 +30,7 @@ pub use account::account;
 pub use authorize::authorize;
 pub use confirm_sign_up::confirm;
 pub use device::device;
+pub use email_sign_in::email_sign_in;
 pub use failure::{Site, failure};
 pub use provider_sign_in::{
     begin as begin_provider_sign_in, complete as complete_provider_sign_in,

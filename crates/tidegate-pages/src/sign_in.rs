@@ -2,50 +2,15 @@
 
 use http::Response;
 use tidegate_identity::{Browser, Secret, UserKey};
-use tidegate_oauth::Client;
 
 use super::context::{PageContext, form};
+use super::email_sign_in;
 use super::form_error::{FormError, failure};
+use super::purpose::Purpose;
 use crate::template::{self, SignIn};
 use tidegate_http::body::Body;
 use tidegate_http::error::ApiError;
 use tidegate_http::percent;
-
-/// The page for which a user signs in, and which users may.
-pub(super) struct Purpose<'a> {
-    /// The OAuth client; `None` for a page of this service.
-    pub(super) client: Option<&'a Client>,
-    /// The database whose users may sign in; `None` for any.
-    pub(super) database: Option<&'a str>,
-    /// The URL of the page that requires the sign-in.
-    pub(super) back: &'a str,
-    /// The URL of the page after the sign-in.
-    pub(super) next: &'a str,
-    /// Whether a person who is signed in must sign in again.
-    pub(super) again: bool,
-    /// The name of the user who is expected to sign in.
-    pub(super) username: Option<&'a str>,
-    /// The URL to which the browser goes in the end, if it is not `back`.
-    pub(super) returns_to: Option<&'a str>,
-    /// The sign-up page, if sign-up is allowed.
-    pub(super) sign_up: Option<&'a str>,
-}
-
-impl<'a> Purpose<'a> {
-    /// The sign-in for a page of this service at the URL `back`.
-    pub(super) fn own_page(back: &'a str) -> Self {
-        Self {
-            client: None,
-            database: None,
-            back,
-            next: back,
-            again: false,
-            username: None,
-            returns_to: None,
-            sign_up: None,
-        }
-    }
-}
 
 /// Returns the signed-in browser, or the next page of the sign-in.
 pub(super) async fn require_sign_in(
@@ -93,16 +58,25 @@ async fn sign_in(
         let refused = FormError::missing("username");
         return Ok(sign_in_page(context, purpose, Some(&refused)));
     };
-    let Some(password) = context.field("password") else {
-        let refused = FormError::missing("password");
-        return Ok(sign_in_page(context, purpose, Some(&refused)));
-    };
     let home = purpose.database.unwrap_or(username);
     let database = context.field("database").unwrap_or(home);
     if purpose.database.is_some_and(|wanted| wanted != database) {
         let refused = FormError::wrong_database(allowed(purpose));
         return Ok(sign_in_page(context, purpose, Some(&refused)));
     }
+    if context.field("by") == Some("email")
+        && let Some(pending) = email_sign_in::offered(context, purpose)
+    {
+        let user = (database, username);
+        return match email_sign_in::request(context, user, pending).await? {
+            Ok(page) => Ok(page),
+            Err(refused) => Ok(sign_in_page(context, purpose, Some(&refused))),
+        };
+    }
+    let Some(password) = context.field("password") else {
+        let refused = FormError::missing("password");
+        return Ok(sign_in_page(context, purpose, Some(&refused)));
+    };
     let (key, password) = (UserKey::new(database, username), Secret::new(password));
     let client = purpose.client.map(|client| &*client.id);
     let issuer = context.app.issuer();
@@ -172,6 +146,7 @@ fn sign_in_page(
         database,
         username: context.field("username").or(purpose.username),
         sign_up: purpose.sign_up,
+        email_link: email_sign_in::offered(context, purpose).is_some(),
         choices: &choices,
         reset: &reset,
     });

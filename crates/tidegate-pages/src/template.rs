@@ -20,7 +20,7 @@ pub(crate) use notice::{
 };
 pub(crate) use reset::{ask_for_email, choose_password, confirm_sign_up};
 pub(crate) use second_factor::{enrol, recovery_codes, second_factor};
-pub(crate) use sign_in::{Choice, SignIn, sign_in};
+pub(crate) use sign_in::{Choice, SignIn, email_sign_in, sign_in};
 pub(crate) use sign_up::{SignUp, sign_up};
 
 use bytes::Bytes;

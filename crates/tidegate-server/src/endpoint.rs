@@ -15,6 +15,7 @@ pub(crate) mod methods;
 pub(crate) mod oauth;
 pub(crate) mod openapi;
 pub(crate) mod operations;
+mod password;
 pub(crate) mod privileges;
 mod rest;
 pub(crate) mod sessions;

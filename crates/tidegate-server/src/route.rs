@@ -67,6 +67,7 @@ routes! { |call|
         Keys: "/.well-known/jwks.json", Get, Public, Rest, None => documents::keys(call.app);
         OpenApi: "/api/v4/openapi.json", Get, Public, Rest, None => Ok(openapi::serve());
         Authorize: "/auth", Page, Browser, Page, Form => pages::authorize(call).await;
+        EmailSignIn: "/auth/email", Page, Browser, Page, Form => pages::email_sign_in(call).await;
         Device: "/device", Page, Browser, Page, Form => pages::device(call).await;
         SignUp: "/signup", Page, Browser, Page, Form => pages::sign_up(call).await;
         SignUpConfirm: "/signup/confirm", Page, Browser, Page, Form => pages::confirm(call).await;

@@ -14,6 +14,7 @@ mod documented;
 mod documents;
 mod edge;
 mod email_links;
+mod email_sign_in;
 mod executor;
 mod fixture;
 mod http2;

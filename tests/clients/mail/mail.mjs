@@ -147,7 +147,44 @@ try {
   const swapped = link(invitation).replace("/signup/confirm", "/reset");
   assert.equal((await other.get(swapped)).status, 400);
   assert.equal(messages.length, 2);
-  console.log("messages: reset and sign-up over smtps with AUTH, links are single use and sealed");
+
+  // A link instead of the password: it continues what the person came for, in that browser.
+  const pending = `${url}/auth?${new URLSearchParams({
+    response_type: "code",
+    client_id: "shop",
+    redirect_uri: callback,
+    state: "s1",
+    code_challenge: "E9Melhoa2OwvFrEMTJguCHaoeK1t8URWbuGJSstw-cM",
+    code_challenge_method: "S256",
+  })}`;
+  const person2 = new Browser();
+  page = await person2.get(pending);
+  const wanted = { by: "email", database: "demo" };
+  const nobody = await person2.submit(page, "sign_in", { ...wanted, username: "nobody" });
+  const asked = await person2.submit(page, "sign_in", { ...wanted, username: "zoe@example.com" });
+  assert.equal(asked.status, 200, asked.text);
+  assert.equal(asked.text, nobody.text);
+  const signIn = await message(3);
+  assert.deepEqual(signIn.to, ["zoe@example.com"]);
+  assert.match(signIn.head, /^Subject: Sign in as zoe$/m);
+  assert.ok(link(signIn).startsWith(`${url}/auth/email?token=`), link(signIn));
+  // A scanner that follows the link does not use it, and has no button to press.
+  const scanned = await new Browser().get(link(signIn));
+  assert.equal(scanned.status, 400);
+  assert.ok(!scanned.text.includes("<form"), scanned.text);
+  page = await person2.get(link(signIn));
+  assert.equal(page.status, 200, page.text);
+  const opened = await person2.submit(page, "email", {});
+  assert.equal(opened.status, 303, opened.text);
+  assert.equal(opened.location, pending);
+  assert.match((await person2.get(opened.location)).text, /Allow access/);
+  assert.match((await person2.get(`${url}/account`)).text, /zoe/);
+  assert.equal((await other.submit(page, "email", {})).status, 403, "not in another browser");
+  const audited = await fetch(`${url}/api/v4/audit`, { headers: { Authorization: `Bearer ${owner}` } });
+  const { events } = await audited.json();
+  assert.ok(events.some((e) => e.event === "signed_in" && e.detail === "email link" && e.user === "zoe"));
+  assert.equal(messages.length, 3);
+  console.log("messages: reset, sign-up and sign-in over smtps with AUTH, links are single use and sealed");
 } finally {
   await stop();
   server.close();

@@ -98,7 +98,7 @@ settings! {
     tls_key: Option<PathBuf> = None, Open;
     /// Accept credentials over plain HTTP on addresses other than loopback; for development only
     insecure_http: bool = Some("false"), Open;
-    /// SMTP server for emails that confirm sign-ups and reset passwords: `smtps://user:password@host` or `smtp://user:password@host:587?tls=required`
+    /// SMTP server for emails that confirm sign-ups, reset passwords and sign in: `smtps://user:password@host` or `smtp://user:password@host:587?tls=required`
     smtp_url: Option<MailUrl> = None, Url;
     /// Sender of these emails, such as `Shop <shop@example.com>`; required with `smtp_url`
     mail_from: Option<String> = None, Open;

@@ -5,8 +5,8 @@ use serde_json::{Map, Value};
 use super::UserDirectory;
 use crate::name::{is_official, role_name};
 use crate::{
-    AuditKind, EndReason, Error, Result, Secret, StoreError, TenantName, User, UserKey, UserName,
-    WriteOutcome, group_role, rate_limit,
+    AuditKind, EndReason, Error, PasswordHash, Result, Secret, StoreError, TenantName, User,
+    UserKey, UserName, WriteOutcome, group_role, rate_limit,
 };
 
 /// The longest properties of a user, as JSON. Tokens contain them and must stay below 8 KiB.
@@ -37,7 +37,7 @@ pub struct NewUser {
     /// The password; a user without one cannot sign in, which is usual for a default user.
     pub password: Option<Secret>,
     /// The hash of a password that the user gave earlier; `password` takes precedence.
-    pub password_hash: Option<String>,
+    pub password_hash: Option<PasswordHash>,
     /// The email address.
     pub email: Option<String>,
     /// A JSON object that is included in tokens.
@@ -80,6 +80,8 @@ pub struct UserChange {
     pub default_user: Option<bool>,
     /// The new password.
     pub password: Option<Secret>,
+    /// The hash of the new password; `password` takes precedence.
+    pub password_hash: Option<PasswordHash>,
 }
 
 impl UserChange {
@@ -153,7 +155,8 @@ impl UserDirectory {
         if new.self_registered {
             self.require_distinct_name(new).await?;
         }
-        Ok((user, hash.or_else(|| new.password_hash.clone())))
+        let given = new.password_hash.clone().map(PasswordHash::into_text);
+        Ok((user, hash.or(given)))
     }
 
     /// Refuses a reserved name, the tenant's name, and a name that differs from another user's only
@@ -192,6 +195,7 @@ impl UserDirectory {
         let made_default = change.default_user == Some(true);
         self.check_change(key, &change).await?;
         let hash = self.hash(change.password.as_ref()).await?;
+        let given = change.password_hash.clone().map(PasswordHash::into_text);
         let (before, after) = self.write_change(key, &change).await?;
         // Sessions are ended also when the record was unchanged, so that repeating a change that
         // failed half-way completes it.
@@ -199,7 +203,7 @@ impl UserDirectory {
             self.end_sessions(key, EndReason::UserChanged).await?;
         }
         self.audit_user(AuditKind::UserChanged, key).await;
-        if let Some(hash) = hash {
+        if let Some(hash) = hash.or(given) {
             self.replace_password(key, &hash).await?;
         }
         Ok(after)

@@ -45,6 +45,14 @@ impl IdentityService {
     ///
     /// This takes longer for an existing user, so it must run after the response was sent.
     pub async fn reset_emails(&self, database: &str, name: &str) -> Result<Vec<Email>> {
+        let users = self.email_recipients(database, name).await?;
+        let messages = users.iter().filter_map(|user| self.reset_email(user));
+        messages.collect()
+    }
+
+    /// The user of this name, or the users with this email address, to whom a requested message is
+    /// sent. Counts the message; there is no recipient when the rate limit is reached.
+    pub(super) async fn email_recipients(&self, database: &str, name: &str) -> Result<Vec<User>> {
         let limits = &self.settings.limits;
         let key = UserKey::new(database, name);
         let counted = rate_limit::emails_to(&key);
@@ -59,14 +67,14 @@ impl IdentityService {
         if users.is_empty() && name.contains('@') {
             users = store.users_with_email(database, name).await?;
         }
+        // The default user cannot sign in, so it gets no message.
+        users.retain(|user| !user.default_user);
         users.truncate(MAX_RECIPIENTS);
-        let messages = users.iter().filter_map(|user| self.reset_email(user));
-        messages.collect()
+        Ok(users)
     }
 
     fn reset_email(&self, user: &User) -> Option<Result<Email>> {
-        // The default user cannot sign in, so it gets no message.
-        let to = user.email.clone().filter(|_| !user.default_user)?;
+        let to = user.email.clone()?;
         let until = self
             .ports
             .clock

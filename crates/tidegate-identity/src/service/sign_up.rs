@@ -5,8 +5,8 @@ use serde::{Deserialize, Serialize};
 
 use super::IdentityService;
 use crate::{
-    Accounts, AttemptKey, AttemptLimit, Email, Error, NewUser, RequestContext, Result, Secret,
-    TenantName, Timestamp, User, UserDirectory, UserName, rate_limit,
+    Accounts, AttemptKey, AttemptLimit, Email, Error, NewUser, PasswordHash, RequestContext,
+    Result, Secret, TenantName, Timestamp, User, UserDirectory, UserName, rate_limit,
 };
 
 const SIGN_UP: &str = "sign-up link";
@@ -154,7 +154,7 @@ impl IdentityService {
         let database = TenantName::adopted(&link.database)?;
         let mut new = NewUser::new(database, UserName::parse(&link.name)?);
         new.email = Some(link.email);
-        new.password_hash = Some(link.password_hash);
+        new.password_hash = Some(PasswordHash::own(link.password_hash));
         let create = create_self_registered(accounts, new, context);
         let user = self.use_sign_up_link(token, create).await?;
         let cookie = self.open_browser_session(&user, context, false).await?;

@@ -19,6 +19,8 @@ pub(crate) struct SignIn<'a> {
     pub username: Option<&'a str>,
     /// The URL of the sign-up page, if sign-up is allowed.
     pub sign_up: Option<&'a str>,
+    /// Whether a link to sign in can be sent by email.
+    pub email_link: bool,
     /// The identity providers, one button each.
     pub choices: &'a [Choice],
     /// The URL of the password reset page.
@@ -37,6 +39,10 @@ pub(crate) fn sign_in(page: &SignIn<'_>) -> Markup {
         (form.field(&FormField { focus: named, ..FormField::password("password", "Password") }))
         (database(form, page.database))
         button.primary type="submit" { "Sign in" }
+        @if page.email_link {
+            // It needs no password, so the browser must not demand one.
+            button.other type="submit" name="by" value="email" formnovalidate { "E-mail me a link" }
+        }
     };
     html! {
         h1 { "Sign in" }
@@ -51,6 +57,16 @@ pub(crate) fn sign_in(page: &SignIn<'_>) -> Markup {
         @if let Some(sign_up) = page.sign_up {
             p.aside { "No account yet? " a href=(sign_up) { "Sign up" } }
         }
+    }
+}
+
+/// Asks for confirmation of a sign-in by an emailed link.
+pub(crate) fn email_sign_in(form: &PageForm<'_>, user: &str) -> Markup {
+    let fields = html! { button.primary type="submit" { "Sign in" } };
+    html! {
+        h1 { "Sign in" }
+        p.lead { "as " strong { (user) } }
+        (form.around("email", &fields))
     }
 }
 

@@ -6,10 +6,11 @@ use http::{Method as Verb, Response, StatusCode};
 use serde::Serialize;
 use serde_json::{Map, Value};
 use tidegate_identity::{
-    Accounts, NewUser, Secret, TenantName, User as Record, UserChange, UserKey, UserName,
+    Accounts, NewUser, TenantName, User as Record, UserChange, UserKey, UserName,
 };
 
 use super::clients::{absent, refuse_ended};
+use super::password;
 use super::rest::{self, ObjectMembers};
 use tidegate_http::app::App;
 use tidegate_http::authenticate::{Scope, User};
@@ -20,7 +21,7 @@ use tidegate_http::forwarded;
 use tidegate_http::request_body::BodyError;
 
 const BASE: &str = "/api/v4/users";
-const MEMBERS: &str = "name, email, password, properties, user_group, default_user";
+const MEMBERS: &str = "name, email, password, password_hash, properties, user_group, default_user";
 
 /// A user in a response, without the password.
 #[derive(Serialize)]
@@ -227,12 +228,12 @@ fn read(object: Map<String, Value>, database: &str) -> Result<NewUser, ApiError>
     let name = UserName::parse(&members.required("name")?).map_err(ApiError::from_accounts)?;
     let mut user = NewUser::new(database, name);
     user.email = members.optional_text("email")?.flatten();
-    user.password = members.text("password")?.map(Secret::new);
+    (user.password, user.password_hash) = password::read(&mut members)?;
     user.properties = members.object_or_text("properties")?.flatten();
     user.user_groups = members.names("user_group")?.unwrap_or_default();
     user.default_user = members.flag("default_user")?.unwrap_or(false);
     members.finish(MEMBERS)?;
-    if user.password.is_none() && !user.default_user {
+    if user.password.is_none() && user.password_hash.is_none() && !user.default_user {
         return Err(ApiError::input(
             "`password`: missing; only a default user may have none",
         ));
@@ -248,7 +249,7 @@ fn patch(admin: &UserAdmin, mut members: ObjectMembers) -> Result<UserChange, Ap
             "the default user, which anonymous callers share, cannot change itself",
         ));
     }
-    for name in ["properties", "user_group", "default_user"] {
+    for name in ["password_hash", "properties", "user_group", "default_user"] {
         if !claims.owner && members.has(name) {
             return Err(ApiError::insufficient_privileges(format!(
                 "`{name}`: only the owner of the database changes this"
@@ -258,12 +259,14 @@ fn patch(admin: &UserAdmin, mut members: ObjectMembers) -> Result<UserChange, Ap
     if members.has("name") {
         return Err(ApiError::input("`name`: a user keeps its name"));
     }
+    let (password, password_hash) = password::read(&mut members)?;
     let change = UserChange {
         email: members.optional_text("email")?,
         properties: members.object_or_text("properties")?,
         user_groups: members.names("user_group")?,
         default_user: members.flag("default_user")?,
-        password: members.text("password")?.map(Secret::new),
+        password,
+        password_hash,
     };
     members.finish(MEMBERS.trim_start_matches("name, "))?;
     Ok(change)

@@ -1,0 +1,99 @@
+//! Sign-in with a link that is sent by email: the request on the sign-in page, and `/auth/email`,
+//! to which the link leads.
+
+use http::Response;
+use tidegate_identity::{Error as IdentityError, PendingSignIn};
+
+use super::context::{PageContext, form};
+use super::form_error::{FormError, failure};
+use super::purpose::Purpose;
+use super::reset::{invalid_link_page, send};
+use crate::template;
+use tidegate_http::app::App;
+use tidegate_http::body::Body;
+use tidegate_http::call::Call;
+use tidegate_http::error::ApiError;
+use tidegate_http::request_body::BodyError;
+
+/// The sign-in for which a link may be requested on this page; `None` if no emails are sent.
+pub(super) fn offered(context: &PageContext<'_>, purpose: &Purpose<'_>) -> Option<PendingSignIn> {
+    context.app.mailer()?;
+    let client = purpose.client.map(|client| &*client.id);
+    let urls = (purpose.next, purpose.returns_to);
+    PendingSignIn::new(client, urls, context.cookie())
+}
+
+/// Handles the request for a link to a user. The user is looked up and the message is sent after
+/// the response, so the response is the same for every name and takes the same time.
+pub(super) async fn request(
+    context: &PageContext<'_>,
+    (database, name): (&str, &str),
+    pending: PendingSignIn,
+) -> Result<Result<Response<Body>, FormError>, ApiError> {
+    // Without a database, the name is that of an owner, and of its database.
+    if database == name && name.contains('@') {
+        return Ok(Err(FormError::missing("database")));
+    }
+    let identity = context.app.issuer().identity();
+    if let Err(error) = identity.count_email_request(&context.request).await {
+        return Ok(Err(FormError::of("username", error)?));
+    }
+    let user = (database.to_owned(), name.to_owned());
+    tokio::spawn(send_links(context.app.clone(), user, pending));
+    let text = "If there is such an account with an e-mail address, a link is on its way to it. \
+                It is good for 15 minutes, once, and in this browser.";
+    let card = template::notice("Check your email", text, None);
+    Ok(Ok(context.show("Check your email", &card, (None, None))))
+}
+
+async fn send_links(app: App, (database, name): (String, String), pending: PendingSignIn) {
+    let identity = app.issuer().identity();
+    match identity.sign_in_emails((&database, &name), &pending).await {
+        Ok(messages) => send(app, messages).await,
+        Err(error) => tracing::warn!(%error, "sign-in emails could not be created"),
+    }
+}
+
+/// Handles `GET` and `POST /auth/email`. Programs that scan emails follow links, so the link is
+/// used only by the button of the page.
+pub async fn email_sign_in<B>(call: Call<'_, B>) -> Result<Response<Body>, ApiError>
+where
+    B: http_body::Body<Data = bytes::Bytes> + Send + Unpin,
+    B::Error: Into<BodyError>,
+{
+    let mut context = PageContext::receive(call).await?;
+    let token = context.parameter("token").unwrap_or_default().to_owned();
+    let identity = context.app.issuer().identity();
+    let link = match identity.email_sign_in(&token).await {
+        Ok(link) => link,
+        Err(IdentityError::InvalidLink) => return Ok(invalid_link_page(&context)),
+        Err(error) => return Err(failure(error)),
+    };
+    if !link.is_for(context.cookie()) {
+        return Ok(other_browser_page(&context));
+    }
+    if context.step() == Some("email") {
+        let used = identity.use_email_sign_in(&token, context.cookie(), &context.request);
+        return match used.await {
+            Ok((cookie, next)) => {
+                context.switch_cookie(cookie).await?;
+                Ok(context.redirect(&next))
+            }
+            Err(IdentityError::InvalidLink) => Ok(invalid_link_page(&context)),
+            Err(error) => Err(failure(error)),
+        };
+    }
+    let (here, token) = (context.request_path(), context.token());
+    let card = template::email_sign_in(&form(&here, &token, None), &link.user.key.name);
+    let returns_to = link.pending.returns_to.as_deref();
+    Ok(context.show("Sign in", &card, (None, returns_to)))
+}
+
+/// The page of a valid link in a browser that did not request it.
+fn other_browser_page(context: &PageContext<'_>) -> Response<Body> {
+    let title = "Open the link in the other browser";
+    let text = "It works only in the browser in which you asked for it. Copy the link from the \
+                message into that browser, or sign in here and ask for another one.";
+    let card = template::notice(title, text, None);
+    context.show(title, &card, (Some(&FormError::expired_link()), None))
+}
