@@ -4,7 +4,7 @@ use std::io;
 
 use tidegate_sql::{BoundStatement, DatabaseError, Error};
 use tidegate_wire::{ConnectError, is_outage, outage};
-use tokio_postgres::error::{DbError, ErrorPosition, Severity};
+use tokio_postgres::error::{DbError, ErrorPosition, Severity, SqlState};
 
 /// The error of a failed statement.
 pub(super) fn of_statement(error: &tokio_postgres::Error, bound: Option<&BoundStatement>) -> Error {
@@ -15,7 +15,10 @@ pub(super) fn of_statement(error: &tokio_postgres::Error, bound: Option<&BoundSt
             Error::internal(describe(error))
         };
     };
-    if is_outage(reported.code().code()) {
+    // Sessions of the service allow writes where the service writes, so only a server in recovery
+    // refuses them.
+    if is_outage(reported.code().code()) || *reported.code() == SqlState::READ_ONLY_SQL_TRANSACTION
+    {
         return outage(rejection(reported));
     }
     let mut rejection = rejection(reported);

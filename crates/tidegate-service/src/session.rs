@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use deadpool_postgres::Object;
+use deadpool::managed::Object;
 use futures_util::TryStreamExt as _;
 use tidegate_sql::statement::Kind;
 use tidegate_sql::{BoundStatement, Completion, Description, Error, Flow, Mode, Result, RowSink};
@@ -12,6 +12,7 @@ use tokio::sync::OwnedSemaphorePermit;
 use tracing::debug;
 
 use super::error;
+use super::service_pool::ServiceManager;
 use super::tls::Tls;
 use super::value::{self, TextParameter};
 
@@ -21,14 +22,14 @@ const CANCEL: Duration = Duration::from_secs(5);
 /// A service connection that is checked out. Dropping it without releasing it cancels the running
 /// statement and closes the connection, because the state of the connection is unknown.
 pub(super) struct ServiceSession {
-    object: Option<Object>,
+    object: Option<Object<ServiceManager>>,
     tls: Tls,
     /// The permits that the connection holds while it is checked out.
     permits: Option<[OwnedSemaphorePermit; 2]>,
 }
 
 impl ServiceSession {
-    pub(super) fn new(object: Object, tls: Tls) -> Self {
+    pub(super) fn new(object: Object<ServiceManager>, tls: Tls) -> Self {
         Self {
             object: Some(object),
             tls,
@@ -47,7 +48,7 @@ impl ServiceSession {
         drop(self.object.take());
     }
 
-    fn object(&self) -> &Object {
+    fn object(&self) -> &Object<ServiceManager> {
         self.object
             .as_ref()
             .expect("a session has its connection until it is dropped")

@@ -126,7 +126,7 @@ pub async fn identify(config: &Config) -> LogResult<()> {
 impl fmt::Debug for Replication {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Replication")
-            .field("target", &self.shared.reader.target)
+            .field("hosts", &self.shared.reader.addresses())
             .field("settings", &self.shared.settings)
             .finish_non_exhaustive()
     }

@@ -130,7 +130,7 @@ impl RoleConnector {
 impl fmt::Debug for RoleConnector {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("RoleConnector")
-            .field("target", &self.config.target)
+            .field("hosts", &self.config.addresses())
             .finish_non_exhaustive()
     }
 }
@@ -151,6 +151,10 @@ impl Connector for RoleConnector {
     }
 
     fn recycle(&self, connection: &mut Connection) -> Recycle {
+        // The address leads to the primary soon, so the next request connects again.
+        if connection.is_in_recovery() {
+            return Recycle::Discard;
+        }
         match connection.state() {
             // The connection's next user waits for the rest of the reset.
             ConnectionState::Idle | ConnectionState::Resetting => Recycle::Reuse,
