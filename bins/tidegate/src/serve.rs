@@ -271,6 +271,7 @@ impl Node {
             methods,
             pool,
             catalogs,
+            feed: feed.clone(),
         };
         Ok(Self {
             app,

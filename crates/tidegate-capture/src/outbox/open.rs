@@ -1,7 +1,7 @@
 //! Opens streams.
 
 use sha2::{Digest as _, Sha256};
-use tidegate_changelog::{LogError, LogIdentity, LogResult, LogStart};
+use tidegate_changelog::{Lineage, LogError, LogIdentity, LogResult, LogStart};
 use tidegate_sql::DatabaseName;
 
 use super::reader::OutboxTailer;
@@ -26,11 +26,14 @@ pub(super) async fn open(
     let rows = reader.rows(STATE, &[]).await?;
     let row = rows.first().ok_or_else(|| unreadable("the state"))?;
     let (log, earliest) = (row.get::<_, &str>(0), position(row.get(1)));
+    let lineage = Lineage::new(identity(log));
     let start = match start {
-        LogStart::At(position) if position < earliest || position > now => {
+        LogStart::At { log, position }
+            if !lineage.contains(log, position) || position < earliest || position > now =>
+        {
             return Err(LogError::Gone);
         }
-        LogStart::At(position) => position,
+        LogStart::At { position, .. } => position,
         LogStart::Earliest => earliest,
         LogStart::Now => now,
     };
@@ -39,7 +42,7 @@ pub(super) async fn open(
     let tailer = OutboxTailer::new(reader, start, renewed);
     Ok(Stream::new(
         tailer,
-        identity(log),
+        lineage,
         confirmed,
         PollIntervals(busy, idle),
     ))

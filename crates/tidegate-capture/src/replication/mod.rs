@@ -10,6 +10,7 @@
 mod capture;
 mod health;
 mod invalidation_workaround;
+mod lineage;
 mod lock_backoff;
 mod metadata;
 mod partitions;

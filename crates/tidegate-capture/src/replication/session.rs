@@ -14,6 +14,9 @@ use tracing::warn;
 
 use crate::error;
 
+/// The time limit of a command that does not have to wait for others.
+pub(super) const COMMAND_TIMEOUT: Duration = Duration::from_secs(15);
+
 /// A row of a result, in text form.
 pub(super) type TextRow = Vec<Option<String>>;
 

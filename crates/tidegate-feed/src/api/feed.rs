@@ -166,6 +166,16 @@ impl Feed {
         }
     }
 
+    /// Opens broken streams again at once, because PostgreSQL is reachable again.
+    pub fn resume(&self) {
+        for running in self.shared.databases.lock().values() {
+            let stream = &running.database.stream;
+            if !stream.is_live() {
+                stream.retry_request.notify_one();
+            }
+        }
+    }
+
     /// Reports that a definition in a database has changed. The catalog is then polled at once, and
     /// not only at the next interval.
     pub fn schema_changed(&self, database: &DatabaseName) {

@@ -65,11 +65,16 @@ impl SharedHub {
 
     /// The cursor of a position in this change log.
     pub(crate) fn cursor(&self, position: EventPosition) -> Cursor {
-        Cursor::new(self.0.lock().log, position)
+        Cursor::new(self.0.lock().lineage.log, position)
     }
 
     pub(crate) fn log_identity(&self) -> LogIdentity {
-        self.0.lock().log
+        self.0.lock().lineage.log
+    }
+
+    /// Whether a cursor is a position of this change log, or of one that it continues.
+    pub(crate) fn is_known(&self, cursor: Cursor) -> bool {
+        cursor.is_in(&self.0.lock().lineage)
     }
 
     /// Records that everything before a position was dispatched.
