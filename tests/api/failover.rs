@@ -167,7 +167,12 @@ async fn a_promotion_loses_and_repeats_no_write_and_subscribers_know_of_the_gap(
     let report = operator.run(&["doctor"], "");
     let report = crate::operator::text(&report.stdout);
     if operator.cluster.version().major < 17 {
-        for part in ["patronictl", "type: logical", "database: 'shop'", "plugin: pgoutput"] {
+        for part in [
+            "patronictl",
+            "type: logical",
+            "database: 'shop'",
+            "plugin: pgoutput",
+        ] {
             assert!(report.contains(part), "{part} in {report}");
         }
     } else {
@@ -194,11 +199,11 @@ async fn a_promotion_loses_and_repeats_no_write_and_subscribers_know_of_the_gap(
         .filter(|write| write.status == 200)
         .map(|write| write.id)
         .collect();
-    let lost: Vec<_> = confirmed
+    let absent: Vec<_> = confirmed
         .iter()
         .filter(|id| !rows.contains_key(id))
         .collect();
-    assert!(lost.is_empty(), "lost: {lost:?}");
+    assert!(absent.is_empty(), "{absent:?}");
     assert!(rows.values().all(|count| *count == 1), "{rows:?}");
 
     // The stream is open again when the socket gets the row; until then it may miss it.

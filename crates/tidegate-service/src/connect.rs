@@ -92,6 +92,16 @@ pub(super) async fn connect(
     database: &DatabaseName,
     options: &str,
 ) -> Result<ClientAndConnection, ConnectError> {
+    let (_, opened) = connect_to_host(config, database, options).await?;
+    Ok(opened)
+}
+
+/// Does the same as [`connect`], and returns the host too.
+pub(super) async fn connect_to_host<'a>(
+    config: &'a Config,
+    database: &DatabaseName,
+    options: &str,
+) -> Result<(&'a Target, ClientAndConnection), ConnectError> {
     let tls = &Tls::new(config)?;
     let attempt = async |target| {
         let settings = settings(config, target, database, options);
@@ -100,7 +110,7 @@ pub(super) async fn connect(
         if config.requires_primary && is_in_recovery(&client, &mut connection).await? {
             return Err(ConnectError::InRecovery);
         }
-        Ok((client, connection))
+        Ok((target, (client, connection)))
     };
     config.first_usable(attempt).await
 }

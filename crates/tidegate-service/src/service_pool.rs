@@ -1,5 +1,6 @@
 //! A small pool of service connections to one database.
 
+use std::ops::Deref;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -11,12 +12,12 @@ use deadpool_postgres::ClientWrapper;
 use parking_lot::Mutex;
 use tidegate_sql::{DatabaseName, Error, Result};
 use tidegate_wire::backoff::{Backoff, Jitter};
-use tidegate_wire::{Config, ConnectError, ConnectFault, is_lock_table_error};
+use tidegate_wire::{Config, ConnectError, ConnectFault, Target, is_lock_table_error};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio::time::{Instant, timeout};
 use tracing::debug;
 
-use super::connect::connect;
+use super::connect::connect_to_host;
 use super::session::ServiceSession;
 use super::tls::Tls;
 
@@ -68,6 +69,20 @@ impl ServiceCircuitBreaker {
     }
 }
 
+/// A connection of a pool.
+pub(super) struct ServiceClient {
+    client: ClientWrapper,
+    host: Target,
+}
+
+impl Deref for ServiceClient {
+    type Target = ClientWrapper;
+
+    fn deref(&self) -> &ClientWrapper {
+        &self.client
+    }
+}
+
 /// Opens the connections of a pool.
 pub(super) struct ServiceManager {
     config: Arc<Config>,
@@ -76,25 +91,30 @@ pub(super) struct ServiceManager {
 }
 
 impl Manager for ServiceManager {
-    type Type = ClientWrapper;
+    type Type = ServiceClient;
     type Error = ConnectError;
 
-    async fn create(&self) -> Result<ClientWrapper, ConnectError> {
-        let (client, connection) = connect(&self.config, &self.database, &self.options).await?;
+    async fn create(&self) -> Result<ServiceClient, ConnectError> {
+        // The future is boxed, because that of a login is large.
+        let opening = connect_to_host(&self.config, &self.database, &self.options);
+        let (host, (client, connection)) = Box::pin(opening).await?;
         let task = tokio::spawn(async move {
             if let Err(error) = connection.await {
                 debug!(%error, "a service connection has ended");
             }
         });
-        Ok(ClientWrapper::new(client, task))
+        Ok(ServiceClient {
+            client: ClientWrapper::new(client, task),
+            host: host.clone(),
+        })
     }
 
     async fn recycle(
         &self,
-        client: &mut ClientWrapper,
+        client: &mut ServiceClient,
         _: &Metrics,
     ) -> RecycleResult<ConnectError> {
-        if client.is_closed() {
+        if client.is_closed() || !self.config.is_current(&client.host) {
             return Err(RecycleError::message("the connection is closed"));
         }
         Ok(())

@@ -35,6 +35,11 @@ impl Canceller {
         &self.backend
     }
 
+    /// Whether the connection may still be used; see [`Config::is_current`].
+    pub fn is_current(&self) -> bool {
+        self.config.is_current(&self.target)
+    }
+
     /// Sends a cancel request. When this returns, PostgreSQL has signalled the backend, so the
     /// request cannot hit a statement that is sent later.
     pub async fn cancel(&self) -> Result<(), ConnectError> {

@@ -10,6 +10,13 @@ use crate::config::{Config, Target};
 use crate::connect_error::{ConnectError, HostErrors};
 
 impl Config {
+    /// Whether a connection to `target` may still be used. If another target was found to be the
+    /// primary since, this one is not: it was demoted, or it is gone without having said so.
+    pub fn is_current(&self, target: &Target) -> bool {
+        let preferred = self.targets.get(self.preferred.load(Ordering::Relaxed));
+        !self.requires_primary || preferred == Some(target)
+    }
+
     /// Calls `attempt` for one target after another, until one succeeds or refuses the login. The
     /// target that was connected to last is tried first.
     ///
@@ -105,6 +112,11 @@ mod tests {
         };
         for (primary, tried) in [("b", "ab"), ("b", "b"), ("c", "bac"), ("a", "ca")] {
             let (order, outcome) = run(&config.clone(), only(primary)).await;
+            let current = config
+                .targets
+                .iter()
+                .filter(|target| config.is_current(target));
+            assert!(current.map(name).eq([primary]));
             assert_eq!(
                 (order.as_str(), outcome.unwrap().as_str()),
                 (tried, primary)

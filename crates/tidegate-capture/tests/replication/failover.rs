@@ -5,7 +5,7 @@ use std::os::unix::fs::{MetadataExt as _, chown};
 use std::path::Path;
 
 use tidegate_capture::ReplicationSettings;
-use tidegate_changelog::{LogError, LogPosition};
+use tidegate_changelog::{ChangeLog as _, LogError, LogPosition};
 use tidegate_embedded::{Cluster, Shutdown, testing};
 use tidegate_sql::DatabaseName;
 use tidegate_testkit::{caught_up, connect, eventually, text};
@@ -161,12 +161,18 @@ async fn prepare_slot_synchronization(pair: &Pair) {
     for setting in [
         "primary_slot_name = 'standby'".to_owned(),
         "hot_standby_feedback = on".to_owned(),
-        format!("primary_conninfo = '{} dbname=postgres'", conninfo.replace('\'', "''")),
+        format!(
+            "primary_conninfo = '{} dbname=postgres'",
+            conninfo.replace('\'', "''")
+        ),
     ] {
         let set = format!("ALTER SYSTEM SET {setting}");
         standby.batch_execute(&set).await.unwrap();
     }
-    standby.batch_execute("SELECT pg_reload_conf()").await.unwrap();
+    standby
+        .batch_execute("SELECT pg_reload_conf()")
+        .await
+        .unwrap();
     let is_used = "SELECT active::text FROM pg_replication_slots WHERE slot_name = 'standby'";
     eventually("the standby uses its slot", async || {
         pair.fixture.value(is_used).await == "true"
@@ -193,7 +199,11 @@ async fn from_version_17_on_a_standby_copies_the_slot() {
         fixture.run(&format!("{INSERT} ({id}); CHECKPOINT")).await;
         reader.read(id).await;
         let reached = reader.commits[id - 1];
-        fixture.log.retain(&fixture.database, reached).await.unwrap();
+        fixture
+            .log
+            .retain(&fixture.database, reached)
+            .await
+            .unwrap();
         caught_up(fixture.cluster, &pair.standby).await;
         let copy = "SELECT pg_sync_replication_slots()";
         standby.batch_execute(copy).await.unwrap();

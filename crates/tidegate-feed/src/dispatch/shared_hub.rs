@@ -25,6 +25,11 @@ impl SharedHub {
         Self(Mutex::new(Hub::new(Ring::new(ring_bytes))))
     }
 
+    /// Changes how many bytes of changes the ring holds.
+    pub(crate) fn set_ring_bytes(&self, bytes: usize) {
+        self.0.lock().ring.set_limit(bytes);
+    }
+
     /// Locks the hub, for a step that also concerns other state. The lock of the captures may be
     /// taken while this lock is held, but never the other way round.
     pub(crate) fn lock(&self) -> MutexGuard<'_, Hub> {

@@ -127,6 +127,11 @@ impl Connection {
         self.in_recovery
     }
 
+    /// Whether the connection leads to the server that was found to be the primary last.
+    pub(crate) fn is_current(&self) -> bool {
+        self.canceller.is_current()
+    }
+
     /// `server_version_num`; 0 if unknown.
     pub(crate) fn server_version(&self) -> u32 {
         self.server_version

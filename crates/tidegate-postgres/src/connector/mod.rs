@@ -147,12 +147,12 @@ impl Connector for RoleConnector {
     }
 
     fn is_open(&self, connection: &mut Connection) -> bool {
-        connection.is_open()
+        connection.is_current() && connection.is_open()
     }
 
     fn recycle(&self, connection: &mut Connection) -> Recycle {
-        // The address leads to the primary soon, so the next request connects again.
-        if connection.is_in_recovery() {
+        // The address of a standby leads to the primary soon, so the next request connects again.
+        if connection.is_in_recovery() || !connection.is_current() {
             return Recycle::Discard;
         }
         match connection.state() {
