@@ -86,31 +86,44 @@ pub(super) type ClientAndConnection = (
     tokio_postgres::Connection<tokio_postgres::Socket, super::tls::TlsSocket>,
 );
 
+/// A connection that was opened, with its server.
+pub(super) struct Opened<'a> {
+    pub(super) connection: ClientAndConnection,
+    pub(super) host: &'a Target,
+    /// Whether the server is in recovery, so that nothing can be written.
+    pub(super) in_recovery: bool,
+}
+
 /// Opens one connection, to the first host of the cluster that can be used.
 pub(super) async fn connect(
     config: &Config,
     database: &DatabaseName,
     options: &str,
 ) -> Result<ClientAndConnection, ConnectError> {
-    let (_, opened) = connect_to_host(config, database, options).await?;
-    Ok(opened)
+    let opened = connect_to_host(config, database, options).await?;
+    Ok(opened.connection)
 }
 
-/// Does the same as [`connect`], and returns the host too.
+/// Does the same as [`connect`], and returns the server too.
 pub(super) async fn connect_to_host<'a>(
     config: &'a Config,
     database: &DatabaseName,
     options: &str,
-) -> Result<(&'a Target, ClientAndConnection), ConnectError> {
+) -> Result<Opened<'a>, ConnectError> {
     let tls = &Tls::new(config)?;
-    let attempt = async |target| {
-        let settings = settings(config, target, database, options);
+    let attempt = async |host| {
+        let settings = settings(config, host, database, options);
         let connected = settings.connect(tls.clone()).await;
         let (client, mut connection) = connected.map_err(|error| error::of_connection(&error))?;
-        if config.requires_primary && is_in_recovery(&client, &mut connection).await? {
+        let in_recovery = is_in_recovery(&client, &mut connection).await?;
+        if in_recovery && config.requires_primary {
             return Err(ConnectError::InRecovery);
         }
-        Ok((target, (client, connection)))
+        Ok(Opened {
+            connection: (client, connection),
+            host,
+            in_recovery,
+        })
     };
     config.first_usable(attempt).await
 }

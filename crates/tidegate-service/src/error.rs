@@ -15,10 +15,7 @@ pub(super) fn of_statement(error: &tokio_postgres::Error, bound: Option<&BoundSt
             Error::internal(describe(error))
         };
     };
-    // Sessions of the service allow writes where the service writes, so only a server in recovery
-    // refuses them.
-    if is_outage(reported.code().code()) || *reported.code() == SqlState::READ_ONLY_SQL_TRANSACTION
-    {
+    if is_outage(reported.code().code()) {
         return outage(rejection(reported));
     }
     let mut rejection = rejection(reported);
@@ -28,6 +25,14 @@ pub(super) fn of_statement(error: &tokio_postgres::Error, bound: Option<&BoundSt
             .map(|position| bound.statement.caller_position(position));
     }
     Error::Rejected(Box::new(rejection))
+}
+
+/// The error of a failed statement, if the server is in recovery. The statement succeeds on the
+/// primary.
+pub(super) fn of_standby(error: &tokio_postgres::Error) -> Option<Error> {
+    let reported = error.as_db_error()?;
+    let is_read_only = *reported.code() == SqlState::READ_ONLY_SQL_TRANSACTION;
+    is_read_only.then(|| outage(rejection(reported)))
 }
 
 /// Why a connection could not be opened.

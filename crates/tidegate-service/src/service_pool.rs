@@ -73,6 +73,8 @@ impl ServiceCircuitBreaker {
 pub(super) struct ServiceClient {
     client: ClientWrapper,
     host: Target,
+    /// Whether the server was in recovery when the connection was opened.
+    pub(super) in_recovery: bool,
 }
 
 impl Deref for ServiceClient {
@@ -97,7 +99,8 @@ impl Manager for ServiceManager {
     async fn create(&self) -> Result<ServiceClient, ConnectError> {
         // The future is boxed, because that of a login is large.
         let opening = connect_to_host(&self.config, &self.database, &self.options);
-        let (host, (client, connection)) = Box::pin(opening).await?;
+        let server = Box::pin(opening).await?;
+        let (client, connection) = server.connection;
         let task = tokio::spawn(async move {
             if let Err(error) = connection.await {
                 debug!(%error, "a service connection has ended");
@@ -105,7 +108,8 @@ impl Manager for ServiceManager {
         });
         Ok(ServiceClient {
             client: ClientWrapper::new(client, task),
-            host: host.clone(),
+            host: server.host.clone(),
+            in_recovery: server.in_recovery,
         })
     }
 
@@ -114,8 +118,8 @@ impl Manager for ServiceManager {
         client: &mut ServiceClient,
         _: &Metrics,
     ) -> RecycleResult<ConnectError> {
-        if client.is_closed() || !self.config.is_current(&client.host) {
-            return Err(RecycleError::message("the connection is closed"));
+        if client.is_closed() || client.in_recovery || !self.config.is_current(&client.host) {
+            return Err(RecycleError::message("the connection cannot be used again"));
         }
         Ok(())
     }

@@ -161,6 +161,7 @@ async fn prepare_slot_synchronization(pair: &Pair) {
     for setting in [
         "primary_slot_name = 'standby'".to_owned(),
         "hot_standby_feedback = on".to_owned(),
+        "sync_replication_slots = on".to_owned(),
         format!(
             "primary_conninfo = '{} dbname=postgres'",
             conninfo.replace('\'', "''")
@@ -205,8 +206,6 @@ async fn from_version_17_on_a_standby_copies_the_slot() {
             .await
             .unwrap();
         caught_up(fixture.cluster, &pair.standby).await;
-        let copy = "SELECT pg_sync_replication_slots()";
-        standby.batch_execute(copy).await.unwrap();
         text(&standby, copied).await == "1"
     })
     .await;
