@@ -30,6 +30,7 @@ mod download_server;
 mod dry_runs;
 mod edge;
 mod enumeration;
+mod failover;
 mod faults;
 mod feed_command;
 mod feed_outbox;

@@ -4,6 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use tidegate_catalog::CatalogCache;
+use tidegate_feed::Feed;
 use tidegate_methods::Registry;
 use tidegate_oauth::Issuer;
 use tidegate_server::App;
@@ -33,6 +34,7 @@ pub(crate) struct Maintenance {
     pub(crate) methods: Arc<Registry>,
     pub(crate) pool: UserPool,
     pub(crate) catalogs: Arc<CatalogCache>,
+    pub(crate) feed: Option<Feed>,
 }
 
 impl Maintenance {
@@ -56,6 +58,9 @@ impl Maintenance {
                     Ok(Notification::Received(text)) => self.apply(Change::parse(&text)).await,
                     Ok(Notification::Listening) => {
                         self.pool.resume();
+                        if let Some(feed) = &self.feed {
+                            feed.resume();
+                        }
                         self.refresh().await;
                     }
                     Err(RecvError::Lagged(_)) => self.refresh().await,

@@ -9,7 +9,6 @@ use std::time::Duration;
 
 use tidegate_admin::doctor::Severity;
 use tidegate_catalog::CatalogCache;
-use tidegate_feed::Feed;
 use tidegate_identity::{Mailer, Secret};
 use tidegate_mail::SmtpMailer;
 use tidegate_methods::Registry;
@@ -210,7 +209,6 @@ pub(crate) struct Node {
     maintenance: Maintenance,
     authenticators: RoleMaintenance,
     traces: Traces,
-    feed: Option<Feed>,
 }
 
 impl Node {
@@ -271,13 +269,13 @@ impl Node {
             methods,
             pool,
             catalogs,
+            feed,
         };
         Ok(Self {
             app,
             maintenance,
             authenticators,
             traces,
-            feed,
         })
     }
 
@@ -289,8 +287,9 @@ impl Node {
             self.maintenance.control.clone(),
         );
         let users = self.maintenance.pool.clone();
+        let feed = self.maintenance.feed.clone();
         let pool = users.clone();
-        beside.spawn(CatalogWatch::new(catalogs, control, users, self.feed.clone()).run());
+        beside.spawn(CatalogWatch::new(catalogs, control, users, feed.clone()).run());
         beside.spawn(self.maintenance.run());
         beside.spawn(self.authenticators.run());
         beside.spawn(self.traces);
@@ -304,7 +303,6 @@ impl Node {
         let operations = sockets.operations.map(Listener::operations);
         let listeners = sockets.bound.into_iter().map(listener);
         let listeners = listeners.chain(operations).collect();
-        let feed = self.feed;
         // Event streams have to be ended, because they do not end by themselves.
         let stop = async move {
             stop.await;

@@ -1,9 +1,8 @@
 //! The number of threads that serve requests.
 
-use std::net::IpAddr;
 use std::thread::available_parallelism;
 
-use tidegate_wire::{Config, Target};
+use tidegate_wire::Config;
 
 use crate::cli::{Cli, Command};
 use crate::settings::{DatabaseUrl, Layers};
@@ -39,15 +38,7 @@ pub(crate) fn worker_threads(cli: &Cli, layers: &Layers) -> usize {
 
 /// Whether the URL is that of a PostgreSQL server on this machine.
 fn is_local(url: &DatabaseUrl) -> bool {
-    let Ok(config) = Config::from_url(&url.0) else {
-        return false;
-    };
-    match config.target {
-        Target::Unix { .. } => true,
-        Target::Tcp { host, .. } => {
-            host == "localhost" || host.parse().is_ok_and(|host: IpAddr| host.is_loopback())
-        }
-    }
+    Config::from_url(&url.0).is_ok_and(|config| config.is_local())
 }
 
 #[cfg(test)]

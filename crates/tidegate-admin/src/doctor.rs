@@ -6,6 +6,7 @@ mod claims;
 mod connect_privilege;
 mod control_database;
 mod databases;
+mod failover;
 mod logins;
 mod missing_objects;
 mod public_access;
@@ -153,6 +154,7 @@ async fn feed_findings(session: &Session, nodes: u32, feed: FeedLogin<'_>) -> Re
         FeedLogin::Logical(reader) => {
             let mut findings = checks::logical_decoding(session, nodes).await?.to_vec();
             findings.push(logins::replication(reader).await);
+            findings.extend(failover::slots(session, reader).await?);
             Ok(findings)
         }
         FeedLogin::Outbox => Ok(vec![Finding::ok(

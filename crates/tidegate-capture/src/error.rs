@@ -42,8 +42,8 @@ pub(crate) fn of_command(said: DatabaseError, limit: Duration) -> LogError {
             limit,
         },
         "42P01" => LogError::NoTable,
-        // Another node is using the slot.
-        "55006" => LogError::Unavailable(said.message.into()),
+        // Another node is using the slot, or the server is in recovery.
+        "55006" | "25006" => LogError::Unavailable(said.message.into()),
         _ if is_outage(code) => LogError::Unavailable(said.message.into()),
         _ => LogError::Internal(format!("{} ({code})", said.message).into()),
     }

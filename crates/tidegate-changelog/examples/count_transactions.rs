@@ -6,14 +6,16 @@
 use std::collections::VecDeque;
 
 use bytes::Bytes;
-use tidegate_changelog::{LogError, LogIdentity, LogMessage, LogPosition, LogResult, LogStream};
+use tidegate_changelog::{
+    Lineage, LogError, LogIdentity, LogMessage, LogPosition, LogResult, LogStream,
+};
 use tidegate_sql::BoxFuture;
 
-struct Fixed(VecDeque<LogMessage>);
+struct Fixed(Lineage, VecDeque<LogMessage>);
 
 impl LogStream for Fixed {
-    fn identity(&self) -> LogIdentity {
-        LogIdentity(1)
+    fn lineage(&self) -> &Lineage {
+        &self.0
     }
 
     fn start(&self) -> LogPosition {
@@ -21,7 +23,7 @@ impl LogStream for Fixed {
     }
 
     fn next<'a>(&'a mut self, batch: &'a mut Vec<LogMessage>) -> BoxFuture<'a, LogResult<()>> {
-        let message = self.0.pop_front();
+        let message = self.1.pop_front();
         batch.extend(message.clone());
         Box::pin(std::future::ready(message.map(drop).ok_or(LogError::Gone)))
     }
@@ -37,7 +39,7 @@ async fn main() {
     let transaction = [b'B', b'I', b'C'].map(change);
     let end = LogMessage::Reached(LogPosition(0x16_B374_D848));
     let messages = transaction.into_iter().chain([end]);
-    let mut stream = Fixed(messages.collect());
+    let mut stream = Fixed(Lineage::new(LogIdentity(1)), messages.collect());
     let (mut batch, mut commits) = (Vec::new(), 0);
     while stream.next(&mut batch).await.is_ok() {
         for message in batch.drain(..) {

@@ -6,7 +6,7 @@ use bytes::Bytes;
 use tidegate_sql::{BoxFuture, DatabaseName};
 
 use crate::error::LogResult;
-use crate::position::{LogIdentity, LogPosition};
+use crate::position::{Lineage, LogIdentity, LogPosition};
 
 /// A message that a stream returns.
 #[derive(Clone, Debug)]
@@ -24,7 +24,12 @@ pub enum LogStart {
     /// At the earliest position from which the log is kept.
     Earliest,
     /// At this position, with the transactions that commit at or after it.
-    At(LogPosition),
+    At {
+        /// The log to which the position belongs.
+        log: LogIdentity,
+        /// The position.
+        position: LogPosition,
+    },
     /// At the end of the log, with the transactions that commit from now on.
     Now,
 }
@@ -34,7 +39,8 @@ pub trait ChangeLog: Send + Sync {
     /// Opens a stream.
     ///
     /// # Errors
-    /// [`LogError::Gone`](crate::LogError::Gone) when the log does not reach back to the start.
+    /// [`LogError::Gone`](crate::LogError::Gone) when the log does not reach back to the start, or
+    /// does not continue the log of the start.
     fn open<'a>(
         &'a self,
         database: &'a DatabaseName,
@@ -117,8 +123,8 @@ pub struct Captured {
 
 /// A stream of changes.
 pub trait LogStream: Send {
-    /// The identity of the log that the stream reads.
-    fn identity(&self) -> LogIdentity;
+    /// The log that the stream reads.
+    fn lineage(&self) -> &Lineage;
 
     /// The position at which the stream starts. The stream returns everything that commits after
     /// it.

@@ -6,4 +6,4 @@ mod position;
 
 pub use change_log::{Captured, ChangeLog, Demand, LogMessage, LogStart, LogStream};
 pub use error::{LogError, LogResult};
-pub use position::{LogIdentity, LogPosition};
+pub use position::{Lineage, LogIdentity, LogPosition};

@@ -28,9 +28,57 @@ impl FromStr for LogPosition {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct LogIdentity(pub u32);
 
+/// A log, with the logs that it continues. A log continues another after a standby was promoted: the
+/// primary's changes up to the promotion are in both, at the same positions.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Lineage {
+    /// The log.
+    pub log: LogIdentity,
+    /// The logs that it continues, each with the position at which they part.
+    pub ancestors: Vec<(LogIdentity, LogPosition)>,
+}
+
+impl Lineage {
+    /// A log that continues no other.
+    pub fn new(log: LogIdentity) -> Self {
+        Self {
+            log,
+            ancestors: Vec::new(),
+        }
+    }
+
+    /// Whether everything that `log` contains before `position` is in this log too.
+    pub fn contains(&self, log: LogIdentity, position: LogPosition) -> bool {
+        let mut ancestors = self.ancestors.iter();
+        log == self.log || ancestors.any(|(ancestor, end)| *ancestor == log && position <= *end)
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_log_contains_its_ancestors_up_to_where_they_part() {
+        let (first, second) = (LogIdentity(1), LogIdentity(2));
+        let mut lineage = Lineage::new(LogIdentity(3));
+        lineage.ancestors = vec![(first, LogPosition(10)), (second, LogPosition(20))];
+        for (log, position, contained) in [
+            (first, 10, true),
+            (first, 11, false),
+            (second, 20, true),
+            (second, 21, false),
+            (LogIdentity(3), 30, true),
+            (LogIdentity(4), 0, false),
+        ] {
+            let position = LogPosition(position);
+            assert_eq!(
+                lineage.contains(log, position),
+                contained,
+                "{log:?} {position}"
+            );
+        }
+    }
 
     #[test]
     fn a_position_reads_what_it_writes() {

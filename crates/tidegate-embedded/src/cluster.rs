@@ -55,10 +55,19 @@ impl Cluster {
 
     /// Does the same as [`Cluster::start`] for callers without an async runtime.
     pub fn start_blocking(settings: &Settings) -> Result<Self> {
+        Self::start_from(settings, Server::initialise)
+    }
+
+    /// Starts a cluster whose data `initialise` creates. `initialise` returns the administrator's
+    /// password.
+    pub(crate) fn start_from(
+        settings: &Settings,
+        initialise: impl FnOnce(&Server) -> Result<String>,
+    ) -> Result<Self> {
         check_extra(&settings.extra)?;
         let server = Server::open(settings)?;
         let mut watcher = Watcher::spawn(&server.directory)?;
-        let password = server.initialise()?;
+        let password = initialise(&server)?;
         orphan::stop(&server.directory, &server.user)?;
         settings.port.map_or(Ok(()), port::require_free)?;
         let (postmaster, port) = server.launch(settings.port)?;
@@ -146,6 +155,16 @@ impl Cluster {
             &percent_encoded(&self.socket_dir().to_string_lossy()),
             database,
         )
+    }
+
+    pub(crate) fn server(&self) -> &Server {
+        &self.inner.server
+    }
+
+    /// A handle that keeps the cluster running, for work on another thread.
+    pub(crate) fn handle(&self) -> Self {
+        let inner = Arc::clone(&self.inner);
+        Self { inner }
     }
 
     fn url_at(&self, host: &str, database: &str) -> String {
@@ -290,7 +309,7 @@ impl Drop for Inner {
 
 /// Runs blocking work on another thread. If the caller stops waiting, the work continues and its
 /// result is dropped.
-async fn blocking<T: Send + 'static>(
+pub(crate) async fn blocking<T: Send + 'static>(
     work: impl FnOnce() -> Result<T> + Send + 'static,
 ) -> Result<T> {
     match tokio::task::spawn_blocking(work).await {

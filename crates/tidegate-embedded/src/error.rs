@@ -136,6 +136,14 @@ pub enum Error {
         /// The longest possible path in bytes.
         limit: usize,
     },
+    /// A program of PostgreSQL failed, such as `pg_basebackup`.
+    #[error("{} failed: {output}", .program.display())]
+    Program {
+        /// The path of the program.
+        program: PathBuf,
+        /// What the program printed.
+        output: String,
+    },
     /// `initdb` failed.
     #[error("initdb could not make the cluster:\n{output}")]
     Init {

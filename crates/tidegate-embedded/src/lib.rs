@@ -11,6 +11,7 @@ mod postmaster;
 mod random;
 mod server;
 mod settings;
+mod standby;
 pub mod testing;
 mod user;
 mod version;

@@ -156,7 +156,7 @@ impl PidFile {
         let ready = text
             .lines()
             .nth(7)
-            .is_some_and(|status| status.trim() == "ready");
+            .is_some_and(|status| matches!(status.trim(), "ready" | "standby"));
         Some(Self { pid, ready })
     }
 }
@@ -167,6 +167,7 @@ mod tests {
 
     #[test]
     fn the_server_is_ready_when_its_eighth_line_says_so() {
+        assert!(PidFile::parse("1\n2\n3\n4\n5\n6\n7\nstandby \n").is_some_and(|it| it.ready));
         let file = |status| {
             format!("4711\n/c/data\n1795\n15432\n/c/socket\n127.0.0.1\n 55 66\n{status}\n")
         };

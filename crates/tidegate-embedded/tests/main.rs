@@ -9,3 +9,4 @@ mod lifecycle;
 mod ordinary_user;
 mod refusal;
 mod scratch;
+mod standby;

@@ -7,6 +7,9 @@ use std::time::Duration;
 pub struct FeedSettings {
     /// How many bytes of changes each database keeps in memory for subscriptions that resume or lag.
     pub ring_bytes: usize,
+    /// How many bytes of changes all databases together keep in memory. Many databases share it in
+    /// equal parts.
+    pub rings_bytes: usize,
     /// How long a subscriber may be disconnected and still resume without a gap, if the source
     /// retains that much log.
     pub retention_window: Duration,
@@ -34,6 +37,7 @@ impl Default for FeedSettings {
     fn default() -> Self {
         Self {
             ring_bytes: 64 << 20,
+            rings_bytes: 1 << 30,
             retention_window: Duration::from_mins(5),
             subscribe_timeout: Duration::from_secs(10),
             privilege_queries: 8,
@@ -47,9 +51,29 @@ impl Default for FeedSettings {
     }
 }
 
+impl FeedSettings {
+    /// How many bytes of changes each of `databases` databases keeps in memory.
+    pub(crate) fn ring_share(&self, databases: usize) -> usize {
+        let share = self.rings_bytes / databases.max(1);
+        share.min(self.ring_bytes)
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn many_databases_share_the_memory_for_changes() {
+        let settings = FeedSettings::default();
+        for (databases, mebibytes) in [(0, 64), (1, 64), (16, 64), (32, 32), (256, 4)] {
+            assert_eq!(
+                settings.ring_share(databases),
+                mebibytes << 20,
+                "{databases}"
+            );
+        }
+    }
 
     #[test]
     fn defaults_keep_the_documented_limits() {

@@ -5,6 +5,7 @@ mod cancellation;
 #[cfg(test)]
 mod client;
 #[cfg(test)]
+mod failover;
 mod fixture;
 #[cfg(test)]
 mod isolation;

@@ -1,9 +1,14 @@
 //! Opens service connections, with the settings of their sessions.
 
+use std::io::ErrorKind;
 use std::time::Duration;
 
+use futures_util::StreamExt as _;
+use futures_util::stream::poll_fn;
 use tidegate_sql::DatabaseName;
+use tidegate_wire::body::IN_HOT_STANDBY;
 use tidegate_wire::{Config, ConnectError, Target, TlsMode};
+use tokio_postgres::SimpleQueryMessage;
 use tokio_postgres::config::SslMode;
 
 use super::error;
@@ -42,19 +47,20 @@ const KEEPALIVE_IDLE: Duration = Duration::from_secs(15);
 const KEEPALIVE_INTERVAL: Duration = Duration::from_secs(5);
 const KEEPALIVE_RETRIES: u32 = 3;
 
-/// The connection settings of the administrator for one database.
-pub(super) fn settings(
+/// The connection settings of the administrator for one database at one of the cluster's hosts.
+fn settings(
     config: &Config,
+    target: &Target,
     database: &DatabaseName,
     options: &str,
 ) -> tokio_postgres::Config {
     let mut settings = tokio_postgres::Config::new();
-    let tls = match (&config.target, config.tls) {
+    let tls = match (target, config.tls) {
         (Target::Unix { .. }, _) | (_, TlsMode::Disable) => SslMode::Disable,
         (_, TlsMode::Prefer) => SslMode::Prefer,
         _ => SslMode::Require,
     };
-    match &config.target {
+    match target {
         Target::Tcp { host, port } => settings.host(host).port(*port),
         Target::Unix { directory, port } => settings.host_path(directory).port(*port),
     };
@@ -80,17 +86,72 @@ pub(super) type ClientAndConnection = (
     tokio_postgres::Connection<tokio_postgres::Socket, super::tls::TlsSocket>,
 );
 
-/// Opens one connection outside of any pool.
+/// A connection that was opened, with its server.
+pub(super) struct Opened<'a> {
+    pub(super) connection: ClientAndConnection,
+    pub(super) host: &'a Target,
+    /// Whether the server is in recovery, so that nothing can be written.
+    pub(super) in_recovery: bool,
+}
+
+/// Opens one connection, to the first host of the cluster that can be used.
 pub(super) async fn connect(
     config: &Config,
     database: &DatabaseName,
     options: &str,
 ) -> Result<ClientAndConnection, ConnectError> {
-    let tls = Tls::new(config)?;
-    let settings = settings(config, database, options);
-    let opening = tokio::time::timeout(config.connect_timeout, settings.connect(tls));
-    match opening.await {
-        Ok(opened) => opened.map_err(|error| error::of_connection(&error)),
-        Err(_) => Err(ConnectError::TimedOut(config.connect_timeout)),
+    let opened = connect_to_host(config, database, options).await?;
+    Ok(opened.connection)
+}
+
+/// Does the same as [`connect`], and returns the server too.
+pub(super) async fn connect_to_host<'a>(
+    config: &'a Config,
+    database: &DatabaseName,
+    options: &str,
+) -> Result<Opened<'a>, ConnectError> {
+    let tls = &Tls::new(config)?;
+    let attempt = async |host| {
+        let settings = settings(config, host, database, options);
+        let connected = settings.connect(tls.clone()).await;
+        let (client, mut connection) = connected.map_err(|error| error::of_connection(&error))?;
+        let in_recovery = is_in_recovery(&client, &mut connection).await?;
+        if in_recovery && config.requires_primary {
+            return Err(ConnectError::InRecovery);
+        }
+        Ok(Opened {
+            connection: (client, connection),
+            host,
+            in_recovery,
+        })
+    };
+    config.first_usable(attempt).await
+}
+
+/// Whether the server is in recovery. PostgreSQL reports that from version 14 on.
+async fn is_in_recovery(
+    client: &tokio_postgres::Client,
+    connection: &mut tokio_postgres::Connection<tokio_postgres::Socket, super::tls::TlsSocket>,
+) -> Result<bool, ConnectError> {
+    if let Some(value) = connection.parameter(IN_HOT_STANDBY) {
+        return Ok(value == "on");
+    }
+    let mut messages = poll_fn(|cx| connection.poll_message(cx));
+    let mut answer = std::pin::pin!(client.simple_query("SELECT pg_catalog.pg_is_in_recovery()"));
+    loop {
+        tokio::select! {
+            answer = &mut answer => {
+                let answer = answer.map_err(|error| error::of_connection(&error))?;
+                return Ok(answer.iter().any(|message| matches!(
+                    message,
+                    SimpleQueryMessage::Row(row) if row.get(0) == Some("t")
+                )));
+            }
+            message = messages.next() => match message {
+                Some(Ok(_)) => {}
+                Some(Err(error)) => return Err(error::of_connection(&error)),
+                None => return Err(ConnectError::Unreachable(ErrorKind::UnexpectedEof.into())),
+            }
+        }
     }
 }

@@ -4,7 +4,7 @@ use std::io;
 
 use tidegate_sql::{BoundStatement, DatabaseError, Error};
 use tidegate_wire::{ConnectError, is_outage, outage};
-use tokio_postgres::error::{DbError, ErrorPosition, Severity};
+use tokio_postgres::error::{DbError, ErrorPosition, Severity, SqlState};
 
 /// The error of a failed statement.
 pub(super) fn of_statement(error: &tokio_postgres::Error, bound: Option<&BoundStatement>) -> Error {
@@ -25,6 +25,14 @@ pub(super) fn of_statement(error: &tokio_postgres::Error, bound: Option<&BoundSt
             .map(|position| bound.statement.caller_position(position));
     }
     Error::Rejected(Box::new(rejection))
+}
+
+/// The error of a failed statement, if the server is in recovery. The statement succeeds on the
+/// primary.
+pub(super) fn of_standby(error: &tokio_postgres::Error) -> Option<Error> {
+    let reported = error.as_db_error()?;
+    let is_read_only = *reported.code() == SqlState::READ_ONLY_SQL_TRANSACTION;
+    is_read_only.then(|| outage(rejection(reported)))
 }
 
 /// Why a connection could not be opened.

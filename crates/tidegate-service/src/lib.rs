@@ -369,7 +369,7 @@ impl Drop for ServiceConnections {
 impl fmt::Debug for ServiceConnections {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("ServiceConnections")
-            .field("target", &self.config.target)
+            .field("hosts", &self.config.addresses())
             .finish_non_exhaustive()
     }
 }

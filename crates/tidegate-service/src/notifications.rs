@@ -17,8 +17,8 @@ use super::service_pool::ServiceCircuitBreaker;
 /// The `NOTIFY` channel on which nodes notify each other.
 pub const CHANNEL: &str = "tidegate";
 /// The longest delay between attempts to listen again. A node that does not listen serves stale
-/// caches.
-const MAX_RECONNECT_DELAY: Duration = Duration::from_secs(5);
+/// caches, and the other connections are opened again when this one is.
+const MAX_RECONNECT_DELAY: Duration = Duration::from_secs(1);
 
 /// What a receiver of notifications gets.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use deadpool_postgres::Object;
+use deadpool::managed::Object;
 use futures_util::TryStreamExt as _;
 use tidegate_sql::statement::Kind;
 use tidegate_sql::{BoundStatement, Completion, Description, Error, Flow, Mode, Result, RowSink};
@@ -12,6 +12,7 @@ use tokio::sync::OwnedSemaphorePermit;
 use tracing::debug;
 
 use super::error;
+use super::service_pool::ServiceManager;
 use super::tls::Tls;
 use super::value::{self, TextParameter};
 
@@ -21,14 +22,14 @@ const CANCEL: Duration = Duration::from_secs(5);
 /// A service connection that is checked out. Dropping it without releasing it cancels the running
 /// statement and closes the connection, because the state of the connection is unknown.
 pub(super) struct ServiceSession {
-    object: Option<Object>,
+    object: Option<Object<ServiceManager>>,
     tls: Tls,
     /// The permits that the connection holds while it is checked out.
     permits: Option<[OwnedSemaphorePermit; 2]>,
 }
 
 impl ServiceSession {
-    pub(super) fn new(object: Object, tls: Tls) -> Self {
+    pub(super) fn new(object: Object<ServiceManager>, tls: Tls) -> Self {
         Self {
             object: Some(object),
             tls,
@@ -47,7 +48,7 @@ impl ServiceSession {
         drop(self.object.take());
     }
 
-    fn object(&self) -> &Object {
+    fn object(&self) -> &Object<ServiceManager> {
         self.object
             .as_ref()
             .expect("a session has its connection until it is dropped")
@@ -56,7 +57,7 @@ impl ServiceSession {
     /// Runs an internal command without parameters and rows.
     pub(super) async fn command(&self, text: &str) -> Result<()> {
         let done = self.object().batch_execute(text).await;
-        done.map_err(|error| error::of_statement(&error, None))
+        done.map_err(|error| self.failed(&error, None))
     }
 
     /// Terminates a backend; returns whether it exists. The process id may have been reused, so the
@@ -72,7 +73,7 @@ impl ServiceSession {
             .object()
             .query(TERMINATE, &[&backend.process_id, &backend.role.as_str()])
             .await;
-        let ended = ended.map_err(|error| error::of_statement(&error, None))?;
+        let ended = ended.map_err(|error| self.failed(&error, None))?;
         Ok(!ended.is_empty())
     }
 
@@ -108,8 +109,8 @@ impl ServiceSession {
                     sink.columns(&value::columns(&statement))?;
                 }
             }
-            let rows = started.map_err(|error| error::of_statement(&error, Some(bound)))?;
-            affected += push(rows, bound, &mut buffer, sink).await?;
+            let rows = started.map_err(|error| self.failed(&error, Some(bound)))?;
+            affected += self.push(rows, bound, &mut buffer, sink).await?;
         }
         let writes = bound.statement.kind() != Kind::Read;
         Ok(Completion {
@@ -124,7 +125,37 @@ impl ServiceSession {
             ));
         }
         let prepared = self.object().prepare_cached(bound.statement.text()).await;
-        prepared.map_err(|error| error::of_statement(&error, Some(bound)))
+        prepared.map_err(|error| self.failed(&error, Some(bound)))
+    }
+
+    /// Pushes the rows into the sink; returns how many rows the statement wrote.
+    async fn push(
+        &self,
+        rows: tokio_postgres::RowStream,
+        bound: &BoundStatement,
+        buffer: &mut Vec<u8>,
+        sink: &mut dyn RowSink,
+    ) -> Result<u64> {
+        let mut rows = std::pin::pin!(rows);
+        loop {
+            let next = rows.try_next().await;
+            let next = next.map_err(|error| self.failed(&error, Some(bound)))?;
+            let Some(row) = next else {
+                return Ok(rows.rows_affected().unwrap_or(0));
+            };
+            value::write_row(&row, buffer)?;
+            let unreadable = || Error::internal("a row does not add up");
+            let row = RawRow::new(row.len(), buffer).ok_or_else(unreadable)?;
+            if sink.row(row)? == Flow::Wait {
+                sink.ready().await?;
+            }
+        }
+    }
+
+    /// The error of a failed statement.
+    fn failed(&self, error: &tokio_postgres::Error, bound: Option<&BoundStatement>) -> Error {
+        let of_standby = error::of_standby(error).filter(|_| self.object().in_recovery);
+        of_standby.unwrap_or_else(|| error::of_statement(error, bound))
     }
 
     /// Lets PostgreSQL parse and describe a statement.
@@ -134,29 +165,6 @@ impl ServiceSession {
             parameters: statement.params().to_vec(),
             columns: value::columns(&statement),
         })
-    }
-}
-
-/// Pushes the rows into the sink; returns how many rows the statement wrote.
-async fn push(
-    rows: tokio_postgres::RowStream,
-    bound: &BoundStatement,
-    buffer: &mut Vec<u8>,
-    sink: &mut dyn RowSink,
-) -> Result<u64> {
-    let mut rows = std::pin::pin!(rows);
-    loop {
-        let next = rows.try_next().await;
-        let next = next.map_err(|error| error::of_statement(&error, Some(bound)))?;
-        let Some(row) = next else {
-            return Ok(rows.rows_affected().unwrap_or(0));
-        };
-        value::write_row(&row, buffer)?;
-        let unreadable = || Error::internal("a row does not add up");
-        let row = RawRow::new(row.len(), buffer).ok_or_else(unreadable)?;
-        if sink.row(row)? == Flow::Wait {
-            sink.ready().await?;
-        }
     }
 }
 

@@ -10,7 +10,7 @@ fn main() -> Result<(), ConfigError> {
         url.as_deref()
             .unwrap_or("postgresql://me@localhost/postgres"),
     )?;
-    println!("target: {:?}", config.target);
+    println!("targets: {}", config.addresses());
     println!("TLS: {:?}", config.tls);
     println!("role: {}", config.admin_role);
     println!("database: {}", config.admin_database);

@@ -68,6 +68,9 @@ pub fn parameter_description(body: &[u8]) -> Option<Vec<u32>> {
         .collect()
 }
 
+/// The setting by which PostgreSQL 14 and later report whether the server is in recovery.
+pub const IN_HOT_STANDBY: &str = "in_hot_standby";
+
 /// Whether a `ParameterStatus` is about `is_superuser`. Before PostgreSQL 14 every role switch
 /// sends one, even if the value stays the same.
 pub fn is_role_status(body: &[u8]) -> bool {

@@ -6,7 +6,7 @@ use bytes::BytesMut;
 use postgres_protocol::message::frontend;
 
 use crate::channel::Channel;
-use crate::config::Config;
+use crate::config::{Config, Target};
 use crate::connect_error::ConnectError;
 use crate::stream::Stream;
 use crate::terminator::Backend;
@@ -15,14 +15,17 @@ use crate::terminator::Backend;
 #[derive(Clone, Debug)]
 pub struct Canceller {
     config: Arc<Config>,
+    /// The server of the backend.
+    target: Target,
     backend: Backend,
 }
 
 impl Canceller {
-    /// A canceller for `backend`, which connects to the server of `config`.
-    pub fn new(config: &Config, backend: Backend) -> Self {
+    /// A canceller for `backend`, which connects to the server at `target`.
+    pub fn new(config: &Config, target: &Target, backend: Backend) -> Self {
         Self {
             config: Arc::new(config.clone()),
+            target: target.clone(),
             backend,
         }
     }
@@ -32,10 +35,15 @@ impl Canceller {
         &self.backend
     }
 
+    /// Whether the connection may still be used; see [`Config::is_current`].
+    pub fn is_current(&self) -> bool {
+        self.config.is_current(&self.target)
+    }
+
     /// Sends a cancel request. When this returns, PostgreSQL has signalled the backend, so the
     /// request cannot hit a statement that is sent later.
     pub async fn cancel(&self) -> Result<(), ConnectError> {
-        let mut channel = Channel::new(Stream::connect(&self.config).await?);
+        let mut channel = Channel::new(Stream::connect(&self.config, &self.target).await?);
         let mut request = BytesMut::with_capacity(16);
         frontend::cancel_request(
             self.backend.process_id,

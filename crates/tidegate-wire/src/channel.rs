@@ -217,7 +217,7 @@ mod tests {
             .unwrap()
             .with_tls(TlsMode::Require, None);
         let server = tokio::spawn(async move { talk(listener.accept().await?.0).await });
-        let mut channel = Channel::new(Stream::connect(&config).await.unwrap());
+        let mut channel = Channel::new(Stream::connect(&config, &config.targets[0]).await.unwrap());
         // The data exceeds all buffers. It is sent until the sockets accept no more.
         channel.outbound.resize(64 << 20, 0);
         let mut left = 0;

@@ -1,9 +1,11 @@
 //! Why a connection could not be opened, or failed.
 
-use std::io;
 use std::time::Duration;
+use std::{fmt, io};
 
 use tidegate_sql::{DatabaseError, Error};
+
+use crate::config::Target;
 
 /// Why a connection could not be opened.
 #[derive(Debug, thiserror::Error)]
@@ -37,9 +39,52 @@ pub enum ConnectError {
     /// The server requires something that is not supported.
     #[error("PostgreSQL asks for {0}, which is not supported")]
     Unsupported(&'static str),
+    /// The server is a standby, or recovers from an archive, so nothing can be written.
+    #[error("the server is in recovery (a standby), and target_session_attrs asks for a primary")]
+    InRecovery,
+    /// None of several hosts could be used.
+    #[error("no host of the URL can be used: {0}")]
+    NoHost(HostErrors),
     /// The server's proof or a message is invalid.
     #[error("PostgreSQL broke the protocol: {0}")]
     Protocol(String),
+}
+
+/// Why each of several hosts could not be used, in the order in which they were tried.
+#[derive(Debug)]
+pub struct HostErrors(pub Vec<(Target, ConnectError)>);
+
+impl HostErrors {
+    /// The cluster is full if its primary is. A full server counts as the primary if no other can
+    /// be it.
+    fn fault(&self) -> ConnectFault {
+        let mut is_full = false;
+        for (_, error) in &self.0 {
+            match error {
+                ConnectError::InRecovery => {}
+                error if error.fault() == ConnectFault::Full => is_full = true,
+                _ => return ConnectFault::Unavailable,
+            }
+        }
+        if is_full {
+            ConnectFault::Full
+        } else {
+            ConnectFault::Unavailable
+        }
+    }
+}
+
+impl fmt::Display for HostErrors {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        for (index, (target, error)) in self.0.iter().enumerate() {
+            let separator = if index == 0 { "" } else { "; " };
+            write!(f, "{separator}{target}: {error}")?;
+            if let Some(cause) = std::error::Error::source(error) {
+                write!(f, " ({cause})")?;
+            }
+        }
+        Ok(())
+    }
 }
 
 /// The class of a connect error, by what can be done about it.
@@ -65,7 +110,10 @@ impl ConnectError {
     /// Classifies the error by what can be done about it.
     pub fn fault(&self) -> ConnectFault {
         match self {
-            Self::Unreachable(_) | Self::TimedOut(_) => ConnectFault::Unavailable,
+            Self::Unreachable(_) | Self::TimedOut(_) | Self::InRecovery => {
+                ConnectFault::Unavailable
+            }
+            Self::NoHost(errors) => errors.fault(),
             Self::Tls(_) | Self::Unsupported(_) | Self::Protocol(_) => ConnectFault::Misconfigured,
             Self::Limited(_) => ConnectFault::Full,
             Self::AccessDenied(_) => ConnectFault::AccessDenied,
@@ -78,6 +126,19 @@ impl ConnectError {
                 state if is_outage(state) => ConnectFault::Unavailable,
                 _ => ConnectFault::Misconfigured,
             },
+        }
+    }
+
+    /// Whether another server of the cluster may accept the login: this one is not reachable, not
+    /// ready, full, or not the primary. As in libpq, a refused login ends the search.
+    pub(crate) fn is_of_host(&self) -> bool {
+        match self {
+            Self::Unreachable(_) | Self::TimedOut(_) | Self::InRecovery => true,
+            Self::Refused(said) => {
+                let state = said.sqlstate.as_str();
+                state.starts_with("08") || state.starts_with("57P0") || state == "53300"
+            }
+            _ => false,
         }
     }
 

@@ -6,6 +6,7 @@ mod cancel;
 pub mod channel;
 pub mod config;
 mod connect_error;
+mod host;
 pub mod inbound;
 mod login;
 mod paths;
@@ -20,9 +21,9 @@ pub mod version;
 pub use cancel::Canceller;
 pub use config::{Config, ConfigError, Secret, Target, TlsMode};
 pub use connect_error::{
-    ConnectError, ConnectFault, RETRY_AFTER, is_lock_table_error, is_lock_table_full, is_outage,
-    is_outage_of_statement, outage,
+    ConnectError, ConnectFault, HostErrors, RETRY_AFTER, is_lock_table_error, is_lock_table_full,
+    is_outage, is_outage_of_statement, outage,
 };
-pub use login::log_in;
+pub use login::{LoggedIn, log_in};
 pub use startup::StartupParameters;
 pub use terminator::{Backend, TerminateOutcome, Terminator};

@@ -3,8 +3,10 @@
 use postgres_protocol::authentication::sasl::{self, ChannelBinding, ScramSha256};
 use postgres_protocol::message::frontend;
 use tidegate_sql::{DatabaseError, RoleName};
-use tokio::time::timeout;
 
+use crate::body;
+use crate::body::IN_HOT_STANDBY;
+use crate::cancel::Canceller;
 use crate::channel::{Channel, ReadError};
 use crate::config::Config;
 use crate::connect_error::ConnectError;
@@ -17,7 +19,19 @@ use crate::terminator::Backend;
 /// The longest startup packet that PostgreSQL accepts (`MAX_STARTUP_PACKET_LENGTH`).
 const MAX_STARTUP_PACKET: usize = 10_000;
 
-/// Connects and logs in, within [`Config::connect_timeout`].
+/// A connection that has logged in.
+#[derive(Debug)]
+pub struct LoggedIn {
+    /// The connection.
+    pub channel: Channel,
+    /// Cancels what the connection runs.
+    pub canceller: Canceller,
+    /// Whether the server is in recovery, so that nothing can be written.
+    pub in_recovery: bool,
+}
+
+/// Connects and logs in, within [`Config::connect_timeout`]. Of several targets, the first that
+/// accepts the login is used.
 ///
 /// # Errors
 ///
@@ -28,18 +42,27 @@ pub async fn log_in(
     role: &str,
     password: &str,
     startup: &StartupParameters,
-) -> Result<(Channel, Backend), ConnectError> {
-    let log_in = async {
-        let mut channel = Channel::new(Stream::connect(config).await?);
+) -> Result<LoggedIn, ConnectError> {
+    let attempt = async |target| {
+        let mut channel = Channel::new(Stream::connect(config, target).await?);
         start(&mut channel, database, role, startup)?;
         authenticate(&mut channel, password).await?;
         let ready = wait_until_ready(&mut channel, role).await;
-        let backend = ready.map_err(ConnectError::after_authentication)?;
-        Ok((channel, backend))
+        let (backend, in_recovery) = ready.map_err(ConnectError::after_authentication)?;
+        let in_recovery = match in_recovery {
+            Some(in_recovery) => in_recovery,
+            None => ask_recovery(&mut channel).await?,
+        };
+        if in_recovery && config.requires_primary {
+            return Err(ConnectError::InRecovery);
+        }
+        Ok(LoggedIn {
+            channel,
+            canceller: Canceller::new(config, target, backend),
+            in_recovery,
+        })
     };
-    timeout(config.connect_timeout, log_in)
-        .await
-        .unwrap_or(Err(ConnectError::TimedOut(config.connect_timeout)))
+    config.first_usable(attempt).await
 }
 
 fn start(
@@ -141,25 +164,52 @@ async fn step(channel: &mut Channel, code: u32) -> Result<&[u8], ConnectError> {
         .ok_or_else(|| ConnectError::Protocol("a step of SCRAM is missing".to_owned()))
 }
 
-/// Reads settings and the backend's key up to the first `ReadyForQuery`.
-async fn wait_until_ready(channel: &mut Channel, role: &str) -> Result<Backend, ConnectError> {
+/// Reads settings and the backend's key up to the first `ReadyForQuery`. Returns whether the server
+/// is in recovery too, which PostgreSQL reports from version 14 on.
+async fn wait_until_ready(
+    channel: &mut Channel,
+    role: &str,
+) -> Result<(Backend, Option<bool>), ConnectError> {
     let mut backend = Backend {
         role: RoleName::new(role),
         process_id: 0,
         secret_key: 0,
     };
+    let mut in_recovery = None;
     loop {
         let tag = receive(channel).await?;
         match (tag, channel.inbound.body()) {
-            (tag::READY_FOR_QUERY, _) => return Ok(backend),
+            (tag::READY_FOR_QUERY, _) => return Ok((backend, in_recovery)),
             (tag::BACKEND_KEY_DATA, body) => {
                 if let Some((&[a, b, c, d, e, f, g, h], [])) = body.split_first_chunk::<8>() {
                     backend.process_id = i32::from_be_bytes([a, b, c, d]);
                     backend.secret_key = i32::from_be_bytes([e, f, g, h]);
                 }
             }
-            (tag::PARAMETER_STATUS | tag::NEGOTIATE_PROTOCOL_VERSION, _) => {}
+            (tag::PARAMETER_STATUS, body) => {
+                if let Some((IN_HOT_STANDBY, value)) = body::parameter_status(body) {
+                    in_recovery = Some(value == "on");
+                }
+            }
+            (tag::NEGOTIATE_PROTOCOL_VERSION, _) => {}
             (tag, _) => return Err(unexpected(tag)),
+        }
+    }
+}
+
+/// Asks a server that does not report it whether it is in recovery.
+async fn ask_recovery(channel: &mut Channel) -> Result<bool, ConnectError> {
+    frontend::query(
+        "SELECT pg_catalog.pg_is_in_recovery()",
+        &mut channel.outbound,
+    )
+    .map_err(|error| ConnectError::Protocol(error.to_string()))?;
+    let mut in_recovery = false;
+    loop {
+        match receive(channel).await? {
+            tag::READY_FOR_QUERY => return Ok(in_recovery),
+            tag::DATA_ROW => in_recovery = channel.inbound.body().last() == Some(&b't'),
+            _ => {}
         }
     }
 }

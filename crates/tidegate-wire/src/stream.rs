@@ -56,9 +56,9 @@ impl std::fmt::Debug for Stream {
 }
 
 impl Stream {
-    /// Connects with the configured TLS mode.
-    pub async fn connect(config: &Config) -> Result<Self, ConnectError> {
-        let (host, tcp) = match &config.target {
+    /// Connects to one of the configured targets, with the configured TLS mode.
+    pub async fn connect(config: &Config, target: &Target) -> Result<Self, ConnectError> {
+        let (host, port) = match target {
             Target::Unix { directory, port } => {
                 let path = directory.join(format!(".s.PGSQL.{port}"));
                 let stream = UnixStream::connect(path)
@@ -66,18 +66,16 @@ impl Stream {
                     .map_err(ConnectError::Unreachable)?;
                 return Ok(Self::Unix(stream));
             }
-            Target::Tcp { host, port } => (host, open_tcp(host, *port).await?),
+            Target::Tcp { host, port } => (host, *port),
         };
+        let tcp = open_tcp(host, port).await?;
         if config.tls == TlsMode::Disable {
             return Ok(Self::Tcp(tcp));
         }
         match Self::encrypt(config, host, tcp).await {
             Err(ConnectError::Tls(reason)) if config.tls == TlsMode::Prefer => {
                 tracing::debug!(reason, "TLS failed; connecting to PostgreSQL without it");
-                let Target::Tcp { host, port } = &config.target else {
-                    return Err(ConnectError::Tls(reason));
-                };
-                Ok(Self::Tcp(open_tcp(host, *port).await?))
+                Ok(Self::Tcp(open_tcp(host, port).await?))
             }
             other => other,
         }

@@ -71,3 +71,19 @@ pub async fn wait_for_running(client: &Client, mark: &str, count: i64) {
     let what = format!("{count} statements with {mark} run");
     eventually(&what, async || running(client, mark).await == count).await;
 }
+
+/// Waits until a standby has replayed everything that its primary has written so far.
+///
+/// # Panics
+///
+/// If a query fails, or after the deadline.
+pub async fn caught_up(primary: &Cluster, standby: &Cluster) {
+    let primary = connect(&primary.admin_url()).await;
+    let written = text(&primary, "SELECT pg_current_wal_insert_lsn()::text").await;
+    let standby = connect(&standby.admin_url()).await;
+    let replayed = format!("SELECT (pg_last_wal_replay_lsn() >= '{written}')::text");
+    eventually("the standby has caught up", async || {
+        text(&standby, &replayed).await == "true"
+    })
+    .await;
+}

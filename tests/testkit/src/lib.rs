@@ -17,7 +17,7 @@ mod roles;
 mod rows;
 
 #[cfg(feature = "database")]
-pub use database::{connect, database, database_on, running, text, wait_for_running};
+pub use database::{caught_up, connect, database, database_on, running, text, wait_for_running};
 pub use deadline::{DEADLINE, eventually, soon};
 pub use golden::assert_golden;
 pub use random::Random;

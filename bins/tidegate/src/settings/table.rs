@@ -142,7 +142,7 @@ settings! {
     master_key_file: Option<PathBuf> = None, Open;
     /// The master key itself: 32 bytes in base64url
     master_key: Option<Secret> = None, Secret;
-    /// URL of the PostgreSQL cluster, with the role that creates databases and roles
+    /// URL of the PostgreSQL cluster, with the role that creates databases and roles; several hosts for a cluster with standbys
     admin_url: Option<DatabaseUrl> = None, Url;
     /// Database in which the service stores tenants, users, clients, sessions and keys
     control_database: String = Some("tidegate"), Open;

@@ -1,7 +1,7 @@
 //! The address of a database, and the address of the cluster's administration.
 
 use percent_encoding::{NON_ALPHANUMERIC, utf8_percent_encode};
-use tidegate_wire::{Config, Target};
+use tidegate_wire::Config;
 
 use crate::failure::{Failure, Result};
 
@@ -46,10 +46,7 @@ impl Address {
                 .map(str::to_owned)
                 .collect(),
             database: database.to_owned(),
-            server: match &config.target {
-                Target::Unix { directory, port } => format!("{}:{port}", directory.display()),
-                Target::Tcp { host, port } => format!("{host}:{port}"),
-            },
+            server: config.addresses(),
             has_password: !config.admin_password.reveal().is_empty(),
         })
     }

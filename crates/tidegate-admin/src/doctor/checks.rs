@@ -231,7 +231,7 @@ pub(super) async fn encryption(session: &Session, config: &Config) -> Result<Fin
         .await?;
     let encrypted = row.is_some_and(|row| row.get(0));
     Ok(match (encrypted, config.tls) {
-        _ if config.target.is_local() => Finding::ok("PostgreSQL is on this machine"),
+        _ if config.is_local() => Finding::ok("PostgreSQL is on this machine"),
         (true, TlsMode::VerifyFull) => Finding::ok("the connection to PostgreSQL is encrypted"),
         (true, _) => Finding::advice(
             "the connection to PostgreSQL is encrypted, but its certificate is not checked in full; set \

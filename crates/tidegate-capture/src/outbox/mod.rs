@@ -125,7 +125,7 @@ impl Outbox {
 impl fmt::Debug for Outbox {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Outbox")
-            .field("target", &self.shared.logins.admin.target)
+            .field("hosts", &self.shared.logins.admin.addresses())
             .field("settings", &self.shared.settings)
             .finish_non_exhaustive()
     }

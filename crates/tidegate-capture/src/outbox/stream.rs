@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
-use tidegate_changelog::{LogError, LogIdentity, LogMessage, LogPosition, LogResult, LogStream};
+use tidegate_changelog::{Lineage, LogError, LogMessage, LogPosition, LogResult, LogStream};
 use tidegate_sql::BoxFuture;
 use tokio::sync::{Notify, mpsc};
 use tokio::task::JoinHandle;
@@ -18,7 +18,7 @@ const PAGES: usize = 2;
 /// A stream of pgoutput messages. The task reads independently of the caller, so dropping a wait
 /// interrupts no statement.
 pub(super) struct Stream {
-    identity: LogIdentity,
+    lineage: Lineage,
     start: LogPosition,
     confirmed: Arc<AtomicU64>,
     pages: mpsc::Receiver<LogResult<Vec<LogMessage>>>,
@@ -35,7 +35,7 @@ impl Stream {
     /// Starts to read. `confirmed` holds the position that the stream has confirmed.
     pub(super) fn new(
         tailer: OutboxTailer,
-        identity: LogIdentity,
+        lineage: Lineage,
         confirmed: Arc<AtomicU64>,
         intervals: PollIntervals,
     ) -> Self {
@@ -44,7 +44,7 @@ impl Stream {
         let requested = Arc::new(Notify::new());
         let task = tokio::spawn(run(tailer, sender, requested.clone(), intervals));
         Self {
-            identity,
+            lineage,
             start,
             confirmed,
             pages,
@@ -90,8 +90,8 @@ async fn run(
 }
 
 impl LogStream for Stream {
-    fn identity(&self) -> LogIdentity {
-        self.identity
+    fn lineage(&self) -> &Lineage {
+        &self.lineage
     }
 
     fn start(&self) -> LogPosition {

@@ -10,6 +10,7 @@
 mod capture;
 mod health;
 mod invalidation_workaround;
+mod lineage;
 mod lock_backoff;
 mod metadata;
 mod partitions;
@@ -126,7 +127,7 @@ pub async fn identify(config: &Config) -> LogResult<()> {
 impl fmt::Debug for Replication {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Replication")
-            .field("target", &self.shared.reader.target)
+            .field("hosts", &self.shared.reader.addresses())
             .field("settings", &self.shared.settings)
             .finish_non_exhaustive()
     }

@@ -8,11 +8,14 @@ use tidegate_sql::DatabaseName;
 use tidegate_values::RawRow;
 use tidegate_wire::channel::{Channel, ReadError};
 use tidegate_wire::rejection::ServerError;
-use tidegate_wire::{Canceller, Config, StartupParameters, log_in, tag};
+use tidegate_wire::{Canceller, Config, ConnectError, StartupParameters, log_in, tag};
 use tokio::time::Instant;
 use tracing::warn;
 
 use crate::error;
+
+/// The time limit of a command that does not have to wait for others.
+pub(super) const COMMAND_TIMEOUT: Duration = Duration::from_secs(15);
 
 /// A row of a result, in text form.
 pub(super) type TextRow = Vec<Option<String>>;
@@ -33,9 +36,14 @@ impl ReplicationSession {
         };
         let (role, password) = (&config.admin_role, config.admin_password.reveal());
         let opened = log_in(config, database.as_str(), role, password, &startup).await;
-        let (channel, backend) = opened.map_err(|error| error::of_connection(error, role))?;
-        let canceller = Canceller::new(config, backend);
-        Ok(Self { channel, canceller })
+        let opened = opened.map_err(|error| error::of_connection(error, role))?;
+        if opened.in_recovery {
+            return Err(LogError::Unavailable(Box::new(ConnectError::InRecovery)));
+        }
+        Ok(Self {
+            channel: opened.channel,
+            canceller: opened.canceller,
+        })
     }
 
     /// The id of the backend process.

@@ -2,34 +2,35 @@
 
 use std::time::Duration;
 
-use sha2::{Digest as _, Sha256};
-use tidegate_changelog::{LogError, LogIdentity, LogPosition, LogResult, LogStart};
+use tidegate_changelog::{Lineage, LogError, LogPosition, LogResult, LogStart};
 use tidegate_sql::DatabaseName;
 use tokio_postgres::error::SqlState;
-use tracing::{info, warn};
+use tracing::{debug, info, warn};
 
-use super::session::ReplicationSession;
+use super::session::{COMMAND_TIMEOUT, ReplicationSession};
 use super::stream::Stream;
-use super::{EVERYTHING, INSERTS, Shared, tables, unreadable};
+use super::{EVERYTHING, INSERTS, Shared, lineage, tables, unreadable};
 use crate::error;
 
-/// The time limit of a command that does not have to wait for others.
-const COMMAND_TIMEOUT: Duration = Duration::from_secs(15);
 /// The time limit of advancing the retention slot, for which PostgreSQL reads the log that it
 /// releases.
 const ADVANCE: Duration = Duration::from_mins(2);
 
 /// The state of a database's log and of its retention slot.
 struct LogState {
-    identity: LogIdentity,
+    lineage: Lineage,
     retention_slot_name: String,
     retention_slot: Option<RetentionSlot>,
     now: LogPosition,
+    /// `server_version_num`.
+    server_version: u32,
 }
 
 struct RetentionSlot {
     confirmed: LogPosition,
     lost: bool,
+    /// Whether standbys may have a copy of the slot; `None` before PostgreSQL 17.
+    failover: Option<bool>,
 }
 
 /// Opens a stream.
@@ -42,13 +43,17 @@ pub(super) async fn open(
     let mut session = ReplicationSession::open(&shared.reader, database).await?;
     let mut place = table(&mut session).await?;
     let Some(earliest) = retention_slot(shared, &mut session, &mut place, recreate).await? else {
-        return open_without_retention_slot(shared, session, &place, start).await;
+        return open_without_retention_slot(shared, session, place, start).await;
     };
     let start = match start {
-        LogStart::At(position) if position < earliest || position > place.now => {
+        LogStart::At { log, position }
+            if !place.lineage.contains(log, position)
+                || position < earliest
+                || position > place.now =>
+        {
             return Err(LogError::Gone);
         }
-        LogStart::At(position) => position,
+        LogStart::At { position, .. } => position,
         LogStart::Earliest => earliest,
         LogStart::Now => place.now.max(earliest),
     };
@@ -57,7 +62,7 @@ pub(super) async fn open(
         "SELECT pg_catalog.pg_copy_logical_replication_slot('{retention_slot}', '{slot}', true)"
     );
     session.run(&copy, COMMAND_TIMEOUT).await?;
-    stream(session, &slot, place.identity, start).await
+    stream(session, &slot, place.lineage, start).await
 }
 
 /// Opens a stream without a retention window. The stream starts where its slot is created, and
@@ -65,21 +70,22 @@ pub(super) async fn open(
 async fn open_without_retention_slot(
     shared: &Shared,
     mut session: ReplicationSession,
-    place: &LogState,
+    place: LogState,
     start: LogStart,
 ) -> LogResult<Stream> {
-    if matches!(start, LogStart::At(_)) {
+    if matches!(start, LogStart::At { .. }) {
         return Err(LogError::Gone);
     }
-    let slot = slot_name(place, &session);
-    let start = create(shared, &mut session, &slot, true).await?;
-    stream(session, &slot, place.identity, start).await
+    let slot = slot_name(&place, &session);
+    let options = slot_options(place.server_version, true);
+    let start = create(shared, &mut session, &slot, options).await?;
+    stream(session, &slot, place.lineage, start).await
 }
 
 async fn stream(
     session: ReplicationSession,
     slot: &str,
-    identity: LogIdentity,
+    lineage: Lineage,
     start: LogPosition,
 ) -> LogResult<Stream> {
     // Values are requested in text form, because all values of a stream have one form and the codec
@@ -89,7 +95,7 @@ async fn stream(
          publication_names '\"{EVERYTHING}\",\"{INSERTS}\"')"
     );
     let connection = session.start(&command, COMMAND_TIMEOUT).await?;
-    Ok(Stream::new(connection, identity, start))
+    Ok(Stream::new(connection, lineage, start))
 }
 
 fn slot_name(place: &LogState, session: &ReplicationSession) -> String {
@@ -102,7 +108,9 @@ async fn table(session: &mut ReplicationSession) -> LogResult<LogState> {
     let rows = session
         .run(
             "SELECT d.oid, pg_catalog.pg_current_wal_insert_lsn(), s.confirmed_flush_lsn, \
-                    s.wal_status, pg_catalog.current_setting('max_slot_wal_keep_size') \
+                    s.wal_status, pg_catalog.current_setting('max_slot_wal_keep_size'), \
+                    pg_catalog.to_jsonb(s) ->> 'failover', \
+                    pg_catalog.current_setting('server_version_num') \
              FROM pg_catalog.pg_database d LEFT JOIN pg_catalog.pg_replication_slots s \
              ON s.slot_name = 'tidegate_' || d.oid AND s.database = d.datname \
              WHERE d.datname = pg_catalog.current_database()",
@@ -112,7 +120,16 @@ async fn table(session: &mut ReplicationSession) -> LogResult<LogState> {
     let (Some(system), Some(row)) = (system.first(), rows.first()) else {
         return Err(wrong());
     };
-    let [Some(oid), Some(now), confirmed, status, limit] = row.as_slice() else {
+    let [
+        Some(oid),
+        Some(now),
+        confirmed,
+        status,
+        limit,
+        failover,
+        Some(version),
+    ] = row.as_slice()
+    else {
         return Err(wrong());
     };
     if limit.as_deref() == Some("-1") {
@@ -121,12 +138,15 @@ async fn table(session: &mut ReplicationSession) -> LogResult<LogState> {
     let retention_slot = confirmed.as_deref().map(|confirmed| RetentionSlot {
         confirmed: confirmed.parse().unwrap_or_default(),
         lost: status.as_deref() == Some("lost"),
+        failover: failover.as_deref().map(|failover| failover == "true"),
     });
+    let lineage = lineage::of(session, system, oid).await?;
     Ok(LogState {
-        identity: identity(system, oid),
+        lineage,
         retention_slot_name: format!("tidegate_{oid}"),
         retention_slot,
         now: now.parse().map_err(|()| wrong())?,
+        server_version: version.parse().map_err(|_| wrong())?,
     })
 }
 
@@ -140,19 +160,6 @@ fn warn_of_unlimited_log() {
              '4GB' and reload"
         );
     });
-}
-
-/// The identity of a log: a hash of the cluster, its timeline and the database.
-fn identity(system: &[Option<String>], database: &str) -> LogIdentity {
-    let mut hash = Sha256::new();
-    for part in system.iter().take(2).flatten() {
-        hash.update(part.as_bytes());
-        hash.update([0]);
-    }
-    hash.update(database.as_bytes());
-    let digest: [u8; 32] = hash.finalize().into();
-    let [a, b, c, d, ..] = digest;
-    LogIdentity(u32::from_be_bytes([a, b, c, d]))
 }
 
 /// The position from which the retention slot keeps the log; `None` if the settings want no slot.
@@ -169,6 +176,9 @@ async fn retention_slot(
     if let Some(retention_slot) = &place.retention_slot {
         // A slot that is older than the publications can never decode them.
         if !retention_slot.lost && !recreate {
+            if retention_slot.failover == Some(false) {
+                enable_failover(session, &place.retention_slot_name).await?;
+            }
             return Ok(Some(retention_slot.confirmed));
         }
         info!(
@@ -177,23 +187,48 @@ async fn retention_slot(
         );
         drop_slot(session, &place.retention_slot_name).await?;
     }
-    let made = create(shared, session, &place.retention_slot_name, false).await?;
+    let options = slot_options(place.server_version, false);
+    let made = create(shared, session, &place.retention_slot_name, options).await?;
     place.now = place.now.max(made);
     Ok(Some(made))
+}
+
+/// Lets standbys copy a slot that an earlier release of Tidegate created. Another node may be using
+/// the slot; then the next stream tries again.
+async fn enable_failover(session: &mut ReplicationSession, name: &str) -> LogResult<()> {
+    let command = format!("ALTER_REPLICATION_SLOT \"{name}\" (FAILOVER true)");
+    match session.run(&command, COMMAND_TIMEOUT).await {
+        Err(error @ LogError::TimedOut { .. }) => Err(error),
+        Err(error) => {
+            debug!(%error, slot = name, "the slot could not be made a failover slot");
+            Ok(())
+        }
+        Ok(_) => Ok(()),
+    }
+}
+
+/// The last arguments of `pg_create_logical_replication_slot`. From PostgreSQL 17 on, standbys may
+/// copy a slot, so that cursors stay good after a promotion. A temporary slot cannot be copied.
+fn slot_options(server_version: u32, temporary: bool) -> &'static str {
+    match (temporary, server_version) {
+        (true, _) => "true",
+        (false, 170_000..) => "false, false, true",
+        (false, _) => "false",
+    }
 }
 
 async fn create(
     shared: &Shared,
     session: &mut ReplicationSession,
     name: &str,
-    temporary: bool,
+    options: &'static str,
 ) -> LogResult<LogPosition> {
     let limit = shared.settings.slot_timeout;
     let lock_timeout = format!("SET lock_timeout = {}", limit.as_millis());
     session.run(&lock_timeout, COMMAND_TIMEOUT).await?;
     let create = format!(
         "SELECT lsn FROM pg_catalog.pg_create_logical_replication_slot('{name}', 'pgoutput', \
-         {temporary})"
+         {options})"
     );
     let made = session
         .run(&create, limit)

@@ -4,7 +4,7 @@ use std::io;
 use std::time::Duration;
 
 use bytes::{BufMut, Bytes};
-use tidegate_changelog::{LogError, LogIdentity, LogMessage, LogPosition, LogResult, LogStream};
+use tidegate_changelog::{Lineage, LogError, LogMessage, LogPosition, LogResult, LogStream};
 use tidegate_sql::BoxFuture;
 use tidegate_wire::channel::{Channel, ReadError};
 use tidegate_wire::rejection::ServerError;
@@ -31,7 +31,7 @@ const STATUS: u8 = 34;
 /// A stream of pgoutput messages.
 pub(super) struct Stream {
     channel: Channel,
-    identity: LogIdentity,
+    lineage: Lineage,
     start: LogPosition,
     confirmed: LogPosition,
     report_at: Instant,
@@ -46,10 +46,10 @@ pub(super) struct Stream {
 
 impl Stream {
     /// Takes over a connection on which `START_REPLICATION` has succeeded.
-    pub(super) fn new(channel: Channel, identity: LogIdentity, start: LogPosition) -> Self {
+    pub(super) fn new(channel: Channel, lineage: Lineage, start: LogPosition) -> Self {
         Self {
             channel,
-            identity,
+            lineage,
             start,
             confirmed: start,
             report_at: Instant::now() + REPORT,
@@ -143,8 +143,8 @@ impl Stream {
 }
 
 impl LogStream for Stream {
-    fn identity(&self) -> LogIdentity {
-        self.identity
+    fn lineage(&self) -> &Lineage {
+        &self.lineage
     }
 
     fn start(&self) -> LogPosition {

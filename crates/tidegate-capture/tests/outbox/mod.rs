@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use tidegate_capture::{Outbox, OutboxRemoval, OutboxSettings};
 use tidegate_changelog::{
-    Captured, ChangeLog as _, Demand, LogError, LogPosition, LogResult, LogStart,
+    Captured, ChangeLog as _, Demand, LogError, LogIdentity, LogPosition, LogResult, LogStart,
 };
 use tidegate_embedded::{Cluster, testing};
 use tidegate_sql::DatabaseName;
@@ -115,10 +115,12 @@ async fn a_stream_resumes_within_the_window_and_nowhere_else() {
     }
     reader.read(5).await;
     let seen = reader.commits.clone();
-    let mut again = fixture.open(LogStart::At(seen[2])).await.unwrap();
+    let log = reader.stream.lineage().log;
+    let at = |position| LogStart::At { log, position };
+    let mut again = fixture.open(at(seen[2])).await.unwrap();
     again.read(2).await;
     assert_eq!(again.commits, seen[3..]);
-    assert_eq!(again.stream.identity(), reader.stream.identity());
+    assert_eq!(again.stream.lineage().log, reader.stream.lineage().log);
     // Changes that the stream has not confirmed are kept, whatever position is passed.
     let now = fixture
         .outbox
@@ -126,7 +128,7 @@ async fn a_stream_resumes_within_the_window_and_nowhere_else() {
         .await
         .unwrap();
     assert_eq!(now, seen[4]);
-    assert!(fixture.open(LogStart::At(since)).await.is_ok());
+    assert!(fixture.open(at(since)).await.is_ok());
     reader.stream.confirm(seen[3]);
     drop(again);
     let kept = "SELECT count(*) FROM tidegate_outbox.change";
@@ -136,10 +138,16 @@ async fn a_stream_resumes_within_the_window_and_nowhere_else() {
         .await
         .unwrap();
     assert_eq!(fixture.number(kept).await, 1);
-    let gone = fixture.open(LogStart::At(since)).await;
+    let gone = fixture.open(at(since)).await;
     assert!(matches!(gone.err(), Some(LogError::Gone)));
-    let later = fixture.open(LogStart::At(LogPosition(now.0 + 1))).await;
+    let later = fixture.open(at(LogPosition(now.0 + 1))).await;
     assert!(matches!(later.err(), Some(LogError::Gone)));
+    let other = LogStart::At {
+        log: LogIdentity(log.0 ^ 1),
+        position: seen[4],
+    };
+    let other = fixture.open(other).await;
+    assert!(matches!(other.err(), Some(LogError::Gone)));
     assert!(fixture.open(LogStart::Earliest).await.is_ok());
 }
 
@@ -233,7 +241,7 @@ async fn a_copy_of_a_database_is_another_log() {
     let reader = fixture.open(LogStart::Now).await.unwrap();
     fixture.capture("t").await.unwrap();
     fixture.run("INSERT INTO t VALUES (1)").await;
-    let identity = reader.stream.identity();
+    let identity = reader.stream.lineage().log;
     drop((reader, fixture));
     let root = connect(&cluster().url("postgres")).await;
     let copy = "CREATE DATABASE box_second TEMPLATE box_first";
@@ -243,7 +251,7 @@ async fn a_copy_of_a_database_is_another_log() {
     }
     let second = Fixture::of("box_second", superuser(), OutboxSettings::default()).await;
     let mut reader = second.open(LogStart::Earliest).await.unwrap();
-    assert_ne!(reader.stream.identity(), identity);
+    assert_ne!(reader.stream.lineage().log, identity);
     let since = second.capture("t").await.unwrap().since;
     assert!(since >= reader.stream.start());
     second.run("INSERT INTO t VALUES (2)").await;

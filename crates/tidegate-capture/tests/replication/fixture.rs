@@ -4,7 +4,8 @@ use std::time::Duration;
 
 use tidegate_capture::{Replication, ReplicationSettings};
 use tidegate_changelog::{
-    Captured, ChangeLog as _, Demand, LogMessage, LogPosition, LogResult, LogStart, LogStream,
+    Captured, ChangeLog as _, Demand, LogIdentity, LogMessage, LogPosition, LogResult, LogStart,
+    LogStream,
 };
 use tidegate_embedded::{Cluster, testing};
 use tidegate_sql::DatabaseName;
@@ -36,7 +37,16 @@ impl Fixture {
         name: &str,
         settings: ReplicationSettings,
     ) -> Self {
-        let config = config(cluster);
+        Self::at(cluster, config(cluster), name, settings).await
+    }
+
+    /// A fixture whose log is read with `config`.
+    pub(crate) async fn at(
+        cluster: &'static Cluster,
+        config: Config,
+        name: &str,
+        settings: ReplicationSettings,
+    ) -> Self {
         Self {
             database: DatabaseName::new(name),
             log: Replication::new(config.clone(), config, None, settings),
@@ -64,8 +74,14 @@ impl Fixture {
         self.sql.query_one(query, &[&table]).await.unwrap().get(0)
     }
 
-    pub(crate) async fn open(&self, after: Option<LogPosition>) -> LogResult<Box<dyn LogStream>> {
-        let start = after.map_or(LogStart::Now, LogStart::At);
+    pub(crate) async fn open(
+        &self,
+        after: Option<(LogIdentity, LogPosition)>,
+    ) -> LogResult<Box<dyn LogStream>> {
+        let start = match after {
+            Some((log, position)) => LogStart::At { log, position },
+            None => LogStart::Now,
+        };
         self.log.open(&self.database, start).await
     }
 

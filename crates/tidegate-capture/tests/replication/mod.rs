@@ -1,6 +1,7 @@
 //! The change log by logical decoding.
 
 mod capture;
+mod failover;
 pub(crate) mod fixture;
 mod removal;
 mod stream;

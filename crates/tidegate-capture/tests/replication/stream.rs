@@ -64,10 +64,10 @@ async fn a_stream_resumes_exactly_behind_a_position() {
     }
     reader.read(5).await;
     let seen = reader.commits.clone();
-    let identity = reader.stream.identity();
+    let identity = reader.stream.lineage().log;
     drop(reader);
     fixture.run("INSERT INTO t VALUES (6)").await;
-    let mut reader = StreamReader::new(fixture.open(Some(seen[2])).await.unwrap());
+    let mut reader = StreamReader::new(fixture.open(Some((identity, seen[2]))).await.unwrap());
     reader.read(3).await;
     assert_eq!(
         reader.commits[..2],
@@ -75,7 +75,7 @@ async fn a_stream_resumes_exactly_behind_a_position() {
         "what came before comes again, once"
     );
     assert_eq!(reader.rows.len(), 3);
-    assert_eq!(reader.stream.identity(), identity);
+    assert_eq!(reader.stream.lineage().log, identity);
 }
 
 #[tokio::test]
@@ -83,14 +83,15 @@ async fn a_position_before_the_window_or_from_the_future_is_gone() {
     let fixture = Fixture::new("log_gone").await;
     fixture.run("CREATE TABLE t (id int PRIMARY KEY)").await;
     let reader = StreamReader::new(fixture.open(None).await.unwrap());
+    let log = reader.stream.lineage().log;
     let early = LogPosition(1);
     assert!(matches!(
-        fixture.open(Some(early)).await,
+        fixture.open(Some((log, early))).await,
         Err(LogError::Gone)
     ));
     let future = LogPosition(u64::MAX / 2);
     assert!(matches!(
-        fixture.open(Some(future)).await,
+        fixture.open(Some((log, future))).await,
         Err(LogError::Gone)
     ));
     let start = reader.stream.start();
@@ -108,10 +109,10 @@ async fn a_position_before_the_window_or_from_the_future_is_gone() {
     fixture.log.retain(&fixture.database, now).await.unwrap();
     assert!(now > start);
     assert!(matches!(
-        fixture.open(Some(start)).await,
+        fixture.open(Some((log, start))).await,
         Err(LogError::Gone)
     ));
-    assert!(fixture.open(Some(now)).await.is_ok());
+    assert!(fixture.open(Some((log, now))).await.is_ok());
 }
 
 #[tokio::test]
@@ -148,7 +149,7 @@ async fn without_a_window_nothing_is_kept_and_nothing_resumes() {
     let stream = fixture.open(None).await.unwrap();
     let slots = "SELECT count(*)::text FROM pg_replication_slots WHERE NOT temporary";
     assert_eq!(fixture.value(slots).await, "0");
-    let after = Some(stream.start());
+    let after = Some((stream.lineage().log, stream.start()));
     assert!(matches!(fixture.open(after).await, Err(LogError::Gone)));
 }
 
@@ -209,7 +210,7 @@ async fn a_restart_of_postgresql_loses_nothing() {
             .run("SET synchronous_commit = on; INSERT INTO t VALUES (1)")
             .await;
         reader.read(1).await;
-        let last = reader.commits[0];
+        let (log, last) = (reader.stream.lineage().log, reader.commits[0]);
         fixture.run("INSERT INTO t VALUES (2)").await;
         // PostgreSQL stops only after its readers have confirmed the end of the log.
         let (restarted, failed) = tokio::join!(fixture.cluster.restart(mode), async {
@@ -221,7 +222,7 @@ async fn a_restart_of_postgresql_loses_nothing() {
         });
         restarted.unwrap();
         assert!(matches!(failed, LogError::Unavailable(_)), "{failed:?}");
-        let mut reader = StreamReader::new(fixture.open(Some(last)).await.unwrap());
+        let mut reader = StreamReader::new(fixture.open(Some((log, last))).await.unwrap());
         reader.read(1).await;
         assert_eq!(reader.rows.len(), 1);
         assert!(reader.rows[0].ends_with('2'), "{:?}", reader.rows);

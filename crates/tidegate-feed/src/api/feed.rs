@@ -41,6 +41,16 @@ struct Shared {
     databases: Mutex<HashMap<DatabaseName, RunningFeed>>,
 }
 
+impl Shared {
+    /// Gives the rings of all databases equal shares of the memory for changes.
+    fn share_memory(&self, databases: &HashMap<DatabaseName, RunningFeed>) {
+        let share = self.settings.ring_share(databases.len());
+        for running in databases.values() {
+            running.database.hub.set_ring_bytes(share);
+        }
+    }
+}
+
 /// The feed of a database with its tasks. Dropping it stops the tasks.
 struct RunningFeed {
     database: Arc<DatabaseFeed>,
@@ -151,6 +161,7 @@ impl Feed {
             _tasks: tasks,
         };
         databases.insert(name, running);
+        self.shared.share_memory(&databases);
         SubscribeGuard::new(database)
     }
 
@@ -163,6 +174,16 @@ impl Feed {
                 state.stopped = true;
             });
             running.database.hub.end_all(&Ended::Stopped);
+        }
+    }
+
+    /// Opens broken streams again at once, because PostgreSQL is reachable again.
+    pub fn resume(&self) {
+        for running in self.shared.databases.lock().values() {
+            let stream = &running.database.stream;
+            if !stream.is_live() {
+                stream.retry_request.notify_one();
+            }
         }
     }
 
@@ -200,7 +221,9 @@ fn retire(shared: &Weak<Shared>, database: &Arc<DatabaseFeed>) -> bool {
             return false;
         }
         database.stream.update(|state| state.stopped = true);
-        databases.remove(&database.name)
+        let running = databases.remove(&database.name);
+        shared.share_memory(&databases);
+        running
     };
     // The work runs in a new task, because the feed's own tasks are aborted when the feed is
     // dropped.

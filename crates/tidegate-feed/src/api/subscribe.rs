@@ -164,7 +164,7 @@ async fn start_at(
     let Some(cursor) = after else {
         return StartAt::Now;
     };
-    if !cursor.is_in(database.hub.log_identity()) {
+    if !database.hub.is_known(cursor) {
         return StartAt::Gap(Resync::OtherLog);
     }
     // The change log has no changes from before the table was captured.
@@ -173,12 +173,7 @@ async fn start_at(
     }
     // On a node that has just started, the stream may not have reached the cursor yet. If the
     // stream never reaches it, the cursor belongs to a part of the log that was cut off.
-    let commit = cursor.position.commit.0;
-    let reached = LogPosition(if cursor.position.index == 0 {
-        commit
-    } else {
-        commit.saturating_add(1)
-    });
+    let reached = cursor.position.end();
     match database.stream.wait_until_reached(reached, deadline).await {
         Ok(()) => StartAt::After(cursor.position),
         Err(_) => StartAt::Gap(Resync::Expired),

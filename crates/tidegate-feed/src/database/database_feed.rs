@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 
 use parking_lot::Mutex;
-use tidegate_changelog::{Captured, ChangeLog, LogIdentity, LogPosition};
+use tidegate_changelog::{Captured, ChangeLog, Lineage, LogPosition};
 use tidegate_sql::{DatabaseName, Executor};
 use tokio::sync::{Notify, Semaphore, watch};
 use tokio::time::Instant;
@@ -82,13 +82,13 @@ impl DatabaseFeed {
 
     /// Records that a stream was opened. Reports a gap unless the stream continues where the last
     /// one ended.
-    pub(crate) fn stream_opened(&self, log: LogIdentity, start: LogPosition, continues: bool) {
-        let before = self.hub.log_identity();
-        if before != log && before != LogIdentity(0) {
+    pub(crate) fn stream_opened(&self, lineage: &Lineage, start: LogPosition, continues: bool) {
+        let mut hub = self.hub.lock();
+        if !hub.is_continued_by(lineage) {
             self.captures.reset_positions();
             self.stream.update(|state| state.reached = LogPosition(0));
         }
-        self.hub.lock().stream_opened(log, start, continues);
+        hub.stream_opened(lineage, start, continues);
     }
 
     /// Records that everything before a position was dispatched.
@@ -154,5 +154,45 @@ impl Drop for SubscribeGuard {
     fn drop(&mut self) {
         *self.0.last_used.lock() = Instant::now();
         self.0.subscribing.fetch_sub(1, Ordering::AcqRel);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use tidegate_changelog::LogIdentity;
+
+    use super::*;
+    use crate::database::fixture::database_feed;
+    use crate::event::cursor::Cursor;
+
+    #[test]
+    fn the_log_of_a_promoted_server_continues_what_was_dispatched_before_the_switch() {
+        let first = LogIdentity(1);
+        let mut next = Lineage::new(LogIdentity(2));
+        next.ancestors = vec![(first, LogPosition(100))];
+        for (reached, continues) in [(100, true), (101, false)] {
+            let feed = database_feed();
+            feed.stream_opened(&Lineage::new(first), LogPosition(10), false);
+            feed.advance(LogPosition(reached));
+            feed.stream_opened(&next, LogPosition(100), true);
+            assert_eq!(feed.hub.log_identity(), LogIdentity(2));
+            // The position in another log means nothing.
+            let kept = feed.stream.reached() == LogPosition(reached);
+            assert_eq!(kept, continues, "{reached}");
+        }
+    }
+
+    #[test]
+    fn a_cursor_is_known_unless_its_change_was_lost() {
+        let first = LogIdentity(1);
+        let mut lineage = Lineage::new(LogIdentity(2));
+        lineage.ancestors = vec![(first, LogPosition(100))];
+        let feed = database_feed();
+        feed.stream_opened(&lineage, LogPosition(100), false);
+        for (commit, index, known) in [(99, 7, true), (100, 0, true), (100, 1, false)] {
+            let commit = LogPosition(commit);
+            let cursor = Cursor::new(first, EventPosition { commit, index });
+            assert_eq!(feed.hub.is_known(cursor), known, "{commit} {index}");
+        }
     }
 }

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use tidegate_changelog::LogPosition;
 use tokio::sync::{Notify, watch};
-use tokio::time::{Instant, timeout_at};
+use tokio::time::{Instant, timeout, timeout_at};
 
 use crate::error::{Error, Result};
 
@@ -35,6 +35,8 @@ pub(crate) struct StreamProgress {
     pub(crate) progress_request: Notify,
     /// Requests that the live reader opens the stream again at the current end of the log.
     pub(crate) reopen_request: Notify,
+    /// Ends the pause before the next attempt to open the stream.
+    pub(crate) retry_request: Notify,
     /// The time limit that the error of a timeout names.
     timeout: Duration,
 }
@@ -45,6 +47,7 @@ impl StreamProgress {
             state: watch::Sender::new(StreamState::default()),
             progress_request: Notify::new(),
             reopen_request: Notify::new(),
+            retry_request: Notify::new(),
             timeout,
         }
     }
@@ -73,6 +76,14 @@ impl StreamProgress {
             state.reached = state.reached.max(position);
             has_advanced
         });
+    }
+
+    /// Waits before the next attempt to open the stream, unless PostgreSQL is found reachable
+    /// meanwhile.
+    pub(crate) async fn pause(&self, pause: Duration) {
+        // The pause is over when the request comes or the time has passed, so the result says
+        // nothing.
+        let _ = timeout(pause, self.retry_request.notified()).await;
     }
 
     /// Waits until the stream is open.

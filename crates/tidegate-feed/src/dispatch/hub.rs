@@ -4,7 +4,7 @@
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
-use tidegate_changelog::{LogIdentity, LogPosition};
+use tidegate_changelog::{Lineage, LogIdentity, LogPosition};
 use tidegate_sql::RoleName;
 use tokio::sync::Notify;
 
@@ -22,7 +22,8 @@ use crate::event::item::{Item, Resync};
 pub(crate) struct Hub {
     /// The last changes of the database.
     pub(crate) ring: Ring,
-    pub(crate) log: LogIdentity,
+    /// The change log that the stream reads.
+    pub(crate) lineage: Lineage,
     /// The subscribed tables, by OID.
     pub(crate) tables: HashMap<u32, TableSubscribers>,
     /// All subscriptions, by id.
@@ -71,7 +72,7 @@ impl Hub {
     pub(crate) fn new(ring: Ring) -> Self {
         Self {
             ring,
-            log: LogIdentity(0),
+            lineage: Lineage::new(LogIdentity(0)),
             tables: HashMap::new(),
             subscribers: HashMap::new(),
             connections: HashMap::new(),
@@ -89,11 +90,18 @@ impl Hub {
             .or_insert_with(|| TableSubscribers::new(head))
     }
 
+    /// Whether everything that was dispatched is in a log, at the same positions. After a promotion
+    /// that is not so if the last changes had not reached the new primary.
+    pub(crate) fn is_continued_by(&self, lineage: &Lineage) -> bool {
+        let is_first = self.lineage.log == LogIdentity(0);
+        is_first || self.ring.head().is_in(lineage, self.lineage.log)
+    }
+
     /// Records that a stream was opened. Reports a gap to every subscription, unless the stream
     /// continues where the last one ended.
-    pub(crate) fn stream_opened(&mut self, log: LogIdentity, start: LogPosition, continues: bool) {
-        let is_other_log = self.log != log && self.log != LogIdentity(0);
-        self.log = log;
+    pub(crate) fn stream_opened(&mut self, lineage: &Lineage, start: LogPosition, continues: bool) {
+        let is_other_log = !self.is_continued_by(lineage);
+        self.lineage = lineage.clone();
         if continues && !is_other_log {
             return;
         }
@@ -175,7 +183,7 @@ impl Hub {
                 return;
             }
         }
-        let cursor = Cursor::new(self.log, position);
+        let cursor = Cursor::new(self.lineage.log, position);
         subscriber.push_unbounded(Item::Resync { cursor, reason });
     }
 
@@ -190,7 +198,7 @@ impl Hub {
         };
         table.last_change = change.position;
         table.set_schema(&change.schema);
-        let full = table.dispatch(&change, self.log);
+        let full = table.dispatch(&change, self.lineage.log);
         let lagging = full.iter().filter_map(|one| {
             self.start_lagging(one.sender.connection_id(), before, Some(&change))
         });
@@ -243,7 +251,7 @@ impl Hub {
             StartAt::After(position) => position,
             StartAt::Now | StartAt::Gap(_) => self.ring.head(),
         };
-        let cursor = Cursor::new(self.log, position);
+        let cursor = Cursor::new(self.lineage.log, position);
         self.subscribers.insert(subscriber.id, subscriber.clone());
         self.table(subscriber.relation).roles = None;
         subscriber.push_unbounded(Item::Acknowledged { cursor });
@@ -283,7 +291,7 @@ impl Hub {
         let member = connection.member(subscriber.id)?;
         member.since = since;
         if let Some(reason) = member.missed.take() {
-            let cursor = Cursor::new(self.log, since);
+            let cursor = Cursor::new(self.lineage.log, since);
             subscriber.push_unbounded(Item::Resync { cursor, reason });
         }
         if !is_lagging && subscriber.rls.is_none() && since <= head {

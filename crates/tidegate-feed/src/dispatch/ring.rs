@@ -50,6 +50,16 @@ impl Ring {
         self.head = change.position;
         self.bytes += change.size();
         self.changes.push_back(change);
+        self.drop_oldest();
+    }
+
+    /// Changes the limit on bytes. If the ring holds more, the oldest changes are dropped.
+    pub(crate) fn set_limit(&mut self, limit: usize) {
+        self.limit = limit;
+        self.drop_oldest();
+    }
+
+    fn drop_oldest(&mut self) {
         while self.bytes > self.limit
             && self.changes.len() > 1
             && let Some(oldest) = self.changes.pop_front()

@@ -25,6 +25,11 @@ impl SharedHub {
         Self(Mutex::new(Hub::new(Ring::new(ring_bytes))))
     }
 
+    /// Changes how many bytes of changes the ring holds.
+    pub(crate) fn set_ring_bytes(&self, bytes: usize) {
+        self.0.lock().ring.set_limit(bytes);
+    }
+
     /// Locks the hub, for a step that also concerns other state. The lock of the captures may be
     /// taken while this lock is held, but never the other way round.
     pub(crate) fn lock(&self) -> MutexGuard<'_, Hub> {
@@ -65,11 +70,16 @@ impl SharedHub {
 
     /// The cursor of a position in this change log.
     pub(crate) fn cursor(&self, position: EventPosition) -> Cursor {
-        Cursor::new(self.0.lock().log, position)
+        Cursor::new(self.0.lock().lineage.log, position)
     }
 
     pub(crate) fn log_identity(&self) -> LogIdentity {
-        self.0.lock().log
+        self.0.lock().lineage.log
+    }
+
+    /// Whether a cursor is a position of this change log, or of one that it continues.
+    pub(crate) fn is_known(&self, cursor: Cursor) -> bool {
+        cursor.is_in(&self.0.lock().lineage)
     }
 
     /// Records that everything before a position was dispatched.

@@ -3,7 +3,7 @@
 use std::fmt::{self, Write as _};
 use std::str::FromStr;
 
-use tidegate_changelog::{LogIdentity, LogPosition};
+use tidegate_changelog::{Lineage, LogIdentity, LogPosition};
 
 /// A position in a database's feed, after a change. It is valid on every node. Of two cursors of
 /// the same change log the later one compares greater, as a value and as text.
@@ -30,6 +30,16 @@ impl EventPosition {
             commit: position,
             index: 0,
         }
+    }
+
+    /// The position in the log behind this one: everything up to this position is before it.
+    pub(crate) fn end(self) -> LogPosition {
+        LogPosition(self.commit.0.saturating_add(u64::from(self.index > 0)))
+    }
+
+    /// Whether everything up to this position of `log` is in the log of a lineage.
+    pub(crate) fn is_in(self, lineage: &Lineage, log: LogIdentity) -> bool {
+        lineage.contains(log, self.end())
     }
 }
 
@@ -59,9 +69,9 @@ impl Cursor {
         before
     }
 
-    /// Whether the cursor belongs to a change log.
-    pub(crate) fn is_in(self, log: LogIdentity) -> bool {
-        self.log == log.0
+    /// Whether the cursor is a position of a change log, or of one that it continues.
+    pub(crate) fn is_in(self, lineage: &Lineage) -> bool {
+        self.position.is_in(lineage, LogIdentity(self.log))
     }
 }
 

@@ -34,7 +34,7 @@ pub(crate) async fn run(database: Arc<DatabaseFeed>, first: LogStart) {
     loop {
         match database.log.open(&database.name, start).await {
             Ok(stream) => {
-                let continues = matches!(start, LogStart::At(_));
+                let continues = matches!(start, LogStart::At { .. });
                 let error = read(&database, stream, continues).await;
                 let was_live = database.stream.is_live();
                 database.stream.update(|state| state.live = false);
@@ -42,12 +42,15 @@ pub(crate) async fn run(database: Arc<DatabaseFeed>, first: LogStart) {
                 if was_live {
                     pause = PAUSE.0;
                 } else {
-                    tokio::time::sleep(pause).await;
+                    database.stream.pause(pause).await;
                     pause = (pause * 2).min(PAUSE.1);
                 }
                 start = match error {
                     LogError::Gone => LogStart::Now,
-                    _ => LogStart::At(database.stream.reached()),
+                    _ => LogStart::At {
+                        log: database.hub.log_identity(),
+                        position: database.stream.reached(),
+                    },
                 };
             }
             // The change log does not reach back that far, so the stream starts at its end, after a
@@ -59,7 +62,7 @@ pub(crate) async fn run(database: Arc<DatabaseFeed>, first: LogStart) {
                 database
                     .stream
                     .update(|state| state.problem = Some(problem));
-                tokio::time::sleep(pause).await;
+                database.stream.pause(pause).await;
                 pause = (pause * 2).min(PAUSE.1);
             }
         }
@@ -84,7 +87,7 @@ async fn read(
     continues: bool,
 ) -> LogError {
     let start = stream.start();
-    database.stream_opened(stream.identity(), start, continues);
+    database.stream_opened(stream.lineage(), start, continues);
     let mut reader = LiveReader {
         database: database.clone(),
         stream,

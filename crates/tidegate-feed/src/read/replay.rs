@@ -144,9 +144,11 @@ impl Replay {
 
     async fn read_log(&mut self) -> Result<(), ReplayError> {
         let database = self.database.clone();
-        let start = LogStart::At(self.position.commit);
+        let log = database.hub.log_identity();
+        let position = self.position.commit;
+        let start = LogStart::At { log, position };
         let mut stream = database.log.open(&database.name, start).await?;
-        if stream.identity() != database.hub.log_identity() {
+        if stream.lineage().log != database.hub.log_identity() {
             return Err(ReplayError::Failed(LogError::Gone));
         }
         let mut decoder = ChangeDecoder::default();

@@ -34,6 +34,8 @@ pub struct Connection {
     /// The tracked state of the session.
     pub(crate) session: SessionState,
     canceller: Canceller,
+    /// Whether the server was in recovery at the login, so that nothing can be written.
+    in_recovery: bool,
     server_version: u32,
 }
 
@@ -76,12 +78,13 @@ impl Connection {
         password: &str,
         startup: &StartupParameters,
     ) -> Result<Self, ConnectError> {
-        let (channel, backend) = log_in(config, database, role, password, startup).await?;
+        let opened = log_in(config, database, role, password, startup).await?;
         let statements = StatementCache::new(config.statements_per_connection);
         Ok(Self {
-            channel,
+            channel: opened.channel,
             session: SessionState::new(startup.search_path(), statements),
-            canceller: Canceller::new(config, backend),
+            canceller: opened.canceller,
+            in_recovery: opened.in_recovery,
             server_version: startup.server_version,
         })
     }
@@ -117,6 +120,17 @@ impl Connection {
         if let Err(error) = self.canceller.cancel().await {
             tracing::warn!(%error, "cancel request failed");
         }
+    }
+
+    /// Whether the server was in recovery at the login. A server cannot get into recovery without
+    /// ending its connections.
+    pub(crate) fn is_in_recovery(&self) -> bool {
+        self.in_recovery
+    }
+
+    /// Whether the connection leads to the server that was found to be the primary last.
+    pub(crate) fn is_current(&self) -> bool {
+        self.canceller.is_current()
     }
 
     /// `server_version_num`; 0 if unknown.

@@ -130,7 +130,7 @@ impl RoleConnector {
 impl fmt::Debug for RoleConnector {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("RoleConnector")
-            .field("target", &self.config.target)
+            .field("hosts", &self.config.addresses())
             .finish_non_exhaustive()
     }
 }
@@ -147,10 +147,14 @@ impl Connector for RoleConnector {
     }
 
     fn is_open(&self, connection: &mut Connection) -> bool {
-        connection.is_open()
+        connection.is_current() && connection.is_open()
     }
 
     fn recycle(&self, connection: &mut Connection) -> Recycle {
+        // The address of a standby leads to the primary soon, so the next request connects again.
+        if connection.is_in_recovery() || !connection.is_current() {
+            return Recycle::Discard;
+        }
         match connection.state() {
             // The connection's next user waits for the rest of the reset.
             ConnectionState::Idle | ConnectionState::Resetting => Recycle::Reuse,

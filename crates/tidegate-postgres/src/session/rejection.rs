@@ -13,6 +13,12 @@ impl Connection {
         if rejection.sqlstate.starts_with("57P0") {
             self.mark_closed();
         }
+        // The server is a standby, such as one that was the primary. The statement succeeds on the
+        // primary.
+        if rejection.sqlstate == "25006" && self.is_in_recovery() {
+            self.mark_closed();
+            return outage(rejection);
+        }
         if is_outage_of_statement(&rejection.sqlstate) {
             return outage(rejection);
         }

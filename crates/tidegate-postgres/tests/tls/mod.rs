@@ -63,10 +63,10 @@ fn config(cluster: &Cluster, host: &str, mode: TlsMode, root: Option<&Path>) -> 
     let mut config = Config::from_url(&cluster.url("postgres"))
         .unwrap()
         .with_tls(mode, root);
-    config.target = Target::Tcp {
+    config.targets = vec![Target::Tcp {
         host: host.to_owned(),
         port: cluster.port(),
-    };
+    }];
     config
 }
 

@@ -1,9 +1,10 @@
-//! The address of PostgreSQL and the administrator's login.
+//! The addresses of PostgreSQL and the administrator's login.
 
 mod url;
 
 use std::fmt;
 use std::path::{Path, PathBuf};
+use std::sync::atomic::AtomicUsize;
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
@@ -14,8 +15,13 @@ pub use url::ConfigError;
 /// The address and login of a PostgreSQL cluster. Created by [`Config::from_url`].
 #[derive(Clone, Debug)]
 pub struct Config {
-    /// Where the cluster listens.
-    pub target: Target,
+    /// Where the cluster's servers listen, in the order in which they are tried. There is at least
+    /// one.
+    pub targets: Vec<Target>,
+    /// Whether a server in recovery, such as a standby, is refused.
+    pub requires_primary: bool,
+    /// The index of the target that was connected to last. Clones share it.
+    pub(crate) preferred: Arc<AtomicUsize>,
     /// The TLS mode. A Unix socket ignores it, as in libpq.
     pub tls: TlsMode,
     /// The file of root certificates (PEM); `None` for those of the system.
@@ -38,7 +44,7 @@ pub struct Config {
     pub(crate) connector: Arc<OnceLock<Arc<rustls::ClientConfig>>>,
 }
 
-/// Where a cluster listens.
+/// Where a server listens.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Target {
     /// A host and a port.
@@ -68,6 +74,16 @@ impl Target {
                         .parse::<std::net::IpAddr>()
                         .is_ok_and(|address| address.is_loopback())
             }
+        }
+    }
+}
+
+impl fmt::Display for Target {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Tcp { host, port } if host.contains(':') => write!(f, "[{host}]:{port}"),
+            Self::Tcp { host, port } => write!(f, "{host}:{port}"),
+            Self::Unix { directory, port } => write!(f, "{}:{port}", directory.display()),
         }
     }
 }
@@ -110,13 +126,25 @@ impl fmt::Debug for Secret {
 }
 
 impl Config {
-    /// Parses `postgresql://user:password@host:port/database?sslmode=…&sslrootcert=…&host=/dir`
-    /// (PostgreSQL, "Connection URIs"; one host only).
+    /// Parses `postgresql://user:password@host:port,host:port/database?sslmode=…&sslrootcert=…`
+    /// (PostgreSQL, "Connection URIs" and "Specifying Multiple Hosts").
     ///
+    /// With several hosts a server in recovery is refused, unless `target_session_attrs` is `any`.
     /// A `host` parameter or a percent-encoded host that starts with `/` is a socket directory. The
     /// default `sslmode` is `verify-full`, or `prefer` on this machine.
     pub fn from_url(url: &str) -> Result<Self, ConfigError> {
         url::parse(url)
+    }
+
+    /// Whether the data stays on this machine.
+    pub fn is_local(&self) -> bool {
+        self.targets.iter().all(Target::is_local)
+    }
+
+    /// The addresses as text, separated by commas.
+    pub fn addresses(&self) -> String {
+        let addresses: Vec<_> = self.targets.iter().map(Target::to_string).collect();
+        addresses.join(",")
     }
 
     /// Replaces the TLS settings of the URL.

@@ -20,9 +20,23 @@ pub enum ConfigError {
     /// The port is not a number from 1 to 65535.
     #[error("the URL's port is not a number from 1 to 65535")]
     BadPort,
-    /// The URI names more than one host.
-    #[error("the URL has several hosts; this service works with one cluster at one address")]
-    SeveralHosts,
+    /// One of several hosts is empty.
+    #[error("the URL's list of hosts has an empty entry: HOST:PORT,HOST:PORT was expected")]
+    EmptyHost,
+    /// The numbers of hosts and ports differ.
+    #[error("the URL has {hosts} hosts and {ports} ports; give one port for all, or one for each")]
+    PortCount {
+        /// How many hosts the URL names.
+        hosts: usize,
+        /// How many ports the URL names.
+        ports: usize,
+    },
+    /// The service cannot work with the requested kind of server.
+    #[error(
+        "target_session_attrs is `{0}`; it may be any, read-write or primary, because the service \
+         writes"
+    )]
+    UnsupportedSessionAttributes(String),
     /// The URI names no user.
     #[error("the URL has no user: postgresql://USER:PASSWORD@HOST/DATABASE")]
     NoUser,
@@ -54,8 +68,10 @@ impl std::str::FromStr for TlsMode {
 struct Pieces {
     user: Option<String>,
     password: String,
-    host: String,
-    port: Option<u16>,
+    hosts: Vec<String>,
+    /// The ports in the order of the hosts. A single port applies to all hosts.
+    ports: Vec<Option<u16>>,
+    requires_primary: Option<bool>,
     database: Option<String>,
     tls: Option<TlsMode>,
     root_certificate: Option<PathBuf>,
@@ -87,22 +103,19 @@ impl Pieces {
             self.user = Some(decode(user, "user")?).filter(|user| !user.is_empty());
             self.password = decode(password, "password")?;
         }
-        if address.contains(',') {
-            return Err(ConfigError::SeveralHosts);
-        }
-        let (host, port) = match address
-            .strip_prefix('[')
-            .and_then(|rest| rest.split_once(']'))
-        {
-            Some((host, port)) => (host, port.strip_prefix(':')),
-            None => match address.rsplit_once(':') {
-                Some((host, port)) => (host, Some(port)),
-                None => (address, None),
-            },
-        };
-        self.host = decode(host, "host")?;
-        if let Some(port) = port.filter(|port| !port.is_empty()) {
-            self.port = Some(read_port(port)?);
+        for address in address.split(',') {
+            let (host, port) = match address
+                .strip_prefix('[')
+                .and_then(|rest| rest.split_once(']'))
+            {
+                Some((host, port)) => (host, port.strip_prefix(':')),
+                None => match address.rsplit_once(':') {
+                    Some((host, port)) => (host, Some(port)),
+                    None => (address, None),
+                },
+            };
+            self.hosts.push(decode(host, "host")?);
+            self.ports.push(read_port(port.unwrap_or_default())?);
         }
         Ok(())
     }
@@ -111,14 +124,21 @@ impl Pieces {
         let (name, value) = pair.split_once('=').unwrap_or((pair, ""));
         let value = decode(value, "parameter")?;
         match name {
-            "host" => self.host = value,
-            "port" => self.port = Some(read_port(&value)?),
+            "host" => self.hosts = value.split(',').map(str::to_owned).collect(),
+            "port" => self.ports = value.split(',').map(read_port).collect::<Result<_, _>>()?,
             "user" => self.user = Some(value),
             "password" => self.password = value,
             "dbname" => self.database = Some(value),
             "sslmode" => self.tls = Some(value.parse()?),
             "sslrootcert" => {
                 self.root_certificate = (value != "system").then(|| PathBuf::from(value));
+            }
+            "target_session_attrs" => {
+                self.requires_primary = Some(match value.as_str() {
+                    "any" => false,
+                    "read-write" | "primary" => true,
+                    _ => return Err(ConfigError::UnsupportedSessionAttributes(value)),
+                });
             }
             // The service sets these parameters itself. They are accepted and ignored so that a URL
             // made for another client works.
@@ -128,25 +148,27 @@ impl Pieces {
         Ok(())
     }
 
-    fn into_config(self) -> Result<Config, ConfigError> {
-        let port = self.port.unwrap_or(5432);
-        let target = if self.host.starts_with('/') {
-            Target::Unix {
-                directory: PathBuf::from(self.host),
-                port,
-            }
-        } else if self.host.is_empty() {
-            Target::Tcp {
-                host: "localhost".to_owned(),
-                port,
-            }
-        } else {
-            Target::Tcp {
-                host: self.host,
-                port,
-            }
+    fn targets(&self) -> Result<Vec<Target>, ConfigError> {
+        let (hosts, ports) = (self.hosts.len(), self.ports.len());
+        if ports > 1 && ports != hosts {
+            return Err(ConfigError::PortCount { hosts, ports });
+        }
+        if hosts > 1 && self.hosts.iter().any(String::is_empty) {
+            return Err(ConfigError::EmptyHost);
+        }
+        let port_of = |index| {
+            let port = self.ports.get(index).or_else(|| self.ports.first());
+            port.copied().flatten().unwrap_or(5432)
         };
-        let default = if target.is_local() {
+        let targets = self.hosts.iter().enumerate();
+        Ok(targets
+            .map(|(index, host)| target(host, port_of(index)))
+            .collect())
+    }
+
+    fn into_config(self) -> Result<Config, ConfigError> {
+        let targets = self.targets()?;
+        let default = if targets.iter().all(Target::is_local) {
             TlsMode::Prefer
         } else {
             TlsMode::VerifyFull
@@ -154,7 +176,9 @@ impl Pieces {
         let admin_role = self.user.ok_or(ConfigError::NoUser)?;
         Ok(Config {
             tls: self.tls.unwrap_or(default),
-            target,
+            requires_primary: self.requires_primary.unwrap_or(targets.len() > 1),
+            targets,
+            preferred: Arc::default(),
             root_certificate: self.root_certificate,
             admin_database: DatabaseName::new(self.database.as_deref().unwrap_or("postgres")),
             admin_role,
@@ -168,11 +192,25 @@ impl Pieces {
     }
 }
 
-fn read_port(text: &str) -> Result<u16, ConfigError> {
-    text.parse()
-        .ok()
-        .filter(|port| *port > 0)
-        .ok_or(ConfigError::BadPort)
+fn target(host: &str, port: u16) -> Target {
+    if host.starts_with('/') {
+        let directory = PathBuf::from(host);
+        return Target::Unix { directory, port };
+    }
+    let host = if host.is_empty() { "localhost" } else { host };
+    Target::Tcp {
+        host: host.to_owned(),
+        port,
+    }
+}
+
+/// Reads a port; `None` if the text is empty, which stands for the default.
+fn read_port(text: &str) -> Result<Option<u16>, ConfigError> {
+    if text.is_empty() {
+        return Ok(None);
+    }
+    let port = text.parse().ok().filter(|port| *port > 0);
+    port.map(Some).ok_or(ConfigError::BadPort)
 }
 
 fn decode(text: &str, what: &'static str) -> Result<String, ConfigError> {
@@ -198,17 +236,46 @@ fn decode(text: &str, what: &'static str) -> Result<String, ConfigError> {
 mod tests {
     use super::*;
 
+    fn tcp(host: &str, port: u16) -> Target {
+        let host = host.to_owned();
+        Target::Tcp { host, port }
+    }
+
+    #[test]
+    fn several_hosts_have_one_port_for_all_or_one_each() {
+        let cases = [
+            ("a@b,c:5433/x", [tcp("b", 5432), tcp("c", 5433)]),
+            ("a@b:1,[::1]/x", [tcp("b", 1), tcp("::1", 5432)]),
+            ("a@[fd00::2]:7,c:8", [tcp("fd00::2", 7), tcp("c", 8)]),
+            ("a@b,c/x?port=6000", [tcp("b", 6000), tcp("c", 6000)]),
+            ("a@/x?host=b,::1&port=1,2", [tcp("b", 1), tcp("::1", 2)]),
+        ];
+        for (rest, targets) in cases {
+            let config = parse(&format!("postgresql://{rest}")).unwrap();
+            assert_eq!(config.targets, targets, "{rest}");
+            assert!(config.requires_primary, "{rest}");
+        }
+    }
+
+    #[test]
+    fn the_kind_of_server_can_be_chosen() {
+        for (attributes, requires_primary) in
+            [("any", false), ("read-write", true), ("primary", true)]
+        {
+            for hosts in ["b", "b,c"] {
+                let url = format!("postgresql://a@{hosts}/x?target_session_attrs={attributes}");
+                let config = parse(&url).unwrap();
+                assert_eq!(config.requires_primary, requires_primary, "{url}");
+            }
+        }
+    }
+
     #[test]
     fn a_url_names_a_tcp_address_and_a_login() {
         let config =
             parse("postgresql://adm%40in:p%3Aw@db.example:6432/main?sslmode=require").unwrap();
-        assert_eq!(
-            config.target,
-            Target::Tcp {
-                host: "db.example".to_owned(),
-                port: 6432
-            }
-        );
+        assert_eq!(config.targets, [tcp("db.example", 6432)]);
+        assert!(!config.requires_primary);
         assert_eq!(config.admin_role, "adm@in");
         assert_eq!(config.admin_password.reveal(), "p:w");
         assert_eq!(config.admin_database.as_str(), "main");
@@ -225,7 +292,7 @@ mod tests {
             "postgres://a@/x?host=/run/pg&port=5433",
             "postgres://a:b@%2Frun%2Fpg:5433/postgres",
         ] {
-            assert_eq!(parse(url).unwrap().target, expected, "{url}");
+            assert_eq!(parse(url).unwrap().targets, [expected.clone()], "{url}");
         }
     }
 
@@ -239,6 +306,7 @@ mod tests {
             "postgresql://a@127.0.0.1:1",
             "postgresql://a@[::1]:5432/x",
             "postgresql://a@/",
+            "postgresql://a@localhost:1,127.0.0.1:2/x",
         ] {
             assert_eq!(parse(url).unwrap().tls, TlsMode::Prefer, "{url}");
         }
@@ -251,7 +319,17 @@ mod tests {
         assert_eq!(wrong("postgresql://b/x"), ConfigError::NoUser);
         assert_eq!(wrong("postgresql://:secret@b/x"), ConfigError::NoUser);
         assert_eq!(wrong("postgresql://a@b:70000/x"), ConfigError::BadPort);
-        assert_eq!(wrong("postgresql://a@b,c/x"), ConfigError::SeveralHosts);
+        for url in ["postgresql://a@b,/x", "postgresql://a@/x?host=b,,c"] {
+            assert_eq!(wrong(url), ConfigError::EmptyHost, "{url}");
+        }
+        assert_eq!(
+            wrong("postgresql://a@b,c,d/x?port=1,2"),
+            ConfigError::PortCount { hosts: 3, ports: 2 }
+        );
+        assert_eq!(
+            wrong("postgresql://a@b,c/x?target_session_attrs=standby"),
+            ConfigError::UnsupportedSessionAttributes("standby".to_owned())
+        );
         assert_eq!(
             wrong("postgresql://a:%zz@b/x"),
             ConfigError::BadEncoding("password")
