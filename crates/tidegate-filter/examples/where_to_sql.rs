@@ -32,7 +32,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     let bound = sql.finish(Kind::Read);
     println!("{}", bound.statement.text());
     for (number, value) in bound.sets.iter().flatten().enumerate() {
-        let place = filter.place_of(number, &schema, albums).unwrap_or_default();
+        let place = bound.place(0, number);
         println!("  ${} = {value:?} of {place}", number + 1);
     }
     Ok(())

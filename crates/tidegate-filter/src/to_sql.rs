@@ -39,40 +39,6 @@ impl Filter {
         };
         level.write(self, sql);
     }
-
-    /// The path of a parameter's value in the request, such as `where.and[1].price.gt`, for the
-    /// error of a value that PostgreSQL rejected. `number` counts from 0 the parameters that
-    /// [`Filter::write`] appended.
-    pub fn place_of(&self, number: usize, schema: &Schema, relation: RelationId) -> Option<&str> {
-        let mut left = number;
-        self.find_place(&mut left, schema, schema.relation(relation))
-    }
-
-    fn find_place<'f>(
-        &'f self,
-        left: &mut usize,
-        schema: &Schema,
-        relation: &Relation,
-    ) -> Option<&'f str> {
-        match self {
-            Self::All(filters) | Self::Any(filters) => filters
-                .iter()
-                .find_map(|filter| filter.find_place(left, schema, relation)),
-            Self::Not(filter) => filter.find_place(left, schema, relation),
-            Self::Exists(id, filter) => {
-                let target = schema.relation(relation.relationship(*id).target);
-                filter.find_place(left, schema, target)
-            }
-            Self::Compare(comparison) => {
-                let count = comparison.parameters(relation);
-                if *left < count {
-                    return Some(&comparison.place);
-                }
-                *left -= count;
-                None
-            }
-        }
-    }
 }
 
 impl Comparison {
@@ -137,8 +103,8 @@ struct Level<'a> {
 impl Level<'_> {
     fn write(&self, filter: &Filter, sql: &mut SqlWriter) {
         match filter {
-            Filter::All(filters) => self.write_joined(filters, (" and ", "true"), sql),
-            Filter::Any(filters) => self.write_joined(filters, (" or ", "false"), sql),
+            Filter::All(filters) => self.write_joined(filters, " and ", "true", sql),
+            Filter::Any(filters) => self.write_joined(filters, " or ", "false", sql),
             Filter::Not(filter) => {
                 sql.syntax("(not ");
                 self.write(filter, sql);
@@ -185,7 +151,8 @@ impl Level<'_> {
     fn write_joined(
         &self,
         filters: &[Filter],
-        (word, none): (&'static str, &'static str),
+        word: &'static str,
+        none: &'static str,
         sql: &mut SqlWriter,
     ) {
         let Some((first, rest)) = filters.split_first() else {

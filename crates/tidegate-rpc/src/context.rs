@@ -33,12 +33,6 @@ pub struct DispatchOutcome {
 }
 
 impl DispatchOutcome {
-    /// The errors for which the service is at fault. The response does not show their causes.
-    pub fn service_errors(&self) -> impl Iterator<Item = &Error> {
-        let errors = self.errors.iter();
-        errors.filter(|error| error.is_service_error())
-    }
-
     pub(crate) fn record(&mut self, error: Error) {
         self.errors.push(error);
     }

@@ -79,15 +79,4 @@ impl Error {
             _ => Self::Definition(input),
         }
     }
-
-    /// Whether the service is at fault, so that the operator should be notified.
-    pub fn is_service_error(&self) -> bool {
-        use tidegate_sql::Error as Sql;
-        matches!(
-            self,
-            Self::Statement(Sql::Internal(_) | Sql::Unavailable { .. } | Sql::SinkClosed)
-                | Self::InDoubt(_)
-                | Self::Registry(_)
-        )
-    }
 }

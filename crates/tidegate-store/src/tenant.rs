@@ -28,8 +28,6 @@ static LIST: Query = Query::new(
      claims_generation::bigint from tidegate.tenants \
      order by name collate \"C\"",
 );
-static GRANTS: Query =
-    Query::new("update tidegate.tenants set grants = :grants::json where name = :name");
 static ROTATE_CLAIMS: Query = Query::new(
     "update tidegate.tenants set claims_generation = claims_generation + 1 where name = :name \
      returning claims_generation::bigint",
@@ -112,13 +110,6 @@ impl Tenants {
     /// All tenants, sorted by name.
     pub async fn list(&self) -> Result<Vec<Tenant>> {
         self.database.rows(&LIST, &[], read).await
-    }
-
-    /// Stores the privileges that adopting a database granted and revoked; `false` when the tenant
-    /// does not exist.
-    pub async fn set_grants(&self, name: &str, grants: Option<&str>) -> Result<bool> {
-        let written = self.database.execute(&GRANTS, &[&grants, &name]).await?;
-        Ok(written == 1)
     }
 
     /// Begins the next generation of the key that seals claims, and returns its number; `None` when

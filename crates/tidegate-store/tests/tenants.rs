@@ -46,9 +46,6 @@ async fn tenants_are_kept_found_listed_and_deleted() {
         tenants.list().await.unwrap(),
         [adopted, tenant("shop", "shop")]
     );
-    assert!(tenants.set_grants("shop", Some("[1]")).await.unwrap());
-    let grants = tenants.find("shop").await.unwrap().unwrap().grants;
-    assert_eq!(grants.as_deref(), Some("[1]"));
     assert!(tenants.delete("shop").await.unwrap());
     assert!(!tenants.delete("shop").await.unwrap());
 }

@@ -24,7 +24,6 @@ pub struct Schema {
     name: Box<str>,
     relations: Vec<Relation>,
     by_name: HashMap<Box<str>, RelationId>,
-    by_oid: HashMap<u32, RelationId>,
     renamed: Vec<Renamed>,
     version: u64,
 }
@@ -54,13 +53,10 @@ impl ColumnId {
 impl Schema {
     /// Builds a schema of relations that are sorted by name and whose identifiers have that order.
     pub fn new(name: Box<str>, relations: Vec<Relation>) -> Self {
-        let ids = || (0..).map(RelationId);
         let by_name = relations.iter().map(|relation| relation.name.clone());
-        let by_oid = relations.iter().map(|relation| relation.oid);
         Self {
             name,
-            by_name: by_name.zip(ids()).collect(),
-            by_oid: by_oid.zip(ids()).collect(),
+            by_name: by_name.zip((0..).map(RelationId)).collect(),
             relations,
             renamed: Vec::new(),
             version: 0,
@@ -116,11 +112,6 @@ impl Schema {
     /// Finds a relation by its name in PostgreSQL.
     pub fn find(&self, name: &str) -> Option<RelationId> {
         self.by_name.get(name).copied()
-    }
-
-    /// Finds a relation by its OID in `pg_class`.
-    pub fn find_oid(&self, oid: u32) -> Option<RelationId> {
-        self.by_oid.get(&oid).copied()
     }
 }
 
