@@ -37,7 +37,7 @@ impl CatalogCache {
         let count = self.counted(database, &tenant);
         if !tenant.is_compared(count, now)
             && let Err(error) = self
-                .compare((database, &tenant), Comparison::IfCounted, options)
+                .compare(database, &tenant, Comparison::IfCounted, options)
                 .await
         {
             if tenant.last_loaded(&login.role, name).is_none() {
@@ -123,7 +123,7 @@ impl CatalogCache {
         if first.is_some_and(|role| tenant.group(role, now).is_some()) {
             return Ok(());
         }
-        let query = tenant.next_key_query(first, (now, RELOAD_TICKS), MAX_ROLES_PER_QUERY);
+        let query = tenant.next_key_query(first, now, RELOAD_TICKS, MAX_ROLES_PER_QUERY);
         if query.roles.is_empty() {
             return Ok(());
         }

@@ -89,7 +89,8 @@ impl RoleGroup {
     pub(super) fn stale(
         &self,
         epoch: u64,
-        (now, max_age): (u64, u64),
+        now: u64,
+        max_age: u64,
     ) -> Vec<(Box<str>, Arc<SchemaSlot>)> {
         let mut slots = self.slots.lock();
         slots.retain(|_, slot| !slot.is_older_than(epoch) || slot.age(now) < max_age);

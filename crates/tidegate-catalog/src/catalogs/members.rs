@@ -74,7 +74,8 @@ impl RoleGroups {
     pub(super) fn next_key_query(
         &mut self,
         first: Option<&RoleName>,
-        (now, max_age): (u64, u64),
+        now: u64,
+        max_age: u64,
         max: usize,
     ) -> KeyQuery {
         let waiting = std::mem::take(&mut self.waiting);

@@ -198,7 +198,7 @@ impl CatalogCache {
             return Ok(WatchOutcome::Same);
         };
         let outcome = self
-            .watch_tenant((database, &tenant), comparison, options)
+            .watch_tenant(database, &tenant, comparison, options)
             .await;
         match &outcome {
             Err(Error::Sql(tidegate_sql::Error::NoDatabase)) => self.forget(database),
@@ -241,13 +241,12 @@ impl CatalogCache {
 
     async fn watch_tenant(
         &self,
-        (database, tenant): (&DatabaseName, &DatabaseState),
+        database: &DatabaseName,
+        tenant: &DatabaseState,
         comparison: Comparison,
         options: &QueryOptions,
     ) -> Result<WatchOutcome> {
-        let changed = self
-            .compare((database, tenant), comparison, options)
-            .await?;
+        let changed = self.compare(database, tenant, comparison, options).await?;
         self.query_keys(database, tenant, None, options).await?;
         let stale = tenant.stale(self.now(), RELOAD_TICKS);
         if stale.len() > MAX_CONCURRENT_RELOADS {
@@ -280,7 +279,8 @@ impl CatalogCache {
     /// whether it changed; `false` if another task made the comparison.
     async fn compare(
         &self,
-        (database, tenant): (&DatabaseName, &DatabaseState),
+        database: &DatabaseName,
+        tenant: &DatabaseState,
         comparison: Comparison,
         options: &QueryOptions,
     ) -> Result<bool> {

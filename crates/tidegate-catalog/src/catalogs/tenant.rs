@@ -193,13 +193,14 @@ impl DatabaseState {
     pub(super) fn next_key_query(
         &self,
         first: Option<&RoleName>,
-        (now, max_age): (u64, u64),
+        now: u64,
+        max_age: u64,
         max: usize,
     ) -> KeyQuery {
         self.state
             .lock()
             .members
-            .next_key_query(first, (now, max_age), max)
+            .next_key_query(first, now, max_age, max)
     }
 
     /// Stores the keys that a query returned. A role of the query without a key does not exist.
@@ -240,7 +241,7 @@ impl DatabaseState {
         };
         let mut found = Vec::new();
         for group in groups {
-            let stale = group.stale(epoch, (now, max_age)).into_iter();
+            let stale = group.stale(epoch, now, max_age).into_iter();
             found.extend(stale.map(|(name, slot)| (name, slot, Arc::clone(&group))));
         }
         found.sort_by_key(|(_, slot, _)| slot.age(now));

@@ -46,7 +46,8 @@ impl RlsPolicy {
     /// and every restrictive policy (PostgreSQL, "Row Security Policies"). `numbers` has the
     /// numbers and names of all columns.
     pub(crate) fn new(
-        (schema, name): (&str, &str),
+        schema: &str,
+        name: &str,
         policies: Vec<PolicyClause>,
         numbers: &[(Box<str>, Box<str>)],
     ) -> Self {
@@ -77,7 +78,7 @@ impl RlsPolicy {
         }
         let denies_all = permissive.is_empty();
         let condition = condition(&permissive, &restrictive);
-        let query = query((schema, name), numbers, &condition);
+        let query = query(schema, name, numbers, &condition);
         Self {
             query,
             columns,
@@ -119,11 +120,7 @@ fn condition(permissive: &[Box<str>], restrictive: &[Box<str>]) -> String {
 
 /// Writes the query for the numbers, from 1, of the rows that pass. The rows have the table's name
 /// as their alias, because conditions may refer to the table by name.
-fn query(
-    (schema, name): (&str, &str),
-    numbers: &[(Box<str>, Box<str>)],
-    condition: &str,
-) -> String {
+fn query(schema: &str, name: &str, numbers: &[(Box<str>, Box<str>)], condition: &str) -> String {
     let (schema, name) = (quoted(schema), quoted(name));
     let mut columns = String::new();
     let mut number = String::from("number of the row");

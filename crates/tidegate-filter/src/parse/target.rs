@@ -147,11 +147,11 @@ impl Target<'_> {
     ) -> Result<Filter> {
         self.check(operator, path)?;
         value::check(&self.column.r#type, operator, value, path)?;
-        text::check((self.column, self.is_key), operator, value, path)?;
+        text::check(self.column, self.is_key, operator, value, path)?;
         match operator {
             Operator::In if value.elements(path)?.is_empty() => Ok(Filter::Any(Vec::new())),
             Operator::NotIn if value.elements(path)?.is_empty() => Ok(Filter::everything()),
-            _ => Ok(self.comparison((operator, value.parameter()), false, path)),
+            _ => Ok(self.comparison(operator, value.parameter(), false, path)),
         }
     }
 
@@ -174,16 +174,17 @@ impl Target<'_> {
     ) -> Result<Filter> {
         self.check(operator, path)?;
         value::check(number_type(&self.column.r#type), operator, value, path)?;
-        Ok(self.comparison((operator, value.parameter()), true, path))
+        Ok(self.comparison(operator, value.parameter(), true, path))
     }
 
     pub(crate) fn null(&self, operator: Operator, path: &Path<'_>) -> Filter {
-        self.comparison((operator, Parameter::Null), false, path)
+        self.comparison(operator, Parameter::Null, false, path)
     }
 
     fn comparison(
         &self,
-        (operator, value): (Operator, Parameter),
+        operator: Operator,
+        value: Parameter,
         number: bool,
         path: &Path<'_>,
     ) -> Filter {

@@ -28,7 +28,8 @@ pub fn non_text_kind(column: &Column, is_key: bool, value: &Json<'_>) -> Option<
 
 /// Checks that the value of an operator has text where text is expected.
 pub(super) fn check(
-    (column, is_key): (&Column, bool),
+    column: &Column,
+    is_key: bool,
     operator: Operator,
     value: &Json<'_>,
     path: &Path<'_>,

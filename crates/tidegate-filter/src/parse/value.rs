@@ -107,7 +107,7 @@ fn single(r#type: &Type, value: &Json<'_>, path: &Path<'_>) -> Result<()> {
         | (TypeClass::Other, JsonKind::Number | JsonKind::Bool)
         | (TypeClass::Jsonb, _) => Ok(()),
         (TypeClass::Integer(least, most), JsonKind::Number) => {
-            integer(&value.text(), (least, most), r#type, path)
+            integer(&value.text(), least, most, r#type, path)
         }
         (_, JsonKind::String) => string(r#type, value, path),
         (TypeClass::Array | TypeClass::Multirange, JsonKind::Array)
@@ -152,7 +152,7 @@ fn string(r#type: &Type, value: &Json<'_>, path: &Path<'_>) -> Result<()> {
     let word = text.trim();
     let fits = match TypeClass::of(r#type) {
         TypeClass::Boolean => is_boolean(word),
-        TypeClass::Integer(least, most) => return integer(word, (least, most), r#type, path),
+        TypeClass::Integer(least, most) => return integer(word, least, most, r#type, path),
         TypeClass::Float | TypeClass::Numeric => is_number(word),
         TypeClass::Uuid => {
             word.bytes().filter(u8::is_ascii_hexdigit).count() == 32
@@ -180,7 +180,7 @@ fn invalid(r#type: &Type, path: &Path<'_>, problem: String) -> Error {
 }
 
 /// Checks that a text is an integer in the range of its type.
-fn integer(text: &str, (least, most): (i64, i64), r#type: &Type, path: &Path<'_>) -> Result<()> {
+fn integer(text: &str, least: i64, most: i64, r#type: &Type, path: &Path<'_>) -> Result<()> {
     let digits = text.strip_prefix(['-', '+']).unwrap_or(text);
     if digits.is_empty() || !digits.bytes().all(|byte| byte.is_ascii_digit()) {
         if is_newer_number(digits) {

@@ -109,7 +109,7 @@ impl Level<'_> {
         match &self.source {
             RowSource::Insert(wanted, groups) => {
                 let group = groups.get(group)?;
-                statement::locate(relation, (wanted.listed, group), rejection)
+                statement::locate(relation, wanted.listed, group, rejection)
             }
             RowSource::Update(wanted) => statement::locate_new(relation, wanted, rejection)
                 .or_else(|| self.pattern(rejection)),

@@ -135,7 +135,7 @@ fn known(settings: &Settings<'_>, tree: &Tree<'_>) -> Option<TemplateTree> {
     let mut values: Vec<Option<Value>> = set.iter().map(|_| None).collect();
     for (at, level) in levels.iter().enumerate() {
         let range = reading.parameters.get(at)?.clone();
-        let own = level_values(settings, (at, level), &set[range.clone()])?;
+        let own = level_values(settings, at, level, &set[range.clone()])?;
         for (place, value) in values[range].iter_mut().zip(own) {
             *place = Some(value);
         }
@@ -183,7 +183,8 @@ fn known_level(settings: &Settings<'_>, level: &Level<'_>) -> Option<TemplateLev
 /// filter, then those of the page.
 fn level_values(
     settings: &Settings<'_>,
-    (at, level): (usize, &Level<'_>),
+    at: usize,
+    level: &Level<'_>,
     given: &[Parameter],
 ) -> Option<Vec<Value>> {
     let Some(list) = level.list() else {

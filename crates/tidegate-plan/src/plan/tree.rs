@@ -184,7 +184,7 @@ impl<'a> Tree<'a> {
                 let group = groups
                     .get(number)
                     .ok_or(Error::Internal("too many groups"))?;
-                statement::insert(schema, level.relation, (wanted, group), program)?
+                statement::insert(schema, level.relation, wanted, group, program)?
             }
             RowSource::Update(wanted) if number == 0 => {
                 statement::update(schema, level.relation, wanted, program)

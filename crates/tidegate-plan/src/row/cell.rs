@@ -96,7 +96,7 @@ impl Cell {
             let mut whole = BytesMut::new();
             self.writer.json(raw, &mut whole)?;
             let whole = std::str::from_utf8(&whole).unwrap_or("null");
-            return Ok(subfields::write(whole, (wanted, array), out, field_errors));
+            return Ok(subfields::write(whole, wanted, array, out, field_errors));
         }
         let start = out.len();
         self.writer.json(raw, out)?;

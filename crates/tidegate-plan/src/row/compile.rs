@@ -283,7 +283,7 @@ impl Compiler<'_, '_> {
                             json_string(name.as_bytes(), &mut self.program.literals);
                         }
                         AggregateColumn::Column(column) => {
-                            self.function(*function, *column, (&field.key, key));
+                            self.function(*function, *column, &field.key, key);
                         }
                     }
                 }
@@ -296,7 +296,8 @@ impl Compiler<'_, '_> {
         &mut self,
         function: AggregateFunction,
         column: ColumnId,
-        (within, key): (&Arc<str>, &Arc<str>),
+        within: &Arc<str>,
+        key: &Arc<str>,
     ) {
         let relation = &self.schema[self.program.tables[0]];
         let (cast, form) = match function {

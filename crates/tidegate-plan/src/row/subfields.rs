@@ -12,7 +12,8 @@ use crate::operation::{Subfield, SubfieldOutput};
 /// whether GraphQL can represent them.
 pub(super) fn write(
     value: &str,
-    (wanted, is_list): (&[Subfield], bool),
+    wanted: &[Subfield],
+    is_list: bool,
     out: &mut BytesMut,
     field_errors: &mut Vec<Inner>,
 ) -> bool {
@@ -97,7 +98,7 @@ fn member(
                 (Some(raw), []) => out.extend_from_slice(raw.as_bytes()),
                 (Some(raw), parts) => {
                     let is_list = JsonKind::of(raw) == JsonKind::Array;
-                    return write(raw, (parts, is_list), out, field_errors);
+                    return write(raw, parts, is_list, out, field_errors);
                 }
             }
         }

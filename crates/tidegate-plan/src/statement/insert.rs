@@ -198,7 +198,8 @@ fn wrong(member: String, problem: String) -> InputError {
 pub(crate) fn insert(
     schema: &Schema,
     relation: RelationId,
-    (wanted, group): (&Insert<'_>, &InsertGroup<'_>),
+    wanted: &Insert<'_>,
+    group: &InsertGroup<'_>,
     program: &Program,
 ) -> Result<BoundStatement> {
     let model = schema.relation(relation);
@@ -216,7 +217,7 @@ pub(crate) fn insert(
         ([], _) => {
             sql.syntax(" default values");
         }
-        (_, [object]) => one(model, wanted.listed, (*object, group), &mut sql),
+        (_, [object]) => one(model, wanted.listed, *object, group, &mut sql),
         _ => many(model, group, &mut sql)?,
     }
     if let Some(conflict) = &wanted.on_conflict {
@@ -237,7 +238,8 @@ pub(crate) fn insert(
 fn one(
     relation: &Relation,
     listed: bool,
-    (object, group): (u32, &InsertGroup<'_>),
+    object: u32,
+    group: &InsertGroup<'_>,
     sql: &mut SqlWriter,
 ) {
     let place = ObjectPath {
@@ -319,7 +321,8 @@ fn column_values(column: &Column, group: &InsertGroup<'_>, at: usize) -> Result<
 /// its column, or else the first one in the reported column whose text the message quotes.
 pub(crate) fn locate(
     relation: &Relation,
-    (listed, group): (bool, &InsertGroup<'_>),
+    listed: bool,
+    group: &InsertGroup<'_>,
     rejection: &DatabaseError,
 ) -> Option<String> {
     let place = |object: usize| ObjectPath {

@@ -115,7 +115,8 @@ impl Layout {
     pub(super) fn select(
         &self,
         schema: &Schema,
-        (number, levels): (usize, &[Vec<Item>]),
+        number: usize,
+        levels: &[Vec<Item>],
         sql: &mut SqlWriter,
     ) {
         sql.numbered("select ", number);

@@ -136,7 +136,7 @@ pub(crate) fn nested(schema: &Schema, levels: &[NestedLevel<'_>]) -> Nested {
     let layout = Layout::of(&items);
     for (number, level) in levels.iter().enumerate() {
         sql.syntax(if number > 0 { " union all " } else { " " });
-        layout.select(schema, (number, &items), &mut sql);
+        layout.select(schema, number, &items, &mut sql);
         if level.has_children {
             sql.numbered(" from l", number).syntax(" p");
         } else {

@@ -201,7 +201,8 @@ impl fmt::Debug for Route {
 pub(super) async fn route(
     authentication: Option<&Arc<dyn Authentication>>,
     login: &Login,
-    (author, statements): (Author, &[&BoundStatement]),
+    author: Author,
+    statements: &[&BoundStatement],
 ) -> Route {
     let mut statements = statements.iter();
     if login.role_use.is_trusted() || !statements.all(|bound| may_share(author, bound)) {

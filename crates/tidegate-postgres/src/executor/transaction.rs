@@ -86,8 +86,9 @@ impl UserExecutor {
             }
             checked_out => checked_out,
         };
-        let checked_out = checked_out.map_err(RunError::into_error)?;
-        let transaction = RoleTransaction::new(self.clone(), login.clone(), checked_out, mode);
+        let (pooled, checked_out) = checked_out.map_err(RunError::into_error)?;
+        let (users, login) = (self.clone(), login.clone());
+        let transaction = RoleTransaction::new(users, login, pooled, checked_out, mode);
         Ok(Box::new(transaction))
     }
 }
@@ -96,7 +97,8 @@ impl RoleTransaction {
     pub(super) fn new(
         users: UserExecutor,
         login: Login,
-        (pooled, checked_out): (PooledConnection<RoleConnector>, CheckedOut),
+        pooled: PooledConnection<RoleConnector>,
+        checked_out: CheckedOut,
         mode: Mode,
     ) -> Self {
         Self {

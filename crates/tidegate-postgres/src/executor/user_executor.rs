@@ -215,7 +215,7 @@ impl UserExecutor {
             let shares = statements.iter().all(|bound| may_share(author, bound));
             return self.member_route(login, member, shares).await;
         }
-        Ok(route(authentication, login, (author, statements)).await)
+        Ok(route(authentication, login, author, statements).await)
     }
 
     /// Whether it is safe to pass values of callers to the functions that the owner's statements

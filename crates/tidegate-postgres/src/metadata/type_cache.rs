@@ -67,7 +67,7 @@ impl MetadataCache {
     }
 
     /// Caches the type of a hint, unless a definition has changed since `generation`.
-    pub(crate) fn keep_hint(&self, (role, name): (&RoleName, &str), found: &Type, generation: u64) {
+    pub(crate) fn keep_hint(&self, role: &RoleName, name: &str, found: &Type, generation: u64) {
         let mut hints = self.hints.write();
         if self.generation() == generation && name.len() <= LONGEST_TYPE_NAME {
             make_room(&mut hints);

@@ -59,7 +59,8 @@ impl PendingPipeline {
     pub(super) fn new(
         steps: Vec<PendingStatement>,
         switches: bool,
-        (requested, expected): (Instant, Duration),
+        requested: Instant,
+        expected: Duration,
         reply: oneshot::Sender<BufferedRows>,
     ) -> Self {
         Self {

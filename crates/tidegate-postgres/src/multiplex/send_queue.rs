@@ -97,7 +97,7 @@ impl SendQueue {
         });
         let switches = tasks.first().is_some_and(|task| task.switch.is_some());
         let (reply, answer) = oneshot::channel();
-        let pipeline = PendingPipeline::new(steps.collect(), switches, (now, expected), reply);
+        let pipeline = PendingPipeline::new(steps.collect(), switches, now, expected, reply);
         self.pipelines.push(pipeline);
         if let Some(waker) = self.waker.take() {
             waker.wake();

@@ -119,7 +119,7 @@ impl PipelinedRead<'_> {
     fn push_parse(&self, statements: &mut StatementCache, out: &mut BytesMut) -> Option<()> {
         let types = self.prepared.description.parameters.iter();
         let types = types.map(Type::oid);
-        push_parse(statements, out, self.task, (&self.prepared.name, types)).ok()
+        push_parse(statements, out, self.task, &self.prepared.name, types).ok()
     }
 }
 

@@ -113,7 +113,7 @@ impl Connection {
         types: impl Iterator<Item = u32>,
     ) -> Result<(), Error> {
         let out = &mut self.channel.outbound;
-        push_parse(&mut self.session.statements, out, task, (name, types))
+        push_parse(&mut self.session.statements, out, task, name, types)
     }
 
     /// Lets PostgreSQL parse and describe statements in one pipeline.
@@ -243,7 +243,8 @@ pub(super) fn push_parse(
     statements: &mut StatementCache,
     out: &mut BytesMut,
     task: &StatementTask<'_>,
-    (name, types): (&str, impl Iterator<Item = u32>),
+    name: &str,
+    types: impl Iterator<Item = u32>,
 ) -> Result<(), Error> {
     let dropped = statements.take_dropped();
     let start = out.len();

@@ -63,7 +63,7 @@ impl Connection {
         let generation = metadata.generation();
         let found = self.query_hint_type(task, name).await?;
         if let Some(found) = &found {
-            metadata.keep_hint((role, name), found, generation);
+            metadata.keep_hint(role, name, found, generation);
         }
         Ok(found)
     }

@@ -102,7 +102,7 @@ impl RolePlans {
         key: StatementKey,
         prepared: Arc<PreparedStatement>,
     ) -> Option<String> {
-        let hash = self.hash_of((key.statement.text(), &key.hints), prepared.role.as_ref()?);
+        let hash = self.hash_of(key.statement.text(), &key.hints, prepared.role.as_ref()?);
         let evicted = if self.plans.len() < MAX_PLANS || self.plans.contains_key(&hash) {
             Some(hash)
         } else {
@@ -150,10 +150,10 @@ impl RolePlans {
     }
 
     fn hash(&self, bound: &BoundStatement, role: &RoleName) -> u64 {
-        self.hash_of((bound.statement.text(), &bound.hints), role)
+        self.hash_of(bound.statement.text(), &bound.hints, role)
     }
 
-    fn hash_of(&self, (text, hints): (&str, &[Option<TypeHint>]), role: &RoleName) -> u64 {
+    fn hash_of(&self, text: &str, hints: &[Option<TypeHint>], role: &RoleName) -> u64 {
         self.hasher.hash_one((text, hints, role))
     }
 }

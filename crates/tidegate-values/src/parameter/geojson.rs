@@ -68,7 +68,7 @@ fn geometry(value: Value<'_>, depth: usize, out: &mut BytesMut) -> Result<(), Va
         return Ok(());
     }
     if &*name != "GeometryCollection" {
-        return coordinates(inner, levels, (levels == 0, out));
+        return coordinates(inner, levels, levels == 0, out);
     }
     list(inner, out, |element, out| geometry(element, depth + 1, out))
 }
@@ -117,11 +117,12 @@ fn reference_system(
 fn coordinates(
     value: Value<'_>,
     levels: usize,
-    (enclosed, out): (bool, &mut BytesMut),
+    enclosed: bool,
+    out: &mut BytesMut,
 ) -> Result<(), ValueError> {
     if levels > 0 {
         return list(value, out, |element, out| {
-            coordinates(element, levels - 1, (false, out))
+            coordinates(element, levels - 1, false, out)
         });
     }
     let numbers: Vec<&RawValue> = match value.kind {

@@ -28,9 +28,9 @@ pub(super) fn write(value: Value<'_>, bound: &Type, out: &mut BytesMut) -> Resul
     }
     let closed = flag(value, "lowerInclusive", lower_inclusive, true)?;
     out.put_u8(if closed { b'[' } else { b'(' });
-    write_bound(value, "lower", (lower, bound), out)?;
+    write_bound(value, "lower", lower, bound, out)?;
     out.put_u8(b',');
-    write_bound(value, "upper", (upper, bound), out)?;
+    write_bound(value, "upper", upper, bound, out)?;
     let closed = flag(value, "upperInclusive", upper_inclusive, false)?;
     out.put_u8(if closed { b']' } else { b')' });
     Ok(())
@@ -83,7 +83,8 @@ fn flag(
 fn write_bound(
     value: Value<'_>,
     name: &str,
-    (json, r#type): (Option<&str>, &Type),
+    json: Option<&str>,
+    r#type: &Type,
     out: &mut BytesMut,
 ) -> Result<(), ValueError> {
     let Some(json) = json else { return Ok(()) };
