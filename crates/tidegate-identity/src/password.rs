@@ -5,7 +5,7 @@ mod cost;
 mod imported;
 mod pool;
 
-use argon2::password_hash::{self, Output, PasswordHash as Phc, PasswordHasher as _, SaltString};
+use argon2::password_hash::{Output, PasswordHash as Phc, PasswordHasher as _, SaltString};
 use argon2::{Algorithm, Argon2, Params, Version};
 
 pub use cost::PasswordCost;
