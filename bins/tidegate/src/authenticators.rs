@@ -60,7 +60,12 @@ impl RoleMaintenance {
     }
 
     async fn provide(&mut self, tenant: &Tenant) {
-        let users = match self.accounts.directory().users(&tenant.name).await {
+        let users = match self
+            .accounts
+            .directory()
+            .users_with_role(&tenant.name)
+            .await
+        {
             Ok(users) => users,
             Err(error) => {
                 tracing::warn!(database = tenant.name, %error, "could not create missing roles; retrying in an hour");
@@ -68,7 +73,7 @@ impl RoleMaintenance {
             }
         };
         let shared = users.iter().filter(|user| user.default_user);
-        let shared: Vec<_> = shared.map(|user| user.role.clone()).collect();
+        let shared: Vec<_> = shared.filter_map(|user| user.role.clone()).collect();
         let database = DatabaseName::new(&tenant.name);
         let owner = RoleName::new(&tenant.owner_role);
         let provided = self.admin.provide_roles(&database, &owner, &shared);
@@ -102,7 +107,7 @@ impl RoleMaintenance {
             return Ok(());
         }
         self.without_claims.remove(&tenant.name);
-        let identities: Vec<_> = users.iter().map(roles::identity).collect();
+        let identities: Vec<_> = users.iter().filter_map(roles::identity).collect();
         let differing = self.admin.differing_identities(&database, &identities);
         for role in differing.await? {
             self.correct(&database, &role, users).await?;
@@ -118,7 +123,7 @@ impl RoleMaintenance {
         role: &str,
         users: &[User],
     ) -> Result<(), Box<dyn std::error::Error + Send + Sync>> {
-        let known = users.iter().find(|user| user.role == role);
+        let known = users.iter().find(|user| user.role.as_deref() == Some(role));
         let named = role
             .strip_prefix(database.as_str())
             .and_then(|rest| rest.strip_prefix('/'));

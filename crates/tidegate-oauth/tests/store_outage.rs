@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use tidegate_identity::{
     AnonymousSql, AttemptKey, AttemptLimit, AttemptOutcome, AuditEvent, AuditPage, AuditSince,
     BrowserSession, EndReason, IdentityStore, LinkedIdentity, SecondFactor, SecretHash, SessionId,
-    StoreError, StoreFuture, Timestamp, UnlinkOutcome, User, UserKey, WriteOutcome,
+    StoreError, StoreFuture, Timestamp, UnlinkOutcome, User, UserKey, UserQuery, WriteOutcome,
 };
 use tidegate_oauth::{
     Approval, AuthorizationCode, Client, Consent, DeviceCode, DevicePoll, EndedSession, ErrorKind,
@@ -63,7 +63,9 @@ impl IdentityStore for Unsteady {
         use_recovery_code(key: &'a UserKey, code: SecretHash) -> bool;
         delete_second_factor(key: &'a UserKey) -> bool;
         user(key: &'a UserKey) -> Option<User>;
-        users(database: &'a str) -> Vec<User>;
+        users_with_role(database: &'a str) -> Vec<User>;
+        user_page(database: &'a str, query: &'a UserQuery) -> Vec<User>;
+        insert_members(members: &'a [User]) -> Option<usize>;
         has_similar_user(database: &'a str, name: &'a str) -> bool;
         users_with_email(database: &'a str, email: &'a str) -> Vec<User>;
         user_of_identity(database: &'a str, issuer: &'a str, subject: &'a str) -> Option<User>;

@@ -68,6 +68,7 @@ impl Issuer {
             ended: None,
         };
         store.insert_session(&session).await?;
+        self.require_unchanged(&session, &user).await?;
         let event = self
             .ports
             .event(AuditKind::Impersonated, Some(&caller.database))

@@ -46,15 +46,21 @@ pub(super) async fn run(
 
 async fn user(service: &Service, key: &UserKey) -> Result<Login> {
     let user = service.users().user(key).await?;
-    Ok(login(&key.database, &user.role, user.default_user))
+    let role = user.role.as_deref().ok_or_else(|| {
+        Failure::Refused(format!(
+            "{} is a member and has no role; `--all` repairs the groups of members too",
+            key.name
+        ))
+    })?;
+    Ok(login(&key.database, role, user.default_user))
 }
 
 /// The users and authenticators of a tenant, and the groups that log in for members.
 async fn of_tenant(service: &Service, database: &str) -> Result<Vec<Login>> {
-    let users = service.users().users(database).await?;
+    let users = service.users().users_with_role(database).await?;
     let users = users
         .iter()
-        .map(|user| login(database, &user.role, user.default_user));
+        .filter_map(|user| Some(login(database, user.role.as_deref()?, user.default_user)));
     let mut logins: Vec<_> = users.collect();
     let name = DatabaseName::new(database);
     let authenticators = service.admin.authenticators(&name).await?;
