@@ -83,9 +83,29 @@ impl RoleMaintenance {
                 tracing::warn!(database = tenant.name, %error, "could not create missing roles; retrying in an hour");
             }
         }
+        if let Err(error) = self.provide_member_groups(&database).await {
+            tracing::warn!(%database, %error, "could not let the groups of members log in; retrying in an hour");
+        }
         if let Err(error) = self.provide_claims(tenant, &users).await {
             tracing::warn!(database = tenant.name, %error, "could not update the functions of claims; retrying in an hour");
         }
+    }
+
+    /// Lets the groups that have members log in, as after a restore without the roles.
+    async fn provide_member_groups(
+        &self,
+        database: &DatabaseName,
+    ) -> Result<(), Box<dyn std::error::Error + Send + Sync>> {
+        let able = self.admin.group_logins(database).await?;
+        let prefix = format!("{database}/group/");
+        let able = able
+            .iter()
+            .filter_map(|role| role.as_str().strip_prefix(&prefix));
+        let able: Vec<_> = able.map(str::to_owned).collect();
+        let provided = self
+            .accounts
+            .provide_member_groups(database.as_str(), &able);
+        Ok(provided.await?)
     }
 
     /// Creates the functions of claims, and corrects what they return for users. Logs once for each

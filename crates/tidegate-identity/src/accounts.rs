@@ -16,6 +16,7 @@ use crate::{
 };
 
 pub use members::Conversion;
+use members::ProvidedGroups;
 
 /// The users of tenants: their records in a [`UserDirectory`] and their PostgreSQL roles.
 #[derive(Clone)]
@@ -25,6 +26,7 @@ pub struct Accounts {
     /// Serialises group changes on this node. They take this lock before the cluster-wide one,
     /// because waiting for that holds a connection.
     next: Arc<Mutex<()>>,
+    provided: Arc<ProvidedGroups>,
 }
 
 impl Accounts {
@@ -34,6 +36,7 @@ impl Accounts {
             directory,
             roles,
             next: Arc::default(),
+            provided: Arc::default(),
         }
     }
 
@@ -43,6 +46,7 @@ impl Accounts {
             directory: self.directory.acting_as(actor, address),
             roles: self.roles.clone(),
             next: self.next.clone(),
+            provided: self.provided.clone(),
         }
     }
 

@@ -118,6 +118,10 @@ impl<T: DependentTables> IdentityStore for MemoryStore<T> {
         done(self.lock().0.user_page(database, query))
     }
 
+    fn member_groups<'a>(&'a self, database: &'a str) -> StoreFuture<'a, Vec<String>> {
+        done(self.lock().0.member_groups(database))
+    }
+
     fn has_similar_user<'a>(&'a self, database: &'a str, name: &'a str) -> StoreFuture<'a, bool> {
         let tables = &self.lock().0;
         let mut keys = tables.users.keys();

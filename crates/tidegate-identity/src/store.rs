@@ -72,6 +72,9 @@ pub trait IdentityStore: Send + Sync {
         query: &'a UserQuery,
     ) -> StoreFuture<'a, Vec<User>>;
 
+    /// The groups of a tenant that have members, sorted.
+    fn member_groups<'a>(&'a self, database: &'a str) -> StoreFuture<'a, Vec<String>>;
+
     /// Whether a tenant has a user of this name, ignoring case.
     fn has_similar_user<'a>(&'a self, database: &'a str, name: &'a str) -> StoreFuture<'a, bool>;
 

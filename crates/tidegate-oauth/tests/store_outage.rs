@@ -65,6 +65,7 @@ impl IdentityStore for Unsteady {
         user(key: &'a UserKey) -> Option<User>;
         users_with_role(database: &'a str) -> Vec<User>;
         user_page(database: &'a str, query: &'a UserQuery) -> Vec<User>;
+        member_groups(database: &'a str) -> Vec<String>;
         insert_members(members: &'a [User]) -> Option<usize>;
         has_similar_user(database: &'a str, name: &'a str) -> bool;
         users_with_email(database: &'a str, email: &'a str) -> Vec<User>;

@@ -1,9 +1,13 @@
 //! Members: users without a role, and users that become members or get a role.
 
+use std::collections::HashMap;
+use std::sync::{Mutex, PoisonError};
+use std::time::Duration;
+
 use super::Accounts;
 use crate::directory::{check, check_groups};
 use crate::name::role_name;
-use crate::{Error, NewUser, Result, User, UserChange, UserKey, UserKind};
+use crate::{Error, NewUser, Result, Timestamp, User, UserChange, UserKey, UserKind};
 
 /// What a user is converted to.
 #[derive(Clone, Debug)]
@@ -14,6 +18,27 @@ pub struct Conversion {
     pub user_groups: Option<Vec<String>>,
     /// Whether the owner of the tenant gets what the role owns that the user loses.
     pub reassign: bool,
+}
+
+/// How long a group that logs in is not looked at again when it gets another member.
+const PROVIDED: Duration = Duration::from_secs(10);
+
+/// When this node has last found or made groups of tenants able to log in. Sign-ups are frequent,
+/// and looking at a role needs a connection.
+#[derive(Default)]
+pub(super) struct ProvidedGroups(Mutex<HashMap<(String, String), Timestamp>>);
+
+impl ProvidedGroups {
+    fn has(&self, database: &str, group: &str, now: Timestamp) -> bool {
+        let mut groups = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        groups.retain(|_, at| now < at.plus(PROVIDED));
+        groups.contains_key(&(database.to_owned(), group.to_owned()))
+    }
+
+    fn add(&self, database: &str, group: &str, now: Timestamp) {
+        let mut groups = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        groups.insert((database.to_owned(), group.to_owned()), now);
+    }
 }
 
 impl Accounts {
@@ -50,16 +75,35 @@ impl Accounts {
     }
 
     async fn provide_group_alone(&self, member: &User) -> Result<()> {
-        let _lock = self.lock_groups(true, &member.key.database).await?;
+        let (database, now) = (&member.key.database, self.directory.now());
+        let mut groups = member.user_groups.iter();
+        if groups.all(|group| self.provided.has(database, group, now)) {
+            return Ok(());
+        }
+        let _lock = self.lock_groups(true, database).await?;
         self.provide_group(member).await
     }
 
     /// Makes the role of a member's group able to log in. The caller holds the lock of the tenant's
     /// groups.
     pub(super) async fn provide_group(&self, member: &User) -> Result<()> {
+        let database = &member.key.database;
         for group in &member.user_groups {
-            let provided = self.roles.provide_group(&member.key.database, group);
-            provided.await?;
+            self.roles.provide_group(database, group).await?;
+            self.provided.add(database, group, self.directory.now());
+        }
+        Ok(())
+    }
+
+    /// Makes groups that have members able to log in, as after a restore without the roles, except
+    /// those in `able`.
+    ///
+    /// [`Error::Role`].
+    pub async fn provide_member_groups(&self, database: &str, able: &[String]) -> Result<()> {
+        let groups = self.directory.member_groups(database).await?;
+        for group in groups.iter().filter(|group| !able.contains(group)) {
+            let _lock = self.lock_groups(true, database).await?;
+            self.roles.provide_group(database, group).await?;
         }
         Ok(())
     }

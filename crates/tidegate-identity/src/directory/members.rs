@@ -7,7 +7,8 @@ use data_encoding::HEXLOWER;
 use super::UserDirectory;
 use super::users::written;
 use crate::{
-    AuditEvent, AuditKind, EndReason, Error, NewUser, Result, SecureRandom, User, UserKey,
+    AuditEvent, AuditKind, EndReason, Error, NewUser, Result, SecureRandom, Timestamp, User,
+    UserKey,
 };
 
 /// The longest id of a member, in bytes.
@@ -37,6 +38,15 @@ impl UserDirectory {
             .collect();
         self.ports.store.append_audit_or_log(&events).await;
         Ok(members)
+    }
+
+    /// The groups of a tenant that have members.
+    pub(crate) async fn member_groups(&self, database: &str) -> Result<Vec<String>> {
+        Ok(self.ports.store.member_groups(database).await?)
+    }
+
+    pub(crate) fn now(&self) -> Timestamp {
+        self.ports.clock.now()
     }
 
     /// The validated record of a new user with the hash of its password.

@@ -1,6 +1,6 @@
 //! The tables of the memory store, and the steps that touch one table.
 
-use std::collections::{BTreeMap, HashMap, HashSet};
+use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 
 use crate::{
     AnonymousSql, AttemptCounter, AttemptKey, AuditEntry, AuditEvent, AuditPage, AuditSince,
@@ -136,6 +136,14 @@ impl Tables {
         users.take(query.limit as usize).collect()
     }
 
+    /// The groups of the tenant that have members.
+    pub(super) fn member_groups(&self, database: &str) -> Vec<String> {
+        let members = self.users.values();
+        let members = members.filter(|user| user.key.database == database && user.is_member());
+        let groups: BTreeSet<_> = members.flat_map(|user| user.user_groups.clone()).collect();
+        groups.into_iter().collect()
+    }
+
     pub(super) fn update_user(&mut self, read: &User, user: &User) -> WriteOutcome {
         let other = self
             .default_user(&user.key.database)
@@ -148,9 +156,14 @@ impl Tables {
                 && known.user_groups == read.user_groups
                 && known.default_user == read.default_user
         };
+        let role_is_taken = user.role.is_some()
+            && (self.users.values()).any(|known| known.key != user.key && known.role == user.role);
         let Some(known) = self.users.get_mut(&user.key).filter(same) else {
             return WriteOutcome::Missing;
         };
+        if role_is_taken {
+            return WriteOutcome::Taken;
+        }
         if user.default_user && other {
             return WriteOutcome::DefaultUserTaken;
         }

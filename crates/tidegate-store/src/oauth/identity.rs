@@ -29,6 +29,10 @@ impl IdentityStore for PgOauthStore {
         step(members::page(&self.database, database, query))
     }
 
+    fn member_groups<'a>(&'a self, database: &'a str) -> StoreFuture<'a, Vec<String>> {
+        step(members::groups(&self.database, database))
+    }
+
     fn has_similar_user<'a>(&'a self, database: &'a str, name: &'a str) -> StoreFuture<'a, bool> {
         step(users::has_similar(&self.database, database, name))
     }

@@ -34,6 +34,17 @@ static PAGE_OF_GROUP: Query = Query::new(concat!(
      order by u.name collate \"C\" limit :limit::bigint)) u \
      order by u.name collate \"C\" limit :limit::bigint",
 ));
+// One step of the index for each group, not one for each member.
+static GROUPS: Query = Query::new(
+    "with recursive groups (name) as ( \
+       select pg_catalog.min(user_group) from tidegate.users \
+         where database = :database and kind = 'member' \
+       union all \
+       select (select pg_catalog.min(u.user_group) from tidegate.users u \
+         where u.database = :database and u.kind = 'member' and u.user_group > groups.name) \
+       from groups where groups.name is not null) \
+     select name from groups where name is not null order by name collate \"C\"",
+);
 // Nothing that is cached depends on members, so new ones are not announced.
 static INSERT: Query = Query::new(
     "with new as (select * from pg_catalog.json_to_recordset(:members::json) \
@@ -93,6 +104,11 @@ pub(super) async fn page(
             database.rows(&PAGE_OF_GROUP, &values, users::read).await
         }
     }
+}
+
+pub(super) async fn groups(database: &Database, tenant: &str) -> Result<Vec<String>> {
+    let name = |row: &mut Record<'_>| row.string();
+    database.rows(&GROUPS, &[&tenant], name).await
 }
 
 /// Adds all or none in one statement. Returns the place of the first whose name or id is taken.

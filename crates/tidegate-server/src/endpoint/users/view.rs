@@ -8,13 +8,13 @@ use tidegate_identity::User as Record;
 #[derive(Serialize)]
 pub(super) struct UserView<'a> {
     name: &'a str,
-    kind: &'static str,
-    /// What `tidegate.user_id()` returns; null for the default user.
-    id: Option<&'a str>,
     email: Option<&'a str>,
     properties: Option<&'a Map<String, Value>>,
     user_group: Groups<'a>,
     default_user: bool,
+    kind: &'static str,
+    /// What `tidegate.user_id()` returns; null for the default user.
+    id: Option<&'a str>,
 }
 
 /// The groups of a user in a response: null, one name, or a list of several.
@@ -40,12 +40,12 @@ impl<'a> UserView<'a> {
     pub(super) fn of(user: &'a Record) -> Self {
         Self {
             name: &user.key.name,
-            kind: user.kind().name(),
-            id: (!user.default_user).then(|| user.user_id()),
             email: user.email.as_deref(),
             properties: user.properties.as_ref(),
             user_group: Groups::of(&user.user_groups),
             default_user: user.default_user,
+            kind: user.kind().name(),
+            id: (!user.default_user).then(|| user.user_id()),
         }
     }
 }
