@@ -25,6 +25,7 @@ chapters! {
     users => "docs/how-to/users.md",
     row_level_security => "docs/how-to/row-level-security.md",
     claims => "docs/how-to/claims.md",
+    members => "docs/how-to/members.md",
     service_tokens => "docs/how-to/service-tokens.md",
     react => "docs/how-to/react.md",
     next_js => "docs/how-to/nextjs.md",
