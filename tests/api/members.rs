@@ -201,7 +201,8 @@ async fn each_member_sees_its_own_rows_at_every_door() {
                 aggregate["getMdoorNotesAggregate"],
                 json!([{"count": 2, "max": {"author": member.id}}])
             );
-            let filter = "{ getMdoorNotes(where: {mdoorNotesByAbout: {title: {like: \"of %\"}}}) { title } }";
+            let filter =
+                "{ getMdoorNotes(where: {mdoorNotes: {title: {like: \"of %\"}}}) { title } }";
             let related = member.data(filter).await;
             assert_eq!(related["getMdoorNotes"], json!([{"title": "reply"}]));
             let call = json!({"jsonrpc": "2.0", "method": "mdoor_mine", "id": 1});

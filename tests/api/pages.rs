@@ -106,7 +106,9 @@ impl<'a> Browser<'a> {
             .header("content-type", "application/x-www-form-urlencoded")
             .body(body);
         if !self.address.is_empty() {
-            request = request.header("x-forwarded-for", &self.address);
+            request = request
+                .header("x-forwarded-for", &self.address)
+                .header("x-forwarded-proto", "https");
         }
         let answer = request.send().await.unwrap();
         self.keep(&answer);
