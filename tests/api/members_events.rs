@@ -27,6 +27,26 @@ async fn event(socket: &mut Socket) -> (Value, String) {
     (rows, event["cursor"].as_str().unwrap().to_owned())
 }
 
+/// The titles of three events after a cursor, which may be another member's.
+async fn missed(member: &SignedIn, cursor: &str) -> (Socket, Vec<String>) {
+    let mut socket = socket(member).await;
+    let resume = json!({"type": "subscribe", "id": "2", "schema": "public", "query": ADDED,
+        "after": cursor});
+    socket.send(&resume).await;
+    let mut titles = Vec::new();
+    while titles.len() < 3 {
+        let message = socket.receive().await;
+        let rows = message["data"]["MevNotesMessageAdded"].as_array();
+        assert!(
+            rows.is_some() || message["type"] == "subscribe_ack",
+            "{message}"
+        );
+        let title = |row: &Value| row["title"].as_str().unwrap().to_owned();
+        titles.extend(rows.into_iter().flatten().map(title));
+    }
+    (socket, titles)
+}
+
 #[tokio::test]
 async fn each_member_gets_the_events_of_its_own_rows() {
     let (a, b) = two("mev").await;
@@ -49,28 +69,7 @@ async fn each_member_gets_the_events_of_its_own_rows() {
         }
     }
     assert!(of_a.is_silent().await && of_b.is_silent().await);
-    // The cursor of one member shows another one its own rows only.
-    let mut again = socket(&b).await;
-    let resume = json!({"type": "subscribe", "id": "2", "schema": "public", "query": ADDED, "after": cursor});
-    let mut missed = Vec::new();
-    again.send(&resume).await;
-    while missed.len() < 3 {
-        let message = again.receive().await;
-        assert!(
-            matches!(
-                message["type"].as_str(),
-                Some("subscribe_ack" | "subscription")
-            ),
-            "{message}"
-        );
-        if message["type"] == "subscription" {
-            let rows = message["data"]["MevNotesMessageAdded"].as_array().unwrap();
-            missed.extend(
-                rows.iter()
-                    .map(|row| row["title"].as_str().unwrap().to_owned()),
-            );
-        }
-    }
+    let (mut again, missed) = missed(&b, &cursor).await;
     assert_eq!(missed, ["b0", "b1", "b2"]);
     assert!(again.is_silent().await);
     // Raw SQL is refused on sockets too, and the socket ends with the member's sessions.

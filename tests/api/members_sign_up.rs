@@ -14,12 +14,12 @@ const CLIENTS: &str = "/api/v4/clients";
 const PEOPLE: usize = 30;
 
 /// A table for the group of those who sign up.
-const NOTES: [&str; 4] = [
-    "create table notes (id int generated always as identity primary key, \
+const LETTERS: [&str; 4] = [
+    "create table letters (id int generated always as identity primary key, \
         author text not null default tidegate.user_id(), title text)",
-    "alter table notes enable row level security",
-    "create policy own on notes using (author = (select tidegate.user_id()))",
-    "grant select, insert on notes to \"demo/group/people\"",
+    "alter table letters enable row level security",
+    "create policy own on letters using (author = (select tidegate.user_id()))",
+    "grant select, insert on letters to \"demo/group/people\"",
 ];
 
 fn open_client() -> Value {
@@ -65,7 +65,7 @@ async fn follow(service: &Service, token: &str) -> Socket {
     let mut socket = open_at(&service.url, &format!("/?token={token}"), &[])
         .await
         .unwrap();
-    let query = "subscription { NotesMessageAdded { title } }";
+    let query = "subscription { LettersMessageAdded { title } }";
     socket.subscribe("1", query).await;
     socket
 }
@@ -81,14 +81,14 @@ async fn each_person_who_signs_up_sees_only_its_own_rows() {
         .await;
     assert_eq!(made.status, 201, "{made:?}");
     let mut tokens = vec![sign_up(&service, 0).await];
-    for q in NOTES {
+    for q in LETTERS {
         service.rows("demo", q, json!(null)).await;
     }
     for number in 1..PEOPLE {
         tokens.push(sign_up(&service, number).await);
     }
     eventually("the table is in the schema", async || {
-        let known = "{ __type(name: \"Notes\") { name } }";
+        let known = "{ __type(name: \"Letters\") { name } }";
         graphql(&service, &tokens[0], known).await["__type"].is_object()
     })
     .await;
@@ -97,14 +97,15 @@ async fn each_person_who_signs_up_sees_only_its_own_rows() {
         sockets.push(follow(&service, token).await);
     }
     for (number, token) in tokens.iter().enumerate() {
-        let insert = format!("mutation {{ insertNotes(data: {{title: \"{number}\"}}) {{ id }} }}");
+        let insert =
+            format!("mutation {{ insertLetters(data: {{title: \"{number}\"}}) {{ id }} }}");
         graphql(&service, token, &insert).await;
     }
     for (number, token) in tokens.iter().enumerate() {
-        let rows = graphql(&service, token, "{ getNotes { title } }").await;
-        assert_eq!(rows["getNotes"], json!([{"title": number.to_string()}]));
+        let rows = graphql(&service, token, "{ getLetters { title } }").await;
+        assert_eq!(rows["getLetters"], json!([{"title": number.to_string()}]));
         let event = sockets[number].receive().await;
-        let added = &event["data"]["NotesMessageAdded"];
+        let added = &event["data"]["LettersMessageAdded"];
         assert_eq!(added, &json!([{"title": number.to_string()}]), "{event}");
     }
     for socket in &mut sockets {

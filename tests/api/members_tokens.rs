@@ -191,49 +191,40 @@ async fn conversions_that_make_no_sense_are_refused() {
     }
 }
 
+/// The arguments of a command.
+fn words(command: &str) -> Vec<&str> {
+    command.split(' ').collect()
+}
+
 #[tokio::test]
 async fn the_operator_creates_lists_and_converts_members() {
     let operator = operator().await;
     let node = Node::start(&operator).await;
-    let create = [
-        "user", "create", "shop", "mia", "--member", "--group", "people",
-    ];
-    operator.succeeds(
-        &[&create[..], &["--id", "7", "--password-file", "-"]].concat(),
-        "mia-password\n",
-    );
-    let (_, text) = operator.fails(
-        &["user", "create", "shop", "max", "--member", "--no-password"],
-        "",
-    );
+    let create = "user create shop mia --member --group people --id 7 --password-file -";
+    operator.succeeds(&words(create), "mia-password\n");
+    let without_group = "user create shop max --member --no-password";
+    let (_, text) = operator.fails(&words(without_group), "");
     assert!(text.contains("--group"), "{text}");
-    let listed = operator.succeeds(&["user", "list", "shop"], "");
+    let listed = operator.succeeds(&words("user list shop"), "");
     let line = listed.lines().find(|line| line.starts_with("mia")).unwrap();
-    assert!(
-        line.contains("shop/group/people") && line.contains("member"),
-        "{listed}"
-    );
+    for part in ["shop/group/people", "member"] {
+        assert!(line.contains(part), "{listed}");
+    }
     let inside = operator.root("shop").await;
-    inside
-        .batch_execute(
-            "create table seen (id text default tidegate.user_id()); \
-        grant all on seen to public",
-        )
-        .await
-        .unwrap();
+    let table =
+        "create table seen (id text default tidegate.user_id()); grant all on seen to public";
+    inside.batch_execute(table).await.unwrap();
     let token = async || {
         let tokens = node.sign_in("shop", "mia", "mia-password").await;
         tokens["access_token"].as_str().unwrap().to_owned()
     };
+    let inserted = async |token: &str| {
+        let insert = json!({"query": "mutation { insertSeen(data: {}) { id } }"});
+        node.post(GRAPHQL, Some(token), insert).await.1["data"]["insertSeen"].clone()
+    };
     let member = token().await;
-    let insert = json!({"query": "mutation { insertSeen(data: {}) { id } }"});
-    let (_, answer) = node.post(GRAPHQL, Some(&member), insert.clone()).await;
-    assert_eq!(
-        answer["data"]["insertSeen"],
-        json!([{"id": "7"}]),
-        "{answer}"
-    );
-    let printed = operator.succeeds(&["user", "convert", "shop", "mia", "--to", "role"], "");
+    assert_eq!(inserted(&member).await, json!([{"id": "7"}]));
+    let printed = operator.succeeds(&words("user convert shop mia --to role"), "");
     assert!(
         printed.contains("mia is a user with a role now"),
         "{printed}"
@@ -245,20 +236,11 @@ async fn the_operator_creates_lists_and_converts_members() {
     .await;
     let role = token().await;
     assert_eq!(node.status(&role).await, 200);
-    let (_, answer) = node.post(GRAPHQL, Some(&role), insert).await;
-    assert_eq!(
-        answer["data"]["insertSeen"],
-        json!([{"id": "7"}]),
-        "{answer}"
-    );
-    let (code, text) = operator.fails(
-        &[
-            "user", "convert", "shop", "mia", "nobody", "--to", "member", "--group", "other",
-        ],
-        "",
-    );
-    assert!(code != 0 && text.contains("nobody"), "{text}");
-    let listed = operator.succeeds(&["user", "list", "shop"], "");
+    assert_eq!(inserted(&role).await, json!([{"id": "7"}]));
+    let convert = "user convert shop mia nobody --to member --group other";
+    let (_, text) = operator.fails(&words(convert), "");
+    assert!(text.contains("nobody"), "{text}");
+    let listed = operator.succeeds(&words("user list shop"), "");
     assert!(listed.contains("shop/group/other"), "{listed}");
     node.stop();
 }
@@ -266,13 +248,8 @@ async fn the_operator_creates_lists_and_converts_members() {
 #[tokio::test]
 async fn a_node_lets_groups_with_members_log_in_when_it_starts() {
     let operator = operator().await;
-    let create = [
-        "user", "create", "shop", "mia", "--member", "--group", "people",
-    ];
-    operator.succeeds(
-        &[&create[..], &["--password-file", "-"]].concat(),
-        "mia-password\n",
-    );
+    let create = "user create shop mia --member --group people --password-file -";
+    operator.succeeds(&words(create), "mia-password\n");
     let root = operator.root("shop").await;
     // As after a restore without the roles.
     root.batch_execute("drop role \"shop/group/people\"")
