@@ -11,7 +11,6 @@ use tidegate_oauth::{
 };
 
 use super::rest::{self, Links, ObjectMembers};
-use super::users::user_kind;
 use tidegate_http::app::App;
 use tidegate_http::body::Body;
 use tidegate_http::call::{Call, no_content};
@@ -253,7 +252,7 @@ fn read(object: Map<String, Value>, database: &str) -> Result<NewClient, ApiErro
     flag("two_factor", &mut client.two_factor)?;
     flag("allow_signup", &mut client.allow_signup)?;
     flag("social_signup", &mut client.social_signup)?;
-    if let Some(kind) = user_kind(&mut members, "signup_kind")? {
+    if let Some(kind) = members.user_kind("signup_kind")? {
         client.signup.kind = kind;
     }
     client.signup.group = members.optional_text("signup_group")?.flatten();
@@ -279,7 +278,7 @@ fn patch(mut members: ObjectMembers) -> Result<ClientChange, ApiError> {
         two_factor: members.flag("two_factor")?,
         allow_signup: members.flag("allow_signup")?,
         social_signup: members.flag("social_signup")?,
-        signup_kind: user_kind(&mut members, "signup_kind")?,
+        signup_kind: members.user_kind("signup_kind")?,
         signup_group: members.optional_text("signup_group")?,
         grants: grants(&mut members)?,
         service_user: members.optional_text("service_user")?,

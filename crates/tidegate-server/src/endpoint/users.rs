@@ -11,7 +11,6 @@ use tidegate_identity::{Accounts, Error, NewUser, User as Record, UserKey, UserK
 
 use super::clients::{absent, refuse_ended};
 use super::rest;
-pub(super) use body::user_kind;
 use tidegate_http::app::App;
 use tidegate_http::authenticate::{Scope, User};
 use tidegate_http::body::Body;

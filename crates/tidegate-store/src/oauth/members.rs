@@ -61,7 +61,7 @@ static INSERT: Query = Query::new(
 
 /// A row for [`INSERT`].
 #[derive(Serialize)]
-struct Row<'a> {
+struct StoredMember<'a> {
     place: usize,
     name: &'a str,
     id: &'a str,
@@ -71,7 +71,7 @@ struct Row<'a> {
     user_group: Option<String>,
 }
 
-impl<'a> Row<'a> {
+impl<'a> StoredMember<'a> {
     fn of((place, member): (usize, &'a User)) -> Self {
         Self {
             place,
@@ -116,7 +116,7 @@ pub(super) async fn insert(database: &Database, members: &[User]) -> Result<Opti
     let Some(first) = members.first() else {
         return Ok(None);
     };
-    let rows: Vec<_> = members.iter().enumerate().map(Row::of).collect();
+    let rows: Vec<_> = members.iter().enumerate().map(StoredMember::of).collect();
     let rows = serde_json::to_string(&rows).map_err(Error::failed)?;
     let mut transaction = database.begin().await?;
     let values: [Argument<'_>; 3] = [&rows, &first.key.database, &first.created_at];

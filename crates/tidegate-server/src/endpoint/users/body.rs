@@ -19,7 +19,7 @@ pub(super) fn new(object: Map<String, Value>, database: &str) -> Result<NewUser,
     let database = TenantName::adopted(database).map_err(ApiError::internal)?;
     let name = UserName::parse(&members.required("name")?).map_err(ApiError::from_accounts)?;
     let mut user = NewUser::new(database, name);
-    user.kind = user_kind(&mut members, "kind")?.unwrap_or(UserKind::Role);
+    user.kind = members.user_kind("kind")?.unwrap_or(UserKind::Role);
     user.id = members.optional_text("id")?.flatten();
     user.email = members.optional_text("email")?.flatten();
     user.password = members.text("password")?.map(Secret::new);
@@ -77,7 +77,7 @@ pub(super) fn patch(
             )));
         }
     }
-    let kind = user_kind(&mut members, "kind")?;
+    let kind = members.user_kind("kind")?;
     let user_groups = members.names("user_group")?;
     let change = UserChange {
         email: members.optional_text("email")?,
@@ -93,15 +93,4 @@ pub(super) fn patch(
         reassign,
     });
     Ok(Patch { conversion, change })
-}
-
-/// The kind of user that the member `name` of an object has.
-pub(in crate::endpoint) fn user_kind(
-    members: &mut ObjectMembers,
-    name: &'static str,
-) -> Result<Option<UserKind>, ApiError> {
-    let unknown = || ApiError::input(format!("`{name}`: expected role or member"));
-    let kind = members.text(name)?;
-    let kind = kind.map(|kind| UserKind::from_name(&kind).ok_or_else(unknown));
-    kind.transpose()
 }
