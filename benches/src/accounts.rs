@@ -32,6 +32,8 @@ pub(crate) struct BenchTenant {
     pub(crate) client: String,
     /// The owner's access token.
     pub(crate) owner_token: String,
+    /// Whether its users are members.
+    pub(crate) members: bool,
 }
 
 /// The file with the tokens of existing users, by tenant.
@@ -140,7 +142,12 @@ impl BenchTenant {
         name: &str,
         number: u32,
     ) -> Result<()> {
-        let body = json!({ "name": name, "password": PASSWORD, "user_group": GROUP });
+        let mut body = json!({ "name": name, "password": PASSWORD, "user_group": GROUP });
+        if self.members {
+            body["kind"] = json!("member");
+            // The author of the user's notes.
+            body["id"] = json!(format!("{}/{name}", self.name));
+        }
         let owner = Some(&*self.owner_token);
         let answer = self
             .post(connection, "/api/v4/users", owner, (number, &body))

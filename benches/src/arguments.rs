@@ -14,6 +14,10 @@ use clap::Parser;
 /// PostgreSQL and of this program for each request; `logins` counts the sessions that PostgreSQL
 /// (14 and later) started meanwhile; peer/s is the rate of the other server and `times` ours to it.
 #[derive(Parser, Debug)]
+#[expect(
+    clippy::struct_excessive_bools,
+    reason = "each is a flag of the command line"
+)]
 pub(crate) struct Arguments {
     /// Seconds of one slice; a case's variants and its floor take turns, slice by slice
     #[arg(long, default_value_t = 2)]
@@ -31,6 +35,10 @@ pub(crate) struct Arguments {
     /// beside each other [default: 300, or 20 with --quick]
     #[arg(long, value_delimiter = ',', value_name = "N")]
     pub(crate) users: Vec<u32>,
+    /// The sub-users are members, who have no role and share that of their group; not in a folder
+    /// that was kept with users
+    #[arg(long)]
+    pub(crate) members: bool,
     /// Also measure so many tenants with three users each; making one takes about a second. They
     /// may hold all connections of PostgreSQL, so use it with `--only tenants`
     #[arg(long, default_value_t = 0, value_name = "N")]

@@ -74,6 +74,7 @@ pub(crate) async fn people(service: &Service, users: u32, arguments: &Arguments)
         name: "demo".to_owned(),
         client: "demo-app".to_owned(),
         owner_token: service.owner_token.clone(),
+        members: arguments.members,
     };
     let file = service.path.join("users.json");
     let tokens = Tokens(&file);
@@ -89,6 +90,9 @@ pub(crate) async fn people(service: &Service, users: u32, arguments: &Arguments)
     if users > 0 {
         service.run(&notes_of("demo", users)).await?;
         service.run(RIGHTS_OF_GROUP).await?;
+        if arguments.members {
+            service.run(POLICY_FOR_MEMBERS).await?;
+        }
     }
     let mut of_tenants = Vec::new();
     for number in 0..arguments.active_tenants() {
@@ -113,6 +117,10 @@ pub(crate) async fn people(service: &Service, users: u32, arguments: &Arguments)
 const RIGHTS_OF_GROUP: &str = "grant select on bench, bench_labels, bench_artists, bench_albums, \
     bench_tracks to \"demo/group/bench\"; \
     grant select, insert, update on bench_notes to \"demo/group/bench\"";
+
+const POLICY_FOR_MEMBERS: &str = "alter table bench_notes alter author set default tidegate.user_id(); \
+    alter policy own on bench_notes \
+    using (author = (select tidegate.user_id())) with check (author = (select tidegate.user_id()))";
 
 /// The SQL that creates the notes of each user, unless they exist.
 fn notes_of(tenant: &str, users: u32) -> String {
@@ -161,6 +169,7 @@ async fn one_tenant(service: &Service, number: u32, tokens: &Tokens<'_>) -> Resu
         name: name.clone(),
         client,
         owner_token,
+        members: false,
     };
     let made = tenant.users(USERS_OF_TENANT, tokens).await?;
     if new {

@@ -5,7 +5,7 @@ import { requestJson } from "./api/http.ts";
 import { claimsOf } from "./api/pkce.ts";
 import { actor, session, userName } from "./api/session.ts";
 import { sayError } from "./parts/notice.tsx";
-import { loadUsers } from "./people/records.ts";
+import { loadRoles } from "./people/records.ts";
 
 const users = signal<string[]>([]);
 /** Whether the server gives such tokens; a server that does not has no such path in its description. */
@@ -14,7 +14,7 @@ const offered = signal(false);
 async function prepare(): Promise<void> {
   const { paths } = await requestJson<{ paths: Record<string, unknown> }>("/api/v4/openapi.json");
   offered.value = Object.keys(paths).some((path) => /^\/api\/v4\/users\/\{\w+\}\/token$/.test(path));
-  if (offered.value) users.value = (await loadUsers()).map(({ name }) => name);
+  if (offered.value) users.value = (await loadRoles()).map(({ name }) => name);
 }
 
 async function become(name: string): Promise<void> {

@@ -51,7 +51,8 @@ async fn a_client_is_registered_shown_and_dropped() {
         json!({
             "id": id, "name": "Shop", "redirect_uri": [URI], "homepage": null,
             "description": null, "public": false, "confirm": true, "two_factor": false,
-            "allow_signup": false, "social_signup": false, "grants": shown.body["grants"],
+            "allow_signup": false, "social_signup": false, "signup_kind": "role",
+            "signup_group": null, "grants": shown.body["grants"],
             "service_user": null,
         })
         .to_string()

@@ -53,7 +53,7 @@ async fn code(client_id: &str) -> Page {
         .await
 }
 
-fn redemption(client_id: &str, code: &str) -> Value {
+pub(crate) fn redemption(client_id: &str, code: &str) -> Value {
     json!({
         "grant_type": "authorization_code", "client_id": client_id, "code": code,
         "redirect_uri": CALLBACK, "code_verifier": VERIFIER,

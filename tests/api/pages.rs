@@ -34,6 +34,8 @@ pub(crate) struct Browser<'a> {
     service: &'a Service,
     client: Client,
     cookie: String,
+    /// The address that a trusted proxy reports.
+    address: String,
 }
 
 /// A response that has been read.
@@ -53,6 +55,15 @@ impl<'a> Browser<'a> {
             service,
             client: client.build().unwrap(),
             cookie: String::new(),
+            address: String::new(),
+        }
+    }
+
+    /// A browser at this address, behind a trusted proxy.
+    pub(crate) fn behind_proxy(service: &'a Service, address: &str) -> Self {
+        Self {
+            address: address.to_owned(),
+            ..Self::new(service)
         }
     }
 
@@ -88,15 +99,18 @@ impl<'a> Browser<'a> {
     }
 
     async fn send(&mut self, method: Method, address: &str, body: String) -> Page {
-        let answer = self
+        let mut request = self
             .client
             .request(method, format!("{}{address}", self.service.url))
             .header("cookie", &self.cookie)
             .header("content-type", "application/x-www-form-urlencoded")
-            .body(body)
-            .send()
-            .await
-            .unwrap();
+            .body(body);
+        if !self.address.is_empty() {
+            request = request
+                .header("x-forwarded-for", &self.address)
+                .header("x-forwarded-proto", "https");
+        }
+        let answer = request.send().await.unwrap();
         self.keep(&answer);
         let header = |name: &str| {
             let value = answer.headers().get(name);

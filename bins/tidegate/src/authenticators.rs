@@ -60,7 +60,12 @@ impl RoleMaintenance {
     }
 
     async fn provide(&mut self, tenant: &Tenant) {
-        let users = match self.accounts.directory().users(&tenant.name).await {
+        let users = match self
+            .accounts
+            .directory()
+            .users_with_role(&tenant.name)
+            .await
+        {
             Ok(users) => users,
             Err(error) => {
                 tracing::warn!(database = tenant.name, %error, "could not create missing roles; retrying in an hour");
@@ -68,7 +73,7 @@ impl RoleMaintenance {
             }
         };
         let shared = users.iter().filter(|user| user.default_user);
-        let shared: Vec<_> = shared.map(|user| user.role.clone()).collect();
+        let shared: Vec<_> = shared.filter_map(|user| user.role.clone()).collect();
         let database = DatabaseName::new(&tenant.name);
         let owner = RoleName::new(&tenant.owner_role);
         let provided = self.admin.provide_roles(&database, &owner, &shared);
@@ -78,9 +83,29 @@ impl RoleMaintenance {
                 tracing::warn!(database = tenant.name, %error, "could not create missing roles; retrying in an hour");
             }
         }
+        if let Err(error) = self.provide_member_groups(&database).await {
+            tracing::warn!(%database, %error, "could not let the groups of members log in; retrying in an hour");
+        }
         if let Err(error) = self.provide_claims(tenant, &users).await {
             tracing::warn!(database = tenant.name, %error, "could not update the functions of claims; retrying in an hour");
         }
+    }
+
+    /// Lets the groups that have members log in, as after a restore without the roles.
+    async fn provide_member_groups(
+        &self,
+        database: &DatabaseName,
+    ) -> Result<(), Box<dyn std::error::Error + Send + Sync>> {
+        let able = self.admin.group_logins(database).await?;
+        let prefix = format!("{database}/group/");
+        let able = able
+            .iter()
+            .filter_map(|role| role.as_str().strip_prefix(&prefix));
+        let able: Vec<_> = able.map(str::to_owned).collect();
+        let provided = self
+            .accounts
+            .provide_member_groups(database.as_str(), &able);
+        Ok(provided.await?)
     }
 
     /// Creates the functions of claims, and corrects what they return for users. Logs once for each
@@ -102,7 +127,7 @@ impl RoleMaintenance {
             return Ok(());
         }
         self.without_claims.remove(&tenant.name);
-        let identities: Vec<_> = users.iter().map(roles::identity).collect();
+        let identities: Vec<_> = users.iter().filter_map(roles::identity).collect();
         let differing = self.admin.differing_identities(&database, &identities);
         for role in differing.await? {
             self.correct(&database, &role, users).await?;
@@ -118,7 +143,7 @@ impl RoleMaintenance {
         role: &str,
         users: &[User],
     ) -> Result<(), Box<dyn std::error::Error + Send + Sync>> {
-        let known = users.iter().find(|user| user.role == role);
+        let known = users.iter().find(|user| user.role.as_deref() == Some(role));
         let named = role
             .strip_prefix(database.as_str())
             .and_then(|rest| rest.strip_prefix('/'));

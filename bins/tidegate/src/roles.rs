@@ -11,7 +11,7 @@ pub(crate) struct PgRoles(pub(crate) Admin);
 
 impl PgRoles {
     async fn create(&self, user: &User) -> Result<(), RoleError> {
-        let (database, role) = names(user);
+        let (database, role) = names(user)?;
         let groups = groups(user)?;
         let made = self.0.create_user_in_groups(&database, &role, &groups);
         made.await.map_err(role_error)?;
@@ -30,13 +30,13 @@ impl PgRoles {
     }
 
     async fn limit(&self, user: &User) -> Result<(), RoleError> {
-        let (_, role) = names(user);
+        let (_, role) = names(user)?;
         let limited = self.0.limit_shared(&role, user.default_user);
         limited.await.map_err(role_error)
     }
 
     async fn join(&self, user: &User) -> Result<(), RoleError> {
-        let (database, role) = names(user);
+        let (database, role) = names(user)?;
         let groups = groups(user)?;
         let set = self.0.set_groups(&database, &role, &groups);
         set.await.map_err(role_error)
@@ -59,14 +59,24 @@ impl RoleAdmin for PgRoles {
         Box::pin(self.join(user))
     }
 
+    fn provide_group<'a>(&'a self, database: &'a str, group: &'a str) -> RoleFuture<'a, ()> {
+        Box::pin(async move {
+            let group = group_role(database, group).map_err(|error| failed(error.into()))?;
+            let (database, group) = (DatabaseName::new(database), RoleName::new(group));
+            let made = self.0.make_group_login(&database, &group).await;
+            made.map_err(role_error)
+        })
+    }
+
     fn limit_role<'a>(&'a self, user: &'a User) -> RoleFuture<'a, ()> {
         Box::pin(self.limit(user))
     }
 
     fn set_claims<'a>(&'a self, user: &'a User) -> RoleFuture<'a, ()> {
         Box::pin(async move {
-            let (database, _) = names(user);
-            let set = self.0.set_identity(&database, &identity(user)).await;
+            let (database, _) = names(user)?;
+            let identity = identity(user).ok_or_else(no_role)?;
+            let set = self.0.set_identity(&database, &identity).await;
             set.map_err(role_error)
         })
     }
@@ -78,7 +88,7 @@ impl RoleAdmin for PgRoles {
         reassign: bool,
     ) -> RoleFuture<'a, ()> {
         Box::pin(async move {
-            let (database, role) = names(user);
+            let (database, role) = names(user)?;
             let names = (&role, &RoleName::new(owner));
             let may = self.0.may_drop_user(&database, names, reassign);
             may.await.map_err(role_error)
@@ -92,7 +102,7 @@ impl RoleAdmin for PgRoles {
         reassign: bool,
     ) -> RoleFuture<'a, ()> {
         Box::pin(async move {
-            let (database, role) = names(user);
+            let (database, role) = names(user)?;
             let owner = RoleName::new(owner);
             let dropped = self.0.drop_user(&database, &role, &owner, reassign);
             dropped.await.map_err(role_error)
@@ -100,18 +110,18 @@ impl RoleAdmin for PgRoles {
     }
 }
 
-/// What `tidegate.user_id()` and `tidegate.claims()` return for a user. The default user has no id,
-/// because anonymous callers share it.
-pub(crate) fn identity(user: &User) -> RoleIdentity {
+/// What `tidegate.user_id()` and `tidegate.claims()` return for a user with a role. The default user
+/// has no id, because anonymous callers share it.
+pub(crate) fn identity(user: &User) -> Option<RoleIdentity> {
     let mut claims = user.properties.clone().unwrap_or_default();
     if user.default_user {
         claims.insert("anonymous".to_owned(), Value::Bool(true));
     }
-    RoleIdentity {
-        role: RoleName::new(&user.role),
-        user_id: (!user.default_user).then(|| user.key.name.clone()),
+    Some(RoleIdentity {
+        role: RoleName::new(user.role.as_ref()?),
+        user_id: (!user.default_user).then(|| user.user_id().to_owned()),
         claims: to_jsonb(&claims),
-    }
+    })
 }
 
 /// The text of an object for PostgreSQL's `jsonb`, which cannot store U+0000. Properties with this
@@ -124,11 +134,18 @@ fn to_jsonb(object: &Map<String, Value>) -> String {
     text
 }
 
-fn names(user: &User) -> (DatabaseName, RoleName) {
-    (
-        DatabaseName::new(&user.key.database),
-        RoleName::new(&user.role),
-    )
+fn names(user: &User) -> Result<(DatabaseName, RoleName), RoleError> {
+    let role = user.role.as_ref().ok_or_else(no_role)?;
+    Ok((DatabaseName::new(&user.key.database), RoleName::new(role)))
+}
+
+/// A member reached what is for users with a role.
+fn no_role() -> RoleError {
+    failed("the user is a member and has no role".into())
+}
+
+fn failed(error: Box<dyn std::error::Error + Send + Sync>) -> RoleError {
+    RoleError::Failed(error)
 }
 
 /// The names of the roles of the user's groups.

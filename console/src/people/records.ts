@@ -7,6 +7,8 @@ export type User = {
   properties: Record<string, unknown> | null;
   user_group: string | string[] | null;
   default_user: boolean;
+  /** A member has no role of its own. */
+  kind: "role" | "member";
 };
 export type Client = {
   id: string;
@@ -29,7 +31,14 @@ const one = (path: string, name: string): string => `${path}/${encodeURIComponen
 export const groupsOf = (user: User): string[] =>
   user.user_group === null ? [] : Array.isArray(user.user_group) ? user.user_group : [user.user_group];
 
-export const loadUsers = (): Promise<User[]> => requestJson(USERS);
+const PAGE = 100;
+/** Users by name, after a name: a database may have millions. `more` says whether others follow. */
+export const loadUsers = async (after: string): Promise<{ users: User[]; more: boolean }> => {
+  const users = await requestJson<User[]>(`${USERS}?limit=${PAGE + 1}&after=${encodeURIComponent(after)}`);
+  return { users: users.slice(0, PAGE), more: users.length > PAGE };
+};
+/** The first thousand users with a role. */
+export const loadRoles = (): Promise<User[]> => requestJson(`${USERS}?kind=role`);
 export const createUser = (body: Members): Promise<Response> => request(USERS, { body });
 export const changeUser = (name: string, body: Members): Promise<Response> => request(one(USERS, name), { method: "PATCH", body });
 export const dropUser = (name: string, reassign: boolean): Promise<Response> =>

@@ -9,7 +9,9 @@ import { changeUser, createUser, dropUser, groupsOf, loadUsers, type Members, ty
 
 /** The users of the database. */
 export function Users() {
-  const { value: users, problem, reload } = useLoaded(loadUsers);
+  const after = useSignal("");
+  const { value: page, problem, reload } = useLoaded(() => loadUsers(after.value), [after.value]);
+  const users = page?.users;
   const editing = useSignal<User | "new" | null>(null);
   const dropping = useSignal<{ user: User; reassign: boolean } | null>(null);
   const drop = async ({ user, reassign }: { user: User; reassign: boolean }) => {
@@ -27,7 +29,7 @@ export function Users() {
   return (
     <>
       <div class="sheet-head"><h1>Users</h1><button type="button" class="primary" onClick={() => (editing.value = "new")}>New user</button></div>
-      <p class="hint">Every user is a role of PostgreSQL: what is granted to it is what it may do, over SQL, GraphQL, methods and live changes.</p>
+      <p class="hint">Every user is a role of PostgreSQL: what is granted to it is what it may do, over SQL, GraphQL, methods and live changes. Members have no role; they share that of their group.</p>
       {problem && <p class="problem" role="alert">{problem}</p>}
       {!users && !problem && <p class="hint">Reading the users…</p>}
       {users && (
@@ -37,7 +39,7 @@ export function Users() {
             <tbody>
               {users.map((user) => (
                 <tr key={user.name}>
-                  <th scope="row">{user.name}{user.default_user && <small> default user</small>}{user.name === claims.value?.database && <small> owner</small>}</th>
+                  <th scope="row">{user.name}{user.default_user && <small> default user</small>}{user.kind === "member" && <small> member</small>}{user.name === claims.value?.database && <small> owner</small>}</th>
                   <td>{user.email ?? ""}</td>
                   <td>{groupsOf(user).join(", ")}</td>
                   <td>{user.properties && <code>{JSON.stringify(user.properties)}</code>}</td>
@@ -50,6 +52,12 @@ export function Users() {
             </tbody>
           </table>
         </div>
+      )}
+      {(after.value !== "" || page?.more) && (
+        <p>
+          <button type="button" disabled={after.value === ""} onClick={() => (after.value = "")}>First page</button>{" "}
+          <button type="button" disabled={!page?.more} onClick={() => (after.value = users!.at(-1)!.name)}>Next page</button>
+        </p>
       )}
       {editing.value && <UserForm user={editing.value === "new" ? null : editing.value} onDone={reload} onClose={() => (editing.value = null)} />}
       {dropping.value && (
@@ -77,6 +85,7 @@ function UserForm({ user, onDone, onClose }: { user: User | null; onDone: () => 
       <label>Email<input name="email" type="email" autocomplete="off" defaultValue={user?.email ?? ""} /></label>
       <label>Groups, separated by commas<input name="groups" autocomplete="off" spellcheck={false} defaultValue={user ? groupsOf(user).join(", ") : ""} /></label>
       <label>Properties, a JSON object that stands in the user's tokens<textarea name="properties" rows={3} spellcheck={false}>{user?.properties ? JSON.stringify(user.properties, null, 2) : ""}</textarea></label>
+      {!user && <label class="check"><input name="member" type="checkbox" /> Member: a user without a role, in exactly one group</label>}
       <label class="check"><input name="default_user" type="checkbox" defaultChecked={user?.default_user} /> Default user: requests without a token run as this user</label>
     </FormDialog>
   );
@@ -97,6 +106,7 @@ function membersOf(fields: FormData, user: User | null): Members {
     JSON.stringify(value) !== JSON.stringify(user ? user[name as keyof User] : name === "default_user" ? false : null));
   const members: Members = Object.fromEntries(changed);
   if (!user) members.name = textOf(fields, "name");
+  if (fields.get("member") !== null) members.kind = "member";
   if (password !== "") members.password = password;
   return members;
 }

@@ -1849,7 +1849,12 @@ var USERS = "/api/v4/users";
 var CLIENTS = "/api/v4/clients";
 var one = (path, name) => `${path}/${encodeURIComponent(name)}`;
 var groupsOf2 = (user) => user.user_group === null ? [] : Array.isArray(user.user_group) ? user.user_group : [user.user_group];
-var loadUsers = () => requestJson(USERS);
+var PAGE = 100;
+var loadUsers = async (after) => {
+  const users2 = await requestJson(`${USERS}?limit=${PAGE + 1}&after=${encodeURIComponent(after)}`);
+  return { users: users2.slice(0, PAGE), more: users2.length > PAGE };
+};
+var loadRoles = () => requestJson(`${USERS}?kind=role`);
 var createUser = (body) => request(USERS, { body });
 var changeUser = (name, body) => request(one(USERS, name), { method: "PATCH", body });
 var dropUser = (name, reassign) => request(`${one(USERS, name)}${reassign ? "?reassign=true" : ""}`, { method: "DELETE" });
@@ -1879,7 +1884,7 @@ var offered = y3(false);
 async function prepare() {
   const { paths } = await requestJson("/api/v4/openapi.json");
   offered.value = Object.keys(paths).some((path) => /^\/api\/v4\/users\/\{\w+\}\/token$/.test(path));
-  if (offered.value) users.value = (await loadUsers()).map(({ name }) => name);
+  if (offered.value) users.value = (await loadRoles()).map(({ name }) => name);
 }
 async function become(name) {
   actor.value = null;
@@ -2457,7 +2462,9 @@ function Sessions() {
 
 // src/people/users.tsx
 function Users() {
-  const { value: users2, problem, reload } = useLoaded(loadUsers);
+  const after = useSignal("");
+  const { value: page, problem, reload } = useLoaded(() => loadUsers(after.value), [after.value]);
+  const users2 = page?.users;
   const editing = useSignal(null);
   const dropping = useSignal(null);
   const drop = async ({ user, reassign }) => {
@@ -2476,7 +2483,7 @@ function Users() {
       /* @__PURE__ */ a4("h1", { children: "Users" }),
       /* @__PURE__ */ a4("button", { type: "button", class: "primary", onClick: () => editing.value = "new", children: "New user" })
     ] }),
-    /* @__PURE__ */ a4("p", { class: "hint", children: "Every user is a role of PostgreSQL: what is granted to it is what it may do, over SQL, GraphQL, methods and live changes." }),
+    /* @__PURE__ */ a4("p", { class: "hint", children: "Every user is a role of PostgreSQL: what is granted to it is what it may do, over SQL, GraphQL, methods and live changes. Members have no role; they share that of their group." }),
     problem && /* @__PURE__ */ a4("p", { class: "problem", role: "alert", children: problem }),
     !users2 && !problem && /* @__PURE__ */ a4("p", { class: "hint", children: "Reading the users…" }),
     users2 && /* @__PURE__ */ a4("div", { class: "scroll-x panel", tabIndex: 0, role: "region", "aria-label": "List of users", children: /* @__PURE__ */ a4("table", { children: [
@@ -2491,6 +2498,7 @@ function Users() {
         /* @__PURE__ */ a4("th", { scope: "row", children: [
           user.name,
           user.default_user && /* @__PURE__ */ a4("small", { children: " default user" }),
+          user.kind === "member" && /* @__PURE__ */ a4("small", { children: " member" }),
           user.name === claims.value?.database && /* @__PURE__ */ a4("small", { children: " owner" })
         ] }),
         /* @__PURE__ */ a4("td", { children: user.email ?? "" }),
@@ -2502,6 +2510,11 @@ function Users() {
         ] })
       ] }, user.name)) })
     ] }) }),
+    (after.value !== "" || page?.more) && /* @__PURE__ */ a4("p", { children: [
+      /* @__PURE__ */ a4("button", { type: "button", disabled: after.value === "", onClick: () => after.value = "", children: "First page" }),
+      " ",
+      /* @__PURE__ */ a4("button", { type: "button", disabled: !page?.more, onClick: () => after.value = users2.at(-1).name, children: "Next page" })
+    ] }),
     editing.value && /* @__PURE__ */ a4(UserForm, { user: editing.value === "new" ? null : editing.value, onDone: reload, onClose: () => editing.value = null }),
     dropping.value && /* @__PURE__ */ a4(
       Confirm,
@@ -2543,6 +2556,10 @@ function UserForm({ user, onDone, onClose }) {
       "Properties, a JSON object that stands in the user's tokens",
       /* @__PURE__ */ a4("textarea", { name: "properties", rows: 3, spellcheck: false, children: user?.properties ? JSON.stringify(user.properties, null, 2) : "" })
     ] }),
+    !user && /* @__PURE__ */ a4("label", { class: "check", children: [
+      /* @__PURE__ */ a4("input", { name: "member", type: "checkbox" }),
+      " Member: a user without a role, in exactly one group"
+    ] }),
     /* @__PURE__ */ a4("label", { class: "check", children: [
       /* @__PURE__ */ a4("input", { name: "default_user", type: "checkbox", defaultChecked: user?.default_user }),
       " Default user: requests without a token run as this user"
@@ -2562,6 +2579,7 @@ function membersOf2(fields, user) {
   const changed = Object.entries(all2).filter(([name, value]) => JSON.stringify(value) !== JSON.stringify(user ? user[name] : name === "default_user" ? false : null));
   const members = Object.fromEntries(changed);
   if (!user) members.name = textOf2(fields, "name");
+  if (fields.get("member") !== null) members.kind = "member";
   if (password !== "") members.password = password;
   return members;
 }

@@ -38,6 +38,7 @@ pub(crate) const CHAPTERS: &[Embedded] = embedded! {
     "how-to/python.md",
     "how-to/curl.md",
     "how-to/service-tokens.md",
+    "how-to/members.md",
     "how-to/external-issuers.md",
     "how-to/settings.md",
     "how-to/https.md",

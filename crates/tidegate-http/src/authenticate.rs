@@ -4,9 +4,9 @@ use std::sync::Arc;
 
 use http::header::AUTHORIZATION;
 use http::{HeaderMap, HeaderName};
-use tidegate_identity::{AnonymousSql, StoreError};
-use tidegate_oauth::{Claims, Scopes};
-use tidegate_sql::{DatabaseName, Login, Principal, RoleName, RoleUse};
+use tidegate_identity::{AnonymousSql, StoreError, group_role};
+use tidegate_oauth::{Claims, MemberClaims, Scopes};
+use tidegate_sql::{DatabaseName, Login, Member, Principal, RoleName, RoleUse};
 
 use crate::app::App;
 use crate::error::ApiError;
@@ -60,6 +60,12 @@ impl Caller {
     /// The account of the memory budget that the caller's requests are charged to.
     pub fn holder(&self) -> Holder {
         holder(self.login())
+    }
+
+    /// Whether the caller is a member: a user without a role.
+    pub fn is_member(&self) -> bool {
+        let role_use = self.login().map(|login| &login.role_use);
+        matches!(role_use, Some(RoleUse::Member(_)))
     }
 
     /// The login, if it is that of a default user. Anyone can get a token of a default user,
@@ -231,7 +237,7 @@ pub async fn by_token<'a>(
     let error = match app.issuer().authenticate_token(token).await {
         Ok(claims) => {
             return Ok(User {
-                login: login(&claims),
+                login: login(&claims)?,
                 claims,
                 external: None,
             });
@@ -244,7 +250,7 @@ pub async fn by_token<'a>(
         return Ok(User {
             login: match &user.member {
                 Some(member) => member.clone(),
-                None => login(&user.claims),
+                None => login(&user.claims)?,
             },
             claims: Arc::clone(&user.claims),
             external: Some(user),
@@ -340,15 +346,40 @@ pub fn bearer(headers: &HeaderMap) -> Result<Option<&str>, ApiError> {
     }
 }
 
-fn login(claims: &Claims) -> Login {
+/// The login of the user with these claims.
+///
+/// # Errors
+///
+/// 401 for claims of a member that no login can have. The service issues no such tokens.
+fn login(claims: &Claims) -> Result<Login, ApiError> {
+    let database = DatabaseName::new(&claims.database);
+    if let Some(member) = &claims.member {
+        return Ok(Login {
+            role: group_role(&claims.database, &member.group)
+                .map(RoleName::new)
+                .map_err(|_| ApiError::invalid_token("the token names no group"))?,
+            role_use: RoleUse::Member(Arc::new(as_member(claims, member)?)),
+            database,
+        });
+    }
     let session = u128::from_be_bytes(*claims.session.as_bytes());
-    Login {
-        database: DatabaseName::new(&claims.database),
-        role: RoleName::new(&claims.role),
+    Ok(Login {
+        database,
+        role: RoleName::new(&claims.subject),
         role_use: if claims.shared {
             RoleUse::Anonymous
         } else {
             RoleUse::User(session)
         },
-    }
+    })
+}
+
+/// What policies see of a member: its id, and its properties as claims.
+fn as_member(claims: &Claims, member: &MemberClaims) -> Result<Member, ApiError> {
+    let properties = match &claims.properties {
+        Some(properties) => serde_json::to_string(properties).map_err(ApiError::internal)?,
+        None => "{}".to_owned(),
+    };
+    let made = Member::new(&member.id, &properties);
+    made.map_err(|error| ApiError::invalid_token(error.to_string()))
 }

@@ -1,6 +1,8 @@
 //! Users with their PostgreSQL roles. The command line and the management API create, change and
 //! drop users only through [`Accounts`].
 
+mod members;
+
 use std::fmt;
 use std::net::IpAddr;
 use std::sync::Arc;
@@ -10,7 +12,11 @@ use tokio::sync::{Mutex, MutexGuard};
 use crate::directory::refuse_owner;
 use crate::{
     Error, GroupLock, NewUser, Result, RoleAdmin, User, UserChange, UserDirectory, UserKey,
+    UserKind,
 };
+
+pub use members::Conversion;
+use members::ProvidedGroups;
 
 /// The users of tenants: their records in a [`UserDirectory`] and their PostgreSQL roles.
 #[derive(Clone)]
@@ -20,6 +26,7 @@ pub struct Accounts {
     /// Serialises group changes on this node. They take this lock before the cluster-wide one,
     /// because waiting for that holds a connection.
     next: Arc<Mutex<()>>,
+    provided: Arc<ProvidedGroups>,
 }
 
 impl Accounts {
@@ -29,6 +36,7 @@ impl Accounts {
             directory,
             roles,
             next: Arc::default(),
+            provided: Arc::default(),
         }
     }
 
@@ -38,6 +46,7 @@ impl Accounts {
             directory: self.directory.acting_as(actor, address),
             roles: self.roles.clone(),
             next: self.next.clone(),
+            provided: self.provided.clone(),
         }
     }
 
@@ -48,10 +57,13 @@ impl Accounts {
 
     /// Creates a user: the record, which reserves the name, then the role, then what the functions
     /// of claims return for it. If the role cannot be created, or its claims cannot be written, the
-    /// record is deleted.
+    /// record is deleted. A member is only a record; the role of its group is created if missing.
     ///
     /// Errors: those of [`UserDirectory::create_user`], and [`Error::Role`](crate::Error::Role).
     pub async fn create(&self, new: NewUser) -> Result<User> {
+        if new.kind == UserKind::Member {
+            return self.create_member(new).await;
+        }
         let joins = !new.user_groups.is_empty();
         let _lock = self.lock_groups(joins, new.database.as_str()).await?;
         let user = self.directory.create_user(new).await?;
@@ -68,7 +80,10 @@ impl Accounts {
         Ok(user)
     }
 
-    /// Changes a user. The role of a user who becomes the default user is limited before the record
+    /// Changes a user. Of a member only the record is changed, and the role of a new group is
+    /// created if missing.
+    ///
+    /// The role of a user who becomes the default user is limited before the record
     /// is written. The limits are removed from the role of a former default user afterwards.
     ///
     /// Group changes alter the role first, then the record. If the node dies in between, the record
@@ -81,6 +96,12 @@ impl Accounts {
         let groups = change.user_groups.is_some();
         let _lock = self.lock_groups(groups, &key.database).await?;
         let (before, after) = self.directory.check_change(key, &change).await?;
+        if after.is_member() {
+            if groups {
+                self.provide_group(&after).await?;
+            }
+            return self.directory.change_user(key, change).await;
+        }
         if change.default_user == Some(true) {
             self.roles.limit_role(&after).await?;
         }
@@ -107,7 +128,7 @@ impl Accounts {
     /// Writes what `tidegate.user_id()` and `tidegate.claims()` return for a user with a role, and
     /// repeats that if the record changed in the meantime. So of several changes at once, the one
     /// that is recorded last counts in the database too. Does nothing if the user does not exist
-    /// any more.
+    /// any more, and for a member.
     ///
     /// [`Error::Role`](crate::Error::Role).
     pub async fn write_claims(&self, key: &UserKey) -> Result<()> {
@@ -117,6 +138,9 @@ impl Accounts {
                 Err(Error::NotFound(_)) => return Ok(()),
                 user => user?,
             };
+            if user.is_member() {
+                return Ok(());
+            }
             let claims = Some((user.properties.clone(), user.default_user));
             if written == claims {
                 return Ok(());
@@ -146,9 +170,7 @@ impl Accounts {
     pub async fn check_drop(&self, key: &UserKey, reassign: bool) -> Result<()> {
         refuse_owner(key)?;
         let user = self.directory.user(key).await?;
-        let owner = self.directory.user(&UserKey::owner(&key.database)).await?;
-        let may = self.roles.check_drop_role(&user, &owner.role, reassign);
-        Ok(may.await?)
+        self.check_drop_role(&user, reassign).await
     }
 
     /// Drops a sub-user: the role, then the record, so that a failed attempt can be repeated. With
@@ -159,9 +181,32 @@ impl Accounts {
     pub async fn drop(&self, key: &UserKey, reassign: bool) -> Result<()> {
         refuse_owner(key)?;
         let user = self.directory.user(key).await?;
-        let owner = self.directory.user(&UserKey::owner(&key.database)).await?;
-        self.roles.drop_role(&user, &owner.role, reassign).await?;
+        self.drop_role(&user, reassign).await?;
         self.directory.drop_user(key).await
+    }
+
+    async fn check_drop_role(&self, user: &User, reassign: bool) -> Result<()> {
+        if user.is_member() {
+            return Ok(());
+        }
+        let owner = self.owner_role(user).await?;
+        let may = self.roles.check_drop_role(user, &owner, reassign);
+        Ok(may.await?)
+    }
+
+    async fn drop_role(&self, user: &User, reassign: bool) -> Result<()> {
+        if user.is_member() {
+            return Ok(());
+        }
+        let owner = self.owner_role(user).await?;
+        Ok(self.roles.drop_role(user, &owner, reassign).await?)
+    }
+
+    /// The role of the owner of the user's tenant.
+    async fn owner_role(&self, user: &User) -> Result<String> {
+        let key = UserKey::owner(&user.key.database);
+        let owner = self.directory.user(&key).await?;
+        owner.role.ok_or(Error::NotFound("owner"))
     }
 }
 

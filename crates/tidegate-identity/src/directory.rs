@@ -1,10 +1,13 @@
 //! The records of users, for the command line and the management API.
 
+mod check;
+mod members;
 mod tenants;
 mod users;
 
 use std::net::IpAddr;
 
+pub(crate) use check::{check, check_groups};
 pub(crate) use users::refuse_owner;
 pub use users::{NewOwner, NewUser, UserChange};
 

@@ -26,7 +26,7 @@ mod timestamp;
 mod totp;
 mod user;
 
-pub use accounts::Accounts;
+pub use accounts::{Accounts, Conversion};
 pub use anonymous::AnonymousSql;
 pub use audit::{AuditEntry, AuditEvent, AuditKind, AuditPage, AuditSince};
 pub use browser_session::{BrowserSession, RequestContext};
@@ -49,10 +49,10 @@ pub use second_factor::SecondFactor;
 pub use secret::{Secret, SecretHash};
 pub use service::{
     Browser, CountedAttempts, EmailSignIn, Enrolment, IdentityService, LoginAttempt, LoginPurpose,
-    PendingSignIn, SignUpApplication, SignUpLink, SignedIn,
+    PendingSignIn, SignUpApplication, SignUpLink, SignUpUser, SignedIn,
 };
 pub use session::{EndReason, SessionId};
 pub use settings::{Lifetimes, Settings};
-pub use store::{IdentityStore, StoreFuture, WriteOutcome};
+pub use store::{IdentityStore, StoreFuture, UserQuery, WriteOutcome};
 pub use timestamp::{Clock, ManualClock, Timestamp};
-pub use user::{User, UserKey};
+pub use user::{User, UserKey, UserKind};

@@ -9,7 +9,8 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use crate::{
     AnonymousSql, AttemptCounter, AttemptKey, AttemptLimit, AttemptOutcome, AuditEvent, AuditPage,
     AuditSince, BrowserSession, EndReason, IdentityStore, LinkedIdentity, SecondFactor, SecretHash,
-    SessionId, StoreFuture, Timestamp, UnlinkOutcome, User, UserKey, WriteOutcome,
+    SessionId, StoreFuture, Timestamp, UnlinkOutcome, User, UserKey, UserKind, UserQuery,
+    WriteOutcome,
 };
 use tables::Tables;
 
@@ -104,16 +105,21 @@ impl<T: DependentTables> IdentityStore for MemoryStore<T> {
         done(self.lock().0.users.get(key).cloned())
     }
 
-    fn users<'a>(&'a self, database: &'a str) -> StoreFuture<'a, Vec<User>> {
-        let tables = &self.lock().0;
-        done(
-            tables
-                .users
-                .values()
-                .filter(|u| u.key.database == database)
-                .cloned()
-                .collect(),
-        )
+    fn users_with_role<'a>(&'a self, database: &'a str) -> StoreFuture<'a, Vec<User>> {
+        let query = UserQuery::of_kind(UserKind::Role);
+        done(self.lock().0.user_page(database, &query))
+    }
+
+    fn user_page<'a>(
+        &'a self,
+        database: &'a str,
+        query: &'a UserQuery,
+    ) -> StoreFuture<'a, Vec<User>> {
+        done(self.lock().0.user_page(database, query))
+    }
+
+    fn member_groups<'a>(&'a self, database: &'a str) -> StoreFuture<'a, Vec<String>> {
+        done(self.lock().0.member_groups(database))
     }
 
     fn has_similar_user<'a>(&'a self, database: &'a str, name: &'a str) -> StoreFuture<'a, bool> {
@@ -192,6 +198,10 @@ impl<T: DependentTables> IdentityStore for MemoryStore<T> {
 
     fn insert_user<'a>(&'a self, user: &'a User) -> StoreFuture<'a, WriteOutcome> {
         done(self.lock().0.insert_user(user))
+    }
+
+    fn insert_members<'a>(&'a self, members: &'a [User]) -> StoreFuture<'a, Option<usize>> {
+        done(self.lock().0.insert_members(members))
     }
 
     fn update_user<'a>(&'a self, read: &'a User, user: &'a User) -> StoreFuture<'a, WriteOutcome> {

@@ -1,4 +1,5 @@
-//! The port to PostgreSQL's roles: each user record has a role that its statements run as.
+//! The port to PostgreSQL's roles: the roles of users, and those of groups, as which the statements
+//! of members run.
 
 use std::error::Error as StdError;
 use std::future::Future;
@@ -24,6 +25,10 @@ pub trait RoleAdmin: Send + Sync {
     /// Makes the role a member of the roles of `user.user_groups`, which are created if missing,
     /// and of no other group of the tenant.
     fn set_groups<'a>(&'a self, user: &'a User) -> RoleFuture<'a, ()>;
+
+    /// Makes the role of a group able to log in, so that requests of its members can run as it. The
+    /// role is created if missing. The caller holds the lock of the tenant's groups.
+    fn provide_group<'a>(&'a self, database: &'a str, group: &'a str) -> RoleFuture<'a, ()>;
 
     /// Limits the resources of a default user's role, and removes the limits from any other user's
     /// role.

@@ -25,7 +25,7 @@ pub use email_sign_in::{EmailSignIn, PendingSignIn};
 pub use password_login::LoginAttempt;
 pub use provider_login::LoginPurpose;
 pub use second_factor::Enrolment;
-pub use sign_up::{SignUpApplication, SignUpLink};
+pub use sign_up::{SignUpApplication, SignUpLink, SignUpUser};
 
 use attempts::PendingAttempts;
 

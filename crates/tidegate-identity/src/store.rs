@@ -13,7 +13,7 @@ use std::pin::Pin;
 use crate::{
     AnonymousSql, AttemptKey, AttemptLimit, AttemptOutcome, AuditEvent, AuditPage, AuditSince,
     BrowserSession, EndReason, LinkedIdentity, SecondFactor, SecretHash, SessionId, StoreError,
-    Timestamp, UnlinkOutcome, User, UserKey,
+    Timestamp, UnlinkOutcome, User, UserKey, UserKind,
 };
 
 /// The result of a store's methods.
@@ -32,13 +32,48 @@ pub enum WriteOutcome {
     DefaultUserTaken,
 }
 
+/// Which users of a tenant a page has.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct UserQuery {
+    /// Only users of this kind.
+    pub kind: Option<UserKind>,
+    /// Only users of this group.
+    pub group: Option<String>,
+    /// Only users whose names follow this one, in the order of bytes.
+    pub after: Option<String>,
+    /// At most so many.
+    pub limit: u32,
+}
+
+impl UserQuery {
+    /// All users of a kind.
+    pub const fn of_kind(kind: UserKind) -> Self {
+        Self {
+            kind: Some(kind),
+            group: None,
+            after: None,
+            limit: u32::MAX,
+        }
+    }
+}
+
 /// The port to durable storage of users. The trait is object safe.
 pub trait IdentityStore: Send + Sync {
     /// The user with this key.
     fn user<'a>(&'a self, key: &'a UserKey) -> StoreFuture<'a, Option<User>>;
 
-    /// A tenant's users, sorted by name.
-    fn users<'a>(&'a self, database: &'a str) -> StoreFuture<'a, Vec<User>>;
+    /// A tenant's users with a role, sorted by name.
+    fn users_with_role<'a>(&'a self, database: &'a str) -> StoreFuture<'a, Vec<User>>;
+
+    /// A page of a tenant's users, sorted by name.
+    fn user_page<'a>(
+        &'a self,
+        database: &'a str,
+        query: &'a UserQuery,
+    ) -> StoreFuture<'a, Vec<User>>;
+
+    /// The groups of a tenant that have members, sorted.
+    fn member_groups<'a>(&'a self, database: &'a str) -> StoreFuture<'a, Vec<String>>;
 
     /// Whether a tenant has a user of this name, ignoring case.
     fn has_similar_user<'a>(&'a self, database: &'a str, name: &'a str) -> StoreFuture<'a, bool>;
@@ -100,9 +135,13 @@ pub trait IdentityStore: Send + Sync {
     /// Adds a user: `Done`, `Taken` or `DefaultUserTaken`.
     fn insert_user<'a>(&'a self, user: &'a User) -> StoreFuture<'a, WriteOutcome>;
 
-    /// Replaces `email`, `properties`, `user_groups` and `default_user`, if these members are
-    /// unchanged since they were read: `Done`, `Missing` (also after a concurrent change) or
-    /// `DefaultUserTaken`.
+    /// Adds members of one tenant, all or none. Returns the place of the first one whose name or id
+    /// another user has; `None` if all were added. The names and ids of `members` differ.
+    fn insert_members<'a>(&'a self, members: &'a [User]) -> StoreFuture<'a, Option<usize>>;
+
+    /// Replaces `role`, `id`, `email`, `properties`, `user_groups` and `default_user`, if these
+    /// members are unchanged since they were read: `Done`, `Missing` (also after a concurrent
+    /// change), `Taken` (the role) or `DefaultUserTaken`.
     fn update_user<'a>(&'a self, read: &'a User, user: &'a User) -> StoreFuture<'a, WriteOutcome>;
 
     /// Replaces the password's hash; if `before` is given, only if the stored hash equals it, so

@@ -1,5 +1,6 @@
 //! User records.
 
+use std::borrow::Cow;
 use std::fmt;
 
 use serde_json::{Map, Value};
@@ -45,14 +46,45 @@ impl fmt::Display for UserKey {
     }
 }
 
-/// The record of a user: a person or program with a PostgreSQL role.
+/// Whether a user has a PostgreSQL role of its own.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum UserKind {
+    /// A user with a role.
+    Role,
+    /// A row without a role. Its statements run as the role of its group, with its claims.
+    Member,
+}
+
+impl UserKind {
+    /// All kinds.
+    pub const ALL: [Self; 2] = [Self::Role, Self::Member];
+
+    /// The name of the kind in requests, tokens and the store.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Role => "role",
+            Self::Member => "member",
+        }
+    }
+
+    /// The kind with this name.
+    pub fn from_name(name: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|kind| kind.name() == name)
+    }
+}
+
+/// The record of a user: a person or program, with a PostgreSQL role or as a member of a group.
 #[derive(Clone, PartialEq)]
 pub struct User {
     /// The tenant's database and the user's name.
     pub key: UserKey,
     /// The PostgreSQL LOGIN role that the user's statements run as: the database's name for an
     /// owner, `database/name` for others. The owner of an adopted database may have another role.
-    pub role: String,
+    /// `None` for a member.
+    pub role: Option<String>,
+    /// What `tidegate.user_id()` returns for the user, if it is not the name. A member always has
+    /// one.
+    pub id: Option<String>,
     /// The hash of the password, ours or an imported one (see
     /// [`PasswordHash`](crate::PasswordHash)); `None` without a password.
     pub password_hash: Option<String>,
@@ -60,12 +92,42 @@ pub struct User {
     pub email: Option<String>,
     /// A JSON object that is included in the user's tokens as a claim.
     pub properties: Option<Map<String, Value>>,
-    /// The groups that the user belongs to.
+    /// The groups that the user belongs to. A member has exactly one.
     pub user_groups: Vec<String>,
-    /// Whether anonymous callers run as this user. At most one per tenant, never the owner.
+    /// Whether anonymous callers run as this user. At most one per tenant, never the owner or a
+    /// member.
     pub default_user: bool,
     /// When the user was created.
     pub created_at: Timestamp,
+}
+
+impl User {
+    /// Whether the user has a role.
+    pub fn kind(&self) -> UserKind {
+        match self.role {
+            Some(_) => UserKind::Role,
+            None => UserKind::Member,
+        }
+    }
+
+    /// Whether the user has no role.
+    pub fn is_member(&self) -> bool {
+        self.role.is_none()
+    }
+
+    /// What `tidegate.user_id()` returns for the user.
+    pub fn user_id(&self) -> &str {
+        self.id.as_deref().unwrap_or(&self.key.name)
+    }
+
+    /// The user's name in tokens, which is unique in the cluster: the role, and `database/name` for
+    /// a member.
+    pub fn subject(&self) -> Cow<'_, str> {
+        match &self.role {
+            Some(role) => Cow::Borrowed(role),
+            None => Cow::Owned(self.key.to_string()),
+        }
+    }
 }
 
 impl fmt::Debug for User {

@@ -1,7 +1,7 @@
 //! Built-in clients: public clients of the service itself, which belong to no tenant.
 
 use crate::{Client, ClientAuthentication, GrantKind, GrantSet, redirect};
-use tidegate_identity::Timestamp;
+use tidegate_identity::{SignUpUser, Timestamp};
 
 /// The built-in clients. A user of any tenant signs in through them, by the authorization code
 /// grant with PKCE or by the device grant.
@@ -38,6 +38,7 @@ impl BuiltinClients {
             two_factor: false,
             allow_signup: false,
             social_signup: false,
+            signup: SignUpUser::default(),
             grants: GrantSet::Only(vec![
                 GrantKind::AuthorizationCode,
                 GrantKind::RefreshToken,

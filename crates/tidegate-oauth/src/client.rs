@@ -1,6 +1,6 @@
 //! Client records (RFC 6749, section 2).
 
-use tidegate_identity::{Secret, SecretHash, Timestamp};
+use tidegate_identity::{Secret, SecretHash, SignUpUser, Timestamp};
 
 /// A registered OAuth client. It belongs to one tenant, unless it is built in.
 #[expect(
@@ -32,6 +32,8 @@ pub struct Client {
     pub allow_signup: bool,
     /// Whether users may sign up through this client with an identity provider.
     pub social_signup: bool,
+    /// What kind of user a sign-up through this client creates, and its group.
+    pub signup: SignUpUser,
     /// The grants that the client may use.
     pub grants: GrantSet,
     /// The user that a confidential client acts as by the grant `client_credentials`; a user of

@@ -47,4 +47,4 @@ pub use scope::{Scope, Scopes};
 pub use session::{EndedSession, PersonalToken, Session, SessionEnd};
 pub use settings::{Lifetimes, Settings};
 pub use store::{IssuerStore, PurgeBefore, RefreshOutcome};
-pub use token::{Claims, TokenResponse};
+pub use token::{Claims, MemberClaims, TokenResponse};

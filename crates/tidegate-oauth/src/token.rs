@@ -7,7 +7,7 @@ mod personal;
 mod refresh;
 mod response;
 
-pub use access::Claims;
+pub use access::{Claims, MemberClaims};
 pub use response::TokenResponse;
 
 pub(crate) use access::{AccessToken, decode as decode_access, encode as encode_access};

@@ -85,7 +85,10 @@ async fn a_code_gives_tokens_once() {
     let code = new_code(&api).await;
     let tokens = redeem(&api, &[], &code).await.unwrap();
     let claims = api.issuer.verify(tokens.access_token.expose()).unwrap();
-    assert_eq!((&*claims.role, &*claims.client_id), ("demo/alice", "app"));
+    assert_eq!(
+        (&*claims.subject, &*claims.client_id),
+        ("demo/alice", "app")
+    );
     api.refresh(tokens.refresh_token.as_ref().unwrap())
         .await
         .unwrap();

@@ -149,7 +149,7 @@ async fn both_names_of_the_grant_lead_to_tokens() {
         decide(&api, &device, true).await.unwrap();
         let tokens = poll(&api, &device, name).await.unwrap();
         let claims = api.issuer.verify(tokens.access_token.expose()).unwrap();
-        assert_eq!(claims.role, "demo/alice");
+        assert_eq!(claims.subject, "demo/alice");
         assert_eq!(
             code(poll(&api, &device, name).await),
             "invalid_grant",

@@ -243,7 +243,16 @@ async fn the_owner_is_dropped_only_with_the_tenant() {
         code(api.issuer.verify(tokens.access_token.expose())),
         "invalid_token"
     );
-    assert!(api.directory.users("demo").await.unwrap().is_empty());
+    assert!(
+        api.directory
+            .users_with_role("demo")
+            .await
+            .unwrap()
+            .is_empty()
+    );
     assert!(api.clients.clients("demo").await.unwrap().is_empty());
-    assert_eq!(api.directory.users("other").await.unwrap().len(), 1);
+    assert_eq!(
+        api.directory.users_with_role("other").await.unwrap().len(),
+        1
+    );
 }

@@ -15,7 +15,7 @@ async fn a_guest_gets_a_token_of_the_default_user() {
     assert_eq!((response.token_type, response.expires_in), ("bearer", 3600));
     let claims = api.issuer.verify(response.access_token.expose()).unwrap();
     assert_eq!(
-        (claims.user.as_str(), claims.role.as_str()),
+        (claims.user.as_str(), claims.subject.as_str()),
         ("guest", "demo/guest")
     );
     assert!(claims.shared, "anonymous callers share the role");

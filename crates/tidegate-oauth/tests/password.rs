@@ -39,7 +39,7 @@ async fn a_right_password_gives_tokens_in_the_shape_of_the_wire() {
         (claims.database.as_str(), claims.user.as_str()),
         ("demo", "alice")
     );
-    assert_eq!(claims.role, "demo/alice");
+    assert_eq!(claims.subject, "demo/alice");
     assert!(!claims.owner && !claims.shared);
 }
 
@@ -55,7 +55,7 @@ async fn the_owner_may_leave_the_database_out() {
     let response = api.token(&pairs).await.unwrap();
     let claims = api.issuer.verify(response.access_token.expose()).unwrap();
     assert!(claims.owner);
-    assert_eq!(claims.role, "demo");
+    assert_eq!(claims.subject, "demo");
 }
 
 #[tokio::test]

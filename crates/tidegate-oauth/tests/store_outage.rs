@@ -1,13 +1,14 @@
 //! Tests of an issuer whose store becomes unavailable and recovers.
 
 use std::future::ready;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex};
 
 use tidegate_identity::{
     AnonymousSql, AttemptKey, AttemptLimit, AttemptOutcome, AuditEvent, AuditPage, AuditSince,
-    BrowserSession, EndReason, IdentityStore, LinkedIdentity, SecondFactor, SecretHash, SessionId,
-    StoreError, StoreFuture, Timestamp, UnlinkOutcome, User, UserKey, WriteOutcome,
+    BrowserSession, EndReason, IdentityStore, LinkedIdentity, NewUser, SecondFactor, Secret,
+    SecretHash, SessionId, StoreError, StoreFuture, TenantName, Timestamp, UnlinkOutcome, User,
+    UserKey, UserKind, UserName, UserQuery, WriteOutcome,
 };
 use tidegate_oauth::{
     Approval, AuthorizationCode, Client, Consent, DeviceCode, DevicePoll, EndedSession, ErrorKind,
@@ -22,9 +23,22 @@ struct Unsteady {
     inner: Arc<MemoryStore>,
     away: AtomicBool,
     audit_away: AtomicBool,
+    /// A user who is dropped just before the next session is stored.
+    leaving: Mutex<Option<UserKey>>,
 }
 
 impl Unsteady {
+    fn before(&self, method: &str) {
+        let leaving = match method {
+            "insert_session" => self.leaving.lock().unwrap().take(),
+            _ => None,
+        };
+        if let Some(key) = leaving {
+            // The memory store acts when it is called.
+            drop(self.inner.delete_user(&key, Timestamp::default()));
+        }
+    }
+
     fn answer<'a, T>(&self, audit: bool, answer: StoreFuture<'a, T>) -> StoreFuture<'a, T>
     where
         T: Send + 'a,
@@ -40,6 +54,7 @@ impl Unsteady {
 macro_rules! pass {
     ($($name:ident($($argument:ident: $type:ty),*) -> $out:ty;)*) => {
         $(fn $name<'a>(&'a self, $($argument: $type),*) -> StoreFuture<'a, $out> {
+            self.before(stringify!($name));
             let audit = stringify!($name) == "append_audit";
             self.answer(audit, self.inner.$name($($argument),*))
         })*
@@ -63,7 +78,10 @@ impl IdentityStore for Unsteady {
         use_recovery_code(key: &'a UserKey, code: SecretHash) -> bool;
         delete_second_factor(key: &'a UserKey) -> bool;
         user(key: &'a UserKey) -> Option<User>;
-        users(database: &'a str) -> Vec<User>;
+        users_with_role(database: &'a str) -> Vec<User>;
+        user_page(database: &'a str, query: &'a UserQuery) -> Vec<User>;
+        member_groups(database: &'a str) -> Vec<String>;
+        insert_members(members: &'a [User]) -> Option<usize>;
         has_similar_user(database: &'a str, name: &'a str) -> bool;
         users_with_email(database: &'a str, email: &'a str) -> Vec<User>;
         user_of_identity(database: &'a str, issuer: &'a str, subject: &'a str) -> Option<User>;
@@ -143,6 +161,7 @@ async fn unsteady() -> (Fixture, Arc<Unsteady>) {
         inner,
         away: AtomicBool::default(),
         audit_away: AtomicBool::default(),
+        leaving: Mutex::default(),
     });
     let issuer = node(&Ports {
         store: store.clone(),
@@ -199,4 +218,23 @@ async fn a_failed_audit_event_fails_no_request() {
             .code(),
         "invalid_grant"
     );
+}
+
+#[tokio::test]
+async fn a_member_who_is_dropped_while_it_signs_in_gets_no_token() {
+    let (api, store) = unsteady().await;
+    let name = UserName::parse("mia").unwrap();
+    let mia = NewUser {
+        kind: UserKind::Member,
+        password: Some(Secret::new("mia-password")),
+        user_groups: vec!["people".to_owned()],
+        ..NewUser::new(TenantName::adopted("demo").unwrap(), name)
+    };
+    let key = api.directory.create_user(mia).await.unwrap().key;
+    api.password("mia", "mia-password").await.unwrap();
+    *store.leaving.lock().unwrap() = Some(key.clone());
+    let error = api.password("mia", "mia-password").await.unwrap_err();
+    assert_eq!(error.code(), "invalid_grant");
+    let open = store.inner.sessions_of_user(&key, api.ports.clock.now());
+    assert!(open.await.unwrap().is_empty());
 }

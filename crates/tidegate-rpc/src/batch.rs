@@ -166,7 +166,7 @@ async fn prepare(
     let (mut prepared, mut errors) = (Vec::with_capacity(calls.len()), Vec::new());
     for (index, (call, method)) in calls.iter().zip(methods).enumerate() {
         let method = method.ok_or(Error::MethodNotFound);
-        match method.and_then(|method| PreparedCall::new(&method, call, None, context.timezone)) {
+        match method.and_then(|method| PreparedCall::new(context, &method, call, None)) {
             Ok(call) => prepared.push(call),
             Err(error) => errors.push((index, error)),
         }

@@ -1,6 +1,6 @@
 //! The principal and options with which calls run.
 
-use tidegate_sql::{DatabaseName, Principal, QueryOptions};
+use tidegate_sql::{DatabaseName, Principal, QueryOptions, RoleUse};
 use tidegate_values::datetime::Zone;
 
 use crate::error::Error;
@@ -20,6 +20,14 @@ impl Context<'_> {
     /// The database of the tenant whose methods are called. The service itself has no methods.
     pub(crate) fn tenant(&self) -> Result<&DatabaseName, Error> {
         self.principal.database().ok_or(Error::MethodNotFound)
+    }
+
+    /// Whether the caller is a member, who shares a role with others.
+    pub(crate) fn is_member(&self) -> bool {
+        match self.principal {
+            Principal::Role(login) => matches!(login.role_use, RoleUse::Member(_)),
+            Principal::Control | Principal::Catalog(_) => false,
+        }
     }
 }
 

@@ -81,7 +81,7 @@ impl Dispatcher {
         format: Option<OutputFormat>,
     ) -> Result<PreparedCall, Error> {
         let method = prepare::find(&self.registry, context, &call.method).await?;
-        PreparedCall::new(&method, call, format, context.timezone)
+        PreparedCall::new(context, &method, call, format)
     }
 
     async fn single(

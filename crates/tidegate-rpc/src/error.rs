@@ -29,6 +29,10 @@ pub enum Error {
     /// The tenant has no method of this name.
     #[error("method not found")]
     MethodNotFound,
+    /// A member called a method that another user than the tenant's owner wrote. Members share a
+    /// role, so code of a user could read what another member left.
+    #[error("members call only methods that the owner of the database wrote")]
+    NotForMembers,
     /// A parameter is missing, unknown or invalid.
     #[error(transparent)]
     Params(InputError),

@@ -29,11 +29,15 @@ impl PreparedCall {
     /// Binds the values of a call to the method's statement; `format` replaces the format of the
     /// method.
     pub(crate) fn new(
+        context: &Context<'_>,
         method: &Method,
         call: &Call<'_>,
         format: Option<OutputFormat>,
-        timezone: Option<&Zone>,
     ) -> Result<Self, Error> {
+        let (timezone, by_owner) = (context.timezone, method.record().by_owner);
+        if context.is_member() && !by_owner {
+            return Err(Error::NotForMembers);
+        }
         let params = match &call.params {
             Ok(params) => params,
             Err(wrong) => return Err(Error::Params(wrong.clone())),
@@ -49,7 +53,7 @@ impl PreparedCall {
             statement,
             format,
             writer,
-            author: if method.record().by_owner {
+            author: if by_owner {
                 Author::Owner
             } else {
                 Author::Caller

@@ -135,6 +135,7 @@ fn code(error: &Error) -> (i32, &'static str) {
         }
         Error::Statement(_)
         | Error::Definition(_)
+        | Error::NotForMembers
         | Error::InDoubt(_)
         | Error::Registry(_)
         | Error::RolledBack { .. } => (-32603, "Internal error"),
@@ -209,7 +210,7 @@ impl<'a> Data<'a> {
             }),
             Error::MethodNotFound | Error::Registry(StoreError::Failed(_)) => None,
             Error::Params(input) => Some(Self::of_parameter(input)),
-            Error::Definition(_) => Some(Self::with_message(error)),
+            Error::Definition(_) | Error::NotForMembers => Some(Self::with_message(error)),
             Error::Statement(error) => Self::of_statement(error),
             Error::Registry(StoreError::Unavailable(_)) => Some(Self {
                 retryable: true,

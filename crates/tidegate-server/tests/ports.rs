@@ -87,6 +87,10 @@ impl RoleAdmin for Roles {
         Box::pin(async { Ok(()) })
     }
 
+    fn provide_group<'a>(&'a self, _: &'a str, _: &'a str) -> RoleFuture<'a, ()> {
+        Box::pin(async { Ok(()) })
+    }
+
     fn limit_role<'a>(&'a self, _: &'a User) -> RoleFuture<'a, ()> {
         Box::pin(async { Ok(()) })
     }

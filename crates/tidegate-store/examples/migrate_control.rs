@@ -38,7 +38,8 @@ async fn main() -> Result<(), Box<dyn Error>> {
 
     let user = User {
         key: UserKey::new("shop", "alice"),
-        role: "shop/alice".to_owned(),
+        role: Some("shop/alice".to_owned()),
+        id: None,
         password_hash: None,
         email: Some("alice@example.org".to_owned()),
         properties: None,

@@ -26,6 +26,7 @@ chapters! {
     row_level_security => "docs/how-to/row-level-security.md",
     claims => "docs/how-to/claims.md",
     external_issuers => "docs/how-to/external-issuers.md",
+    members => "docs/how-to/members.md",
     service_tokens => "docs/how-to/service-tokens.md",
     react => "docs/how-to/react.md",
     authjs => "docs/how-to/authjs.md",

@@ -2,7 +2,7 @@
 
 use clap::{Args, Subcommand};
 
-use super::Confirmation;
+use super::{Confirmation, Kind};
 
 /// `tidegate client …`.
 #[derive(Debug, Subcommand)]
@@ -69,6 +69,12 @@ pub(crate) struct NewClient {
     /// People may sign up with an identity provider
     #[arg(long)]
     pub(crate) social_signup: bool,
+    /// What a sign-up makes; `role` when left out
+    #[arg(long, requires_if("member", "signup_group"))]
+    pub(crate) signup_kind: Option<Kind>,
+    /// Group of those who sign up
+    #[arg(long, value_name = "GROUP")]
+    pub(crate) signup_group: Option<String>,
 }
 
 /// `tidegate client change`.
@@ -106,6 +112,12 @@ pub(crate) struct ChangedClient {
     /// Whether people may sign up with an identity provider
     #[arg(long, value_name = "BOOL")]
     pub(crate) social_signup: Option<bool>,
+    /// What a sign-up makes from now on
+    #[arg(long)]
+    pub(crate) signup_kind: Option<Kind>,
+    /// Group of those who sign up from now on; empty for none
+    #[arg(long, value_name = "GROUP")]
+    pub(crate) signup_group: Option<String>,
     /// Grants that it may use, or `all`
     #[arg(long, value_delimiter = ',', value_name = "GRANT")]
     pub(crate) grants: Vec<String>,

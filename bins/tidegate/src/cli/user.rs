@@ -1,13 +1,14 @@
 //! The commands for users.
 
-use clap::{Args, Subcommand};
+use clap::{Args, Subcommand, ValueEnum};
+use tidegate_identity::UserKind;
 
 use super::{Confirmation, PasswordSource};
 
 /// `tidegate user …`.
 #[derive(Debug, Subcommand)]
 pub(crate) enum UserCommand {
-    /// Make a user with a PostgreSQL role of its own
+    /// Make a user with a PostgreSQL role of its own, or a member, which has none
     Create {
         /// The tenant
         database: String,
@@ -19,6 +20,12 @@ pub(crate) enum UserCommand {
         /// A group, or several with commas between them; may be repeated
         #[arg(long, value_delimiter = ',')]
         group: Vec<String>,
+        /// A member: it has no role, and its requests run as the role of its one group
+        #[arg(long, requires = "group", conflicts_with = "default")]
+        member: bool,
+        /// What `tidegate.user_id()` returns for a member; a UUID is made if absent
+        #[arg(long, requires = "member")]
+        id: Option<String>,
         /// The tenant's default user, as which anonymous callers run
         #[arg(long)]
         default: bool,
@@ -35,6 +42,8 @@ pub(crate) enum UserCommand {
     },
     /// Change a user; what is not named stays as it is
     Change(ChangedUser),
+    /// Make users members, who have no role, or give members a role; ends their sessions
+    Convert(ConvertedUsers),
     /// Give a user a new password and end its sessions
     Password {
         /// The tenant
@@ -88,4 +97,42 @@ pub(crate) struct ChangedUser {
     /// Whether callers without a token run as this user
     #[arg(long, value_name = "BOOL")]
     pub(crate) default: Option<bool>,
+}
+
+/// `tidegate user convert`.
+#[derive(Debug, Args)]
+pub(crate) struct ConvertedUsers {
+    /// The tenant
+    pub(crate) database: String,
+    /// The users
+    #[arg(required = true)]
+    pub(crate) names: Vec<String>,
+    /// What they become
+    #[arg(long)]
+    pub(crate) to: Kind,
+    /// Their groups from now on, with commas between them; a member must have exactly one
+    #[arg(long, value_delimiter = ',')]
+    pub(crate) group: Option<Vec<String>>,
+    /// Give what a role that is dropped owns in the database to the tenant's owner; refused for code
+    /// that would run with the owner's rights
+    #[arg(long)]
+    pub(crate) reassign: bool,
+}
+
+/// The kind of a user on the command line.
+#[derive(Clone, Copy, Debug, ValueEnum)]
+pub(crate) enum Kind {
+    /// A user with a PostgreSQL role
+    Role,
+    /// A user without one, in a group
+    Member,
+}
+
+impl From<Kind> for UserKind {
+    fn from(kind: Kind) -> Self {
+        match kind {
+            Kind::Role => Self::Role,
+            Kind::Member => Self::Member,
+        }
+    }
 }

@@ -1,6 +1,6 @@
 //! `tidegate client …`.
 
-use tidegate_identity::TenantName;
+use tidegate_identity::{SignUpUser, TenantName, UserKind};
 use tidegate_oauth::{
     ClientAuthentication, ClientChange, CreatedClient, GrantKind, GrantSet, NewClient,
 };
@@ -42,6 +42,10 @@ async fn create(new: cli::NewClient, service: &Service) -> Result {
     client.two_factor = new.two_factor;
     client.allow_signup = new.allow_signup;
     client.social_signup = new.social_signup;
+    client.signup = SignUpUser {
+        kind: new.signup_kind.map_or(UserKind::Role, UserKind::from),
+        group: new.signup_group,
+    };
     let created = service.clients().create_client(client).await?;
     print_client(&created)
 }
@@ -64,6 +68,8 @@ async fn change(given: cli::ChangedClient, service: &Service) -> Result {
         two_factor: given.two_factor,
         allow_signup: given.allow_signup,
         social_signup: given.social_signup,
+        signup_kind: given.signup_kind.map(UserKind::from),
+        signup_group: given.signup_group.map(super::unless_empty),
         grants: match given.grants.as_slice() {
             [] => None,
             [all] if all == "all" => Some(GrantSet::All),

@@ -177,8 +177,8 @@ pub(crate) async fn create(service: &Service, name: &TenantName, password: Secre
 /// Removes a tenant. Drops its database too if requested.
 pub(crate) async fn drop(service: &Service, tenant: &Tenant, with_data: bool) -> Result {
     let database = DatabaseName::new(&tenant.name);
-    let users = service.users().users(&tenant.name).await?;
-    let mut roles: Vec<String> = users.into_iter().map(|user| user.role).collect();
+    let users = service.users().users_with_role(&tenant.name).await?;
+    let mut roles: Vec<String> = users.into_iter().filter_map(|user| user.role).collect();
     if !roles.contains(&tenant.owner_role) {
         roles.push(tenant.owner_role.clone());
     }

@@ -1,8 +1,12 @@
 //! `tidegate user …`.
 
+mod convert;
 mod repair;
 
-use tidegate_identity::{NewUser, Secret, TenantName, UserChange, UserKey, UserName};
+use tidegate_identity::{
+    NewUser, Secret, TenantName, User, UserChange, UserKey, UserKind, UserName, UserQuery,
+    group_role,
+};
 use tidegate_store::Tenant;
 
 use super::{print, print_table};
@@ -18,6 +22,8 @@ pub(crate) async fn run(command: UserCommand, service: &Service) -> Result {
             name,
             email,
             group,
+            member,
+            id,
             default,
             no_password,
             password,
@@ -30,11 +36,16 @@ pub(crate) async fn run(command: UserCommand, service: &Service) -> Result {
             }
             user.email = email;
             user.user_groups = group;
+            if member {
+                user.kind = UserKind::Member;
+            }
+            user.id = id;
             user.default_user = default;
             create(service, user).await?;
             print(format_args!("{name} is a user of {database} now.\n"))
         }
         UserCommand::Change(changed) => change(changed, service).await,
+        UserCommand::Convert(converted) => convert::run(converted, service).await,
         UserCommand::List { database } => list(service, &database).await,
         UserCommand::Password {
             database,
@@ -115,28 +126,49 @@ async fn set_password(service: &Service, key: &UserKey, password: &Secret) -> Re
     Ok(service.users().set_password(key, password).await?)
 }
 
+/// How many users a page of the list has.
+const PAGE: u32 = 1_000;
+
 async fn list(service: &Service, database: &str) -> Result {
     tenant(service, database).await?;
-    let users = service.users().users(database).await?;
-    let row = |user: &tidegate_identity::User| {
-        let kind = match (user.key.is_owner(), user.default_user) {
-            (true, _) => "owner",
-            (_, true) => "default",
-            _ => "",
-        };
-        let password = if user.password_hash.is_some() {
-            "yes"
-        } else {
-            "no"
-        };
-        vec![
-            user.key.name.clone(),
-            user.role.clone(),
-            kind.to_owned(),
-            password.to_owned(),
-            user.email.clone().unwrap_or_default(),
-        ]
+    let mut rows = Vec::new();
+    let mut query = UserQuery {
+        kind: None,
+        group: None,
+        after: None,
+        limit: PAGE,
     };
-    let rows: Vec<_> = users.iter().map(row).collect();
+    loop {
+        let page = service.users().user_page(database, &query).await?;
+        rows.extend(page.iter().map(row));
+        match page.last() {
+            Some(last) if page.len() == PAGE as usize => query.after = Some(last.key.name.clone()),
+            _ => break,
+        }
+    }
     print_table(&["USER", "ROLE", "KIND", "PASSWORD", "EMAIL"], &rows)
+}
+
+/// A line of the list. The role of a member is that of its group.
+fn row(user: &User) -> Vec<String> {
+    let kind = match (user.key.is_owner(), user.default_user, user.kind()) {
+        (true, ..) => "owner",
+        (_, true, _) => "default",
+        (.., UserKind::Member) => "member",
+        (.., UserKind::Role) => "",
+    };
+    let group = user.user_groups.first();
+    let group = group.and_then(|group| group_role(&user.key.database, group).ok());
+    let password = if user.password_hash.is_some() {
+        "yes"
+    } else {
+        "no"
+    };
+    vec![
+        user.key.name.clone(),
+        user.role.clone().or(group).unwrap_or_default(),
+        kind.to_owned(),
+        password.to_owned(),
+        user.email.clone().unwrap_or_default(),
+    ]
 }

@@ -68,7 +68,8 @@ impl DefaultUsers {
     }
 
     async fn ask(&self, database: &str) -> Result<DefaultUser, StoreError> {
-        let Some(user) = self.store.default_user(database).await? else {
+        let user = self.store.default_user(database).await?;
+        let Some(role) = user.and_then(|user| user.role) else {
             return Ok(DefaultUser {
                 login: None,
                 sql: AnonymousSql::Off,
@@ -77,7 +78,7 @@ impl DefaultUsers {
         Ok(DefaultUser {
             login: Some(Login {
                 database: DatabaseName::new(database),
-                role: RoleName::new(user.role),
+                role: RoleName::new(role),
                 role_use: RoleUse::Anonymous,
             }),
             sql: self.store.anonymous_sql(database).await?,

@@ -54,6 +54,7 @@ impl ApiError {
             | Rpc::TooMany { .. }
             | Rpc::Params(_)
             | Rpc::Definition(_)) => Self::input(error.to_string()),
+            error @ Rpc::NotForMembers => Self::insufficient_privileges(error.to_string()),
             error @ Rpc::RolledBack { .. } => Self::internal(error),
         }
     }

@@ -8,7 +8,7 @@ use quick_cache::sync::Cache;
 use serde_json::{Map, Value};
 use tidegate_identity::{StoreError, Timestamp, UserKey, UserName, group_role};
 use tidegate_issuers::{GroupLogins, IssuerRecord, IssuerRegistry, NamedRole};
-use tidegate_oauth::{Claims, IssuerStore, Scope, Scopes};
+use tidegate_oauth::{Claims, IssuerStore, MemberClaims, Scope, Scopes};
 use tidegate_sql::{DatabaseName, Login, Member, RoleName, RoleUse};
 use tokio::sync::Mutex;
 
@@ -37,8 +37,14 @@ pub(crate) struct ExternalUser {
 impl ExternalUser {
     /// Whether statements of both run as the same role, and with the same claims if it is a group's.
     pub(super) fn is_same(&self, other: &Self) -> bool {
-        let role = |user: &Self| (user.claims.role.clone(), user.claims.shared);
-        role(self) == role(other) && self.member == other.member
+        let role = |user: &Self| (user.claims.subject.clone(), user.claims.shared);
+        let recorded = |user: &Self| {
+            let member = user.claims.member.clone();
+            member.map(|member| (member, user.claims.properties.clone()))
+        };
+        role(self) == role(other)
+            && recorded(self) == recorded(other)
+            && self.member == other.member
     }
 }
 
@@ -111,7 +117,8 @@ impl Identities {
         let found = self.users.user(&key).await.map_err(ApiError::from_bearer)?;
         Ok(found.map(|user| {
             let claims = Claims {
-                role: user.role,
+                subject: user.subject().into_owned(),
+                member: MemberClaims::of(&user),
                 shared: user.default_user,
                 properties: user.properties,
                 email: user.email,
@@ -196,7 +203,8 @@ fn claims(token: &ExternalToken, user: &str) -> Claims {
         client_id: String::new(),
         database: token.issuer.record().database.clone(),
         user: user.to_owned(),
-        role: String::new(),
+        subject: String::new(),
+        member: None,
         owner: false,
         shared: false,
         scopes: Scopes::of(&[Scope::Read, Scope::Write, Scope::Methods, Scope::Sql]),
@@ -225,7 +233,7 @@ fn member(token: &Arc<ExternalToken>, group: &str) -> Result<ExternalUser, ApiEr
     })?;
     let role = group_role(&record.database, group).map_err(ApiError::internal)?;
     let claims = Claims {
-        role: role.clone(),
+        subject: role.clone(),
         properties: Some(own),
         ..claims(token, &id)
     };

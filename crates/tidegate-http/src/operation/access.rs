@@ -2,7 +2,7 @@
 //!
 //! Users run what their privileges allow. For callers that run as the default user, the tenant's
 //! setting `anonymous_sql` decides. These callers are unknown, and PostgreSQL lets every role use
-//! memory, disk and locks of the whole cluster.
+//! memory, disk and locks of the whole cluster. Members run none, because they share a role.
 
 use std::time::{Duration, Instant};
 

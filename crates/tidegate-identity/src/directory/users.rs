@@ -3,16 +3,13 @@
 use serde_json::{Map, Value};
 
 use super::UserDirectory;
+use super::check::{check, check_groups};
 use crate::name::{is_official, role_name};
 use crate::{
     AuditKind, EndReason, Error, PasswordHash, Result, Secret, StoreError, TenantName, User,
-    UserKey, UserName, WriteOutcome, group_role, rate_limit,
+    UserKey, UserKind, UserName, UserQuery, WriteOutcome, group_role, rate_limit,
 };
 
-/// The longest properties of a user, as JSON. Tokens contain them and must stay below 8 KiB.
-const PROPERTY_BYTES: usize = 3 * 1024;
-const MAX_TEXT_LENGTH: usize = 254;
-const MAX_GROUPS: usize = 32;
 /// How often a change of a user is tried again when another request changed the user meanwhile.
 const MAX_TRIES: u32 = 20;
 
@@ -34,6 +31,11 @@ pub struct NewUser {
     pub database: TenantName,
     /// The user's name.
     pub name: UserName,
+    /// Whether the user gets a role.
+    pub kind: UserKind,
+    /// What `tidegate.user_id()` returns for a member: 1 to 255 bytes; a UUID is made if absent. A
+    /// user with a role has its name instead.
+    pub id: Option<String>,
     /// The password; a user without one cannot sign in, which is usual for a default user.
     pub password: Option<Secret>,
     /// The hash of a password that the user gave earlier; `password` takes precedence.
@@ -42,7 +44,7 @@ pub struct NewUser {
     pub email: Option<String>,
     /// A JSON object that is included in tokens.
     pub properties: Option<Map<String, Value>>,
-    /// The groups that the user joins.
+    /// The groups that the user joins. A member must have exactly one.
     pub user_groups: Vec<String>,
     /// Whether anonymous callers run as this user.
     pub default_user: bool,
@@ -51,11 +53,13 @@ pub struct NewUser {
 }
 
 impl NewUser {
-    /// A user with only a name.
+    /// A user with a role and only a name.
     pub fn new(database: TenantName, name: UserName) -> Self {
         Self {
             database,
             name,
+            kind: UserKind::Role,
+            id: None,
             password: None,
             password_hash: None,
             email: None,
@@ -107,7 +111,8 @@ impl UserDirectory {
         let role = new.role.unwrap_or_else(|| new.database.to_string());
         let user = User {
             key,
-            role,
+            role: Some(role),
+            id: None,
             password_hash: self.hash(new.password.as_ref()).await?,
             email: None,
             properties: None,
@@ -118,7 +123,7 @@ impl UserDirectory {
         self.insert(user).await
     }
 
-    /// Creates the record of a sub-user. Its role is `database/name`.
+    /// Creates the record of a sub-user. Its role is `database/name`; a member has none.
     ///
     /// Errors: [`Error::InvalidMember`] naming the member, [`Error::Taken`],
     /// [`Error::DefaultUserTaken`].
@@ -137,10 +142,20 @@ impl UserDirectory {
         if key.is_owner() {
             return Err(Error::Taken("user"));
         }
-        let role = role_name(&key)?;
+        if new.kind == UserKind::Role && new.id.is_some() {
+            return Err(Error::InvalidMember {
+                member: "id",
+                expected: "no id for a user with a role, whose id is its name",
+            });
+        }
+        let (role, id) = match new.kind {
+            UserKind::Role => (Some(role_name(&key)?), None),
+            UserKind::Member => (None, Some(self.member_id(new.id.as_ref())?)),
+        };
         let user = User {
             key,
             role,
+            id,
             password_hash: None,
             email: new.email.clone(),
             properties: new.properties.clone(),
@@ -172,9 +187,14 @@ impl UserDirectory {
         Ok(())
     }
 
-    /// A tenant's users, sorted by name.
-    pub async fn users(&self, database: &str) -> Result<Vec<User>> {
-        Ok(self.ports.store.users(database).await?)
+    /// A tenant's users with a role, sorted by name.
+    pub async fn users_with_role(&self, database: &str) -> Result<Vec<User>> {
+        Ok(self.ports.store.users_with_role(database).await?)
+    }
+
+    /// A page of a tenant's users, sorted by name.
+    pub async fn user_page(&self, database: &str, query: &UserQuery) -> Result<Vec<User>> {
+        Ok(self.ports.store.user_page(database, query).await?)
     }
 
     /// The user with this key; [`Error::NotFound`] if there is none.
@@ -187,7 +207,8 @@ impl UserDirectory {
     }
 
     /// Changes a user. A new password ends the user's sessions, and so does becoming or ceasing to
-    /// be the default user, because tokens say whether the role is shared.
+    /// be the default user, because tokens say whether the role is shared. Another group and other
+    /// properties end the sessions of a member, because tokens have both.
     ///
     /// Errors: [`Error::NotFound`], [`Error::InvalidMember`], [`Error::DefaultUserTaken`],
     /// [`Error::Busy`].
@@ -199,7 +220,8 @@ impl UserDirectory {
         let (before, after) = self.write_change(key, &change).await?;
         // Sessions are ended also when the record was unchanged, so that repeating a change that
         // failed half-way completes it.
-        if after.default_user != before.default_user || made_default {
+        let ends = after.default_user != before.default_user || made_default;
+        if ends || after.is_member() && !has_same_claims(&before, &after) {
             self.end_sessions(key, EndReason::UserChanged).await?;
         }
         self.audit_user(AuditKind::UserChanged, key).await;
@@ -276,6 +298,8 @@ impl UserDirectory {
         {
             return Err(Error::NotFound("user"));
         }
+        // Once more, for a sign-in that read the record before it was deleted.
+        self.end_sessions(key, EndReason::UserDropped).await?;
         self.audit_user(AuditKind::UserDropped, key).await;
         Ok(())
     }
@@ -312,13 +336,13 @@ impl UserDirectory {
             .map(Some)
     }
 
-    async fn insert(&self, user: User) -> Result<User> {
+    pub(super) async fn insert(&self, user: User) -> Result<User> {
         written(self.ports.store.insert_user(&user).await?)?;
         self.audit_user(AuditKind::UserCreated, &user.key).await;
         Ok(user)
     }
 
-    async fn audit_user(&self, kind: AuditKind, key: &UserKey) {
+    pub(crate) async fn audit_user(&self, kind: AuditKind, key: &UserKey) {
         self.ports
             .audit(self.event(kind, &key.database).with_user(&key.name))
             .await;
@@ -336,7 +360,7 @@ pub(crate) fn refuse_owner(key: &UserKey) -> Result<()> {
     })
 }
 
-fn written(written: WriteOutcome) -> Result<()> {
+pub(super) fn written(written: WriteOutcome) -> Result<()> {
     match written {
         WriteOutcome::Done => Ok(()),
         WriteOutcome::Missing => Err(Error::NotFound("user")),
@@ -345,58 +369,7 @@ fn written(written: WriteOutcome) -> Result<()> {
     }
 }
 
-fn check_groups(database: &str, groups: &[String]) -> Result<()> {
-    for (index, group) in groups.iter().enumerate() {
-        group_role(database, group)?;
-        if index == MAX_GROUPS || groups[..index].contains(group) {
-            return Err(Error::InvalidMember {
-                member: "user_group",
-                expected: "at most 32 different groups",
-            });
-        }
-    }
-    Ok(())
-}
-
-fn check(user: &User) -> Result<()> {
-    let invalid = |member, expected| Err(Error::InvalidMember { member, expected });
-    let email = |email: &String| {
-        let halves = email.rsplit_once('@');
-        email.len() <= MAX_TEXT_LENGTH
-            && !email.contains(|c: char| c.is_control() || c.is_whitespace())
-            && halves.is_some_and(|(local, domain)| !local.is_empty() && !domain.is_empty())
-    };
-    if !user.email.as_ref().is_none_or(email) {
-        return invalid("email", "an e-mail address");
-    }
-    let properties = user.properties.as_ref().map(serde_json::to_vec);
-    if properties.is_some_and(|json| json.map_or(true, |json| json.len() > PROPERTY_BYTES)) {
-        return invalid("properties", "a JSON object of at most 3072 bytes");
-    }
-    // PostgreSQL's jsonb cannot store it, and policies read the properties as jsonb.
-    let properties = user.properties.iter().flatten();
-    if properties
-        .into_iter()
-        .any(|(name, value)| has_nul(name, value))
-    {
-        return invalid("properties", "an object without the character U+0000");
-    }
-    if user.default_user && user.key.is_owner() {
-        return invalid(
-            "default_user",
-            "a sub-user; the owner cannot be the default user",
-        );
-    }
-    Ok(())
-}
-
-/// Whether a member of a JSON object contains the character U+0000.
-fn has_nul(name: &str, value: &Value) -> bool {
-    name.contains('\0')
-        || match value {
-            Value::String(text) => text.contains('\0'),
-            Value::Array(items) => items.iter().any(|item| has_nul("", item)),
-            Value::Object(members) => members.iter().any(|(name, value)| has_nul(name, value)),
-            Value::Null | Value::Bool(_) | Value::Number(_) => false,
-        }
+/// Whether tokens of a member are the same for both records.
+fn has_same_claims(one: &User, other: &User) -> bool {
+    one.user_groups == other.user_groups && one.properties == other.properties
 }

@@ -1,11 +1,11 @@
 //! The tables of the memory store, and the steps that touch one table.
 
-use std::collections::{BTreeMap, HashMap, HashSet};
+use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 
 use crate::{
     AnonymousSql, AttemptCounter, AttemptKey, AuditEntry, AuditEvent, AuditPage, AuditSince,
     BrowserSession, LinkedIdentity, SecondFactor, SecretHash, Timestamp, UnlinkOutcome, User,
-    UserKey, WriteOutcome,
+    UserKey, UserQuery, WriteOutcome,
 };
 
 #[derive(Debug, Default)]
@@ -93,7 +93,11 @@ impl Tables {
     }
 
     pub(super) fn insert_user(&mut self, user: &User) -> WriteOutcome {
-        let same = |known: &User| known.key == user.key || known.role == user.role;
+        let same = |known: &User| {
+            known.key == user.key
+                || known.role.is_some() && known.role == user.role
+                || known.key.database == user.key.database && known.user_id() == user.user_id()
+        };
         if self.users.values().any(same) {
             return WriteOutcome::Taken;
         }
@@ -104,22 +108,67 @@ impl Tables {
         WriteOutcome::Done
     }
 
+    /// Adds all members or none. Returns the place of the first one whose name or id is taken.
+    pub(super) fn insert_members(&mut self, members: &[User]) -> Option<usize> {
+        for (place, member) in members.iter().enumerate() {
+            if self.insert_user(member) != WriteOutcome::Done {
+                for added in &members[..place] {
+                    self.users.remove(&added.key);
+                }
+                return Some(place);
+            }
+        }
+        None
+    }
+
+    /// A page of the tenant's users.
+    pub(super) fn user_page(&self, database: &str, query: &UserQuery) -> Vec<User> {
+        let wanted = |user: &&User| {
+            user.key.database == database
+                && query.kind.is_none_or(|kind| kind == user.kind())
+                && query
+                    .after
+                    .as_ref()
+                    .is_none_or(|after| user.key.name > *after)
+                && (query.group.as_ref()).is_none_or(|group| user.user_groups.contains(group))
+        };
+        let users = self.users.values().filter(wanted).cloned();
+        users.take(query.limit as usize).collect()
+    }
+
+    /// The groups of the tenant that have members.
+    pub(super) fn member_groups(&self, database: &str) -> Vec<String> {
+        let members = self.users.values();
+        let members = members.filter(|user| user.key.database == database && user.is_member());
+        let groups: BTreeSet<_> = members.flat_map(|user| user.user_groups.clone()).collect();
+        groups.into_iter().collect()
+    }
+
     pub(super) fn update_user(&mut self, read: &User, user: &User) -> WriteOutcome {
         let other = self
             .default_user(&user.key.database)
             .is_some_and(|known| known.key != user.key);
         let same = |known: &&mut User| {
-            known.email == read.email
+            known.role == read.role
+                && known.id == read.id
+                && known.email == read.email
                 && known.properties == read.properties
                 && known.user_groups == read.user_groups
                 && known.default_user == read.default_user
         };
+        let role_is_taken = user.role.is_some()
+            && (self.users.values()).any(|known| known.key != user.key && known.role == user.role);
         let Some(known) = self.users.get_mut(&user.key).filter(same) else {
             return WriteOutcome::Missing;
         };
+        if role_is_taken {
+            return WriteOutcome::Taken;
+        }
         if user.default_user && other {
             return WriteOutcome::DefaultUserTaken;
         }
+        known.role.clone_from(&user.role);
+        known.id.clone_from(&user.id);
         known.email.clone_from(&user.email);
         known.properties.clone_from(&user.properties);
         known.user_groups.clone_from(&user.user_groups);

@@ -3,7 +3,8 @@
 use super::IdentityService;
 use super::sign_up::create_self_registered;
 use crate::{
-    Accounts, Error, ExternalIdentity, NewUser, RequestContext, Result, TenantName, User, UserName,
+    Accounts, Error, ExternalIdentity, NewUser, RequestContext, Result, SignUpUser, TenantName,
+    User, UserName,
 };
 
 /// How many user names are tried for a new user.
@@ -32,7 +33,7 @@ impl IdentityService {
     /// [`Error::TooManyAttempts`], and the errors of [`Accounts::create`].
     pub async fn sign_up_with_account(
         &self,
-        accounts: &Accounts,
+        (accounts, made): (&Accounts, &SignUpUser),
         database: &str,
         (provider, account): (&str, &ExternalIdentity),
         context: &RequestContext,
@@ -44,7 +45,8 @@ impl IdentityService {
         })?;
         self.count_sign_up(context).await?;
         let preferred = account.name.as_deref().unwrap_or(email);
-        let user = create_with_free_name(accounts, database, (preferred, email), context).await?;
+        let names = (preferred, email);
+        let user = create_with_free_name((accounts, made), database, names, context).await?;
         if self.store_link(&user, (provider, account), context).await? {
             return Ok(user);
         }
@@ -58,7 +60,7 @@ impl IdentityService {
 
 /// Creates a user with the preferred name; if that is taken, with the name and a number.
 async fn create_with_free_name(
-    accounts: &Accounts,
+    (accounts, made): (&Accounts, &SignUpUser),
     database: &str,
     (preferred, email): (&str, &str),
     context: &RequestContext,
@@ -80,7 +82,7 @@ async fn create_with_free_name(
         };
         let mut new = NewUser::new(TenantName::adopted(database)?, UserName::parse(&name)?);
         new.email = Some(email.to_owned());
-        match create_self_registered(accounts, new, context).await {
+        match create_self_registered(accounts, made.of(new), context).await {
             Err(Error::Taken(_)) => {}
             created => return created,
         }

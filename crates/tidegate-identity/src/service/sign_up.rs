@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 use super::IdentityService;
 use crate::{
     Accounts, AttemptKey, AttemptLimit, Email, Error, NewUser, PasswordHash, RequestContext,
-    Result, Secret, TenantName, Timestamp, User, UserDirectory, UserName, rate_limit,
+    Result, Secret, TenantName, Timestamp, User, UserDirectory, UserKind, UserName, rate_limit,
 };
 
 const SIGN_UP: &str = "sign-up link";
@@ -20,6 +20,36 @@ pub struct SignUpApplication<'a> {
     pub name: &'a str,
     /// When the OAuth client was registered.
     pub registered_at: Timestamp,
+}
+
+/// What kind of user a sign-up creates.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct SignUpUser {
+    /// Whether the user gets a role.
+    pub kind: UserKind,
+    /// The group that the user joins. A member needs one.
+    pub group: Option<String>,
+}
+
+impl SignUpUser {
+    /// The new user with this kind and group.
+    pub fn of(&self, new: NewUser) -> NewUser {
+        NewUser {
+            kind: self.kind,
+            user_groups: self.group.iter().cloned().collect(),
+            ..new
+        }
+    }
+}
+
+impl Default for SignUpUser {
+    /// A user with a role and without a group.
+    fn default() -> Self {
+        Self {
+            kind: UserKind::Role,
+            group: None,
+        }
+    }
 }
 
 /// The content of a link that confirms a sign-up.
@@ -146,7 +176,7 @@ impl IdentityService {
     /// Errors: [`Error::InvalidLink`], and the errors of [`Accounts::create`].
     pub async fn confirm_sign_up(
         &self,
-        accounts: &Accounts,
+        (accounts, made): (&Accounts, &SignUpUser),
         token: &str,
         context: &RequestContext,
     ) -> Result<(Secret, String)> {
@@ -155,7 +185,7 @@ impl IdentityService {
         let mut new = NewUser::new(database, UserName::parse(&link.name)?);
         new.email = Some(link.email);
         new.password_hash = Some(PasswordHash::own(link.password_hash));
-        let create = create_self_registered(accounts, new, context);
+        let create = create_self_registered(accounts, made.of(new), context);
         let user = self.use_sign_up_link(token, create).await?;
         let cookie = self.open_browser_session(&user, context, false).await?;
         Ok((cookie, link.next))

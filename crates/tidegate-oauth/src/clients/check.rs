@@ -1,6 +1,6 @@
 //! The rules for the members of a client's record.
 
-use tidegate_identity::{Error as IdentityError, Secret};
+use tidegate_identity::{Error as IdentityError, Secret, UserKind, group_role};
 
 use crate::{Client, Result, redirect};
 
@@ -41,6 +41,16 @@ pub(super) fn client(client: &Client) -> Result<()> {
             "1 to 100 absolute addresses without a fragment, over https (http only to a loopback \
              address or localhost) or with a scheme that is a reversed domain name",
         );
+    }
+    let signup = &client.signup;
+    let of_tenant = client.database.as_deref().zip(signup.group.as_deref());
+    if let Some((database, group)) = of_tenant
+        && group_role(database, group).is_err()
+    {
+        return invalid("signup_group", "the name of a group, as a user has it");
+    }
+    if signup.kind == UserKind::Member && signup.group.is_none() {
+        return invalid("signup_group", "a group, which each member needs");
     }
     Ok(())
 }

@@ -120,9 +120,12 @@ impl Issuer {
             Some(user) => Ok(user),
             None if client.allow_signup && client.social_signup => {
                 let account = (provider, account);
-                let created = self
-                    .identity
-                    .sign_up_with_account(accounts, database, account, context);
+                let created = self.identity.sign_up_with_account(
+                    (accounts, &client.signup),
+                    database,
+                    account,
+                    context,
+                );
                 Ok(created.await?)
             }
             None => Err(Error::SignUpClosed),

@@ -44,8 +44,7 @@ impl Issuer {
         if !store.impersonation(&caller.database).await? {
             return refused("the setting `impersonation` of the database is false");
         }
-        let key = UserKey::new(&caller.database, name);
-        let user = store.user(&key).await?;
+        let user = store.user(&UserKey::new(&caller.database, name)).await?;
         let user = user.ok_or(IdentityError::NotFound("user"))?;
         if user.key.is_owner() {
             return refused("the owner of a database cannot be impersonated");
@@ -68,6 +67,7 @@ impl Issuer {
             ended: None,
         };
         store.insert_session(&session).await?;
+        self.require_unchanged(&session, &user).await?;
         let event = self
             .ports
             .event(AuditKind::Impersonated, Some(&caller.database))

@@ -78,7 +78,7 @@ impl Issuer {
         };
         let token = self.active_token(&session, "Bearer", claims.issued_at, claims.expires_at);
         Ok(Some(ActiveToken {
-            subject: Some(claims.role.clone()),
+            subject: Some(claims.subject.clone()),
             scopes: claims.scopes,
             ..token
         }))

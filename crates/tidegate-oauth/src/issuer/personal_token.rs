@@ -8,7 +8,9 @@ use std::time::Duration;
 
 use super::Issuer;
 use crate::token::PersonalTokens;
-use crate::{Claims, Error, GrantKind, PersonalToken, Result, Scopes, Session, TokenError};
+use crate::{
+    Claims, Error, GrantKind, MemberClaims, PersonalToken, Result, Scopes, Session, TokenError,
+};
 use tidegate_identity::{
     AuditKind, EndReason, Error as IdentityError, Secret, SecretHash, SessionId, Timestamp, User,
     UserKey,
@@ -255,13 +257,14 @@ fn check(name: &str, expires_at: Timestamp, now: Timestamp) -> Result<()> {
 /// The claims of a personal access token. They have no client.
 fn claims(session: &Session, user: User) -> Claims {
     Claims {
+        member: MemberClaims::of(&user),
+        subject: user.subject().into_owned(),
         id: session.id.to_string(),
         session: session.id,
         client_id: String::new(),
         database: session.user.database.clone(),
         owner: user.key.is_owner(),
         user: user.key.name,
-        role: user.role,
         shared: user.default_user,
         scopes: session.scopes,
         actor: None,

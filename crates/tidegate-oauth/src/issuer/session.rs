@@ -3,7 +3,9 @@
 use super::grant::GrantContext;
 use crate::token::{self, AccessToken, Issue};
 use crate::{GrantKind, Issuer, Result, Scopes, Session, TokenResponse};
-use tidegate_identity::{AuditKind, EndReason, Secret, SessionId, Timestamp, User};
+use tidegate_identity::{
+    AuditKind, EndReason, Error as IdentityError, Secret, SessionId, Timestamp, User,
+};
 
 impl Issuer {
     /// Opens a session for an authenticated user and issues its first tokens.
@@ -49,7 +51,26 @@ impl Issuer {
         })
     }
 
+    /// Refuses a member whose record was changed or deleted after it was read, and before the
+    /// session was stored: such a change has not ended the session. The role of the member's group
+    /// would let the token in, unlike the role of a user, which is dropped with the user.
+    ///
+    /// [`IdentityError::WrongCredentials`].
+    pub(crate) async fn require_unchanged(&self, session: &Session, user: &User) -> Result<()> {
+        let store = &self.ports.store;
+        if !user.is_member() || store.user(&user.key).await?.as_ref() == Some(user) {
+            return Ok(());
+        }
+        let now = self.ports.clock.now();
+        let ended = store.end_session(session.id, EndReason::UserChanged, now);
+        ended.await?;
+        self.denylist.add(session.id, now);
+        Err(IdentityError::WrongCredentials.into())
+    }
+
     /// Issues the first tokens of a stored session; an ID token repeats `nonce`.
+    ///
+    /// Errors: those of [`Self::require_unchanged`].
     pub(crate) async fn first_tokens(
         &self,
         cx: &GrantContext<'_>,
@@ -57,6 +78,7 @@ impl Issuer {
         user: &User,
         nonce: Option<&str>,
     ) -> Result<TokenResponse> {
+        self.require_unchanged(session, user).await?;
         let kind = AuditKind::SessionOpened(session.grant.name());
         let event = self.ports.event(kind, Some(&user.key.database));
         let event = event
@@ -100,9 +122,9 @@ impl Issuer {
         };
         let access = token::encode_access(&access, self.ring().active())?;
         let refresh = (session.grant != GrantKind::ClientCredentials).then(|| {
-            let encoded = self
-                .refresh_tokens
-                .encode(issuer, &user.role, session, issue.number);
+            let encoded =
+                self.refresh_tokens
+                    .encode(issuer, &user.subject(), session, issue.number);
             Secret::new(encoded)
         });
         let id_token = self.id_token(session, user, (&access, expires_at), issue)?;

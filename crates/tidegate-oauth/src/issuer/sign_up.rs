@@ -18,6 +18,7 @@ impl Issuer {
         context: &RequestContext,
     ) -> Result<Secret> {
         require_open(client, new.database.as_str())?;
+        let new = client.signup.of(new);
         Ok(self.identity.sign_up(accounts, new, context).await?)
     }
 
@@ -39,6 +40,7 @@ impl Issuer {
             name: &client.name,
             registered_at: client.created_at,
         };
+        let new = client.signup.of(new);
         let email = self.identity.sign_up_email(application, new, next, context);
         Ok(email.await?)
     }
@@ -49,11 +51,17 @@ impl Issuer {
     /// [`Error::SignUpClosed`] when the client is another one by now or does not allow sign-up any
     /// more.
     pub async fn sign_up_user_name(&self, token: &str) -> Result<String> {
+        Ok(self.open_sign_up_link(token).await?.1)
+    }
+
+    /// The client of a sign-up link, and the user name in the link.
+    async fn open_sign_up_link(&self, token: &str) -> Result<(Client, String)> {
         let link = self.identity.sign_up_link(token)?;
         let client = self.ports.store.client(&link.client).await?;
         let client = client.filter(|client| client.created_at == link.registered_at());
-        require_open(&client.ok_or(Error::SignUpClosed)?, &link.database)?;
-        Ok(link.name)
+        let client = client.ok_or(Error::SignUpClosed)?;
+        require_open(&client, &link.database)?;
+        Ok((client, link.name))
     }
 
     /// Creates the account of a sign-up link, which can be used once, and signs the browser in.
@@ -67,8 +75,9 @@ impl Issuer {
         token: &str,
         context: &RequestContext,
     ) -> Result<(Secret, String)> {
-        self.sign_up_user_name(token).await?;
-        let confirmed = self.identity.confirm_sign_up(accounts, token, context);
+        let (client, _) = self.open_sign_up_link(token).await?;
+        let made = (accounts, &client.signup);
+        let confirmed = self.identity.confirm_sign_up(made, token, context);
         Ok(confirmed.await?)
     }
 }

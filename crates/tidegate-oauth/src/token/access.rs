@@ -10,7 +10,7 @@ use serde_json::{Map, Value};
 use super::Segments;
 use crate::key::{KeyRing, SigningKey};
 use crate::{Scopes, TokenError, json};
-use tidegate_identity::{SessionId, Timestamp, User};
+use tidegate_identity::{SessionId, Timestamp, User, UserKind};
 
 /// The claims of a valid access token.
 #[derive(Clone, Debug, PartialEq)]
@@ -25,9 +25,11 @@ pub struct Claims {
     pub database: String,
     /// The user's name, `uid`.
     pub user: String,
-    /// The PostgreSQL role to run as, `sub`. Role names are unique in a cluster, as subjects must
-    /// be.
-    pub role: String,
+    /// The subject, `sub`, which is unique in a cluster: the PostgreSQL role to run as. For a
+    /// member, whose requests run as the role of its group, it is `database/name`.
+    pub subject: String,
+    /// What tokens of members have in addition; `None` for a user with a role.
+    pub member: Option<MemberClaims>,
     /// Whether the user owns the tenant, `superUser`.
     pub owner: bool,
     /// Whether anonymous callers share the role, because the user is the tenant's default user.
@@ -46,6 +48,27 @@ pub struct Claims {
     pub issued_at: Timestamp,
     /// When the token expires.
     pub expires_at: Timestamp,
+}
+
+/// The private claims of a member. A member's sessions end when they change, so they are true as
+/// long as the token is valid.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct MemberClaims {
+    /// What `tidegate.user_id()` returns for the member, `member_id`.
+    pub id: String,
+    /// The name of its group, `group`.
+    pub group: String,
+}
+
+impl MemberClaims {
+    /// The claims of a member; `None` for a user with a role.
+    pub fn of(user: &User) -> Option<Self> {
+        let group = user.user_groups.first().filter(|_| user.is_member())?;
+        Some(Self {
+            id: user.user_id().to_owned(),
+            group: group.clone(),
+        })
+    }
 }
 
 /// The content of an access token.
@@ -84,7 +107,28 @@ struct Payload<S, P> {
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     shared: bool,
     #[serde(default = "none", skip_serializing_if = "Option::is_none")]
+    kind: Option<S>,
+    #[serde(default = "none", skip_serializing_if = "Option::is_none")]
+    member_id: Option<S>,
+    #[serde(default = "none", skip_serializing_if = "Option::is_none")]
+    group: Option<S>,
+    #[serde(default = "none", skip_serializing_if = "Option::is_none")]
     act: Option<ActClaim<S>>,
+}
+
+impl<P> Payload<String, P> {
+    /// The claims of a member. A kind that only a newer version knows is malformed: its token must
+    /// not become one of a user with a role.
+    fn take_member(&mut self) -> Result<Option<MemberClaims>, TokenError> {
+        let kind = self.kind.as_deref().map(UserKind::from_name);
+        match (kind, self.member_id.take(), self.group.take()) {
+            (None, None, None) => Ok(None),
+            (Some(Some(UserKind::Member)), Some(id), Some(group)) => {
+                Ok(Some(MemberClaims { id, group }))
+            }
+            _ => Err(TokenError::Malformed),
+        }
+    }
 }
 
 #[derive(Serialize, Deserialize)]
@@ -107,9 +151,10 @@ impl Claims {
 pub(crate) fn encode(token: &AccessToken<'_>, key: &SigningKey) -> crate::Result<String> {
     let (sid, scope) = (token.session.to_string(), token.scopes.to_string());
     let user = token.user;
+    let (subject, member) = (user.subject(), MemberClaims::of(user));
     let payload = Payload {
         iss: token.issuer,
-        sub: &user.role,
+        sub: &*subject,
         aud: token.issuer,
         client_id: token.client_id,
         iat: token.issued_at.seconds(),
@@ -124,6 +169,9 @@ pub(crate) fn encode(token: &AccessToken<'_>, key: &SigningKey) -> crate::Result
         email: user.email.as_deref(),
         response_type: "token",
         shared: user.default_user,
+        kind: member.as_ref().map(|_| UserKind::Member.name()),
+        member_id: member.as_ref().map(|member| member.id.as_str()),
+        group: member.as_ref().map(|member| member.group.as_str()),
         act: token.actor.map(|sub| ActClaim { sub }),
     };
     key.signed(key.header(), &json::text(&payload))
@@ -146,7 +194,7 @@ pub(crate) fn decode(
     let payload = URL_SAFE_NO_PAD
         .decode(segments.payload)
         .map_err(|_| TokenError::Malformed)?;
-    let payload: Payload<String, Option<Map<String, Value>>> =
+    let mut payload: Payload<String, Option<Map<String, Value>>> =
         serde_json::from_slice(&payload).map_err(|_| TokenError::Malformed)?;
     let ours = payload.iss == issuer && payload.aud == issuer && payload.response_type == "token";
     let issued_at = Timestamp::from_seconds(payload.iat);
@@ -156,13 +204,14 @@ pub(crate) fn decode(
     // A scope of a newer version: the token must not become one with all rights.
     let scopes = Scopes::parse(&payload.scope).map_err(|_| TokenError::Malformed)?;
     Ok(Claims {
+        member: payload.take_member()?,
         scopes,
         id: payload.jti,
         session: SessionId::parse(&payload.sid).ok_or(TokenError::Malformed)?,
         client_id: payload.client_id,
         database: payload.database,
         user: payload.uid,
-        role: payload.sub,
+        subject: payload.sub,
         owner: payload.super_user,
         shared: payload.shared,
         actor: payload.act.map(|actor| actor.sub),
@@ -212,6 +261,9 @@ mod tests {
             email: None,
             response_type,
             shared: false,
+            kind: None,
+            member_id: None,
+            group: None,
             act: None,
         };
         let key = ring.active();

@@ -39,6 +39,11 @@ where
     B::Error: Into<BodyError>,
 {
     let user = authenticate::user(call.app, &call.head.headers, Scope::Methods).await?;
+    if user.claims.member.is_some() {
+        return Err(ApiError::insufficient_privileges(
+            "a member calls methods, and cannot describe them by a dry run",
+        ));
+    }
     answer(call, &Caller::from(user), true).await
 }
 

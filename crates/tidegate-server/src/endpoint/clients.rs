@@ -20,7 +20,7 @@ use tidegate_http::request_body::BodyError;
 
 const BASE: &str = "/api/v4/clients";
 const MEMBERS: &str = "id, name, redirect_uri, homepage, description, public, confirm, two_factor, \
-                       allow_signup, social_signup, grants, service_user";
+                       allow_signup, social_signup, signup_kind, signup_group, grants, service_user";
 
 /// A client in a response.
 #[derive(Serialize)]
@@ -39,6 +39,8 @@ struct ClientView<'a> {
     two_factor: bool,
     allow_signup: bool,
     social_signup: bool,
+    signup_kind: &'static str,
+    signup_group: Option<&'a str>,
     grants: Vec<&'static str>,
     service_user: Option<&'a str>,
 }
@@ -199,6 +201,8 @@ fn shown(client: &Client) -> ClientView<'_> {
         two_factor: client.two_factor,
         allow_signup: client.allow_signup,
         social_signup: client.social_signup,
+        signup_kind: client.signup.kind.name(),
+        signup_group: client.signup.group.as_deref(),
         grants: grants.iter().map(|kind| kind.name()).collect(),
         service_user: client.service_user.as_deref(),
     }
@@ -248,6 +252,10 @@ fn read(object: Map<String, Value>, database: &str) -> Result<NewClient, ApiErro
     flag("two_factor", &mut client.two_factor)?;
     flag("allow_signup", &mut client.allow_signup)?;
     flag("social_signup", &mut client.social_signup)?;
+    if let Some(kind) = members.user_kind("signup_kind")? {
+        client.signup.kind = kind;
+    }
+    client.signup.group = members.optional_text("signup_group")?.flatten();
     if let Some(grants) = grants(&mut members)? {
         client.grants = grants;
     }
@@ -270,6 +278,8 @@ fn patch(mut members: ObjectMembers) -> Result<ClientChange, ApiError> {
         two_factor: members.flag("two_factor")?,
         allow_signup: members.flag("allow_signup")?,
         social_signup: members.flag("social_signup")?,
+        signup_kind: members.user_kind("signup_kind")?,
+        signup_group: members.optional_text("signup_group")?,
         grants: grants(&mut members)?,
         service_user: members.optional_text("service_user")?,
         rotate_secret: members.flag("rotate_secret")?.unwrap_or(false),

@@ -50,7 +50,7 @@ where
     let owner = rest::user(&mut call, Scope::Admin).await?;
     rest::require_owner(&owner.claims)?;
     let database = &owner.login.database;
-    let users = call.app.store().users(database.as_str()).await;
+    let users = call.app.store().users_with_role(database.as_str()).await;
     let users = users.map_err(ApiError::from_accounts)?;
     let table = TableName {
         database,
@@ -82,7 +82,8 @@ where
     for (index, object) in body.objects.into_iter().enumerate() {
         wanted.push(read(object, users).map_err(|failure| place(failure, index))?);
     }
-    let logins: Vec<_> = users.iter().map(|u| login(table.database, u)).collect();
+    let logins = users.iter().filter_map(|user| login(table.database, user));
+    let logins: Vec<_> = logins.collect();
     let (executor, options) = (&**call.app.executor(), options(call.app));
     let accounts = call.app.accounts();
     let directory = accounts.map(|all| {
@@ -91,7 +92,7 @@ where
     });
     let name = format!("{}.{}", table.schema, table.table);
     for (index, RequestedAccess { user, access }) in wanted.iter().enumerate() {
-        let asked = (user.role.as_str(), *access);
+        let asked = (user.role.as_deref().unwrap_or_default(), *access);
         let set = tidegate_catalog::set_table_access(executor, table, asked, &logins, &options);
         set.await
             .map_err(|error| place(ApiError::from_catalog(error, false), index))?;
@@ -113,10 +114,15 @@ async fn show(
     options: &QueryOptions,
 ) -> Result<Response<Body>, ApiError> {
     let sub_users: Vec<_> = users.iter().filter(|user| !user.key.is_owner()).collect();
-    let roles: Vec<_> = sub_users.iter().map(|user| user.role.as_str()).collect();
+    let roles = sub_users.iter().filter_map(|user| user.role.as_deref());
+    let roles: Vec<_> = roles.collect();
     let found = tidegate_catalog::table_access(&**app.executor(), table, &roles, options).await;
     let found = found.map_err(|error| ApiError::from_catalog(error, false))?;
-    let name = |role: &str| sub_users.iter().find(|user| user.role == role);
+    let name = |role: &str| {
+        sub_users
+            .iter()
+            .find(|user| user.role.as_deref() == Some(role))
+    };
     let shown: Vec<_> = found
         .iter()
         .filter_map(|role| Some(shown(&name(&role.role)?.key.name, role)))
@@ -148,21 +154,24 @@ fn read(object: Map<String, Value>, users: &[Record]) -> Result<RequestedAccess<
     let user = users.iter().find(|user| user.key.name == name);
     match user {
         Some(user) if !user.key.is_owner() => Ok(RequestedAccess { user, access }),
-        _ => Err(ApiError::input("`subuser`: there is no such sub-user")),
+        _ => Err(ApiError::input(
+            "`subuser`: there is no such sub-user with a role",
+        )),
     }
 }
 
-fn login(database: &DatabaseName, user: &Record) -> Login {
-    Login {
+/// The login of a user; `None` for a member, whose privileges are those of its group.
+fn login(database: &DatabaseName, user: &Record) -> Option<Login> {
+    Some(Login {
         database: database.clone(),
-        role: RoleName::new(&user.role),
+        role: RoleName::new(user.role.as_ref()?),
         role_use: if user.default_user {
             RoleUse::Anonymous
         } else {
             // No session has the number 0, so no session of a user is affected.
             RoleUse::User(0)
         },
-    }
+    })
 }
 
 fn options(app: &App) -> QueryOptions {

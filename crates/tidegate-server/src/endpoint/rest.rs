@@ -215,6 +215,10 @@ pub(crate) fn query(head: &Parts, known: &[&str]) -> Result<Vec<(String, String)
     }
 }
 
+/// The longest `Location` that names objects: proxies and clients limit headers. With more objects it
+/// is the address of the collection.
+const LONGEST_LOCATION: usize = 4 * 1024;
+
 /// A response with the URLs of objects, in the header `Location` and in the body.
 pub(crate) fn linked(
     status: StatusCode,
@@ -227,7 +231,11 @@ pub(crate) fn linked(
             _links: Links::to(base, name),
         })
         .collect();
-    located(status, &format!("{base}/{}", names.join(",")), &links)
+    let location = format!("{base}/{}", names.join(","));
+    if location.len() > LONGEST_LOCATION {
+        return located(status, base, &links);
+    }
+    located(status, &location, &links)
 }
 
 /// A response with a body and the header `Location`.

@@ -1,6 +1,6 @@
 //! The table of OAuth clients.
 
-use tidegate_identity::{EndReason, SecretHash, Timestamp};
+use tidegate_identity::{EndReason, SecretHash, SignUpUser, Timestamp, UserKind};
 use tidegate_oauth::{Client, ClientAuthentication, ExpiringSecret, GrantKind, GrantSet};
 
 use crate::error::{Error, Result};
@@ -10,12 +10,12 @@ use crate::row::{self, Record};
 static FIND: Query = Query::new(
     "select id, database, name, redirect_uris, homepage, description, secret_hash, \
      previous_secret_hash, previous_secret_expires_at, confirm, two_factor, allow_signup, \
-     social_signup, grants, service_user, created_at from tidegate.clients where id = :id",
+     social_signup, signup_kind, signup_group, grants, service_user, created_at from tidegate.clients where id = :id",
 );
 static LIST: Query = Query::new(
     "select id, database, name, redirect_uris, homepage, description, secret_hash, \
      previous_secret_hash, previous_secret_expires_at, confirm, two_factor, allow_signup, \
-     social_signup, grants, service_user, created_at from tidegate.clients where database = :database \
+     social_signup, signup_kind, signup_group, grants, service_user, created_at from tidegate.clients where database = :database \
      order by id collate \"C\"",
 );
 static ADDRESSES: Query = Query::new(
@@ -26,30 +26,30 @@ static ADDRESSES: Query = Query::new(
 static INSERT: Query = Query::new(
     "with added as (insert into tidegate.clients (id, name, redirect_uris, homepage, description, \
        secret_hash, previous_secret_hash, previous_secret_expires_at, confirm, two_factor, \
-       allow_signup, social_signup, grants, service_user, database, created_at) \
+       allow_signup, social_signup, signup_kind, signup_group, grants, service_user, database, created_at) \
      values (:id, :name, :redirect_uris::json, :homepage, :description, :secret_hash::bytea, \
        :previous_secret_hash::bytea, :previous_secret_expires_at::timestamptz, \
        :confirm::boolean, :two_factor::boolean, :allow_signup::boolean, \
-       :social_signup::boolean, :grants::json, :service_user, :database, :created_at::timestamptz) \
+       :social_signup::boolean, :signup_kind, :signup_group, :grants::json, :service_user, :database, :created_at::timestamptz) \
      on conflict (id) do nothing returning id) \
      select pg_catalog.count(pg_catalog.pg_notify('tidegate', 'client ' || id)) from added",
 );
 static UPDATE: Query = Query::new(
     "with changed as (update tidegate.clients set (name, redirect_uris, homepage, description, \
        secret_hash, previous_secret_hash, previous_secret_expires_at, confirm, two_factor, \
-       allow_signup, social_signup, grants, service_user) = \
+       allow_signup, social_signup, signup_kind, signup_group, grants, service_user) = \
      (:name, :redirect_uris::json, :homepage, :description, :secret_hash::bytea, \
        :previous_secret_hash::bytea, :previous_secret_expires_at::timestamptz, \
        :confirm::boolean, :two_factor::boolean, :allow_signup::boolean, \
-       :social_signup::boolean, :grants::json, :service_user) \
+       :social_signup::boolean, :signup_kind, :signup_group, :grants::json, :service_user) \
      where id = :id and (name, redirect_uris::jsonb, homepage, description, secret_hash, \
        previous_secret_hash, previous_secret_expires_at, confirm, two_factor, allow_signup, \
-       social_signup, grants::jsonb, service_user) is not distinct from \
+       social_signup, signup_kind, signup_group, grants::jsonb, service_user) is not distinct from \
      (:read_name, :read_redirect_uris::jsonb, :read_homepage, :read_description, \
        :read_secret_hash::bytea, :read_previous_secret_hash::bytea, \
        :read_previous_secret_expires_at::timestamptz, :read_confirm::boolean, \
        :read_two_factor::boolean, :read_allow_signup::boolean, :read_social_signup::boolean, \
-       :read_grants::jsonb, :read_service_user) returning id) \
+       :read_signup_kind, :read_signup_group, :read_grants::jsonb, :read_service_user) returning id) \
      select pg_catalog.count(pg_catalog.pg_notify('tidegate', 'client ' || id)) from changed",
 );
 static DELETE: Query = Query::new(
@@ -109,6 +109,7 @@ struct ClientColumns<'a> {
     secret: Option<&'a [u8]>,
     previous: Option<&'a [u8]>,
     previous_expires_at: Option<Timestamp>,
+    signup_kind: &'static str,
     grants: Option<String>,
 }
 
@@ -132,6 +133,7 @@ impl<'a> ClientColumns<'a> {
             secret,
             previous: previous.map(|previous| &previous.hash.as_bytes()[..]),
             previous_expires_at: previous.map(|previous| previous.expires_at),
+            signup_kind: client.signup.kind.name(),
             grants,
         })
     }
@@ -151,6 +153,8 @@ impl<'a> ClientColumns<'a> {
             &client.two_factor,
             &client.allow_signup,
             &client.social_signup,
+            &self.signup_kind,
+            &client.signup.group,
             &self.grants,
             &client.service_user,
         ]
@@ -170,9 +174,18 @@ fn read(row: &mut Record<'_>) -> Result<Client> {
         two_factor: row.boolean()?,
         allow_signup: row.boolean()?,
         social_signup: row.boolean()?,
+        signup: signup(row)?,
         grants: grants(row)?,
         service_user: row.optional_string()?,
         created_at: row.timestamp()?,
+    })
+}
+
+fn signup(row: &mut Record<'_>) -> Result<SignUpUser> {
+    let kind = UserKind::from_name(row.text()?);
+    Ok(SignUpUser {
+        kind: kind.ok_or_else(|| Error::failed("a client has an unknown signup_kind"))?,
+        group: row.optional_string()?,
     })
 }
 

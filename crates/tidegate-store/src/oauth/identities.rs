@@ -7,12 +7,13 @@ use crate::error::Result;
 use crate::query::{Argument, Database, Query};
 use crate::row::{self, Record};
 
-static USER: Query = Query::new(
-    "select u.database, u.name, u.role, u.password_hash, u.email, u.properties, u.user_group, \
-     u.default_user, u.created_at from tidegate.users u \
+static USER: Query = Query::new(concat!(
+    "select ",
+    users::columns!(),
+    " from tidegate.users u \
      join tidegate.identities i on i.database = u.database and i.user_name = u.name \
      where i.database = :database and i.issuer = :issuer and i.subject = :subject",
-);
+));
 static INSERT: Query = Query::new(
     "insert into tidegate.identities \
        (database, issuer, subject, user_name, provider, name, linked_at) \

@@ -4,11 +4,12 @@
 use tidegate_identity::{
     AnonymousSql, AttemptKey, AttemptLimit, AttemptOutcome, AuditEvent, AuditPage, AuditSince,
     BrowserSession, EndReason, IdentityStore, LinkedIdentity, SecondFactor, SecretHash, SessionId,
-    StoreFuture, Timestamp, UnlinkOutcome, User, UserKey, WriteOutcome,
+    StoreFuture, Timestamp, UnlinkOutcome, User, UserKey, UserQuery, WriteOutcome,
 };
 
 use super::{
-    PgOauthStore, attempts, audit, browsers, factors, identities, sessions, step, tenants, users,
+    PgOauthStore, attempts, audit, browsers, factors, identities, members, sessions, step, tenants,
+    users,
 };
 
 impl IdentityStore for PgOauthStore {
@@ -16,8 +17,20 @@ impl IdentityStore for PgOauthStore {
         step(users::find(&self.database, key))
     }
 
-    fn users<'a>(&'a self, database: &'a str) -> StoreFuture<'a, Vec<User>> {
-        step(users::list(&self.database, database))
+    fn users_with_role<'a>(&'a self, database: &'a str) -> StoreFuture<'a, Vec<User>> {
+        step(users::with_role(&self.database, database))
+    }
+
+    fn user_page<'a>(
+        &'a self,
+        database: &'a str,
+        query: &'a UserQuery,
+    ) -> StoreFuture<'a, Vec<User>> {
+        step(members::page(&self.database, database, query))
+    }
+
+    fn member_groups<'a>(&'a self, database: &'a str) -> StoreFuture<'a, Vec<String>> {
+        step(members::groups(&self.database, database))
     }
 
     fn has_similar_user<'a>(&'a self, database: &'a str, name: &'a str) -> StoreFuture<'a, bool> {
@@ -96,6 +109,10 @@ impl IdentityStore for PgOauthStore {
 
     fn insert_user<'a>(&'a self, user: &'a User) -> StoreFuture<'a, WriteOutcome> {
         step(users::insert(&self.database, user))
+    }
+
+    fn insert_members<'a>(&'a self, members: &'a [User]) -> StoreFuture<'a, Option<usize>> {
+        step(members::insert(&self.database, members))
     }
 
     fn update_user<'a>(&'a self, read: &'a User, user: &'a User) -> StoreFuture<'a, WriteOutcome> {

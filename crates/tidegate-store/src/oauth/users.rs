@@ -7,48 +7,68 @@ use crate::error::{Error, Result};
 use crate::query::{Argument, Database, Query};
 use crate::row::{self, Record};
 
-static FIND: Query = Query::new(
-    "select database, name, role, password_hash, email, properties, user_group, default_user, \
-     created_at from tidegate.users where database = :database and name = :name",
-);
-static LIST: Query = Query::new(
-    "select database, name, role, password_hash, email, properties, user_group, default_user, \
-     created_at from tidegate.users where database = :database order by name collate \"C\"",
-);
-static WITH_EMAIL: Query = Query::new(
-    "select database, name, role, password_hash, email, properties, user_group, default_user, \
-     created_at from tidegate.users \
-     where database = :database and pg_catalog.lower(email) = pg_catalog.lower(:email) \
-     order by name collate \"C\" limit 10",
-);
+/// The columns of a user, for [`read`].
+macro_rules! columns {
+    () => {
+        "u.database, u.name, u.role, u.id, u.password_hash, u.email, u.properties, u.user_group, \
+         u.default_user, u.created_at"
+    };
+}
+pub(super) use columns;
+
+static FIND: Query = Query::new(concat!(
+    "select ",
+    columns!(),
+    " from tidegate.users u where u.database = :database and u.name = :name",
+));
+static WITH_ROLE: Query = Query::new(concat!(
+    "select ",
+    columns!(),
+    " from tidegate.users u where u.database = :database and u.kind = 'role' \
+     order by u.name collate \"C\"",
+));
+static WITH_EMAIL: Query = Query::new(concat!(
+    "select ",
+    columns!(),
+    " from tidegate.users u \
+     where u.database = :database and pg_catalog.lower(u.email) = pg_catalog.lower(:email) \
+     order by u.name collate \"C\" limit 10",
+));
 static HAS_SIMILAR: Query = Query::new(
     "select exists (select from tidegate.users where database = :database \
      and pg_catalog.lower(name collate \"C\") = pg_catalog.lower(:name collate \"C\"))",
 );
-static FIND_DEFAULT: Query = Query::new(
-    "select database, name, role, password_hash, email, properties, user_group, default_user, \
-     created_at from tidegate.users where database = :database and default_user",
-);
+static FIND_DEFAULT: Query = Query::new(concat!(
+    "select ",
+    columns!(),
+    " from tidegate.users u where u.database = :database and u.default_user",
+));
 static INSERT: Query = Query::new(
-    "with added as (insert into tidegate.users (database, name, role, password_hash, email, \
-       properties, user_group, default_user, created_at) \
-     values (:database, :name, :role, :password_hash, :email, :properties::json, :user_group, \
-       :default_user::boolean, :created_at::timestamptz) \
+    "with added as (insert into tidegate.users (database, name, kind, role, id, password_hash, \
+       email, properties, user_group, default_user, created_at) \
+     values (:database, :name, :kind, :role, :id, :password_hash, :email, :properties::json, \
+       :user_group, :default_user::boolean, :created_at::timestamptz) \
      on conflict do nothing returning database) \
      select pg_catalog.count(pg_catalog.pg_notify('tidegate', 'users ' || database)) from added",
 );
 static IS_TAKEN: Query = Query::new(
     "select exists (select from tidegate.users \
-     where (database = :database and name = :name) or role = :role)",
+     where (database = :database and name = :name) or role = :role \
+        or (database = :database and coalesce(id, name) = coalesce(:id, :name)))",
 );
+// Nothing that is cached depends on members, so a change of one is not announced.
 static UPDATE: Query = Query::new(
-    "with changed as (update tidegate.users set email = :email, properties = :properties::json, \
-       user_group = :user_group, default_user = :default_user::boolean \
+    "with changed as (update tidegate.users set kind = :kind, role = :role, id = :id, \
+       email = :email, properties = :properties::json, user_group = :user_group, \
+       default_user = :default_user::boolean \
      where database = :database and name = :name \
-       and (email, properties::text, user_group, default_user) is not distinct from \
-         (:read_email, :read_properties, :read_user_group, :read_default_user::boolean) \
-       returning database) \
-     select pg_catalog.count(pg_catalog.pg_notify('tidegate', 'users ' || database)) from changed",
+       and (role, id, email, properties::text, user_group, default_user) is not distinct from \
+         (:read_role, :read_id, :read_email, :read_properties, :read_user_group, \
+          :read_default_user::boolean) \
+       returning database, kind), \
+     announced as (select pg_catalog.pg_notify('tidegate', 'users ' || database) \
+       from changed where kind = 'role') \
+     select pg_catalog.count(*) from changed left join announced on true",
 );
 static SET_PASSWORD_HASH: Query = Query::new(
     "update tidegate.users set password_hash = :hash \
@@ -76,8 +96,8 @@ pub(super) async fn find(database: &Database, key: &UserKey) -> Result<Option<Us
     database.row(&FIND, &[&key.database, &key.name], read).await
 }
 
-pub(super) async fn list(database: &Database, tenant: &str) -> Result<Vec<User>> {
-    database.rows(&LIST, &[&tenant], read).await
+pub(super) async fn with_role(database: &Database, tenant: &str) -> Result<Vec<User>> {
+    database.rows(&WITH_ROLE, &[&tenant], read).await
 }
 
 pub(super) async fn with_email(
@@ -100,10 +120,12 @@ pub(super) async fn find_default(database: &Database, tenant: &str) -> Result<Op
 
 pub(super) async fn insert(database: &Database, user: &User) -> Result<WriteOutcome> {
     let (key, properties, groups) = (&user.key, properties(user)?, joined(user));
-    let values: [Argument<'_>; 9] = [
+    let values: [Argument<'_>; 11] = [
         &key.database,
         &key.name,
+        &user.kind().name(),
         &user.role,
+        &user.id,
         &user.password_hash,
         &user.email,
         &properties,
@@ -114,7 +136,7 @@ pub(super) async fn insert(database: &Database, user: &User) -> Result<WriteOutc
     if database.row(&INSERT, &values, row::count).await? == Some(1) {
         return Ok(WriteOutcome::Done);
     }
-    let names: [Argument<'_>; 3] = [&key.database, &key.name, &user.role];
+    let names: [Argument<'_>; 4] = [&key.database, &key.name, &user.role, &user.id];
     let taken = database.row(&IS_TAKEN, &names, row::boolean).await?;
     // The only other possible conflict is a second default user.
     Ok(match taken {
@@ -126,13 +148,18 @@ pub(super) async fn insert(database: &Database, user: &User) -> Result<WriteOutc
 pub(super) async fn update(database: &Database, read: &User, user: &User) -> Result<WriteOutcome> {
     let (key, read_properties, properties) = (&user.key, properties(read)?, properties(user)?);
     let (read_groups, groups) = (joined(read), joined(user));
-    let values: [Argument<'_>; 10] = [
+    let values: [Argument<'_>; 15] = [
+        &user.kind().name(),
+        &user.role,
+        &user.id,
         &user.email,
         &properties,
         &groups,
         &user.default_user,
         &key.database,
         &key.name,
+        &read.role,
+        &read.id,
         &read.email,
         &read_properties,
         &read_groups,
@@ -144,6 +171,7 @@ pub(super) async fn update(database: &Database, read: &User, user: &User) -> Res
         Err(error) if error.broken_constraint() == Some("users_default") => {
             Ok(WriteOutcome::DefaultUserTaken)
         }
+        Err(error) if error.broken_constraint() == Some("users_role") => Ok(WriteOutcome::Taken),
         Err(error) => Err(error),
     }
 }
@@ -166,7 +194,7 @@ pub(super) async fn delete(database: &Database, key: &UserKey, at: Timestamp) ->
 }
 
 /// The groups of a user as stored: separated by commas, which the names of groups do not contain.
-fn joined(user: &User) -> Option<String> {
+pub(super) fn joined(user: &User) -> Option<String> {
     (!user.user_groups.is_empty()).then(|| user.user_groups.join(","))
 }
 
@@ -183,7 +211,8 @@ fn properties(user: &User) -> Result<Option<String>> {
 pub(super) fn read(row: &mut Record<'_>) -> Result<User> {
     Ok(User {
         key: UserKey::new(row.text()?, row.text()?),
-        role: row.string()?,
+        role: row.optional_string()?,
+        id: row.optional_string()?,
         password_hash: row.optional_string()?,
         email: row.optional_string()?,
         properties: object(row)?,

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use serde_json::{Value, json};
-use tidegate_identity::{SecretHash, SessionId, Timestamp, User, UserKey};
+use tidegate_identity::{SecretHash, SessionId, SignUpUser, Timestamp, User, UserKey, UserKind};
 use tidegate_oauth::{
     Client, ClientAuthentication, ExpiringSecret, GrantKind, GrantSet, KeyState, Scopes, Session,
     SigningKeyRecord,
@@ -18,7 +18,8 @@ pub(crate) fn user(database: &str, name: &str) -> User {
         unreachable!("an object");
     };
     User {
-        role: key.to_string(),
+        role: Some(key.to_string()),
+        id: None,
         key,
         password_hash: Some("$argon2id$v=19$m=8,t=1,p=1$c2FsdA$aGFzaA".to_owned()),
         email: Some("someone@example.org".to_owned()),
@@ -51,6 +52,10 @@ pub(crate) fn client(id: &str, database: &str) -> Client {
         two_factor: false,
         allow_signup: true,
         social_signup: false,
+        signup: SignUpUser {
+            kind: UserKind::Member,
+            group: Some("staff".to_owned()),
+        },
         grants: GrantSet::Only(vec![GrantKind::Password, GrantKind::RefreshToken]),
         service_user: None,
         created_at: NOW,

@@ -33,8 +33,8 @@ async fn a_user_comes_back_as_it_was(store: Arc<dyn IssuerStore>) {
     }
     assert_eq!(store.user(&plain.key).await.unwrap(), Some(plain.clone()));
     assert_eq!(store.user(&alice.key).await.unwrap(), Some(alice.clone()));
-    assert_eq!(store.users("shop").await.unwrap(), [alice, plain]);
-    assert_eq!(store.users("nowhere").await.unwrap(), []);
+    assert_eq!(store.users_with_role("shop").await.unwrap(), [alice, plain]);
+    assert_eq!(store.users_with_role("nowhere").await.unwrap(), []);
     assert_eq!(store.default_user("shop").await.unwrap(), None);
 }
 
@@ -64,7 +64,7 @@ async fn a_name_or_role_is_taken_once(store: Arc<dyn IssuerStore>) {
     let alice = user("shop", "alice");
     assert_eq!(store.insert_user(&alice).await.unwrap(), WriteOutcome::Done);
     let same_name = User {
-        role: "free".to_owned(),
+        role: Some("free".to_owned()),
         ..alice.clone()
     };
     assert_eq!(
@@ -149,7 +149,7 @@ async fn of_parallel_default_users_one_is_kept(store: Arc<dyn IssuerStore>) {
         }
     }
     assert_eq!(done, 1);
-    assert_eq!(store.users("shop").await.unwrap().len(), 1);
+    assert_eq!(store.users_with_role("shop").await.unwrap().len(), 1);
 }
 
 async fn an_update_replaces_what_it_may(store: Arc<dyn IssuerStore>) {
@@ -161,7 +161,8 @@ async fn an_update_replaces_what_it_may(store: Arc<dyn IssuerStore>) {
         email: None,
         properties: None,
         user_groups: vec!["staff".to_owned(), "night".to_owned()],
-        role: "ignored".to_owned(),
+        role: Some("another".to_owned()),
+        id: Some("its id".to_owned()),
         password_hash: None,
         ..alice.clone()
     };
@@ -169,7 +170,6 @@ async fn an_update_replaces_what_it_may(store: Arc<dyn IssuerStore>) {
     // The update is refused, so that the concurrent change is not undone.
     assert_eq!(update(&alice, &alice).await, WriteOutcome::Missing);
     let expected = User {
-        role: alice.role,
         password_hash: alice.password_hash,
         ..change
     };
@@ -244,7 +244,7 @@ async fn dropping_a_tenant_deletes_everything(store: Arc<dyn IssuerStore>) {
     store.insert_session(&stays).await.unwrap();
     store.delete_tenant("shop", NOW).await.unwrap();
     store.delete_tenant("nowhere", NOW).await.unwrap();
-    assert_eq!(store.users("shop").await.unwrap(), []);
+    assert_eq!(store.users_with_role("shop").await.unwrap(), []);
     assert_eq!(store.clients("shop").await.unwrap(), []);
     let end = store
         .session(gone.id)
@@ -255,7 +255,7 @@ async fn dropping_a_tenant_deletes_everything(store: Arc<dyn IssuerStore>) {
         .unwrap();
     assert_eq!(end.reason, EndReason::TenantDropped);
     assert_eq!(store.session(stays.id).await.unwrap(), Some(stays));
-    assert_eq!(store.users("other").await.unwrap().len(), 1);
+    assert_eq!(store.users_with_role("other").await.unwrap().len(), 1);
     assert_eq!(store.clients("other").await.unwrap().len(), 1);
 }
 

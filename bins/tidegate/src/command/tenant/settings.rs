@@ -66,7 +66,7 @@ fn read(text: &str) -> Result<Setting> {
 /// Prints a tenant with its settings.
 pub(super) async fn show(service: &Service, name: &str) -> Result {
     let tenant = user::tenant(service, name).await?;
-    let users = service.users().users(name).await?;
+    let users = service.users().users_with_role(name).await?;
     let default_user = users.into_iter().find(|user| user.default_user);
     let impersonation = service.users().impersonation(name).await?;
     let rows = [

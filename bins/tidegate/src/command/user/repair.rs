@@ -48,7 +48,13 @@ pub(super) async fn run(
 
 async fn user(service: &Service, key: &UserKey) -> Result<Login> {
     let user = service.users().user(key).await?;
-    Ok(login(&key.database, &user.role, user.default_user))
+    let role = user.role.as_deref().ok_or_else(|| {
+        Failure::Refused(format!(
+            "{} is a member and has no role; `--all` repairs the groups of members too",
+            key.name
+        ))
+    })?;
+    Ok(login(&key.database, role, user.default_user))
 }
 
 /// The users and authenticators of a tenant, and the groups that log in for members. Creates
@@ -59,10 +65,10 @@ async fn of_tenant(
     failed: &mut Vec<String>,
 ) -> Result<Vec<Login>> {
     let database = tenant.name.as_str();
-    let users = service.users().users(database).await?;
+    let users = service.users().users_with_role(database).await?;
     let name = DatabaseName::new(database);
     let shared = users.iter().filter(|user| user.default_user);
-    let shared: Vec<_> = shared.map(|user| user.role.clone()).collect();
+    let shared: Vec<_> = shared.filter_map(|user| user.role.clone()).collect();
     let owner = RoleName::new(&tenant.owner_role);
     if let Err(error) = service.admin.provide_roles(&name, &owner, &shared).await {
         let failure = Failure::from(error);
@@ -70,7 +76,7 @@ async fn of_tenant(
     }
     let users = users
         .iter()
-        .map(|user| login(database, &user.role, user.default_user));
+        .filter_map(|user| Some(login(database, user.role.as_deref()?, user.default_user)));
     let mut logins: Vec<_> = users.collect();
     let authenticators = service.admin.authenticators(&name).await?;
     logins.extend(

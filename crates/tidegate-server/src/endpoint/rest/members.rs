@@ -1,6 +1,7 @@
 //! The members of one object in a request.
 
 use serde_json::{Map, Value};
+use tidegate_identity::UserKind;
 
 use tidegate_http::error::ApiError;
 
@@ -57,6 +58,13 @@ impl ObjectMembers {
     /// Reads a member that is a boolean.
     pub(crate) fn flag(&mut self, name: &str) -> Result<Option<bool>, ApiError> {
         self.take(name, "true or false", |value| value.as_bool())
+    }
+
+    /// Reads a member that is the kind of a user.
+    pub(crate) fn user_kind(&mut self, name: &str) -> Result<Option<UserKind>, ApiError> {
+        self.take(name, "role or member", |value| {
+            UserKind::from_name(value.as_str()?)
+        })
     }
 
     /// Reads a member that is a whole number of seconds.

@@ -1,0 +1,208 @@
+//! Members: users without a role, and users that become members or get a role.
+
+use std::collections::HashMap;
+use std::sync::{Mutex, PoisonError};
+use std::time::Duration;
+
+use super::Accounts;
+use crate::directory::{check, check_groups};
+use crate::name::role_name;
+use crate::{Error, NewUser, Result, Timestamp, User, UserChange, UserKey, UserKind};
+
+/// What a user is converted to.
+#[derive(Clone, Debug)]
+pub struct Conversion {
+    /// The new kind.
+    pub kind: UserKind,
+    /// The groups of the user from now on; those so far if absent. A member must have exactly one.
+    pub user_groups: Option<Vec<String>>,
+    /// Whether the owner of the tenant gets what the role owns that the user loses.
+    pub reassign: bool,
+}
+
+/// How long a group that logs in is not looked at again when it gets another member.
+const PROVIDED: Duration = Duration::from_secs(10);
+
+/// When this node has last found or made groups of tenants able to log in. Sign-ups are frequent,
+/// and looking at a role needs a connection.
+#[derive(Default)]
+pub(super) struct ProvidedGroups(Mutex<HashMap<(String, String), Timestamp>>);
+
+impl ProvidedGroups {
+    fn has(&self, database: &str, group: &str, now: Timestamp) -> bool {
+        let mut groups = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        groups.retain(|_, at| now < at.plus(PROVIDED));
+        groups.contains_key(&(database.to_owned(), group.to_owned()))
+    }
+
+    fn add(&self, database: &str, group: &str, now: Timestamp) {
+        let mut groups = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        groups.insert((database.to_owned(), group.to_owned()), now);
+    }
+}
+
+impl Accounts {
+    pub(super) async fn create_member(&self, new: NewUser) -> Result<User> {
+        let created = self.create_members(vec![new]).await;
+        let mut members = created.map_err(|(_, error)| error)?;
+        members.pop().ok_or(Error::NotFound("user"))
+    }
+
+    /// Creates several members of one tenant, all or none. The roles of their groups are created if
+    /// missing.
+    ///
+    /// Errors, with the place of the member in `new`: those of
+    /// [`UserDirectory::create_user`](crate::UserDirectory::create_user), and
+    /// [`Error::Role`](crate::Error::Role).
+    pub async fn create_members(&self, new: Vec<NewUser>) -> Result<Vec<User>, (usize, Error)> {
+        let mut members: Vec<User> = Vec::with_capacity(new.len());
+        for (place, new) in new.into_iter().enumerate() {
+            let new = NewUser {
+                kind: UserKind::Member,
+                ..new
+            };
+            let member = self.directory.prepare_with_password(&new).await;
+            members.push(member.map_err(|error| (place, error))?);
+        }
+        for (place, member) in members.iter().enumerate() {
+            let earlier = &members[..place];
+            if (earlier.iter()).all(|earlier| earlier.user_groups != member.user_groups) {
+                let provided = self.provide_group_alone(member).await;
+                provided.map_err(|error| (place, error))?;
+            }
+        }
+        self.directory.create_members(members).await
+    }
+
+    async fn provide_group_alone(&self, member: &User) -> Result<()> {
+        let (database, now) = (&member.key.database, self.directory.now());
+        let mut groups = member.user_groups.iter();
+        if groups.all(|group| self.provided.has(database, group, now)) {
+            return Ok(());
+        }
+        let _lock = self.lock_groups(true, database).await?;
+        self.provide_group(member).await
+    }
+
+    /// Makes the role of a member's group able to log in. The caller holds the lock of the tenant's
+    /// groups.
+    pub(super) async fn provide_group(&self, member: &User) -> Result<()> {
+        let database = &member.key.database;
+        for group in &member.user_groups {
+            self.roles.provide_group(database, group).await?;
+            self.provided.add(database, group, self.directory.now());
+        }
+        Ok(())
+    }
+
+    /// Makes groups that have members able to log in, as after a restore without the roles, except
+    /// those in `able`.
+    ///
+    /// [`Error::Role`].
+    pub async fn provide_member_groups(&self, database: &str, able: &[String]) -> Result<()> {
+        let groups = self.directory.member_groups(database).await?;
+        for group in groups.iter().filter(|group| !able.contains(group)) {
+            let _lock = self.lock_groups(true, database).await?;
+            self.roles.provide_group(database, group).await?;
+        }
+        Ok(())
+    }
+
+    /// Gives a user a role, or makes it a member. What `tidegate.user_id()` returns for it stays.
+    /// Ends its sessions. Repeating a conversion completes one that was interrupted.
+    ///
+    /// Errors: [`Error::InvalidMember`] for the owner, the default user, and a member without
+    /// exactly one group; [`Error::NotFound`], also if the user is changed meanwhile;
+    /// [`Error::Role`] when the role owns something and `reassign` is not set.
+    pub async fn convert(&self, key: &UserKey, to: &Conversion) -> Result<User> {
+        let user = self.directory.user(key).await?;
+        if user.kind() == to.kind {
+            return self.keep_kind(user, to).await;
+        }
+        if key.is_owner() {
+            return refused("role for the owner of the database");
+        }
+        if user.default_user {
+            return refused("role for the default user");
+        }
+        let groups = to.user_groups.clone();
+        let user_groups = groups.unwrap_or_else(|| user.user_groups.clone());
+        let (role, id) = match to.kind {
+            UserKind::Member => (None, Some(user.user_id().to_owned())),
+            UserKind::Role => {
+                let id = user.id.clone().filter(|id| *id != key.name);
+                (Some(role_name(key)?), id)
+            }
+        };
+        let converted = User {
+            role,
+            id,
+            user_groups,
+            ..user.clone()
+        };
+        check(&converted)?;
+        check_groups(&key.database, &converted.user_groups)?;
+        let _lock = self.lock_groups(true, &key.database).await?;
+        match to.kind {
+            UserKind::Member => self.make_member(&user, &converted, to.reassign).await?,
+            UserKind::Role => self.give_role(&user, &converted).await?,
+        }
+        Ok(converted)
+    }
+
+    /// Drops the role that an interrupted conversion left behind, and changes the groups if others
+    /// are asked for.
+    async fn keep_kind(&self, user: User, to: &Conversion) -> Result<User> {
+        if user.is_member() {
+            let left_behind = User {
+                role: Some(role_name(&user.key)?),
+                ..user.clone()
+            };
+            self.drop_role(&left_behind, to.reassign).await?;
+        }
+        let groups = to.user_groups.clone();
+        let Some(user_groups) = groups.filter(|groups| *groups != user.user_groups) else {
+            return Ok(user);
+        };
+        let change = UserChange {
+            user_groups: Some(user_groups),
+            ..UserChange::default()
+        };
+        self.change(&user.key, change).await
+    }
+
+    /// The record is changed before the role is dropped. If the node dies in between, the role is
+    /// of no use to anyone, because only the service can log in as it.
+    async fn make_member(&self, user: &User, member: &User, reassign: bool) -> Result<()> {
+        self.check_drop_role(user, reassign).await?;
+        self.provide_group(member).await?;
+        self.directory.replace(user, member).await?;
+        self.directory.end_converted(&user.key).await?;
+        self.drop_role(user, reassign).await
+    }
+
+    /// The role is complete before the record names it. It is dropped again if the record was not
+    /// changed; where that is not known, it stays.
+    async fn give_role(&self, member: &User, user: &User) -> Result<()> {
+        self.roles.create_role(user).await?;
+        if let Err(error) = self.roles.set_claims(user).await {
+            self.drop_role(user, false).await?;
+            return Err(error.into());
+        }
+        match self.directory.replace(member, user).await {
+            Err(error @ (Error::NotFound(_) | Error::Taken(_))) => {
+                self.drop_role(user, false).await?;
+                return Err(error);
+            }
+            replaced => replaced?,
+        }
+        self.directory.end_converted(&user.key).await
+    }
+}
+
+fn refused<T>(expected: &'static str) -> Result<T> {
+    Err(Error::InvalidMember {
+        member: "kind",
+        expected,
+    })
+}

@@ -1,0 +1,69 @@
+//! The rules for the members of a user's record.
+
+use serde_json::Value;
+
+use crate::{Error, Result, User, group_role};
+
+/// The longest properties of a user, as JSON. Tokens contain them and must stay below 8 KiB.
+const PROPERTY_BYTES: usize = 3 * 1024;
+const MAX_TEXT_LENGTH: usize = 254;
+const MAX_GROUPS: usize = 32;
+
+/// Checks the names of groups: [`Error::InvalidMember`].
+pub(crate) fn check_groups(database: &str, groups: &[String]) -> Result<()> {
+    for (index, group) in groups.iter().enumerate() {
+        group_role(database, group)?;
+        if index == MAX_GROUPS || groups[..index].contains(group) {
+            return Err(Error::InvalidMember {
+                member: "user_group",
+                expected: "at most 32 different groups",
+            });
+        }
+    }
+    Ok(())
+}
+
+/// Checks the members of a record: [`Error::InvalidMember`] naming the first one that is invalid.
+pub(crate) fn check(user: &User) -> Result<()> {
+    let invalid = |member, expected| Err(Error::InvalidMember { member, expected });
+    super::members::check(user)?;
+    let email = |email: &String| {
+        let halves = email.rsplit_once('@');
+        email.len() <= MAX_TEXT_LENGTH
+            && !email.contains(|c: char| c.is_control() || c.is_whitespace())
+            && halves.is_some_and(|(local, domain)| !local.is_empty() && !domain.is_empty())
+    };
+    if !user.email.as_ref().is_none_or(email) {
+        return invalid("email", "an e-mail address");
+    }
+    let properties = user.properties.as_ref().map(serde_json::to_vec);
+    if properties.is_some_and(|json| json.map_or(true, |json| json.len() > PROPERTY_BYTES)) {
+        return invalid("properties", "a JSON object of at most 3072 bytes");
+    }
+    // PostgreSQL's jsonb cannot store it, and policies read the properties as jsonb.
+    let properties = user.properties.iter().flatten();
+    if properties
+        .into_iter()
+        .any(|(name, value)| has_nul(name, value))
+    {
+        return invalid("properties", "an object without the character U+0000");
+    }
+    if user.default_user && user.key.is_owner() {
+        return invalid(
+            "default_user",
+            "a sub-user; the owner cannot be the default user",
+        );
+    }
+    Ok(())
+}
+
+/// Whether a member of a JSON object contains the character U+0000.
+fn has_nul(name: &str, value: &Value) -> bool {
+    name.contains('\0')
+        || match value {
+            Value::String(text) => text.contains('\0'),
+            Value::Array(items) => items.iter().any(|item| has_nul("", item)),
+            Value::Object(members) => members.iter().any(|(name, value)| has_nul(name, value)),
+            Value::Null | Value::Bool(_) | Value::Number(_) => false,
+        }
+}

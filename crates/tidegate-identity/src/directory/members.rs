@@ -1,0 +1,138 @@
+//! Members: users without a role, who share the role of a group.
+
+use std::collections::HashSet;
+
+use data_encoding::HEXLOWER;
+
+use super::UserDirectory;
+use super::users::written;
+use crate::{
+    AuditEvent, AuditKind, EndReason, Error, NewUser, Result, SecureRandom, Timestamp, User,
+    UserKey,
+};
+
+/// The longest id of a member, in bytes.
+const LONGEST_ID: usize = 255;
+
+impl UserDirectory {
+    /// Creates members of one tenant, all or none, in one statement.
+    ///
+    /// Errors, with the place of the member in `new`: [`Error::InvalidMember`], [`Error::Taken`].
+    pub(crate) async fn create_members(
+        &self,
+        members: Vec<User>,
+    ) -> Result<Vec<User>, (usize, Error)> {
+        if let Some(place) = first_repetition(&members) {
+            return Err((place, Error::Taken("user")));
+        }
+        let taken = self.ports.store.insert_members(&members).await;
+        if let Some(place) = taken.map_err(|error| (0, error.into()))? {
+            return Err((place, Error::Taken("user")));
+        }
+        let events: Vec<AuditEvent> = members
+            .iter()
+            .map(|member| {
+                let event = self.event(AuditKind::UserCreated, &member.key.database);
+                event.with_user(&member.key.name)
+            })
+            .collect();
+        self.ports.store.append_audit_or_log(&events).await;
+        Ok(members)
+    }
+
+    /// The groups of a tenant that have members.
+    pub(crate) async fn member_groups(&self, database: &str) -> Result<Vec<String>> {
+        Ok(self.ports.store.member_groups(database).await?)
+    }
+
+    pub(crate) fn now(&self) -> Timestamp {
+        self.ports.clock.now()
+    }
+
+    /// The validated record of a new user with the hash of its password.
+    pub(crate) async fn prepare_with_password(&self, new: &NewUser) -> Result<User> {
+        let (user, password_hash) = self.prepare(new).await?;
+        Ok(User {
+            password_hash,
+            ..user
+        })
+    }
+
+    /// Replaces the record of a user that is converted. [`Error::NotFound`] if it was changed
+    /// meanwhile.
+    pub(crate) async fn replace(&self, before: &User, after: &User) -> Result<()> {
+        written(self.ports.store.update_user(before, after).await?)
+    }
+
+    /// Ends the sessions of a user that was converted, whose tokens are for the other kind.
+    pub(crate) async fn end_converted(&self, key: &UserKey) -> Result<()> {
+        self.end_sessions(key, EndReason::UserChanged).await?;
+        self.audit_user(AuditKind::UserChanged, key).await;
+        Ok(())
+    }
+
+    /// The id that is given for a new member, or a new one.
+    pub(super) fn member_id(&self, given: Option<&String>) -> Result<String> {
+        match given {
+            Some(id) => Ok(id.clone()),
+            None => new_id(&*self.ports.random),
+        }
+    }
+}
+
+/// The place of the first member that has the name or the id of an earlier one.
+fn first_repetition(members: &[User]) -> Option<usize> {
+    let (mut names, mut ids) = (HashSet::new(), HashSet::new());
+    let mut members = members.iter();
+    members.position(|member| !names.insert(&member.key.name) | !ids.insert(member.user_id()))
+}
+
+/// A random UUID (RFC 9562, section 5.4).
+fn new_id(random: &dyn SecureRandom) -> Result<String> {
+    let mut bytes = random.bytes::<16>()?;
+    bytes[6] = bytes[6] & 0x0f | 0x40;
+    bytes[8] = bytes[8] & 0x3f | 0x80;
+    let digits = HEXLOWER.encode(&bytes);
+    let parts = [0..8, 8..12, 12..16, 16..20, 20..32].map(|part| &digits[part]);
+    Ok(parts.join("-"))
+}
+
+/// Checks what is special to members: [`Error::InvalidMember`].
+pub(super) fn check(user: &User) -> Result<()> {
+    let invalid = |member, expected| Err(Error::InvalidMember { member, expected });
+    let id = user.id.as_deref();
+    if id.is_some_and(|id| id.is_empty() || id.len() > LONGEST_ID || id.contains(char::is_control))
+    {
+        return invalid("id", "1 to 255 bytes without control characters");
+    }
+    if !user.is_member() {
+        return Ok(());
+    }
+    if user.key.is_owner() {
+        return invalid("kind", "role for the owner of the database");
+    }
+    if user.default_user {
+        return invalid("default_user", "false for a member");
+    }
+    if user.user_groups.len() != 1 {
+        return invalid("user_group", "exactly one group for a member");
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::SystemRandom;
+
+    #[test]
+    fn new_ids_are_random_uuids() {
+        let ids = [(); 2].map(|()| new_id(&SystemRandom::new()).unwrap());
+        assert_ne!(ids[0], ids[1]);
+        for id in ids {
+            assert_eq!(id.len(), 36);
+            assert_eq!(&id[14..15], "4", "{id}");
+            assert!("89ab".contains(&id[19..20]), "{id}");
+        }
+    }
+}

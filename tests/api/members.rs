@@ -1,0 +1,422 @@
+//! Members (wire.md 11): users without a role, who share the role of a group, and see only their own
+//! rows.
+
+use serde_json::{Value, json};
+
+use crate::graphql::wait_for_type;
+use crate::service::{RestResponse, demo};
+use crate::users::{SQL, owner, sign_in};
+
+pub(crate) const USERS: &str = "/api/v4/users";
+pub(crate) const GRAPHQL: &str = "/api/graphql/schema/public";
+
+/// A member of the demo, signed in.
+pub(crate) struct SignedIn {
+    pub(crate) token: String,
+    /// What `tidegate.user_id()` returns.
+    pub(crate) id: String,
+}
+
+impl SignedIn {
+    pub(crate) async fn of(name: &str) -> Self {
+        let shown = owner("GET", &format!("{USERS}/{name}"), Value::Null).await;
+        let answer = sign_in(demo(), name, &format!("{name}-password")).await;
+        assert_eq!(answer.status, 200, "{answer:?}");
+        Self {
+            token: answer.body["access_token"].as_str().unwrap().to_owned(),
+            id: shown.body["id"].as_str().unwrap().to_owned(),
+        }
+    }
+
+    pub(crate) async fn post(&self, path: &str, body: Value) -> RestResponse {
+        let token = Some(self.token.as_str());
+        demo().rest_with(token, ("POST", path), &body).await
+    }
+
+    /// The data of a GraphQL document that must succeed.
+    pub(crate) async fn data(&self, query: &str) -> Value {
+        let answer = self.post(GRAPHQL, json!({"query": query})).await;
+        assert_eq!(answer.status, 200, "{answer:?}");
+        assert!(answer.body.get("errors").is_none(), "{query}: {answer:?}");
+        answer.body["data"].clone()
+    }
+
+    /// The status of a request that a valid token may send.
+    pub(crate) async fn status(&self) -> u16 {
+        let query = json!({"query": "{ __typename }"});
+        self.post(GRAPHQL, query).await.status
+    }
+}
+
+/// A member for the body of a request.
+pub(crate) fn member(name: &str, group: &str) -> Value {
+    json!({"name": name, "kind": "member", "user_group": group,
+        "password": format!("{name}-password"), "properties": {"org": "acme"}})
+}
+
+/// Runs SQL as the owner of the demo.
+pub(crate) async fn run(q: &str) {
+    let answer = owner("POST", "/api/v4/sql", json!({"q": q})).await;
+    assert_eq!(answer.status, 200, "{q}: {answer:?}");
+}
+
+/// Creates the members `a` and `b` of a group, and a table of notes whose rows belong to their
+/// authors.
+pub(crate) async fn two(prefix: &str) -> (SignedIn, SignedIn) {
+    let (group, table) = (format!("{prefix}_people"), format!("{prefix}_notes"));
+    let names = ["a", "b"].map(|name| format!("{prefix}_{name}"));
+    let members: Vec<_> = names.iter().map(|name| member(name, &group)).collect();
+    let made = owner("POST", USERS, json!(members)).await;
+    assert_eq!(made.status, 201, "{made:?}");
+    for q in [
+        format!(
+            "create table {table} (id int generated always as identity primary key, author text \
+             not null default tidegate.user_id(), about int references {table}, title text)"
+        ),
+        format!("alter table {table} enable row level security"),
+        format!(
+            "create policy own on {table} using (author = (select tidegate.user_id())) \
+             with check (author = (select tidegate.user_id()))"
+        ),
+        format!("grant select, insert, update, delete on {table} to \"demo/group/{group}\""),
+    ] {
+        run(&q).await;
+    }
+    let type_of = |prefix: &str| {
+        let mut letters = prefix.chars();
+        let first: String = letters.next().unwrap().to_uppercase().collect();
+        format!("{first}{}Notes", letters.as_str())
+    };
+    wait_for_type(&type_of(prefix)).await;
+    (SignedIn::of(&names[0]).await, SignedIn::of(&names[1]).await)
+}
+
+#[tokio::test]
+async fn a_member_is_a_row_and_not_a_role() {
+    let made = owner("POST", USERS, member("mrow", "mrow_group")).await;
+    assert_eq!((made.status, &*made.location), (201, "/api/v4/users/mrow"));
+    let shown = owner("GET", "/api/v4/users/mrow", Value::Null).await.body;
+    assert_eq!(shown["kind"], "member");
+    assert_eq!(shown["user_group"], "mrow_group");
+    assert_eq!(shown["id"].as_str().unwrap().len(), 36, "{shown}");
+    let admin = demo().admin().await;
+    let roles = "select array_agg(rolname::text || rolcanlogin order by 1) from pg_roles \
+        where rolname ~ 'mrow'";
+    let roles: Vec<String> = admin.query_one(roles, &[]).await.unwrap().get(0);
+    assert_eq!(roles, ["demo/group/mrow_grouptrue"]);
+    let alice = owner("GET", "/api/v4/users/alice", Value::Null).await.body;
+    assert_eq!(
+        (&alice["kind"], &alice["id"]),
+        (&json!("role"), &json!("alice"))
+    );
+}
+
+#[tokio::test]
+async fn members_are_checked_and_errors_name_the_place() {
+    let with = |more: Value| {
+        let mut user = member("mbad", "mbad_group");
+        let more = more.as_object().unwrap().clone();
+        user.as_object_mut().unwrap().extend(more);
+        user
+    };
+    for (user, text) in [
+        (
+            with(json!({"kind": "robot"})),
+            "`kind`: expected role or member",
+        ),
+        (with(json!({"user_group": null})), "`user_group`"),
+        (with(json!({"user_group": ["a", "b"]})), "`user_group`"),
+        (with(json!({"default_user": true})), "`default_user`"),
+        (with(json!({"id": ""})), "`id`"),
+        (with(json!({"id": "a\nb"})), "`id`"),
+        (with(json!({"id": "x".repeat(256)})), "`id`"),
+        (with(json!({"kind": "role", "id": "7"})), "`id`"),
+        (with(json!({"properties": {"a": "\u{0}"}})), "`properties`"),
+    ] {
+        let list = json!([member("mfine", "mbad_group"), user]);
+        let answer = owner("POST", USERS, list).await;
+        let (status, _, message) = answer.error();
+        assert_eq!(status, 400, "{user}");
+        assert!(
+            message.starts_with("[1]: ") && message.contains(text),
+            "{user}: {message}"
+        );
+    }
+    let twice = json!([member("mfine", "mbad_group"), member("mfine", "mbad_group")]);
+    let answer = owner("POST", USERS, twice).await;
+    assert_eq!(
+        (answer.error().0, answer.error().1),
+        (409, "ALREADY_EXISTS")
+    );
+    // An id that is another user's name would make both the same person for policies.
+    let alias = with(json!({"id": "alice"}));
+    assert_eq!(owner("POST", USERS, alias).await.error().0, 409);
+    let taken = json!([member("mfine", "mbad_group"), member("alice", "mbad_group")]);
+    let answer = owner("POST", USERS, taken).await;
+    assert!(answer.error().2.starts_with("[1]: "), "{answer:?}");
+    assert_eq!(
+        owner("GET", "/api/v4/users/mfine", Value::Null)
+            .await
+            .status,
+        404
+    );
+}
+
+/// Inserts a note and a reply to it.
+async fn insert_notes(member: &SignedIn, title: &str) {
+    let insert =
+        format!("mutation {{ insertMdoorNotes(data: {{title: \"{title}\"}}) {{ id author }} }}");
+    let made = member.data(&insert).await;
+    let row = &made["insertMdoorNotes"][0];
+    assert_eq!(row["author"], *member.id, "{made}");
+    let about = format!(
+        "mutation {{ insertMdoorNotes(data: {{title: \"reply\", about: {}}}) {{ id }} }}",
+        row["id"]
+    );
+    member.data(&about).await;
+}
+
+#[tokio::test]
+async fn each_member_sees_only_its_rows() {
+    let (a, b) = two("mdoor").await;
+    insert_notes(&a, "of a").await;
+    insert_notes(&b, "of b").await;
+    let method = json!([
+        {"method": "mdoor_mine", "q": "select title, tidegate.user_id() as id, \
+            tidegate.claim('org') as org from mdoor_notes where title <> 'reply'"},
+        {"method": "mdoor_take", "q": "update mdoor_notes set title = title returning author"},
+    ]);
+    assert_eq!(owner("POST", "/api/v4/methods", method).await.status, 201);
+    // In turn, so that both use the same connections.
+    for _ in 0..5 {
+        for (member, title) in [(&a, "of a"), (&b, "of b")] {
+            let rows = member
+                .data("{ getMdoorNotes(orderBy: {id: asc}) { title author } }")
+                .await;
+            assert_eq!(
+                rows["getMdoorNotes"],
+                json!([{"title": title, "author": member.id}, {"title": "reply", "author": member.id}])
+            );
+            let aggregate = member
+                .data("{ getMdoorNotesAggregate { count max { author } } }")
+                .await;
+            assert_eq!(
+                aggregate["getMdoorNotesAggregate"],
+                json!([{"count": 2, "max": {"author": member.id}}])
+            );
+            let filter =
+                "{ getMdoorNotes(where: {mdoorNotes: {title: {like: \"of %\"}}}) { title } }";
+            let related = member.data(filter).await;
+            assert_eq!(related["getMdoorNotes"], json!([{"title": "reply"}]));
+            let call = json!({"jsonrpc": "2.0", "method": "mdoor_mine", "id": 1});
+            let answer = member.post("/api/v4/call", call).await;
+            assert_eq!(
+                answer.body["result"]["data"],
+                json!([{"title": title, "id": member.id, "org": "acme"}]),
+                "{answer:?}"
+            );
+            let call = json!({"jsonrpc": "2.0", "method": "mdoor_take", "id": 1});
+            let answer = member.post("/api/v4/call", call).await.body.to_string();
+            assert!(answer.contains(&member.id), "{answer}");
+        }
+        assert!(
+            !a.data("{ getMdoorNotes { author } }")
+                .await
+                .to_string()
+                .contains(&b.id)
+        );
+    }
+    let steal = format!(
+        "mutation {{ insertMdoorNotes(data: {{title: \"x\", author: \"{}\"}}) {{ id }} }}",
+        b.id
+    );
+    let refused = a.post(GRAPHQL, json!({"query": steal})).await;
+    assert!(refused.body["errors"].is_array(), "{refused:?}");
+}
+
+#[tokio::test]
+async fn code_that_is_reached_forges_no_claims() {
+    let (a, b) = two("mforge").await;
+    b.data("mutation { insertMforgeNotes(data: {title: \"of b\"}) { id } }")
+        .await;
+    // An owner's function that runs its argument as SQL.
+    run(
+        "create function mforge_run(q text) returns text language plpgsql as \
+         'declare found text; begin execute q into found; return found; end'",
+    )
+    .await;
+    let method = json!({"method": "mforge_run", "q": "select mforge_run(:q) as found, \
+        (select count(*) from mforge_notes) as seen", "type_hints": {"q": "text"}});
+    let made = owner("POST", "/api/v4/methods", method).await;
+    assert_eq!(made.status, 201, "{made:?}");
+    let call = async |member: &SignedIn, q: &str| {
+        let call = json!({"jsonrpc": "2.0", "method": "mforge_run", "params": {"q": q}, "id": 1});
+        member.post("/api/v4/call", call).await.body
+    };
+    let known = call(&a, "select tidegate.user_id()").await;
+    assert_eq!(
+        known["result"]["data"],
+        json!([{"found": a.id, "seen": 0}]),
+        "{known}"
+    );
+    let seal = "encode(sha256('x'), 'hex')";
+    for forgery in [
+        format!("select set_config('tidegate.identity', '{}', true)", b.id),
+        format!(
+            "select set_config('tidegate.identity', {seal} || {seal} || '{}', true)",
+            b.id
+        ),
+        "select set_config('tidegate.claims', '{\"org\":\"globex\"}', true)".to_owned(),
+        "select set_config('tidegate.identity', '', false)".to_owned(),
+        format!("select set_config('role', 'demo/{}', true)", "mforge_b"),
+        "select set_config('session_authorization', 'demo', true)".to_owned(),
+    ] {
+        let answer = call(&a, &forgery).await;
+        let forged = answer.to_string();
+        assert!(!forged.contains("of b"), "{forgery}: {forged}");
+        let seen = &answer["result"]["data"][0]["seen"];
+        assert!(
+            answer.get("error").is_some() || seen == 0,
+            "{forgery}: {forged}"
+        );
+        // What was set does not reach the next request of anyone.
+        for member in [&a, &b] {
+            let answer = call(member, "select tidegate.user_id() || tidegate.claim('org')").await;
+            let expected = format!("{}acme", member.id);
+            assert_eq!(
+                answer["result"]["data"][0]["found"], *expected,
+                "{forgery}: {answer}"
+            );
+        }
+    }
+}
+
+#[tokio::test]
+async fn members_run_no_sql_and_define_nothing() {
+    let (a, _) = two("mraw").await;
+    let body = json!({"q": "select 1", "method": "mraw_own", "jsonrpc": "2.0", "id": 1});
+    for (verb, path) in [
+        SQL,
+        ("POST", "/api/v4/methods"),
+        ("PUT", "/api/v4/methods/mraw_own"),
+        ("PATCH", "/api/v4/methods/mraw_own"),
+        ("DELETE", "/api/v4/methods/mraw_own"),
+        ("POST", "/api/v4/call/dry"),
+        ("POST", USERS),
+        ("POST", "/api/v4/clients"),
+        ("PATCH", "/api/v4/tenant"),
+    ] {
+        let answer = demo().rest_with(Some(&a.token), (verb, path), &body).await;
+        assert!(
+            matches!(answer.status, 403 | 405),
+            "{verb} {path}: {answer:?}"
+        );
+        if answer.status == 403 {
+            assert_eq!(answer.error().1, "INSUFFICIENT_PRIVILEGES", "{path}");
+        }
+    }
+    let transaction = json!({"statements": [{"q": "select 1"}]});
+    let answer = a.post("/api/v4/sql", transaction).await;
+    assert_eq!(answer.status, 403, "{answer:?}");
+    // A user's method is not the owner's: its author could read what members leave in the session.
+    let method = json!({"method": "mraw_user", "q": "select 1 as n"});
+    let alice = demo().rest(Some("alice"), ("POST", "/api/v4/methods"), &method);
+    assert_eq!(alice.await.status, 201);
+    let call = json!({"jsonrpc": "2.0", "method": "mraw_user", "id": 1});
+    let answer = a.post("/api/v4/call", call).await;
+    assert!(
+        answer.body["error"].to_string().contains("owner"),
+        "{answer:?}"
+    );
+    // It sees itself and may change its password and email address, and nothing else.
+    let me = "/api/v4/users/mraw_a";
+    let shown = demo()
+        .rest_with(Some(&a.token), ("GET", me), &Value::Null)
+        .await;
+    assert_eq!((shown.status, &shown.body["id"]), (200, &json!(a.id)));
+    let others = demo().rest_with(
+        Some(&a.token),
+        ("GET", "/api/v4/users/mraw_b"),
+        &Value::Null,
+    );
+    assert_eq!(others.await.status, 403);
+    for (change, status) in [
+        (json!({"email": "a@example.org"}), 303),
+        (json!({"kind": "role"}), 403),
+        (json!({"user_group": "readers"}), 403),
+        (json!({"properties": {"org": "globex"}}), 403),
+    ] {
+        let changed = demo()
+            .rest_with(Some(&a.token), ("PATCH", me), &change)
+            .await;
+        assert_eq!(changed.status, status, "{change}: {changed:?}");
+    }
+}
+
+#[tokio::test]
+async fn pages_of_users_follow_each_other() {
+    let members: Vec<_> = (0..7)
+        .map(|n| json!({"name": format!("mpage{n}"), "kind": "member", "user_group": "mpage"}))
+        .collect();
+    assert_eq!(owner("POST", USERS, json!(members)).await.status, 201);
+    let mut path = format!("{USERS}?kind=member&group=mpage&limit=3");
+    let mut names = Vec::new();
+    let mut pages = 0;
+    loop {
+        let token = demo().cached_token("demo").await;
+        let request = demo()
+            .request(reqwest::Method::GET, &path)
+            .bearer_auth(token);
+        let page = crate::service::TextResponse::of(request).await;
+        assert_eq!(page.status, 200, "{page:?}");
+        let users = page.json();
+        let users = users.as_array().unwrap();
+        names.extend(
+            users
+                .iter()
+                .map(|user| user["name"].as_str().unwrap().to_owned()),
+        );
+        pages += 1;
+        let link = page.header("link").to_owned();
+        let Some(next) = link.strip_prefix('<') else {
+            break;
+        };
+        let (next, relation) = next.split_once('>').unwrap();
+        assert_eq!(relation, "; rel=\"next\"");
+        path = next.to_owned();
+    }
+    let expected: Vec<_> = (0..7).map(|n| format!("mpage{n}")).collect();
+    assert_eq!((names, pages), (expected, 3));
+    let of_roles = owner("GET", &format!("{USERS}?kind=role&limit=1000"), Value::Null).await;
+    assert!(!of_roles.body.to_string().contains("mpage"));
+    for (query, text) in [
+        ("limit=0", "`limit`"),
+        ("limit=1001", "`limit`"),
+        ("limit=x", "`limit`"),
+        ("kind=x", "`kind`"),
+        ("page=2", "`page`"),
+    ] {
+        let answer = owner("GET", &format!("{USERS}?{query}"), Value::Null).await;
+        let (status, _, message) = answer.error();
+        assert!(
+            status == 400 && message.contains(text),
+            "{query}: {message}"
+        );
+    }
+}
+
+#[tokio::test]
+async fn an_array_of_a_thousand_members_is_stored_at_once() {
+    let name = |n: usize| format!("mmany-with-a-long-name-{n}");
+    let new = |n| json!({"name": name(n), "kind": "member", "user_group": "mmany"});
+    let members: Vec<_> = (0..1_000).map(new).collect();
+    let made = owner("POST", USERS, json!(members)).await;
+    // The names would make the header too long for proxies; the body has all links.
+    assert_eq!((made.status, &*made.location), (201, USERS));
+    assert_eq!(made.body.as_array().unwrap().len(), 1_000);
+    let last = owner("GET", &format!("{USERS}/{}", name(999)), Value::Null).await;
+    assert_eq!(last.status, 200);
+    let more: Vec<_> = (1_000..2_001).map(new).collect();
+    let refused = owner("POST", USERS, json!(more)).await;
+    assert!(refused.error().2.contains("1000"), "{refused:?}");
+}
