@@ -9,6 +9,7 @@ mod lock_table;
 mod notifications;
 mod retryable_sink;
 mod role_mark;
+mod service_manager;
 mod service_pool;
 mod session;
 mod tls;

@@ -1,23 +1,18 @@
 //! A small pool of service connections to one database.
 
-use std::ops::Deref;
 use std::sync::Arc;
 use std::time::Duration;
 
 use deadpool::Runtime;
-use deadpool::managed::{
-    Manager, Metrics, Pool, PoolError, RecycleError, RecycleResult, TimeoutType,
-};
-use deadpool_postgres::ClientWrapper;
+use deadpool::managed::{Pool, PoolError, TimeoutType};
 use parking_lot::Mutex;
 use tidegate_sql::{DatabaseName, Error, Result};
 use tidegate_wire::backoff::{Backoff, Jitter};
-use tidegate_wire::{Config, ConnectError, ConnectFault, Target, is_lock_table_error};
+use tidegate_wire::{Config, ConnectError, ConnectFault, is_lock_table_error};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio::time::{Instant, timeout};
-use tracing::debug;
 
-use super::connect::connect_to_host;
+use super::service_manager::ServiceManager;
 use super::session::ServiceSession;
 use super::tls::Tls;
 
@@ -69,62 +64,6 @@ impl ServiceCircuitBreaker {
     }
 }
 
-/// A connection of a pool.
-pub(super) struct ServiceClient {
-    client: ClientWrapper,
-    host: Target,
-    /// Whether the server was in recovery when the connection was opened.
-    pub(super) in_recovery: bool,
-}
-
-impl Deref for ServiceClient {
-    type Target = ClientWrapper;
-
-    fn deref(&self) -> &ClientWrapper {
-        &self.client
-    }
-}
-
-/// Opens the connections of a pool.
-pub(super) struct ServiceManager {
-    config: Arc<Config>,
-    database: DatabaseName,
-    options: String,
-}
-
-impl Manager for ServiceManager {
-    type Type = ServiceClient;
-    type Error = ConnectError;
-
-    async fn create(&self) -> Result<ServiceClient, ConnectError> {
-        // The future is boxed, because that of a login is large.
-        let opening = connect_to_host(&self.config, &self.database, &self.options);
-        let server = Box::pin(opening).await?;
-        let (client, connection) = server.connection;
-        let task = tokio::spawn(async move {
-            if let Err(error) = connection.await {
-                debug!(%error, "a service connection has ended");
-            }
-        });
-        Ok(ServiceClient {
-            client: ClientWrapper::new(client, task),
-            host: server.host.clone(),
-            in_recovery: server.in_recovery,
-        })
-    }
-
-    async fn recycle(
-        &self,
-        client: &mut ServiceClient,
-        _: &Metrics,
-    ) -> RecycleResult<ConnectError> {
-        if client.is_closed() || client.in_recovery || !self.config.is_current(&client.host) {
-            return Err(RecycleError::message("the connection cannot be used again"));
-        }
-        Ok(())
-    }
-}
-
 /// A pool for one database; clones share it.
 #[derive(Clone)]
 pub(super) struct ServicePool {
@@ -143,11 +82,7 @@ impl ServicePool {
         circuit_breaker: Arc<ServiceCircuitBreaker>,
     ) -> Result<Self, ConnectError> {
         let tls = Tls::new(config)?;
-        let manager = ServiceManager {
-            config: config.clone(),
-            database: database.clone(),
-            options: options.to_owned(),
-        };
+        let manager = ServiceManager::new(config, database, options);
         let pool = Pool::builder(manager)
             .max_size(size)
             .runtime(Runtime::Tokio1)

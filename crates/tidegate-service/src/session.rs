@@ -12,7 +12,7 @@ use tokio::sync::OwnedSemaphorePermit;
 use tracing::debug;
 
 use super::error;
-use super::service_pool::ServiceManager;
+use super::service_manager::ServiceManager;
 use super::tls::Tls;
 use super::value::{self, TextParameter};
 

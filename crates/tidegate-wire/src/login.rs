@@ -43,6 +43,8 @@ pub async fn log_in(
     password: &str,
     startup: &StartupParameters,
 ) -> Result<LoggedIn, ConnectError> {
+    // Servers before version 14 do not report whether they are in recovery.
+    let is_old = (1..140_000).contains(&startup.server_version);
     let attempt = async |target| {
         let mut channel = Channel::new(Stream::connect(config, target).await?);
         start(&mut channel, database, role, startup)?;
@@ -51,7 +53,8 @@ pub async fn log_in(
         let (backend, in_recovery) = ready.map_err(ConnectError::after_authentication)?;
         let in_recovery = match in_recovery {
             Some(in_recovery) => in_recovery,
-            None => ask_recovery(&mut channel).await?,
+            None if config.requires_primary || is_old => ask_recovery(&mut channel).await?,
+            None => false,
         };
         if in_recovery && config.requires_primary {
             return Err(ConnectError::InRecovery);

@@ -292,7 +292,11 @@ mod tests {
             "postgres://a@/x?host=/run/pg&port=5433",
             "postgres://a:b@%2Frun%2Fpg:5433/postgres",
         ] {
-            assert_eq!(parse(url).unwrap().targets, [expected.clone()], "{url}");
+            assert_eq!(
+                parse(url).unwrap().targets,
+                std::slice::from_ref(&expected),
+                "{url}"
+            );
         }
     }
 
