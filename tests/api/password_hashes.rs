@@ -25,8 +25,8 @@ async fn users_of_another_system_sign_in_with_their_passwords() {
         // The second sign-in is with the hash that has replaced the imported one.
         token(demo(), name, PASSWORD).await;
         token(demo(), name, PASSWORD).await;
-        let hashed = sign_in(demo(), name, hash).await;
-        assert_eq!(hashed.status, 400, "the hash is no password");
+        let replayed = sign_in(demo(), name, hash).await;
+        assert_eq!(replayed.status, 400, "the hash is no password");
     }
     let names = "/api/v4/users/hash-1,hash-2,hash-3";
     assert_eq!(owner("DELETE", names, Value::Null).await.status, 204);

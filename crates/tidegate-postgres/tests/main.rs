@@ -6,6 +6,7 @@ mod cancellation;
 mod client;
 #[cfg(test)]
 mod failover;
+#[cfg(test)]
 mod fixture;
 #[cfg(test)]
 mod isolation;

@@ -15,12 +15,8 @@ pub(super) async fn examine(session: &Session, tenant: &RecordedTenant) -> Resul
     }
     let prefix = prefix(&tenant.name);
     let there = "SELECT pg_catalog.to_regclass('tidegate_catalog.objections') IS NOT NULL";
-    if !session
-        .client
-        .query_one(there, &[])
-        .await?
-        .get::<_, bool>(0)
-    {
+    let provided: bool = session.client.query_one(there, &[]).await?.get(0);
+    if !provided {
         return Ok(vec![advice(
             tenant,
             "it has no authenticator; `tidegate user repair`, with --all, creates it, as does a node \

@@ -7,7 +7,7 @@ use super::check::{check, check_groups};
 use crate::name::{is_official, role_name};
 use crate::{
     AuditKind, EndReason, Error, PasswordHash, Result, Secret, StoreError, TenantName, User,
-    UserKey, UserKind, UserName, UserQuery, WriteOutcome, group_role, rate_limit,
+    UserKey, UserKind, UserName, UserQuery, WriteOutcome, rate_limit,
 };
 
 /// How often a change of a user is tried again when another request changed the user meanwhile.
