@@ -174,7 +174,8 @@ async fn assign_in(admin: &Admin, session: &Session, users: &Users<'_>) -> Resul
     session::retry_on_conflict(|| assign_all(session, users, &admin.passwords)).await
 }
 
-async fn is_prepared(session: &Session) -> Result<bool> {
+/// Whether the database has the table of objections, without which no connection is shared.
+pub(super) async fn is_prepared(session: &Session) -> Result<bool> {
     let query = "SELECT pg_catalog.to_regclass('tidegate_catalog.objections') IS NOT NULL";
     Ok(session.client.query_one(query, &[]).await?.get(0))
 }

@@ -1,6 +1,6 @@
 //! Checks whether the users of a tenant share connections, and what prevents it.
 
-use super::super::authenticator::{ATTRIBUTES, LIST, MAX_MEMBERS, UNASSIGNED, prefix};
+use super::super::authenticator::{ATTRIBUTES, LIST, MAX_MEMBERS, UNASSIGNED, is_prepared, prefix};
 use super::super::script::{identifier, printable};
 use super::super::session::Session;
 use super::super::{Result, role};
@@ -14,9 +14,7 @@ pub(super) async fn examine(session: &Session, tenant: &RecordedTenant) -> Resul
         return Ok(Vec::new());
     }
     let prefix = prefix(&tenant.name);
-    let there = "SELECT pg_catalog.to_regclass('tidegate_catalog.objections') IS NOT NULL";
-    let provided: bool = session.client.query_one(there, &[]).await?.get(0);
-    if !provided {
+    if !is_prepared(session).await? {
         return Ok(vec![advice(
             tenant,
             "it has no authenticator; `tidegate user repair`, with --all, creates it, as does a node \

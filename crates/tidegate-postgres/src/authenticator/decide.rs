@@ -77,7 +77,7 @@ pub(super) struct DecisionQuery<'a> {
 }
 
 /// What a decision found.
-pub(super) struct Outcome {
+pub(super) struct DecisionOutcome {
     /// Why connections are not shared; empty when they are.
     pub(super) objections: Vec<Objection>,
     /// The authenticators that cannot be used, whose users log in as themselves.
@@ -86,7 +86,7 @@ pub(super) struct Outcome {
     pub(super) members: Vec<AuthenticatorMember>,
 }
 
-impl Outcome {
+impl DecisionOutcome {
     /// The decision against shared connections.
     pub(super) fn against(objection: Objection) -> Self {
         Self {
@@ -120,9 +120,9 @@ impl DecisionQuery<'_> {
     ///
     /// If a definition is committed meanwhile, its objection stays stored: it was not visible to
     /// the DELETE.
-    pub(super) async fn decide(&self) -> Result<Outcome> {
+    pub(super) async fn decide(&self) -> Result<DecisionOutcome> {
         let Some(owner) = self.owner().await? else {
-            return Ok(Outcome::against(objection(
+            return Ok(DecisionOutcome::against(objection(
                 "the database is no tenant's",
                 "",
             )));
@@ -136,14 +136,14 @@ impl DecisionQuery<'_> {
         {
             let reason = "the service may not make an event trigger there, for which it must be a \
                           superuser and max_prepared_transactions be 0";
-            return Ok(Outcome::against(objection(reason, "")));
+            return Ok(DecisionOutcome::against(objection(reason, "")));
         }
         let mut transaction = self.service.begin(&who, Mode::ReadWrite, &options).await?;
         rows(&mut *transaction, &LIMIT_WAIT, &[]).await?;
         if let Err(error) = rows(&mut *transaction, &LOCK, &[]).await {
             // A session that has made a definition holds a lock on the table until it commits.
             return if error.sqlstate() == Some(LOCK_NOT_AVAILABLE) {
-                Ok(Outcome::against(objection(UNCOMMITTED, "")))
+                Ok(DecisionOutcome::against(objection(UNCOMMITTED, "")))
             } else {
                 Err(error)
             };
@@ -168,7 +168,7 @@ impl DecisionQuery<'_> {
         let members = rows(&mut *transaction, &MEMBERS, &mark).await?;
         let unusable = rows(&mut *transaction, &UNUSABLE, &mark).await?;
         transaction.commit().await?;
-        Ok(Outcome {
+        Ok(DecisionOutcome {
             objections,
             unusable: unusable
                 .iter()

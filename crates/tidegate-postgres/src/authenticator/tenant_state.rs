@@ -9,7 +9,7 @@ use parking_lot::{Mutex, RwLock};
 use tidegate_sql::{DatabaseName, Error, RoleName};
 
 use super::Objection;
-use super::decide::{AuthenticatorMember, DecisionQuery, Outcome};
+use super::decide::{AuthenticatorMember, DecisionOutcome, DecisionQuery};
 
 /// The delay before the next query after a failure.
 const RETRY: Duration = Duration::from_secs(1);
@@ -166,7 +166,7 @@ impl TenantState {
                     remedy: String::new(),
                 };
                 let unavailable = matches!(error, Error::Unavailable { .. });
-                (Outcome::against(objection), RETRY, unavailable)
+                (DecisionOutcome::against(objection), RETRY, unavailable)
             }
         };
         let shares = outcome.objections.is_empty();

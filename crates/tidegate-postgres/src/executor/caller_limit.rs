@@ -25,10 +25,10 @@ pub(super) struct CallerLimit {
     requests: usize,
     /// The longest wait of a request.
     wait: Duration,
-    callers: Mutex<HashMap<RoleName, Caller>>,
+    callers: Mutex<HashMap<RoleName, CallerEntry>>,
 }
 
-struct Caller {
+struct CallerEntry {
     free: Arc<Semaphore>,
     /// How many requests run or wait. The entry is removed when there are none.
     requests: usize,
@@ -83,7 +83,7 @@ impl CallerLimit {
     /// Counts a request of a user until the permit is dropped.
     fn enter(self: &Arc<Self>, role: &RoleName) -> Result<(Arc<Semaphore>, CallerPermit)> {
         let mut callers = self.callers.lock();
-        let caller = callers.entry(role.clone()).or_insert_with(|| Caller {
+        let caller = callers.entry(role.clone()).or_insert_with(|| CallerEntry {
             free: Arc::new(Semaphore::new(self.connections)),
             requests: 0,
         });
