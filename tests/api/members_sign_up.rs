@@ -14,7 +14,7 @@ const CLIENTS: &str = "/api/v4/clients";
 const PEOPLE: usize = 30;
 
 /// A table for the group of those who sign up.
-const LETTERS: [&str; 4] = [
+const POSTS_TABLE: [&str; 4] = [
     "create table letters (id int generated always as identity primary key, \
         author text not null default tidegate.user_id(), title text)",
     "alter table letters enable row level security",
@@ -81,7 +81,7 @@ async fn each_person_who_signs_up_sees_only_its_own_rows() {
         .await;
     assert_eq!(made.status, 201, "{made:?}");
     let mut tokens = vec![sign_up(&service, 0).await];
-    for q in LETTERS {
+    for q in POSTS_TABLE {
         service.rows("demo", q, json!(null)).await;
     }
     for number in 1..PEOPLE {

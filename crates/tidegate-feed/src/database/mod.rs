@@ -6,3 +6,5 @@ pub(crate) mod database_feed;
 #[cfg(test)]
 pub(crate) mod fixture;
 pub(crate) mod stream_progress;
+#[cfg(test)]
+mod tests;

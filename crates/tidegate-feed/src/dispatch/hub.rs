@@ -93,8 +93,7 @@ impl Hub {
     /// Whether everything that was dispatched is in a log, at the same positions. After a promotion
     /// that is not so if the last changes had not reached the new primary.
     pub(crate) fn is_continued_by(&self, lineage: &Lineage) -> bool {
-        let is_first = self.lineage.log == LogIdentity(0);
-        is_first || self.ring.head().is_in(lineage, self.lineage.log)
+        self.lineage.log == LogIdentity(0) || self.ring.head().is_in(lineage, self.lineage.log)
     }
 
     /// Records that a stream was opened. Reports a gap to every subscription, unless the stream
@@ -129,8 +128,7 @@ impl Hub {
         } else {
             Resync::Interrupted
         };
-        let all: Vec<_> = self.subscribers.values().cloned().collect();
-        for subscriber in all {
+        for subscriber in self.subscribers.values().cloned().collect::<Vec<_>>() {
             self.report_gap(&subscriber, start, reason);
         }
     }
