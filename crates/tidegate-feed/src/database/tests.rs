@@ -23,7 +23,7 @@ fn the_log_of_a_promoted_server_continues_what_was_dispatched_before_the_switch(
 }
 
 #[test]
-fn a_cursor_is_known_unless_its_change_was_lost() {
+fn a_cursor_of_a_change_that_the_new_primary_lacks_is_unknown() {
     let first = LogIdentity(1);
     let mut lineage = Lineage::new(LogIdentity(2));
     lineage.ancestors = vec![(first, LogPosition(100))];

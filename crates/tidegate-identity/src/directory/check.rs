@@ -8,6 +8,8 @@ use crate::{Error, Result, User, group_role};
 const PROPERTY_BYTES: usize = 3 * 1024;
 const MAX_TEXT_LENGTH: usize = 254;
 const MAX_GROUPS: usize = 32;
+/// The longest id of a member, in bytes.
+const LONGEST_ID: usize = 255;
 
 /// Checks the names of groups: [`Error::InvalidMember`].
 pub(crate) fn check_groups(database: &str, groups: &[String]) -> Result<()> {
@@ -26,7 +28,7 @@ pub(crate) fn check_groups(database: &str, groups: &[String]) -> Result<()> {
 /// Checks the members of a record: [`Error::InvalidMember`] naming the first one that is invalid.
 pub(crate) fn check(user: &User) -> Result<()> {
     let invalid = |member, expected| Err(Error::InvalidMember { member, expected });
-    super::members::check(user)?;
+    check_kind(user)?;
     let email = |email: &String| {
         let halves = email.rsplit_once('@');
         email.len() <= MAX_TEXT_LENGTH
@@ -53,6 +55,29 @@ pub(crate) fn check(user: &User) -> Result<()> {
             "default_user",
             "a sub-user; the owner cannot be the default user",
         );
+    }
+    Ok(())
+}
+
+/// Checks what depends on the kind of the user: [`Error::InvalidMember`].
+fn check_kind(user: &User) -> Result<()> {
+    let invalid = |member, expected| Err(Error::InvalidMember { member, expected });
+    let id = user.id.as_deref();
+    if id.is_some_and(|id| id.is_empty() || id.len() > LONGEST_ID || id.contains(char::is_control))
+    {
+        return invalid("id", "1 to 255 bytes without control characters");
+    }
+    if !user.is_member() {
+        return Ok(());
+    }
+    if user.key.is_owner() {
+        return invalid("kind", "role for the owner of the database");
+    }
+    if user.default_user {
+        return invalid("default_user", "false for a member");
+    }
+    if user.user_groups.len() != 1 {
+        return invalid("user_group", "exactly one group for a member");
     }
     Ok(())
 }

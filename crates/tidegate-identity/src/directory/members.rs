@@ -11,9 +11,6 @@ use crate::{
     UserKey,
 };
 
-/// The longest id of a member, in bytes.
-const LONGEST_ID: usize = 255;
-
 impl UserDirectory {
     /// Creates members of one tenant, all or none, in one statement.
     ///
@@ -95,29 +92,6 @@ fn new_id(random: &dyn SecureRandom) -> Result<String> {
     let digits = HEXLOWER.encode(&bytes);
     let parts = [0..8, 8..12, 12..16, 16..20, 20..32].map(|part| &digits[part]);
     Ok(parts.join("-"))
-}
-
-/// Checks what is special to members: [`Error::InvalidMember`].
-pub(super) fn check(user: &User) -> Result<()> {
-    let invalid = |member, expected| Err(Error::InvalidMember { member, expected });
-    let id = user.id.as_deref();
-    if id.is_some_and(|id| id.is_empty() || id.len() > LONGEST_ID || id.contains(char::is_control))
-    {
-        return invalid("id", "1 to 255 bytes without control characters");
-    }
-    if !user.is_member() {
-        return Ok(());
-    }
-    if user.key.is_owner() {
-        return invalid("kind", "role for the owner of the database");
-    }
-    if user.default_user {
-        return invalid("default_user", "false for a member");
-    }
-    if user.user_groups.len() != 1 {
-        return invalid("user_group", "exactly one group for a member");
-    }
-    Ok(())
 }
 
 #[cfg(test)]
