@@ -6,6 +6,21 @@ use serde_json::{Value, json};
 
 use crate::service::{RestResponse, Service, demo_folder};
 
+/// All events of the demo's tenant, page by page.
+pub(crate) async fn all_events(demo: &Service) -> Vec<Value> {
+    let (mut events, mut since) = (Vec::new(), 0);
+    loop {
+        let path = format!("/api/v4/audit?limit=1000&since={since}");
+        let page = demo.rest(Some("demo"), ("GET", &path), &Value::Null).await;
+        let found = page.body["events"].as_array().unwrap();
+        if found.is_empty() {
+            return events;
+        }
+        events.extend_from_slice(found);
+        since = page.body["next"].as_u64().unwrap();
+    }
+}
+
 struct Log {
     demo: Service,
     owner: String,

@@ -1,8 +1,9 @@
 //! Consent: asked for in words, remembered by client and scope, taken back (wire.md 11).
 
 use reqwest::Method;
-use serde_json::{Value, json};
+use serde_json::json;
 
+use crate::audit::all_events;
 use crate::flows::client;
 use crate::pages::{Browser, CALLBACK, VERIFIER, authorization, encoded};
 use crate::scopes::{GRAPHQL, send};
@@ -98,14 +99,8 @@ async fn consent_is_asked_in_words_remembered_by_scope_and_taken_back() {
     let page = other.get(&with("read")).await;
     let page = other.sign_in(&page, "demo").await;
     assert!(page.text.contains("name=\"decision\""), "{}", page.text);
-    let log = demo()
-        .rest(
-            Some("demo"),
-            ("GET", "/api/v4/audit?limit=1000"),
-            &Value::Null,
-        )
-        .await;
-    assert!(log.body.to_string().contains("consent_withdrawn"));
+    let events = all_events(demo()).await;
+    assert!(events.iter().any(|one| one["event"] == "consent_withdrawn"));
 }
 
 #[tokio::test]

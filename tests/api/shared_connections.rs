@@ -140,7 +140,7 @@ async fn a_locked_authenticator_is_logged_and_no_request_waits() {
     assert!(report.contains("0 authenticator(s)"), "{report}");
     let log = node.stop();
     assert!(
-        log.contains("an authenticator was dropped or locked"),
+        log.contains("not all users of this tenant share connections"),
         "no word in the log"
     );
 }

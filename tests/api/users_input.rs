@@ -67,7 +67,7 @@ async fn a_wrong_member_is_named_with_what_was_expected() {
         ),
         (
             with("role", json!("postgres")),
-            "`role`: unknown member; known are name, email",
+            "`role`: unknown member; known are name, kind, id, email",
         ),
     ] {
         let refused = owner("POST", "/api/v4/users", body).await;
@@ -87,7 +87,10 @@ async fn a_wrong_member_is_named_with_what_was_expected() {
     assert!(second.error().2.starts_with("`default_user`: "));
     for (patch, expected) in [
         (json!({"name": "other"}), "`name`: a user keeps its name"),
-        (json!({"age": 7}), "`age`: unknown member; known are email"),
+        (
+            json!({"age": 7}),
+            "`age`: unknown member; known are kind, email",
+        ),
         (
             json!({"password": "short"}),
             "`password`: expected 8 to 256 bytes",
