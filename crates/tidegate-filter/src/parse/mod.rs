@@ -38,8 +38,9 @@ impl Filter {
     ///
     /// An [`Error`] with the path of the problem: an unknown name or operator, a value of the wrong
     /// kind or out of its type's range, or objects that are nested too deeply. PostgreSQL rejects
-    /// what only it can check, such as a date that does not exist; [`Filter::place_of`] then gives
-    /// the path of the value.
+    /// what only it can check, such as a date that does not exist;
+    /// [`BoundStatement::place`](tidegate_sql::BoundStatement::place) then gives the path of the
+    /// value.
     pub fn parse(
         json: &Json<'_>,
         schema: &Schema,

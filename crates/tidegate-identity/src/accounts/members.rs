@@ -150,12 +150,15 @@ impl Accounts {
         Ok(converted)
     }
 
-    /// Drops the role that an interrupted conversion left behind, and changes the groups if others
-    /// are asked for.
+    /// Completes a conversion that was interrupted after the record was written: ends the sessions
+    /// and drops the role. Changes the groups if others are asked for.
     async fn keep_kind(&self, user: User, to: &Conversion) -> Result<User> {
-        if user.is_member() {
+        self.directory.end_converted(&user.key).await?;
+        // A member with a name that is too long for a role never had one.
+        let role = role_name(&user.key).ok().filter(|_| user.is_member());
+        if role.is_some() {
             let left_behind = User {
-                role: Some(role_name(&user.key)?),
+                role,
                 ..user.clone()
             };
             self.drop_role(&left_behind, to.reassign).await?;

@@ -26,6 +26,8 @@ const ARGON2_MEMORY_KIB: u32 = 128 * 1024;
 /// The memory times the passes, in KiB.
 const ARGON2_WORK: u64 = 512 * 1024;
 const ARGON2_LANES: u32 = 16;
+/// The shortest salt that argon2 verifies has 8 bytes.
+const MIN_SALT_BASE64: usize = 11;
 /// bcrypt uses this much of a password.
 const BCRYPT_BYTES: usize = 72;
 
@@ -137,8 +139,9 @@ impl<'a> Scheme<'a> {
     fn argon2(text: &'a str) -> Result<Self, &'static str> {
         let hash = Phc::new(text).map_err(|_| FORM)?;
         let params = Params::try_from(&hash).map_err(|_| FORM)?;
-        let whole = hash.salt.is_some()
-            && hash.version.is_some()
+        let salt = hash.salt.map_or(0, |salt| salt.as_str().len());
+        let whole = salt >= MIN_SALT_BASE64
+            && matches!(hash.version, Some(16 | 19))
             && hash.hash.is_some_and(|hash| DIGEST.contains(&hash.len()));
         if !whole || !params.keyid().is_empty() || !params.data().is_empty() {
             return Err(FORM);

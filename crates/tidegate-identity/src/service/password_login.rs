@@ -67,7 +67,8 @@ impl IdentityService {
     }
 
     /// The user, if the password is right; otherwise `None`. A hash with outdated cost parameters
-    /// is replaced.
+    /// is replaced. If another sign-in replaces it at the same time, the password is checked again
+    /// with what that one stored.
     async fn check_password(&self, user: Option<User>, password: &Secret) -> Result<Option<User>> {
         let ports = &self.ports;
         let known = user.as_ref().and_then(|user| user.password_hash.clone());
@@ -77,13 +78,23 @@ impl IdentityService {
         let (Some(mut user), PasswordCheck::Right { rehashed }) = (user, checked.await?) else {
             return Ok(None);
         };
-        if let Some(hash) = rehashed {
-            ports
-                .store
-                .set_password_hash(&user.key, known.as_deref(), &hash)
-                .await?;
+        let Some(hash) = rehashed else {
+            return Ok(Some(user));
+        };
+        let stored = ports
+            .store
+            .set_password_hash(&user.key, known.as_deref(), &hash)
+            .await?;
+        if stored {
             user.password_hash = Some(hash);
+            return Ok(Some(user));
         }
-        Ok(Some(user))
+        let Some(user) = ports.store.user(&user.key).await? else {
+            return Ok(None);
+        };
+        let hasher = &ports.hasher;
+        let checked = hasher.verify(password, user.password_hash.as_deref(), &*ports.random);
+        let is_right = matches!(checked.await?, PasswordCheck::Right { .. });
+        Ok(is_right.then_some(user))
     }
 }

@@ -39,11 +39,7 @@ where
     B::Error: Into<BodyError>,
 {
     let user = authenticate::user(call.app, &call.head.headers, Scope::Methods).await?;
-    if user.claims.member.is_some() {
-        return Err(ApiError::insufficient_privileges(
-            "a member calls methods, and cannot describe them by a dry run",
-        ));
-    }
+    user.require_own_role()?;
     answer(call, &Caller::from(user), true).await
 }
 
