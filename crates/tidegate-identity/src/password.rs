@@ -5,7 +5,7 @@ mod cost;
 mod imported;
 mod pool;
 
-use argon2::password_hash::{self, Output, PasswordHash as Phc, PasswordHasher as _, SaltString};
+use argon2::password_hash::{Output, PasswordHash as Phc, PasswordHasher as _, SaltString};
 use argon2::{Algorithm, Argon2, Params, Version};
 
 pub use cost::PasswordCost;
@@ -145,15 +145,6 @@ fn verify(password: &Secret, hash: &str, cost: PasswordCost) -> Result<Option<bo
         .filter(|hash| hash.algorithm == Algorithm::Argon2id.ident());
     let params = hash.and_then(|hash| Params::try_from(&hash).ok());
     Ok(Some(params.is_some_and(|params| cost.equals(&params))))
-}
-
-/// The result of a verification: whether the password is right.
-fn matches(verified: password_hash::Result<()>) -> Result<bool> {
-    match verified {
-        Ok(()) => Ok(true),
-        Err(password_hash::Error::Password) => Ok(false),
-        Err(_) => Err(Error::HasherFailed),
-    }
 }
 
 #[cfg(test)]

@@ -6,8 +6,9 @@ use tidegate_oauth::{AuthorizationError, AuthorizationRequest, Error, Prompt};
 
 use super::context::{PageContext, form};
 use super::form_error::{failure, request_error};
+use super::purpose::Purpose;
 use super::received::Received;
-use super::sign_in::{Purpose, require_sign_in};
+use super::sign_in::require_sign_in;
 use crate::template;
 use tidegate_http::body::Body;
 use tidegate_http::call::Call;

@@ -4,7 +4,8 @@ use http::Response;
 
 use super::context::{PageContext, form};
 use super::form_error::FormError;
-use super::sign_in::{Purpose, require_sign_in};
+use super::purpose::Purpose;
+use super::sign_in::require_sign_in;
 use crate::template;
 use tidegate_http::body::Body;
 use tidegate_http::call::Call;

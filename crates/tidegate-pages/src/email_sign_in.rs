@@ -6,8 +6,8 @@ use tidegate_identity::{Error as IdentityError, PendingSignIn};
 
 use super::context::{PageContext, form};
 use super::form_error::{FormError, failure};
+use super::purpose::Purpose;
 use super::reset::{invalid_link_page, send};
-use super::sign_in::Purpose;
 use crate::template;
 use tidegate_http::app::App;
 use tidegate_http::body::Body;

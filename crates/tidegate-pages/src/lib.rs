@@ -13,6 +13,7 @@ mod form_error;
 mod overview;
 mod provider_sign_in;
 mod providers;
+mod purpose;
 mod received;
 mod reset;
 mod sign_in;

@@ -3,7 +3,7 @@
 
 use std::num::NonZeroU32;
 
-use argon2::password_hash::{PasswordHash as Phc, PasswordVerifier as _};
+use argon2::password_hash::{self, PasswordHash as Phc, PasswordVerifier as _};
 use argon2::{Argon2, Params};
 use base64::Engine as _;
 use base64::alphabet::{BCRYPT, STANDARD};
@@ -11,7 +11,6 @@ use base64::engine::{DecodePaddingMode, GeneralPurpose, GeneralPurposeConfig};
 use ring::pbkdf2;
 use subtle::ConstantTimeEq as _;
 
-use super::matches;
 use crate::{Error, Result, Secret};
 
 /// The longest text of a hash.
@@ -266,4 +265,13 @@ fn sized(digest: &str) -> Result<Vec<u8>, &'static str> {
     let fits = DIGEST.contains(&bytes.len());
     fits.then_some(bytes)
         .ok_or("a hash whose digest has 16 to 64 bytes")
+}
+
+/// The result of a verification: whether the password is right.
+fn matches(verified: password_hash::Result<()>) -> Result<bool> {
+    match verified {
+        Ok(()) => Ok(true),
+        Err(password_hash::Error::Password) => Ok(false),
+        Err(_) => Err(Error::HasherFailed),
+    }
 }

@@ -1,0 +1,39 @@
+//! What a person signs in for.
+
+use tidegate_oauth::Client;
+
+/// The page for which a user signs in, and which users may.
+pub(super) struct Purpose<'a> {
+    /// The OAuth client; `None` for a page of this service.
+    pub(super) client: Option<&'a Client>,
+    /// The database whose users may sign in; `None` for any.
+    pub(super) database: Option<&'a str>,
+    /// The URL of the page that requires the sign-in.
+    pub(super) back: &'a str,
+    /// The URL of the page after the sign-in.
+    pub(super) next: &'a str,
+    /// Whether a person who is signed in must sign in again.
+    pub(super) again: bool,
+    /// The name of the user who is expected to sign in.
+    pub(super) username: Option<&'a str>,
+    /// The URL to which the browser goes in the end, if it is not `back`.
+    pub(super) returns_to: Option<&'a str>,
+    /// The sign-up page, if sign-up is allowed.
+    pub(super) sign_up: Option<&'a str>,
+}
+
+impl<'a> Purpose<'a> {
+    /// The sign-in for a page of this service at the URL `back`.
+    pub(super) fn own_page(back: &'a str) -> Self {
+        Self {
+            client: None,
+            database: None,
+            back,
+            next: back,
+            again: false,
+            username: None,
+            returns_to: None,
+            sign_up: None,
+        }
+    }
+}
