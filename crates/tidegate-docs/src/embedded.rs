@@ -85,6 +85,7 @@ pub(crate) const CHAPTERS: &[Embedded] = embedded! {
     "adr/0012-claims.md",
     "adr/0012-claims-plan.md",
     "adr/0013-openid.md",
+    "adr/0014-passkeys.md",
 };
 
 /// The files that chapters refer to.

@@ -6,8 +6,8 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use tidegate_identity::{
     AnonymousSql, AttemptKey, AttemptLimit, AttemptOutcome, AuditEvent, AuditPage, AuditSince,
-    BrowserSession, EndReason, IdentityStore, LinkedIdentity, SecondFactor, SecretHash, SessionId,
-    StoreError, StoreFuture, Timestamp, UnlinkOutcome, User, UserKey, WriteOutcome,
+    BrowserSession, EndReason, IdentityStore, LinkedIdentity, Passkey, SecondFactor, SecretHash,
+    SessionId, StoreError, StoreFuture, Timestamp, UnlinkOutcome, User, UserKey, WriteOutcome,
 };
 use tidegate_oauth::{
     Approval, AuthorizationCode, Client, Consent, DeviceCode, DevicePoll, EndedSession, ErrorKind,
@@ -62,6 +62,11 @@ impl IdentityStore for Unsteady {
         use_second_factor_step(key: &'a UserKey, step: u64) -> bool;
         use_recovery_code(key: &'a UserKey, code: SecretHash) -> bool;
         delete_second_factor(key: &'a UserKey) -> bool;
+        passkey(id: &'a str) -> Option<(UserKey, Passkey)>;
+        passkeys_of_user(key: &'a UserKey) -> Vec<Passkey>;
+        insert_passkey(key: &'a UserKey, passkey: &'a Passkey) -> bool;
+        use_passkey(read: &'a Passkey, record: &'a str, at: Timestamp) -> bool;
+        delete_passkey(key: &'a UserKey, id: &'a str) -> bool;
         user(key: &'a UserKey) -> Option<User>;
         users(database: &'a str) -> Vec<User>;
         has_similar_user(database: &'a str, name: &'a str) -> bool;

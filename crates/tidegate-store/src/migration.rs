@@ -73,6 +73,11 @@ const MIGRATIONS: &[(u32, &str, &str)] = &[
         include_str!("../migrations/0080_issuers.sql"),
     ),
     (90, "openid", include_str!("../migrations/0090_openid.sql")),
+    (
+        110,
+        "passkeys",
+        include_str!("../migrations/0110_passkeys.sql"),
+    ),
 ];
 
 /// The advisory lock that serialises migrations by several nodes. The number is the letters

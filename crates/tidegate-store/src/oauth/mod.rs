@@ -11,6 +11,7 @@ mod factors;
 mod identities;
 mod identity;
 mod keys;
+mod passkeys;
 mod sessions;
 mod tenants;
 mod users;

@@ -7,6 +7,7 @@ mod consents;
 mod flows;
 mod identities;
 mod keys;
+mod passkeys;
 mod samples;
 mod sessions;
 mod users;
