@@ -53,7 +53,7 @@ impl UserDirectory {
     }
 
     /// Ends all sessions of a user and writes an audit event for each.
-    async fn end_sessions(&self, key: &UserKey, reason: EndReason) -> Result<()> {
+    pub(crate) async fn end_sessions(&self, key: &UserKey, reason: EndReason) -> Result<()> {
         let now = self.ports.clock.now();
         let store = &self.ports.store;
         let ended = store.end_sessions_of_user(key, reason, now).await?;

@@ -7,7 +7,7 @@ use std::time::Duration;
 use super::Accounts;
 use crate::directory::{check, check_groups};
 use crate::name::role_name;
-use crate::{Error, NewUser, Result, Timestamp, User, UserChange, UserKey, UserKind};
+use crate::{EndReason, Error, NewUser, Result, Timestamp, User, UserChange, UserKey, UserKind};
 
 /// What a user is converted to.
 #[derive(Clone, Debug)]
@@ -109,7 +109,8 @@ impl Accounts {
     }
 
     /// Gives a user a role, or makes it a member. What `tidegate.user_id()` returns for it stays.
-    /// Ends its sessions. Repeating a conversion completes one that was interrupted.
+    /// Ends its sessions, before the record changes and once more behind it. Repeating a conversion
+    /// completes one that was interrupted.
     ///
     /// Errors: [`Error::InvalidMember`] for the owner, the default user, and a member without
     /// exactly one group; [`Error::NotFound`], also if the user is changed meanwhile;
@@ -150,10 +151,9 @@ impl Accounts {
         Ok(converted)
     }
 
-    /// Completes a conversion that was interrupted after the record was written: ends the sessions
-    /// and drops the role. Changes the groups if others are asked for.
+    /// Drops the role that an interrupted conversion left behind, and changes the groups if others
+    /// are asked for.
     async fn keep_kind(&self, user: User, to: &Conversion) -> Result<User> {
-        self.directory.end_converted(&user.key).await?;
         // A member with a name that is too long for a role never had one.
         let role = role_name(&user.key).ok().filter(|_| user.is_member());
         if role.is_some() {
@@ -179,6 +179,9 @@ impl Accounts {
     async fn make_member(&self, user: &User, member: &User, reassign: bool) -> Result<()> {
         self.check_drop_role(user, reassign).await?;
         self.provide_group(member).await?;
+        self.directory
+            .end_sessions(&user.key, EndReason::UserChanged)
+            .await?;
         self.directory.replace(user, member).await?;
         self.directory.end_converted(&user.key).await?;
         self.drop_role(user, reassign).await
@@ -187,6 +190,9 @@ impl Accounts {
     /// The role is complete before the record names it. It is dropped again if the record was not
     /// changed; where that is not known, it stays.
     async fn give_role(&self, member: &User, user: &User) -> Result<()> {
+        self.directory
+            .end_sessions(&user.key, EndReason::UserChanged)
+            .await?;
         self.roles.create_role(user).await?;
         if let Err(error) = self.roles.set_claims(user).await {
             self.drop_role(user, false).await?;

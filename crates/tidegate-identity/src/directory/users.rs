@@ -214,15 +214,19 @@ impl UserDirectory {
     /// [`Error::Busy`].
     pub async fn change_user(&self, key: &UserKey, change: UserChange) -> Result<User> {
         let made_default = change.default_user == Some(true);
-        let sets_claims = change.user_groups.is_some() || change.properties.is_some();
-        self.check_change(key, &change).await?;
+        let (before, after) = self.check_change(key, &change).await?;
+        // Also before the change: if the node dies behind it, repeating it would end no session,
+        // because it changes nothing.
+        if after.is_member() && !has_same_claims(&before, &after) {
+            self.end_sessions(key, EndReason::UserChanged).await?;
+        }
         let hash = self.hash(change.password.as_ref()).await?;
         let given = change.password_hash.clone().map(PasswordHash::into_text);
         let (before, after) = self.write_change(key, &change).await?;
         // Sessions are ended also when the record was unchanged, so that repeating a change that
         // failed half-way completes it.
         let ends = after.default_user != before.default_user || made_default;
-        if ends || after.is_member() && sets_claims {
+        if ends || after.is_member() && !has_same_claims(&before, &after) {
             self.end_sessions(key, EndReason::UserChanged).await?;
         }
         self.audit_user(AuditKind::UserChanged, key).await;
@@ -368,4 +372,9 @@ pub(super) fn written(written: WriteOutcome) -> Result<()> {
         WriteOutcome::Taken => Err(Error::Taken("user")),
         WriteOutcome::DefaultUserTaken => Err(Error::DefaultUserTaken),
     }
+}
+
+/// Whether tokens of a member are the same for both records.
+fn has_same_claims(one: &User, other: &User) -> bool {
+    one.user_groups == other.user_groups && one.properties == other.properties
 }
