@@ -141,7 +141,7 @@ pub enum Error {
     Program {
         /// The path of the program.
         program: PathBuf,
-        /// What the program printed.
+        /// The standard output and standard error of the program.
         output: String,
     },
     /// `initdb` failed.

@@ -374,7 +374,8 @@ fn login(claims: &Claims) -> Result<Login, ApiError> {
     })
 }
 
-/// What policies see of a member: its id, and its properties as claims.
+/// The identity of a member for policies: the id is `tidegate.user_id()`, and the properties of the
+/// token are `tidegate.claims()`.
 fn as_member(claims: &Claims, member: &MemberClaims) -> Result<Member, ApiError> {
     let properties = match &claims.properties {
         Some(properties) => serde_json::to_string(properties).map_err(ApiError::internal)?,

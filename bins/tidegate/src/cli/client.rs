@@ -69,10 +69,10 @@ pub(crate) struct NewClient {
     /// People may sign up with an identity provider
     #[arg(long)]
     pub(crate) social_signup: bool,
-    /// What a sign-up makes; `role` when left out
+    /// Kind of the users that sign up through the client [default: role]
     #[arg(long, requires_if("member", "signup_group"))]
     pub(crate) signup_kind: Option<Kind>,
-    /// Group of those who sign up
+    /// Group of the users that sign up through the client
     #[arg(long, value_name = "GROUP")]
     pub(crate) signup_group: Option<String>,
 }
@@ -112,10 +112,10 @@ pub(crate) struct ChangedClient {
     /// Whether people may sign up with an identity provider
     #[arg(long, value_name = "BOOL")]
     pub(crate) social_signup: Option<bool>,
-    /// What a sign-up makes from now on
+    /// Kind of the users that sign up through the client; existing users keep theirs
     #[arg(long)]
     pub(crate) signup_kind: Option<Kind>,
-    /// Group of those who sign up from now on; empty for none
+    /// Group of the users that sign up through the client, empty for none; existing users keep theirs
     #[arg(long, value_name = "GROUP")]
     pub(crate) signup_group: Option<String>,
     /// Grants that it may use, or `all`

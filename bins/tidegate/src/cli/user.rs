@@ -107,10 +107,10 @@ pub(crate) struct ConvertedUsers {
     /// The users
     #[arg(required = true)]
     pub(crate) names: Vec<String>,
-    /// What they become
+    /// Kind to convert the users to
     #[arg(long)]
     pub(crate) to: Kind,
-    /// Their groups from now on, with commas between them; a member must have exactly one
+    /// Groups of the users after the conversion, separated by commas; a member must have exactly one
     #[arg(long, value_delimiter = ',')]
     pub(crate) group: Option<Vec<String>>,
     /// Give what a role that is dropped owns in the database to the tenant's owner; refused for code

@@ -58,7 +58,7 @@ const HARMS: [(&str, &str); 14] = [
     ),
 ];
 
-/// What the owner may do. No remedy may take it away.
+/// Lists the owner's privileges. No SQL that the doctor prints may revoke one of them.
 const OWNER_RIGHTS: &str = "SELECT concat_ws(' ', \
     has_schema_privilege('shared_doctor', 'public', 'CREATE'), \
     has_database_privilege('shared_doctor', current_database(), 'CREATE'), \

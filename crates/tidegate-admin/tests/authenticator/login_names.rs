@@ -3,7 +3,8 @@
 
 use super::fixture::TenantFixture;
 
-/// What names `session_user`, its removal, and how the objection calls it.
+/// Each row has SQL that creates code with `session_user`, SQL that removes it, and the object's name in
+/// the objection.
 const NAMES: [(&str, &str, &str); 10] = [
     (
         "ALTER TABLE own ALTER who SET DEFAULT session_user",

@@ -2,7 +2,7 @@
 
 use super::fixture::TenantFixture;
 
-/// What makes an authenticator unusable, and what undoes it.
+/// Each row has SQL that makes an authenticator unusable, and SQL that makes it usable again.
 const HARMS: [(&str, &str); 9] = [
     (
         "ALTER ROLE \"@$authenticator1\" NOLOGIN",

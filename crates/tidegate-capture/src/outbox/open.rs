@@ -48,12 +48,13 @@ pub(super) async fn open(
     ))
 }
 
-/// The timeline of the server's WAL; empty for the first one, or if the server does not tell. The
+/// The timeline of the server's WAL; empty for the first one, or if the server refuses the query. The
 /// promotion of a standby starts another timeline (PostgreSQL, "Timelines"). The positions of
 /// transactions that the standby did not have are then used again.
 async fn timeline(reader: &ReaderSession) -> LogResult<String> {
     match reader.rows(TIMELINE, &[]).await {
-        Err(error @ LogError::Unavailable(_)) => Err(error),
+        // The caller opens the log again later, so that a slow query does not change the identity.
+        Err(error @ (LogError::Unavailable(_) | LogError::TimedOut { .. })) => Err(error),
         Err(_) => Ok(String::new()),
         Ok(rows) => {
             let timeline: &str = rows.first().map_or("", |row| row.get(0));

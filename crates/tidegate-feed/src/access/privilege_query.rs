@@ -192,9 +192,11 @@ async fn query_batch(
 }
 
 /// Runs the queries once. The roles are parameters of the queries, so the service's own privileges
-/// are sufficient. If a table is altered or dropped meanwhile, its result is unstable. The snapshot
-/// still contains the old columns, but PostgreSQL's privilege functions do not use the snapshot:
-/// they return NULL for a column or table that no longer exists.
+/// are sufficient.
+///
+/// The result for a table is unreliable if another session alters or drops the table while the
+/// queries run. The snapshot still contains the old columns, but PostgreSQL's privilege functions do
+/// not use the snapshot: they return NULL for a column or table that no longer exists.
 async fn read(
     catalog: &CatalogReader,
     pairs: &[RoleTable],

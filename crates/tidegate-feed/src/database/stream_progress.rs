@@ -78,8 +78,8 @@ impl StreamProgress {
         });
     }
 
-    /// Waits before the next attempt to open the stream, unless PostgreSQL is found reachable
-    /// meanwhile.
+    /// Waits before the next attempt to open the stream. The wait ends early when another part of
+    /// the service has reached PostgreSQL.
     pub(crate) async fn pause(&self, pause: Duration) {
         // The pause is over when the request comes or the time has passed, so the result says
         // nothing.

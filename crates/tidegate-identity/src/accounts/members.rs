@@ -9,22 +9,23 @@ use crate::directory::{check, check_groups};
 use crate::name::role_name;
 use crate::{EndReason, Error, NewUser, Result, Timestamp, User, UserChange, UserKey, UserKind};
 
-/// What a user is converted to.
+/// A conversion of a user: the new kind and groups.
 #[derive(Clone, Debug)]
 pub struct Conversion {
     /// The new kind.
     pub kind: UserKind,
-    /// The groups of the user from now on; those so far if absent. A member must have exactly one.
+    /// The groups after the conversion. If absent, the user keeps its groups. A member must have
+    /// exactly one.
     pub user_groups: Option<Vec<String>>,
-    /// Whether the owner of the tenant gets what the role owns that the user loses.
+    /// Whether objects that the dropped role owns are given to the owner of the tenant.
     pub reassign: bool,
 }
 
-/// How long a group that logs in is not looked at again when it gets another member.
+/// For this long after a check that a group can log in, further members of the group cause no check.
 const PROVIDED: Duration = Duration::from_secs(10);
 
-/// When this node has last found or made groups of tenants able to log in. Sign-ups are frequent,
-/// and looking at a role needs a connection.
+/// The times at which this node last checked that a group can log in. Sign-ups are frequent, and
+/// each check needs a connection.
 #[derive(Default)]
 pub(super) struct ProvidedGroups(Mutex<HashMap<(String, String), Timestamp>>);
 

@@ -55,8 +55,8 @@ impl UserDirectory {
         })
     }
 
-    /// Replaces the record of a user that is converted. [`Error::NotFound`] if it was changed
-    /// meanwhile.
+    /// Replaces the record of a user that is converted. [`Error::NotFound`] if the stored record is
+    /// not `before` any more.
     pub(crate) async fn replace(&self, before: &User, after: &User) -> Result<()> {
         written(self.ports.store.update_user(before, after).await?)
     }

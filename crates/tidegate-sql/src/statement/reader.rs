@@ -180,14 +180,16 @@ impl<'a> StatementReader<'a> {
 /// See [`Statement::names_login`]. The text may write a name with Unicode escapes (`U&"…"`).
 fn names_login(text: &str) -> bool {
     let text = text.to_ascii_lowercase();
-    [
-        "session_user",
-        "system_user",
-        "session_authorization",
-        "u&\"",
-    ]
-    .iter()
-    .any(|name| text.contains(name))
+    let is_name = |c: char| c.is_alphanumeric() || c == '_' || c == '$';
+    let has_name = |name: &str| {
+        text.match_indices(name).any(|(at, _)| {
+            !text[..at].ends_with(is_name) && !text[at + name.len()..].starts_with(is_name)
+        })
+    };
+    text.contains("u&\"")
+        || ["session_user", "system_user", "session_authorization"]
+            .iter()
+            .any(|name| has_name(name))
 }
 
 fn is_operand(token: &SqlToken<'_>) -> bool {

@@ -384,6 +384,14 @@ fn a_text_that_asks_who_logged_in_is_recognised() {
         ("select current_setting('session_authorization')", true),
         ("select system_user", true),
         ("select U&\"\\0073ession_user\"", true),
+        (
+            "select session_users.id, session_user from session_users",
+            true,
+        ),
+        (
+            "select session_user_id, my_session_user, system_user$ from session_users",
+            false,
+        ),
         ("select current_user, session_id, user", false),
         ("select a & b from u", false),
     ] {
