@@ -71,6 +71,30 @@ async fn an_address_has_thirty_wrong_passwords_a_minute_whatever_the_account() {
 }
 
 #[tokio::test]
+async fn a_user_name_has_ten_wrong_passwords_whatever_the_address() {
+    let operator = operator().await;
+    let node = behind_a_proxy(&operator).await;
+    let guess = password("guessed", "wrong-password");
+    for n in 0..10 {
+        let (status, error, _) = ask(&node, &format!("203.0.113.{n}"), &guess).await;
+        assert_eq!(
+            (status, &*error),
+            (StatusCode::BAD_REQUEST, "invalid_grant")
+        );
+    }
+    let (status, error, after) = ask(&node, "203.0.113.10", &guess).await;
+    assert_eq!(
+        (status, &*error),
+        (StatusCode::TOO_MANY_REQUESTS, "temporarily_unavailable")
+    );
+    assert!(
+        after.is_some_and(|after| (1..=30).contains(&after)),
+        "{after:?}"
+    );
+    node.stop();
+}
+
+#[tokio::test]
 async fn a_right_client_secret_is_never_refused_and_wrong_ones_are_twenty_a_minute_an_address() {
     let operator = operator().await;
     let uri = ["--redirect-uri", "http://127.0.0.1:5000/callback"];

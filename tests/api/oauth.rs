@@ -309,27 +309,3 @@ async fn metadata_and_keys_are_published_and_true() {
     );
     assert!(key.get("d").is_none());
 }
-
-#[tokio::test]
-async fn guessing_passwords_is_slowed_down() {
-    let mut last = None;
-    for _ in 0..12 {
-        last = Some(
-            post(
-                "/api/v4/oauth",
-                &password("guessed-account", "wrong-password"),
-            )
-            .await,
-        );
-    }
-    let last = last.unwrap();
-    assert_eq!(last.status(), 429);
-    assert!(
-        last.headers()["retry-after"]
-            .to_str()
-            .unwrap()
-            .parse::<u64>()
-            .unwrap()
-            > 0
-    );
-}
