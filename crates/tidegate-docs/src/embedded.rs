@@ -88,7 +88,7 @@ pub(crate) const CHAPTERS: &[Embedded] = embedded! {
     "adr/0012-claims.md",
     "adr/0013-openid.md",
     "adr/0014-failover.md",
-    "adr/0015-claims-plan.md",
+    "adr/0016-claims-plan.md",
 };
 
 /// The files that chapters refer to.
