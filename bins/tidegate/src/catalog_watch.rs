@@ -161,7 +161,8 @@ impl CatalogWatch {
                 state
             });
             state.ticks_since_check += 1;
-            // The schemas of the database may be in use only since this tick.
+            // Repeated at each tick, because the catalog may have begun to use the database since
+            // the last one.
             self.catalogs.set_visibility(&database, state.visibility);
             let is_polled = state.visibility != DdlVisibility::Always
                 && (!state.no_connection || no_connection.contains(&database));

@@ -3,10 +3,10 @@
 use bytes::BytesMut;
 use tidegate_sql::Result;
 use tidegate_values::codec::ValueWriter;
-use tidegate_values::{Column, Type, TypeKind, WireFormat, is_spatial, json};
+use tidegate_values::{Column, Type, TypeKind, WireFormat, base_type, is_spatial, json};
 
 use super::program::OutputForm;
-use super::projection::{Inner, NO_NUMBER, base, has_parts};
+use super::projection::{Inner, NO_NUMBER, has_parts};
 use super::subfields;
 use crate::PathSegment;
 
@@ -119,7 +119,7 @@ impl Cell {
 
 impl Check {
     fn of(r#type: &Type) -> Self {
-        let r#type = base(r#type);
+        let r#type = base_type(r#type);
         match r#type.kind() {
             TypeKind::Array(element) => match Self::of(element) {
                 Self::Float | Self::Shape => Self::Numbers,

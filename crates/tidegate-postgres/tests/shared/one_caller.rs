@@ -30,7 +30,7 @@ async fn one_user_leaves_connections_for_the_others() {
         ..Settings::default()
     };
     let most = i64::try_from(settings.of_caller()).unwrap();
-    // At most so many reads wait on multiplexed connections, for 0.1 s.
+    // The largest number of reads that wait on multiplexed connections, for 0.1 s.
     let multiplexed = i64::try_from(settings.of_user() / 4).unwrap();
     let fixture = Fixture::on(testing::cluster(), "shared_one_caller", settings).await;
     let (fixture, _) = tenant_on(fixture, 2).await;

@@ -4,6 +4,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
+use percent_encoding::percent_decode_str;
 use tidegate_sql::DatabaseName;
 
 use super::{Config, Secret, Target, TlsMode};
@@ -214,22 +215,14 @@ fn read_port(text: &str) -> Result<Option<u16>, ConfigError> {
 }
 
 fn decode(text: &str, what: &'static str) -> Result<String, ConfigError> {
-    let mut bytes = Vec::with_capacity(text.len());
-    let mut rest = text.as_bytes();
-    while let Some((&byte, tail)) = rest.split_first() {
-        rest = tail;
-        if byte != b'%' {
-            bytes.push(byte);
-            continue;
-        }
-        let (digits, tail) = rest
-            .split_first_chunk::<2>()
-            .ok_or(ConfigError::BadEncoding(what))?;
-        let digits = std::str::from_utf8(digits).map_err(|_| ConfigError::BadEncoding(what))?;
-        bytes.push(u8::from_str_radix(digits, 16).map_err(|_| ConfigError::BadEncoding(what))?);
-        rest = tail;
+    let is_escape = |after: &str| {
+        let digits = after.as_bytes().first_chunk::<2>();
+        digits.is_some_and(|digits| digits.iter().all(u8::is_ascii_hexdigit))
+    };
+    match percent_decode_str(text).decode_utf8() {
+        Ok(decoded) if text.split('%').skip(1).all(is_escape) => Ok(decoded.into_owned()),
+        _ => Err(ConfigError::BadEncoding(what)),
     }
-    String::from_utf8(bytes).map_err(|_| ConfigError::BadEncoding(what))
 }
 
 #[cfg(test)]
