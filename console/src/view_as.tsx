@@ -5,11 +5,12 @@ import { requestJson } from "./api/http.ts";
 import { claimsOf } from "./api/pkce.ts";
 import { actor, session, userName } from "./api/session.ts";
 import { sayError } from "./parts/notice.tsx";
+import { goTo, OF_OWNERS, route } from "./route.ts";
 import { loadRoles } from "./people/records.ts";
 
 const users = signal<string[]>([]);
 /** Whether the server gives such tokens; a server that does not has no such path in its description. */
-const offered = signal(false);
+export const offered = signal(false);
 
 async function prepare(): Promise<void> {
   const { paths } = await requestJson<{ paths: Record<string, unknown> }>("/api/v4/openapi.json");
@@ -24,6 +25,7 @@ async function become(name: string): Promise<void> {
   try {
     const { access_token: access } = await requestJson<{ access_token: string }>(`/api/v4/users/${encodeURIComponent(name)}/token`, { method: "POST" });
     actor.value = { name, access, claims: claimsOf(access) };
+    if (OF_OWNERS.includes(route.value.area)) goTo({ area: "tables" });
   } catch (error) {
     sayError(error);
   }

@@ -61,6 +61,14 @@ await page.getByRole("dialog").getByText(/the table has no key/).waitFor();
 await accessible(page, "read-only value");
 await page.getByRole("dialog").getByRole("button", { name: "Close" }).click();
 
+// A view has no key either, and cannot be given one.
+await sql("create or replace view seen_albums as select id, title from albums");
+// The page takes it up when the person comes back to it.
+await page.evaluate(() => dispatchEvent(new Event("focus")));
+await openTable(page, "seen_albums");
+await page.getByText("Read-only: this view has no primary key, so a single row cannot be named. Edit rows in the table behind it.").waitFor();
+await sql("drop view seen_albums");
+
 // Names in any script.
 await page.getByRole("navigation", { name: "Tables" }).getByRole("link", { name: /größe/ }).click();
 grid = page.getByRole("grid", { name: /größe/ });

@@ -154,6 +154,12 @@ for (const [part, text] of [["Structure", "Constraints"], ["Indexes", "artists_p
   await accessible(page, part);
 }
 
+// The way to a first policy.
+await page.getByRole("button", { name: "Write a policy" }).click();
+await page.getByRole("textbox", { name: "SQL statement" }).filter({ hasText: "alter table public.artists enable row level security" }).waitFor();
+assert.equal(await page.title(), "Query · demo · Tidegate");
+await page.getByRole("link", { name: "Tables" }).click();
+
 // A link with filters that the console does not write shows the table without filters.
 const sent = [];
 page.on("request", (asked) => sent.push(asked.postData() ?? ""));
