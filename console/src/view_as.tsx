@@ -15,6 +15,11 @@ export const offered = signal(false);
 async function prepare(): Promise<void> {
   const { paths } = await requestJson<{ paths: Record<string, unknown> }>("/api/v4/openapi.json");
   offered.value = Object.keys(paths).some((path) => /^\/api\/v4\/users\/\{\w+\}\/token$/.test(path));
+  await loadUsersToView();
+}
+
+/** Reads as whom the database can be viewed; also when users were made or deleted. */
+export async function loadUsersToView(): Promise<void> {
   if (offered.value) users.value = (await loadRoles()).map(({ name }) => name);
 }
 

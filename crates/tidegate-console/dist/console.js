@@ -1164,7 +1164,11 @@ async function grant(clientId, members) {
     body: JSON.stringify({ client_id: clientId, ...members })
   });
   const body = await answer.json();
-  if (!answer.ok) return body.error_description ?? body.error ?? `The server answered with ${answer.status}.`;
+  if (!answer.ok) {
+    const text = body.error_description ?? body.error ?? `The server answered with ${answer.status}.`;
+    if (answer.status === 429 || answer.status >= 500) throw new Error(text);
+    return text;
+  }
   const read3 = claimsOf(body.access_token);
   session.value = { access: body.access_token, refresh: body.refresh_token, claims: read3, clientId };
   renewBefore(read3.exp);
@@ -1337,8 +1341,12 @@ async function request(path, options = {}) {
     throw new ApiError(401, "INVALID_TOKEN", "Viewing as another user has ended. You are yourself again.");
   }
   if (answer.status === 401 && session.value) {
-    if (await renew()) answer = await send(path, options);
-    if (answer.status === 401) sessionEnded.value = true;
+    if (await renew()) {
+      answer = await send(path, options);
+      if (answer.status === 401) sessionEnded.value = true;
+    } else if (!sessionEnded.value) {
+      throw new ApiError(0, "UNREACHABLE", "The server cannot renew your sign-in just now. Nothing that you typed is lost; try again.");
+    }
   }
   if (answer.type === "opaqueredirect" || answer.ok) return answer;
   throw errorOfBody(answer.status, await readBody(answer));
@@ -1893,6 +1901,9 @@ var offered = y3(false);
 async function prepare() {
   const { paths } = await requestJson("/api/v4/openapi.json");
   offered.value = Object.keys(paths).some((path) => /^\/api\/v4\/users\/\{\w+\}\/token$/.test(path));
+  await loadUsersToView();
+}
+async function loadUsersToView() {
   if (offered.value) users.value = (await loadRoles()).map(({ name }) => name);
 }
 async function become(name) {
@@ -2478,6 +2489,10 @@ function Users() {
   const users2 = page?.users;
   const editing = useSignal(null);
   const dropping = useSignal(null);
+  const changed = async () => {
+    loadUsersToView().catch(sayError);
+    await reload();
+  };
   const drop = async ({ user, reassign }) => {
     dropping.value = null;
     try {
@@ -2487,7 +2502,7 @@ function Users() {
       if (error instanceof ApiError && error.code === "CONFLICT" && !reassign) dropping.value = { user, reassign: true };
       else sayError(error);
     }
-    await reload();
+    await changed();
   };
   return /* @__PURE__ */ a4($, { children: [
     /* @__PURE__ */ a4("div", { class: "sheet-head", children: [
@@ -2526,7 +2541,7 @@ function Users() {
       " ",
       /* @__PURE__ */ a4("button", { type: "button", disabled: !page?.more, onClick: () => after.value = users2.at(-1).name, children: "Next page" })
     ] }),
-    editing.value && /* @__PURE__ */ a4(UserForm, { user: editing.value === "new" ? null : editing.value, onDone: reload, onClose: () => editing.value = null }),
+    editing.value && /* @__PURE__ */ a4(UserForm, { user: editing.value === "new" ? null : editing.value, onDone: changed, onClose: () => editing.value = null }),
     dropping.value && /* @__PURE__ */ a4(
       Confirm,
       {

@@ -26,6 +26,7 @@ await sql("create table if not exists shared_row (id int primary key, name text,
 await sql("insert into shared_row values (1, 'first', 'first'), (2, 'second', 'second') on conflict (id) do update set name = excluded.name, note = excluded.note");
 
 let refuse = false;
+let busy = false;
 let expired = false;
 const intercept = async (asked, answer) => {
   // A token that has expired: the next request has a new one.
@@ -33,6 +34,11 @@ const intercept = async (asked, answer) => {
     expired = false;
     answer.writeHead(401, { "Content-Type": "application/json" });
     answer.end(JSON.stringify({ success: false, message: "the token has expired", code: 401, errorCode: "INVALID_TOKEN" }));
+    return true;
+  }
+  if (busy && ["/api/v4/sql", "/api/v4/oauth"].includes(asked.url)) {
+    answer.writeHead(asked.url === "/api/v4/sql" ? 401 : 503, { "Content-Type": "application/json" });
+    answer.end(JSON.stringify({ error: "temporarily_unavailable", message: "the token has expired", errorCode: "INVALID_TOKEN" }));
     return true;
   }
   // A session that was ended: the token and its renewal are refused.
@@ -47,7 +53,7 @@ const intercept = async (asked, answer) => {
   return true;
 };
 const scene = await stage({ intercept });
-const ada = await person(scene, {}, [/status of (400|401|403)/, /net::ERR/, /WebSocket/]);
+const ada = await person(scene, {}, [/status of (400|401|403|503)/, /net::ERR/, /WebSocket/]);
 const { page } = ada;
 page.setDefaultTimeout(20_000);
 await signIn(ada);
@@ -170,6 +176,15 @@ await page.locator(".outcome").getByText(/^1 row/).waitFor();
 await page.getByRole("grid", { name: "Result" }).getByText("while away").waitFor();
 assert.equal(expired, false, "the request was refused once");
 assert.equal(await page.getByRole("dialog").count(), 0);
+
+// A server that cannot renew the token just now has not ended the session.
+busy = true;
+await page.getByRole("button", { name: "Run", exact: true }).click();
+await page.locator(".outcome").getByText(/cannot renew your sign-in just now/).waitFor();
+assert.equal(await page.getByRole("dialog").count(), 0);
+busy = false;
+await page.getByRole("button", { name: "Run", exact: true }).click();
+await page.getByRole("grid", { name: "Result" }).getByText("while away").waitFor();
 
 // An ended session: sign in again in a window, and go on.
 refuse = true;

@@ -31,6 +31,7 @@ await dialog.getByLabel(/^Groups/).fill("sales");
 await press("Create user");
 await page.getByText("The user mara was created.").waitFor();
 assert.equal((await passwordGrant(home, "mara", "mara-12345")).status, 200);
+await page.getByLabel("View as").locator("option", { hasText: "mara" }).waitFor({ state: "attached" });
 await page.getByRole("button", { name: "Edit mara" }).click();
 await dialog.getByLabel(/^Properties/).fill('{"desk": 7}');
 await press("Save");
