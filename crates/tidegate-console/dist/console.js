@@ -1055,6 +1055,7 @@ var home = new URL("..", import.meta.url).href.replace(/\/$/, "");
 var base64url = (bytes2) => btoa(String.fromCharCode(...bytes2)).replaceAll("+", "-").replaceAll("/", "_").replaceAll("=", "");
 var randomText = () => base64url(crypto.getRandomValues(new Uint8Array(32)));
 async function challengeOf(verifier) {
+  if (!crypto.subtle) throw new Error("A browser signs in only at an address with https://, or at http://localhost. Open the console there.");
   const digest = await crypto.subtle.digest("SHA-256", new TextEncoder().encode(verifier));
   return base64url(new Uint8Array(digest));
 }
@@ -2092,6 +2093,16 @@ function Confirm({ title, text, action, onConfirm, onClose }) {
   ] });
 }
 
+// src/parts/copy.ts
+async function copyText(text) {
+  try {
+    await navigator.clipboard.writeText(text);
+    sayDone("Copied.");
+  } catch {
+    sayError(new Error("The browser does not let this page copy. Select the text and copy it."));
+  }
+}
+
 // src/people/form.tsx
 function FormDialog({ title, action, onSave, onClose, children }) {
   const problem = useSignal(null);
@@ -2193,7 +2204,7 @@ function SecretDialog({ made, onClose }) {
     /* @__PURE__ */ a4("p", { children: "Copy the secret now: it is shown this once and stored only as a hash. A secret from before works for another 24 hours." }),
     /* @__PURE__ */ a4("pre", { class: "secret", tabIndex: 0, "aria-label": "Secret", children: made.secret }),
     /* @__PURE__ */ a4("footer", { children: [
-      /* @__PURE__ */ a4("button", { type: "button", onClick: () => void navigator.clipboard.writeText(made.secret).then(() => sayDone("Copied.")), children: "Copy" }),
+      /* @__PURE__ */ a4("button", { type: "button", onClick: () => void copyText(made.secret), children: "Copy" }),
       /* @__PURE__ */ a4("button", { type: "button", class: "primary", onClick: onClose, children: "I have it" })
     ] })
   ] });
@@ -2998,15 +3009,15 @@ function SaveMethod({ q: q2, onSaved, onClose }) {
 function CopyAs({ call, onClose }) {
   const chosen2 = useSignal(0);
   const text = SNIPPETS[chosen2.value][1](call);
-  const copy = async () => {
-    await navigator.clipboard.writeText(text);
-    sayDone("Copied.");
-  };
   return /* @__PURE__ */ a4(Dialog, { title: "Copy as", onClose, wide: true, children: [
     /* @__PURE__ */ a4("div", { class: "tabs", role: "group", "aria-label": "Language", children: SNIPPETS.map(([name], index) => /* @__PURE__ */ a4("button", { type: "button", "aria-pressed": chosen2.value === index, onClick: () => chosen2.value = index, children: name }, name)) }),
     /* @__PURE__ */ a4("textarea", { readOnly: true, rows: 14, "aria-label": "Snippet", value: text, spellcheck: false }),
-    /* @__PURE__ */ a4("p", { class: "hint", children: "The access token is not part of it; put one into the variable." }),
-    /* @__PURE__ */ a4("footer", { children: /* @__PURE__ */ a4("button", { type: "button", class: "primary", onClick: () => void copy(), children: "Copy" }) })
+    /* @__PURE__ */ a4("p", { class: "hint", children: [
+      "The access token is not part of it; put ",
+      /* @__PURE__ */ a4("a", { href: `${home}/docs/how-to/curl#a-token`, target: "_blank", rel: "noopener", children: "one" }),
+      " into the variable."
+    ] }),
+    /* @__PURE__ */ a4("footer", { children: /* @__PURE__ */ a4("button", { type: "button", class: "primary", onClick: () => void copyText(text), children: "Copy" }) })
   ] });
 }
 function History({ onClose }) {
@@ -3397,6 +3408,8 @@ function Grid(props) {
       props.onOpen?.(active);
     } else if (active && event.key.length === 1 && !event.ctrlKey && !event.metaKey && !event.altKey && event.key !== " ") {
       props.onOpen?.(active, event.key);
+    } else if (active && (event.ctrlKey || event.metaKey) && event.key.toLowerCase() === "c" && getSelection()?.isCollapsed) {
+      props.onCopy?.(active);
     } else props.onKey?.(event);
   };
   const [first, last] = places.between(left.current, left.current + size.width);
@@ -3531,7 +3544,11 @@ function ResultGrid({ result }) {
         cell,
         active: active.value,
         onActive: (place) => active.value = place,
-        onOpen: (place) => opened2.value = place
+        onOpen: (place) => opened2.value = place,
+        onCopy: ({ row, column: column3 }) => {
+          const copied = result.rows[row]?.[column3];
+          if (copied != null) void copyText(showValue(copied));
+        }
       }
     ),
     opened2.value && /* @__PURE__ */ a4(Dialog, { title: result.columns[opened2.value.column] ?? "", onClose: () => opened2.value = null, wide: true, children: [
@@ -4961,6 +4978,13 @@ function RowGrid({ view, onDelete }) {
     const kind = long || !mayEdit(view, column3) ? opened2 : editing;
     kind.value = { place, key: row.key, value, typed };
   };
+  const copy = (place) => {
+    const value = rows.row(place.row)?.cells[place.column];
+    const column3 = table2.columns[place.column];
+    if (value == null || !column3) return;
+    if (isCut(column3, value)) sayError(new Error("Only the beginning of this value is here. Open it with Enter to copy it."));
+    else void copyText(value);
+  };
   const save = async (key, column3, value, was, again) => {
     view.noteSent(key, was === void 0 ? void 0 : { name: column3.name, was, value });
     try {
@@ -5033,6 +5057,7 @@ function RowGrid({ view, onDelete }) {
         onActive: (place) => view.active.value = place,
         onOpen: open,
         onHeader: (column3, add) => sortBy(view, column3, add),
+        onCopy: copy,
         editor,
         onKey: (event) => {
           if (event.key === "Delete") onDelete();

@@ -136,7 +136,7 @@ await sql("update lent set name = 'with a cursor' where id = 1");
 await page.locator(".event.update").filter({ hasText: "with a cursor" }).waitFor();
 scene.cut();
 await sql("update lent set name = 'while away' where id = 1");
-await page.locator(".event.update").filter({ hasText: "while away" }).waitFor();
+await page.locator(".event.update summary").getByText(/name: while away/).waitFor();
 
 // A table that cannot be opened is opened when the server is back.
 await ada.context.setOffline(true);
@@ -203,6 +203,14 @@ await page.getByRole("grid", { name: "Result" }).getByText("while away").waitFor
 await page.reload();
 await page.getByRole("textbox", { name: "SQL statement" }).filter({ hasText: "select name from lent" }).waitFor();
 await ada.leave();
+
+// An address without HTTPS, where browsers lack what signing in needs.
+const eve = await person(scene);
+await eve.page.addInitScript(() => Object.defineProperty(crypto, "subtle", { value: undefined }));
+await eve.page.goto(scene.url);
+await eve.page.getByRole("button", { name: "Sign in" }).click();
+await eve.page.getByRole("alert").filter({ hasText: /^A browser signs in only at an address with https/ }).waitFor();
+await eve.leave();
 
 // A right that is taken away: a sentence.
 const alice = await person(scene, {}, [/status of 403/]);

@@ -126,6 +126,14 @@ await page.getByText("2 rows were imported.").waitFor();
 await grid.getByRole("gridcell").filter({ hasText: 'First, with "quotes" from CSV' }).waitFor();
 await sql("delete from playlists where name like '%from CSV'");
 
+// A value is copied.
+await ada.context.grantPermissions(["clipboard-read", "clipboard-write"]);
+await grid.getByRole("gridcell").nth(1).click();
+const copied = await grid.getByRole("gridcell").nth(1).textContent();
+await page.keyboard.press("ControlOrMeta+C");
+await page.getByText("Copied.").waitFor();
+assert.equal(await page.evaluate(() => navigator.clipboard.readText()), copied);
+
 // By the keyboard alone: to a cell, edit, leave, order, and along a foreign key.
 grid = await openTable(page, "albums");
 await (await cellOf(grid, 1, "title")).filter({ hasText: /\w/ }).waitFor();
