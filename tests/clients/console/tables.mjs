@@ -19,6 +19,9 @@ await page.getByRole("region", { name: "All tables" }).getByRole("link", { name:
 await page.getByText(`${scene.url}/api/graphql/schema/public`).waitFor();
 await page.getByRole("row", { name: /^never_analyzed table 3\b/ }).waitFor();
 await sql("drop table never_analyzed");
+// Who comes back to the page sees what others did.
+await page.evaluate(() => dispatchEvent(new Event("focus")));
+await page.getByRole("row", { name: /^never_analyzed/ }).waitFor({ state: "detached" });
 await accessible(page, "list of tables");
 
 // A table, and a filter.
