@@ -4228,11 +4228,12 @@ function parseCsv(text) {
   const rows = [];
   let row = [];
   let at = text.startsWith("\uFEFF") ? 1 : 0;
+  const separator = separatorOf(text);
   while (at < text.length) {
-    const [field, next] = text[at] === '"' ? quoted(text, at) : plain(text, at);
+    const [field, next] = text[at] === '"' ? quoted(text, at) : plain(text, at, separator);
     row.push(field);
     at = next;
-    if (text[at] === ",") {
+    if (text[at] === separator) {
       at += 1;
       if (at === text.length) row.push(null);
       else continue;
@@ -4244,9 +4245,14 @@ function parseCsv(text) {
   }
   return rows;
 }
-function plain(text, from) {
+function separatorOf(text) {
+  const names = text.slice(0, text.search(/[\r\n]|$/)).replaceAll(/"[^"]*"/g, "");
+  const times = (letter) => names.split(letter).length;
+  return [",", ";", "	"].reduce((best, letter) => times(letter) > times(best) ? letter : best);
+}
+function plain(text, from, separator) {
   let to = from;
-  while (to < text.length && text[to] !== "," && text[to] !== "\n" && text[to] !== "\r") to += 1;
+  while (to < text.length && text[to] !== separator && text[to] !== "\n" && text[to] !== "\r") to += 1;
   return [to === from ? null : text.slice(from, to), to];
 }
 function quoted(text, from) {

@@ -127,6 +127,12 @@ await page.getByText("2 rows, columns name.").waitFor();
 await page.getByRole("button", { name: "Import", exact: true }).click();
 await page.getByText("2 rows were imported.").waitFor();
 await grid.getByRole("gridcell").filter({ hasText: 'First, with "quotes" from CSV' }).waitFor();
+// As a spreadsheet writes it where the comma is for decimals.
+await page.getByRole("button", { name: "Import CSV" }).click();
+await choose("\uFEFFid;name\r\n900001;Third, from CSV\r\n");
+await page.getByText("1 row, columns id, name.").waitFor();
+await page.getByRole("button", { name: "Import", exact: true }).click();
+await grid.getByRole("gridcell", { name: "Third, from CSV", exact: true }).waitFor();
 await sql("delete from playlists where name like '%from CSV'");
 
 // A value is copied.
