@@ -35,8 +35,8 @@ export function Header() {
       {own && !(own.superUser && offered.value) && <span class="who" title="User">{userName(own)}</span>}
       <a class="docs" href={`${home}/docs/`} target="_blank" rel="noopener">Docs</a>
       <label class="theme"><span>Colours</span>
-        <select value={theme.value} onChange={(event) => (theme.value = event.currentTarget.value as Theme)}>
-          <option value="auto">as the system</option>
+        <select aria-label="Colours" value={theme.value} onChange={(event) => (theme.value = event.currentTarget.value as Theme)}>
+          <option value="auto">system</option>
           <option value="light">light</option>
           <option value="dark">dark</option>
         </select>

@@ -1971,8 +1971,8 @@ function Header() {
     /* @__PURE__ */ a4("a", { class: "docs", href: `${home}/docs/`, target: "_blank", rel: "noopener", children: "Docs" }),
     /* @__PURE__ */ a4("label", { class: "theme", children: [
       /* @__PURE__ */ a4("span", { children: "Colours" }),
-      /* @__PURE__ */ a4("select", { value: theme.value, onChange: (event) => theme.value = event.currentTarget.value, children: [
-        /* @__PURE__ */ a4("option", { value: "auto", children: "as the system" }),
+      /* @__PURE__ */ a4("select", { "aria-label": "Colours", value: theme.value, onChange: (event) => theme.value = event.currentTarget.value, children: [
+        /* @__PURE__ */ a4("option", { value: "auto", children: "system" }),
         /* @__PURE__ */ a4("option", { value: "light", children: "light" }),
         /* @__PURE__ */ a4("option", { value: "dark", children: "dark" })
       ] })

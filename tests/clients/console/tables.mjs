@@ -24,6 +24,11 @@ await page.evaluate(() => dispatchEvent(new Event("focus")));
 await page.getByRole("row", { name: /^never_analyzed/ }).waitFor({ state: "detached" });
 await accessible(page, "list of tables");
 
+// Nothing stands beyond the edge of a narrow window.
+await page.setViewportSize({ width: 730, height: 600 });
+assert.equal(await page.evaluate(() => document.documentElement.scrollWidth), 730);
+await page.setViewportSize({ width: 1280, height: 800 });
+
 // A table, and a filter.
 let grid = await openTable(page, "albums");
 await live(page);
