@@ -4681,7 +4681,7 @@ function gridColumns(view) {
     return {
       name: column3.name,
       title: [column3.name, column3.type, isKey && "key", column3.not_null && "not null", column3.comment].filter(Boolean).join(" · "),
-      width: widthOf(view, column3, index) + (isLink ? 34 : 0),
+      width: widthOf(view, column3, index) + (isLink ? 34 : 0) + (isKey ? 20 : 0),
       numeric: isNumber(column3),
       header: /* @__PURE__ */ a4($, { children: [
         isKey && /* @__PURE__ */ a4("span", { class: "key", "aria-hidden": "true", children: "◆ " }),
