@@ -32,9 +32,12 @@ pub(crate) use user::{create as create_user, run as user};
 /// Prints to the standard output, with unprintable characters of names escaped.
 pub(crate) fn print(text: impl std::fmt::Display) -> Result {
     let mut stdout = std::io::stdout().lock();
-    write!(stdout, "{}", printable(&text.to_string()))?;
-    stdout.flush()?;
-    Ok(())
+    let written = write!(stdout, "{}", printable(&text.to_string())).and_then(|()| stdout.flush());
+    match written {
+        // Who reads has seen enough, as `head` has.
+        Err(error) if error.kind() == std::io::ErrorKind::BrokenPipe => Ok(()),
+        written => Ok(written?),
+    }
 }
 
 /// Escapes unprintable characters in text of several lines, so that a terminal does not interpret

@@ -18,6 +18,12 @@ pub enum ConfigError {
     /// A percent sign is not followed by two hexadecimal digits, or the bytes are not UTF-8.
     #[error("the URL's {0} is not percent-encoded UTF-8")]
     BadEncoding(&'static str),
+    /// The login contains a character that ends it.
+    #[error(
+        "the URL's user or password has a character that must be encoded: / as %2F, ? as %3F, @ as \
+         %40"
+    )]
+    NotEncoded,
     /// The port is not a number from 1 to 65535.
     #[error("the URL's port is not a number from 1 to 65535")]
     BadPort,
@@ -85,6 +91,11 @@ pub(super) fn parse(url: &str) -> Result<Config, ConfigError> {
         .ok_or(ConfigError::NotPostgres)?;
     let (rest, query) = rest.split_once('?').unwrap_or((rest, ""));
     let (authority, path) = rest.split_once('/').unwrap_or((rest, ""));
+    // Parts of a password would otherwise be taken for a host, and reach an error message.
+    let (first_name, _) = query.split_once('=').unwrap_or((query, ""));
+    if path.contains('@') || first_name.contains('@') {
+        return Err(ConfigError::NotEncoded);
+    }
     let mut pieces = Pieces::default();
     pieces.read_authority(authority)?;
     if !path.is_empty() {
@@ -273,6 +284,20 @@ mod tests {
         assert_eq!(config.admin_password.reveal(), "p:w");
         assert_eq!(config.admin_database.as_str(), "main");
         assert_eq!(config.tls, TlsMode::Require);
+    }
+
+    #[test]
+    fn a_character_of_the_password_that_would_end_the_login_is_refused() {
+        for url in [
+            "postgresql://a:p/w@b/x",
+            "postgresql://a:p@s/w@b/x",
+            "postgresql://a:1?w@b/x",
+        ] {
+            assert_eq!(parse(url).unwrap_err(), ConfigError::NotEncoded, "{url}");
+        }
+        let kept = parse("postgresql://a:p@w@b/x?password=p@q").unwrap();
+        assert_eq!(kept.admin_password.reveal(), "p@q");
+        assert_eq!(kept.targets, [tcp("b", 5432)]);
     }
 
     #[test]
