@@ -88,7 +88,7 @@ impl Settings {
     }
 
     /// The limit on the waiting requests of one database.
-    pub(super) fn tenant_queue(&self) -> usize {
+    pub fn tenant_queue(&self) -> usize {
         (self.queue / 2).max(1)
     }
 }

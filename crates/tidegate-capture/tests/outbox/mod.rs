@@ -1,5 +1,7 @@
 //! Tests the outbox on a server whose WAL contains no row changes for decoding.
 
+mod promotion;
+
 use std::sync::OnceLock;
 use std::time::Duration;
 

@@ -12,7 +12,7 @@ use tidegate_sql::{
 use tidegate_wire::is_lock_table_full;
 use tokio::time::{Instant, timeout_at};
 
-use super::caller_limit::CallerLimit;
+use super::caller_limit::{CallerLimit, WaitLimit};
 use super::checked_out::CheckedOut;
 use super::claims_key_cache::ClaimsKeyCache;
 use super::role_defaults::RoleDefaults;
@@ -295,14 +295,15 @@ impl UserExecutor {
         options: &QueryOptions,
     ) -> Result<(PooledConnection<RoleConnector>, CheckedOut), RunError> {
         let deadline = options.deadline.map(Instant::from_std);
+        let wait = self.wait_limit(deadline);
         let permit = match route.caller() {
-            Some(role) => Some(self.callers.acquire(role, deadline).await?),
+            Some(caller) => Some(self.callers.acquire(caller, wait).await?),
             None => None,
         };
-        let pooled = self.acquire(&route.login, deadline).await;
+        let pooled = self.acquire(&route.login, wait).await;
         let pooled = pooled.map_err(|error| match error {
             // The authenticator does not exist, is locked, or has another password.
-            Error::Rejected(_) | Error::Unavailable { .. } if route.caller().is_some() => {
+            Error::Rejected(_) | Error::Unavailable { .. } if route.is_authenticator() => {
                 self.login_refused(&route.login, &error);
                 RunError::RoleRefused(error)
             }
@@ -317,15 +318,20 @@ impl UserExecutor {
         Ok((pooled, checked_out))
     }
 
+    /// How long a request that begins to wait now may wait for a connection.
+    pub(super) fn wait_limit(&self, deadline: Option<Instant>) -> WaitLimit {
+        WaitLimit::new(self.pool.settings(), deadline)
+    }
+
     /// Checks out a connection in its initial state.
     pub(super) async fn acquire(
         &self,
         login: &Login,
-        deadline: Option<Instant>,
+        wait: WaitLimit,
     ) -> Result<PooledConnection<RoleConnector>> {
         loop {
-            let acquired = self.pool.acquire(login);
-            let mut pooled = match deadline {
+            let acquired = self.pool.acquire_until(login, wait.until);
+            let mut pooled = match wait.deadline {
                 None => acquired.await?,
                 Some(deadline) => timeout_at(deadline, acquired)
                     .await

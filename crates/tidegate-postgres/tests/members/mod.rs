@@ -3,6 +3,7 @@
 mod attacks;
 mod keys;
 mod logins;
+mod one_member;
 mod replaced;
 mod resets;
 
