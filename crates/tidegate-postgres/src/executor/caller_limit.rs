@@ -6,6 +6,7 @@
 
 use std::collections::HashMap;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
 use parking_lot::Mutex;
@@ -20,9 +21,9 @@ const RETRY: Duration = Duration::from_secs(1);
 /// The users with requests, and the connections that each may still occupy.
 pub(super) struct CallerLimit {
     /// The most connections of one user.
-    connections: usize,
-    /// The most requests of one user, waiting ones included.
-    requests: usize,
+    connections: AtomicUsize,
+    /// The most waiting requests of one user.
+    queue: usize,
     /// The longest wait of a request.
     wait: Duration,
     callers: Mutex<HashMap<RoleName, CallerEntry>>,
@@ -44,13 +45,18 @@ pub(super) struct CallerPermit {
 
 impl CallerLimit {
     pub(super) fn new(settings: &Settings) -> Self {
-        let connections = settings.of_caller();
         Self {
-            connections,
-            requests: connections + settings.queue / 2,
+            connections: AtomicUsize::new(settings.of_caller()),
+            queue: settings.queue / 2,
             wait: settings.wait,
             callers: Mutex::default(),
         }
+    }
+
+    /// Adapts the limit to changed settings, for users without requests.
+    pub(super) fn resize(&self, settings: &Settings) {
+        self.connections
+            .store(settings.of_caller(), Ordering::Relaxed);
     }
 
     /// Waits until the user occupies fewer connections than it may.
@@ -82,12 +88,13 @@ impl CallerLimit {
 
     /// Counts a request of a user until the permit is dropped.
     fn enter(self: &Arc<Self>, role: &RoleName) -> Result<(Arc<Semaphore>, CallerPermit)> {
+        let connections = self.connections.load(Ordering::Relaxed);
         let mut callers = self.callers.lock();
         let caller = callers.entry(role.clone()).or_insert_with(|| CallerEntry {
-            free: Arc::new(Semaphore::new(self.connections)),
+            free: Arc::new(Semaphore::new(connections)),
             requests: 0,
         });
-        if caller.requests >= self.requests {
+        if caller.requests >= connections + self.queue {
             return Err(exhausted());
         }
         caller.requests += 1;
