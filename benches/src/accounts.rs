@@ -132,8 +132,9 @@ impl BenchTenant {
         if self.impersonate {
             let path = format!("/api/v4/users/{}/token", name(number));
             let owner = Some(&*self.owner_token);
-            let answer = self.post(connection, &path, owner, (number, &json!({})));
-            return Ok((text(&answer.await?, "access_token")?, String::new()));
+            let body = json!({});
+            let answer = self.post(connection, &path, owner, (number, &body)).await?;
+            return Ok((text(&answer, "access_token")?, String::new()));
         }
         let body = json!({ "grant_type": "password", "client_id": self.client,
             "database": self.name, "username": name(number), "password": PASSWORD });

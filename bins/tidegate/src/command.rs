@@ -1,6 +1,7 @@
 //! The commands other than `serve`, `up` and `demo`.
 
 mod client;
+mod cluster;
 mod doctor;
 mod feed;
 mod help;
@@ -17,6 +18,7 @@ use tidegate_admin::is_unprintable;
 use crate::failure::Result;
 
 pub(crate) use client::run as client;
+pub(crate) use cluster::run as cluster;
 pub(crate) use doctor::run as doctor;
 pub(crate) use feed::run as feed;
 pub(crate) use help::{completions, manual, settings as settings_help};

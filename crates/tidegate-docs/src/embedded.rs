@@ -88,6 +88,7 @@ pub(crate) const CHAPTERS: &[Embedded] = embedded! {
     "adr/0012-claims.md",
     "adr/0013-openid.md",
     "adr/0014-failover.md",
+    "adr/0015-nodes.md",
     "adr/0016-claims-plan.md",
 };
 

@@ -157,9 +157,17 @@ impl<K: Connector> Pool<K> {
         });
     }
 
-    /// The limits of the pool.
+    /// The limits with which the pool was created. [`Pool::set_capacity`] changes the capacity.
     pub fn settings(&self) -> &Settings {
         &self.inner.limits
+    }
+
+    /// Changes the limit on the connections of all roles together. If the pool holds more, idle ones
+    /// are closed at once, and others when they are returned. Returns how many more it holds.
+    pub fn set_capacity(&self, capacity: usize) -> usize {
+        let now = Instant::now();
+        self.inner
+            .change(|state, actions| state.set_capacity(capacity, now, actions))
     }
 
     /// The current state and the counters since the start.

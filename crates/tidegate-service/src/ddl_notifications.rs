@@ -133,6 +133,7 @@ impl ServiceConnections {
         let mut listening = false;
         loop {
             tokio::select! {
+                () = self.permits.surplus() => return Ok(ListenEnd::LimitReached),
                 has_trigger = &mut begin, if !listening => {
                     if !has_trigger.map_err(|error| error::of_connection(&error))? {
                         return Ok(ListenEnd::NoTrigger);

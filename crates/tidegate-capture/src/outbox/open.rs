@@ -8,6 +8,7 @@ use super::reader::OutboxTailer;
 use super::session::ReaderSession;
 use super::stream::{PollIntervals, Stream};
 use super::{Shared, position, readers, schema, unreadable};
+use crate::capture_session::CaptureSession;
 
 /// Opens a stream.
 pub(super) async fn open(
@@ -15,13 +16,15 @@ pub(super) async fn open(
     database: &DatabaseName,
     start: LogStart,
 ) -> LogResult<Stream> {
-    let admin = schema::ensure(shared, database).await?;
-    schema::configure_session(&admin).await?;
+    drop(schema::ensure(shared, database).await?);
+    let session = CaptureSession::reader(&shared.logins, database).await?;
+    schema::configure_session(&session).await?;
     let reader = ReaderSession {
-        client: admin.client,
+        client: session.client,
     };
     // While this session is open, its name shows other nodes that the outbox is read.
-    reader.rows(readers::MARK, &[]).await?;
+    let name = readers::name(shared.settings.node);
+    reader.rows(readers::MARK, &[&name]).await?;
     let (now, renewed) = reader.advance().await?;
     let rows = reader.rows(STATE, &[]).await?;
     let row = rows.first().ok_or_else(|| unreadable("the state"))?;

@@ -127,24 +127,17 @@ impl Authenticators {
     }
 
     /// Compares the cached decisions with the roles, memberships and settings of the cluster. Call
-    /// this function once a second. After the creation of a plain user it reads only that user.
-    /// After any other change it decides again for the affected tenants that were used since the last
-    /// call; the others decide at their next use. A node may know a thousand tenants, and logins are
-    /// not checked meanwhile.
+    /// this function within a second after roles have changed. After the creation of a plain user
+    /// it reads only that user. After any other change it decides again for the affected tenants
+    /// that were used since the last call of this function or of [`Self::decide_outdated`]; the
+    /// others decide at their next use. A node may know a thousand tenants, and logins are not
+    /// checked meanwhile.
     ///
     /// # Errors
     ///
     /// If the cluster cannot be queried. The cached decisions stay.
     pub async fn refresh(&self) -> Result<()> {
-        let tenants: Vec<_> = {
-            let tenants = self.tenants.read();
-            let known = |(name, state): (&DatabaseName, &Arc<TenantState>)| KnownTenant {
-                database: name.clone(),
-                state: state.clone(),
-                used: state.take_used(),
-            };
-            tenants.iter().map(known).collect()
-        };
+        let tenants = self.known_tenants();
         if tenants.is_empty() {
             return Ok(());
         }
@@ -159,6 +152,22 @@ impl Authenticators {
         // After an error this line is not reached, so the next call compares everything.
         *self.role_rows.lock() = Some(role_rows);
         Ok(())
+    }
+
+    /// Decides again for tenants whose decision is outdated, without reading the roles of the
+    /// cluster. Call this function every second.
+    pub async fn decide_outdated(&self) {
+        self.add(&self.known_tenants(), &HashMap::new()).await;
+    }
+
+    fn known_tenants(&self) -> Vec<KnownTenant> {
+        let tenants = self.tenants.read();
+        let known = |(name, state): (&DatabaseName, &Arc<TenantState>)| KnownTenant {
+            database: name.clone(),
+            state: state.clone(),
+            used: state.take_used(),
+        };
+        tenants.iter().map(known).collect()
     }
 
     /// Adds new plain users to the cached decisions of their tenants.

@@ -8,6 +8,7 @@
 
 use std::collections::HashMap;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
 use parking_lot::Mutex;
@@ -70,7 +71,7 @@ impl WaitLimit {
 /// The callers with requests, and the connections that each may still occupy.
 pub(super) struct CallerLimit {
     /// The most connections of one caller.
-    connections: usize,
+    connections: AtomicUsize,
     /// The most waiting requests of all callers, of one database, and of one caller.
     queue: [usize; 3],
     state: Mutex<LimitState>,
@@ -104,10 +105,16 @@ impl CallerLimit {
     pub(super) fn new(settings: &Settings) -> Self {
         let tenant = settings.tenant_queue();
         Self {
-            connections: settings.of_caller(),
+            connections: AtomicUsize::new(settings.of_caller()),
             queue: [settings.queue, tenant, tenant.div_ceil(2)],
             state: Mutex::default(),
         }
+    }
+
+    /// Adapts the limit to changed settings, for callers without requests.
+    pub(super) fn resize(&self, settings: &Settings) {
+        self.connections
+            .store(settings.of_caller(), Ordering::Relaxed);
     }
 
     /// Waits until the caller occupies fewer connections than it may.
@@ -141,10 +148,11 @@ impl CallerLimit {
 
     /// Counts a request of a caller until the permit is dropped.
     fn enter(self: &Arc<Self>, caller: Caller) -> (Arc<Semaphore>, CallerPermit) {
+        let connections = self.connections.load(Ordering::Relaxed);
         let mut state = self.state.lock();
         let entry = state.callers.entry(caller.clone());
         let entry = entry.or_insert_with(|| CallerEntry {
-            free: Arc::new(Semaphore::new(self.connections)),
+            free: Arc::new(Semaphore::new(connections)),
             requests: 0,
             waiting: 0,
         });

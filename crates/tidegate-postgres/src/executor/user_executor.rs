@@ -34,7 +34,7 @@ pub struct UserExecutor {
     authentication: Option<Arc<dyn Authentication>>,
     pub(super) claims: Option<Arc<ClaimsKeyCache>>,
     pub(super) multiplexer: Arc<Multiplexer>,
-    callers: Arc<CallerLimit>,
+    pub(super) callers: Arc<CallerLimit>,
 }
 
 impl fmt::Debug for UserExecutor {
@@ -140,24 +140,31 @@ impl UserExecutor {
     /// Closes the connections of roles that may no longer log in (`NOLOGIN`, `VALID UNTIL`,
     /// `CONNECT`), or whose sessions would start with other settings (`ALTER ROLE … SET`). Idle
     /// connections are closed at once, others when they are returned. Also checks whether users may
-    /// still share connections. Call it at least every second.
-    ///
-    /// Returns `pg_current_snapshot()`, which stays the same until a transaction of the cluster
-    /// changes something; an empty string without a service.
+    /// still share connections. Call it when roles may have changed.
     ///
     /// # Errors
     ///
     /// Those of the service.
-    pub async fn check_logins(&self) -> Result<String> {
+    pub async fn check_logins(&self) -> Result<()> {
         if let Some(authentication) = &self.authentication {
             authentication.refresh().await?;
         }
+        self.check_open_logins().await
+    }
+
+    /// Does the same as [`Self::check_logins`] for the roles with open connections. Call it at least
+    /// every second, because `VALID UNTIL` passes without a change of roles.
+    ///
+    /// # Errors
+    ///
+    /// Those of the service.
+    pub async fn check_open_logins(&self) -> Result<()> {
         match &self.service {
             Some(service) => {
                 let logins = self.pool.connector().logins();
                 logins.compare(&**service, &self.pool).await
             }
-            None => Ok(String::new()),
+            None => Ok(()),
         }
     }
 

@@ -87,7 +87,7 @@ async fn sessions(fixture: &Fixture) -> Option<i64> {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn many_users_at_random_log_in_about_once_each() {
-    let settings = Settings::for_server(100, 3, 1);
+    let settings = Settings::default();
     let fixture = Fixture::on(testing::cluster(), "pool_users", settings).await;
     let fixture = Arc::new(fixture);
     let logins = users(&fixture, 32).await;
@@ -104,7 +104,10 @@ async fn many_users_at_random_log_in_about_once_each() {
 /// The pool is smaller than the number of users, so it needs logins, but not without bound.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn two_nodes_on_one_server_keep_thirty_two_users_warm() {
-    let settings = Settings::for_server(100, 3, 2);
+    let settings = Settings {
+        capacity: 38,
+        ..Settings::default()
+    };
     let fixture = Fixture::on(testing::cluster(), "pool_half", settings).await;
     let fixture = Arc::new(fixture);
     let logins = users(&fixture, 32).await;

@@ -6,8 +6,9 @@ use std::time::Duration;
 
 use percent_encoding::percent_decode_str;
 use tidegate_sql::DatabaseName;
+use tokio::sync::Semaphore;
 
-use super::{Config, Secret, Target, TlsMode};
+use super::{Config, SESSIONS, Secret, Target, TlsMode};
 
 /// Why a connection URI is invalid. The URI itself is never quoted, because it contains a password.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -197,6 +198,8 @@ impl Pieces {
             admin_password: Secret::new(self.password),
             control_database: DatabaseName::new("tidegate"),
             nodes: 1,
+            sessions: Arc::new(Semaphore::new(SESSIONS)),
+            streams: Arc::default(),
             connect_timeout: Duration::from_secs(10),
             statements_per_connection: 128,
             connector: Arc::default(),
