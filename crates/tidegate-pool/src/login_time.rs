@@ -12,12 +12,6 @@ const MIN_MEASURED: Duration = Duration::from_millis(2);
 /// server a role eventually gets another connection.
 const MAX_MEASURED: Duration = Duration::from_millis(50);
 
-/// How many times the duration of a login the requests of a role wait for another connection. A
-/// request also waits that long when the machine has no CPU for its role's connection, and then
-/// another connection does not help: it takes CPU from the others, and later memory from the CPU's
-/// caches.
-const WAITS: u32 = 4;
-
 /// A moving average of login times. It grows when PostgreSQL is busy; then the pool opens fewer
 /// connections.
 pub(super) struct LoginTime(Duration);
@@ -31,12 +25,6 @@ impl Default for LoginTime {
 impl LoginTime {
     pub(super) fn measured(&mut self, time: Duration) {
         self.0 = (self.0 * 7 + time.clamp(MIN_MEASURED, MAX_MEASURED)) / 8;
-    }
-
-    /// How long the requests of a role wait, all of them together, before another connection is
-    /// opened for it.
-    pub(super) fn price(&self) -> Duration {
-        self.0 * WAITS
     }
 
     pub(super) fn get(&self) -> Duration {

@@ -226,7 +226,7 @@ impl<K: Connector> State<K> {
         tenant: &'s TenantConnections<K>,
         now: Instant,
     ) -> impl Iterator<Item = (Rank, &'s Role<K>)> {
-        let price = self.login_time.price();
+        let price = self.login_time.get();
         tenant.roles.values().filter_map(move |role| {
             let first = role.waiters.front()?;
             let limit = self.settings.for_role(role.is_shared());
@@ -248,7 +248,7 @@ impl<K: Connector> State<K> {
         }
         // The price is doubled, because the role that loses its connection may have to log in
         // again.
-        let price = self.login_time.price() * 2;
+        let price = self.login_time.get() * 2;
         let limit = self.settings.for_role(role.is_shared());
         if !role.needs_login(price, limit, now) {
             return None;

@@ -41,15 +41,6 @@ fn as_many_users_as_there_are_connections_cost_no_logins() {
     }
 }
 
-/// More connections do not help while other programs have the processors.
-#[test]
-fn a_busy_machine_opens_no_connections() {
-    let busy = World::new(109).with_stalls(Duration::from_millis(10));
-    let many = busy.run(&[one_database(32)], TIME);
-    eprintln!("{many:?}");
-    assert_eq!(many.logins, 0, "{many:?}");
-}
-
 /// With two nodes on one server, each pool has half as many connections.
 #[test]
 fn thirty_two_users_keep_their_rate_on_a_pool_of_thirty_eight() {

@@ -20,8 +20,6 @@ const LOGIN: Duration = Duration::from_millis(8);
 const READ: Duration = Duration::from_micros(100);
 /// Results are counted only after this time.
 const WARM_UP: Duration = Duration::from_secs(2);
-/// The time between two stalls.
-const STALL_PAUSE: Duration = Duration::from_millis(100);
 
 /// A group of clients that behave alike.
 #[derive(Clone, Debug)]
@@ -113,7 +111,6 @@ enum SimulatedEvent {
     Recheck(u64, Duration),
     TimeOut(PoolKey, u64),
     Sweep,
-    Stall,
 }
 
 struct Client {
@@ -130,8 +127,6 @@ pub(super) struct World {
     numbers: u64,
     /// The time at which each core becomes free.
     cores: [Instant; 2],
-    /// How long other programs take all cores, again and again.
-    stall: Duration,
     clients: Vec<Client>,
     queues: HashMap<PoolKey, VecDeque<Request>>,
     waiting: HashSet<u64>,
@@ -155,20 +150,12 @@ impl World {
             events: BTreeMap::new(),
             numbers: 0,
             cores: [now; 2],
-            stall: Duration::ZERO,
             clients: Vec::new(),
             queues: HashMap::new(),
             waiting: HashSet::new(),
             random: 42,
             seen: Measured::default(),
         }
-    }
-
-    /// Makes other programs take all cores for so long, every 100 ms.
-    pub(super) fn with_stalls(mut self, stall: Duration) -> Self {
-        self.stall = stall;
-        self.later(STALL_PAUSE, SimulatedEvent::Stall);
-        self
     }
 
     pub(super) fn run(mut self, loads: &[Load], time: Duration) -> Measured {
@@ -215,12 +202,6 @@ impl World {
                 self.state.expire(self.now, &mut actions);
                 self.state.balance(self.now, &mut actions);
                 self.later(Duration::from_secs(1), SimulatedEvent::Sweep);
-            }
-            SimulatedEvent::Stall => {
-                for core in &mut self.cores {
-                    *core = self.now.max(*core) + self.stall;
-                }
-                self.later(STALL_PAUSE, SimulatedEvent::Stall);
             }
         }
         self.perform(actions);

@@ -34,7 +34,7 @@ pub(super) fn json(form: &JsonForm, raw: &[u8], out: &mut BytesMut) -> Result<()
         JsonForm::Composite(attributes) => composite(attributes, raw, out)?,
         JsonForm::Moment(moment, Some(format)) => format.json(moment.binary(raw)?, out)?,
         JsonForm::Numeric | JsonForm::Uuid | JsonForm::Bytea | JsonForm::Moment(_, None) => {
-            quoted(form, raw, out)?
+            quoted(form, raw, out)?;
         }
         JsonForm::Quoted(inner) => quoted(inner, raw, out)?,
     }
