@@ -82,8 +82,17 @@ pub(crate) async fn replication(service: &Service, settings: &Settings) -> Resul
 
 /// The state of the feed on `/readyz` and `/metrics`.
 pub(crate) struct FeedStatus {
-    pub(crate) feed: Option<Feed>,
-    pub(crate) source: FeedSource,
+    feed: Option<Feed>,
+    source: FeedSource,
+}
+
+impl FeedStatus {
+    pub(crate) fn new(feed: Option<Feed>, settings: &Settings) -> Self {
+        Self {
+            feed,
+            source: settings.feed_source,
+        }
+    }
 }
 
 impl Probe for FeedStatus {

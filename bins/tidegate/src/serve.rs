@@ -231,10 +231,7 @@ impl Node {
         let catalogs = CatalogCache::new(service.control.clone(), Arc::new(pool.clone()));
         let catalogs = Arc::new(catalogs);
         let feed = feed::open(service, settings, pool.executor()).await?;
-        let status = Arc::new(FeedStatus {
-            feed: feed.clone(),
-            source: settings.feed_source,
-        });
+        let status = Arc::new(FeedStatus::new(feed.clone(), settings));
         let app = App::builder(pool.executor(), issuer.clone(), service.store.clone())
             .accounts(Arc::new(service.accounts()))
             .methods(methods.clone())
