@@ -66,7 +66,7 @@ async fn a_node_accepts_the_function_of_a_later_release() {
 }
 
 #[tokio::test]
-async fn a_function_of_an_earlier_release_or_of_somebody_else_is_replaced() {
+async fn an_earlier_or_altered_function_is_replaced() {
     let tenant = TenantFixture::new("releases_other").await;
     let earlier = later().replace("-- Version 1000.", "-- Version 1.");
     let altered = format!("{}-- altered\n", event_trigger_source());
@@ -76,7 +76,7 @@ async fn a_function_of_an_earlier_release_or_of_somebody_else_is_replaced() {
         provide(&tenant).await;
         assert_eq!(objection(&tenant).await, None, "{source}");
     }
-    // A function of somebody else is none of a later release.
+    // A function of another role is not one of a later release.
     install(&tenant, &later()).await;
     tenant
         .run(

@@ -22,7 +22,7 @@ const RETRY: Duration = Duration::from_secs(1);
 
 /// A user of an authenticator, or a member of a group.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub(super) struct Caller {
+pub(super) struct LimitedCaller {
     database: DatabaseName,
     name: CallerName,
 }
@@ -33,7 +33,7 @@ enum CallerName {
     Member(Arc<str>),
 }
 
-impl Caller {
+impl LimitedCaller {
     pub(super) fn user(database: &DatabaseName, role: &RoleName) -> Self {
         Self {
             database: database.clone(),
@@ -79,7 +79,7 @@ pub(super) struct CallerLimit {
 
 #[derive(Default)]
 struct LimitState {
-    callers: HashMap<Caller, CallerEntry>,
+    callers: HashMap<LimitedCaller, CallerEntry>,
     /// How many requests wait in each database that has any.
     tenants: HashMap<DatabaseName, usize>,
     /// How many requests wait.
@@ -96,7 +96,7 @@ struct CallerEntry {
 /// The right to occupy one connection, until it is dropped.
 pub(super) struct CallerPermit {
     limit: Arc<CallerLimit>,
-    caller: Caller,
+    caller: LimitedCaller,
     /// `None` while the request waits.
     permit: Option<OwnedSemaphorePermit>,
 }
@@ -125,7 +125,7 @@ impl CallerLimit {
     /// wait already.
     pub(super) async fn acquire(
         self: &Arc<Self>,
-        caller: Caller,
+        caller: LimitedCaller,
         wait: WaitLimit,
     ) -> Result<CallerPermit> {
         let (free, mut permit) = self.enter(caller);
@@ -147,7 +147,7 @@ impl CallerLimit {
     }
 
     /// Counts a request of a caller until the permit is dropped.
-    fn enter(self: &Arc<Self>, caller: Caller) -> (Arc<Semaphore>, CallerPermit) {
+    fn enter(self: &Arc<Self>, caller: LimitedCaller) -> (Arc<Semaphore>, CallerPermit) {
         let connections = self.connections.load(Ordering::Relaxed);
         let mut state = self.state.lock();
         let entry = state.callers.entry(caller.clone());
@@ -166,7 +166,7 @@ impl CallerLimit {
     }
 
     /// Counts a request as waiting until the result is dropped.
-    fn queue<'a>(&'a self, caller: &'a Caller) -> Result<QueuedRequest<'a>> {
+    fn queue<'a>(&'a self, caller: &'a LimitedCaller) -> Result<QueuedRequest<'a>> {
         let mut state = self.state.lock();
         let waiting = [
             state.waiting,
@@ -191,7 +191,7 @@ impl CallerLimit {
 /// A request that waits for others of its caller.
 struct QueuedRequest<'a> {
     limit: &'a CallerLimit,
-    caller: &'a Caller,
+    caller: &'a LimitedCaller,
 }
 
 impl Drop for QueuedRequest<'_> {

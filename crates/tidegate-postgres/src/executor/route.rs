@@ -19,7 +19,7 @@ use tidegate_sql::{
     Author, BoxFuture, DatabaseName, Error, Login, Member, Result, RoleName, RoleUse, SharedBy,
 };
 
-use super::caller_limit::Caller;
+use super::caller_limit::LimitedCaller;
 use crate::authenticator::{Authenticators, SWITCH};
 use crate::claims_key::ClaimsKey;
 use crate::statement::{CallerSwitch, Seal};
@@ -164,11 +164,11 @@ impl Route {
 
     /// The caller, if others use the same connections: it logged in as an authenticator, or as the
     /// group of a member.
-    pub(super) fn caller(&self) -> Option<Caller> {
+    pub(super) fn caller(&self) -> Option<LimitedCaller> {
         let database = &self.login.database;
         match &self.switch {
-            RouteSwitch::Role(role, _) => Some(Caller::user(database, role)),
-            RouteSwitch::Claims(member, _) => Some(Caller::member(database, member)),
+            RouteSwitch::Role(role, _) => Some(LimitedCaller::user(database, role)),
+            RouteSwitch::Claims(member, _) => Some(LimitedCaller::member(database, member)),
             RouteSwitch::None => None,
         }
     }

@@ -10,9 +10,9 @@ fn limit(per_role: usize, queue: usize) -> (Settings, Arc<CallerLimit>) {
     (settings, limit)
 }
 
-fn user(database: &str, name: &str) -> Caller {
+fn user(database: &str, name: &str) -> LimitedCaller {
     let role = RoleName::new(format!("{database}/{name}"));
-    Caller::user(&DatabaseName::new(database), &role)
+    LimitedCaller::user(&DatabaseName::new(database), &role)
 }
 
 fn is_empty(limit: &CallerLimit) -> bool {
@@ -24,7 +24,7 @@ fn is_empty(limit: &CallerLimit) -> bool {
 async fn one_user_waits_for_itself_only_and_leaves_nothing_behind() {
     let (settings, limit) = limit(2, 8);
     let [ann, bob] = ["ann", "bob"].map(|name| user("t", name));
-    let acquire = |caller: &Caller, deadline| {
+    let acquire = |caller: &LimitedCaller, deadline| {
         let wait = WaitLimit::new(&settings, deadline);
         let (limit, caller) = (limit.clone(), caller.clone());
         async move { limit.acquire(caller, wait).await }
@@ -89,7 +89,7 @@ fn as_many_requests_wait_as_in_the_queue_of_the_pool() {
 #[test]
 fn a_member_counts_by_its_id() {
     let database = DatabaseName::new("t");
-    let of = |id, claims| Caller::member(&database, &Member::new(id, claims).unwrap());
+    let of = |id, claims| LimitedCaller::member(&database, &Member::new(id, claims).unwrap());
     assert_eq!(of("m1", "{}"), of("m1", r#"{"org":"o1"}"#));
     assert_ne!(of("m1", "{}"), of("m2", "{}"));
     assert_ne!(of("t/ann", "{}"), user("t", "ann"));
