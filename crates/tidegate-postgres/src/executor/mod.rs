@@ -6,6 +6,7 @@ mod checked_out;
 mod claims_key_cache;
 mod member_route;
 mod multiplex;
+mod open_logins;
 mod pipeline;
 mod query;
 mod role_defaults;

@@ -31,7 +31,7 @@ pub struct UserExecutor {
     pub(super) pool: Pool<RoleConnector>,
     caches: Arc<MetadataCaches>,
     pub(super) service: Option<Arc<dyn Executor>>,
-    authentication: Option<Arc<dyn Authentication>>,
+    pub(super) authentication: Option<Arc<dyn Authentication>>,
     pub(super) claims: Option<Arc<ClaimsKeyCache>>,
     pub(super) multiplexer: Arc<Multiplexer>,
     pub(super) callers: Arc<CallerLimit>,
@@ -135,37 +135,6 @@ impl UserExecutor {
     /// How many requests were answered on multiplexed connections.
     pub fn shared_reads(&self) -> u64 {
         self.multiplexer.answered()
-    }
-
-    /// Closes the connections of roles that may no longer log in (`NOLOGIN`, `VALID UNTIL`,
-    /// `CONNECT`), or whose sessions would start with other settings (`ALTER ROLE … SET`). Idle
-    /// connections are closed at once, others when they are returned. Also checks whether users may
-    /// still share connections. Call it when roles may have changed.
-    ///
-    /// # Errors
-    ///
-    /// Those of the service.
-    pub async fn check_logins(&self) -> Result<()> {
-        if let Some(authentication) = &self.authentication {
-            authentication.refresh().await?;
-        }
-        self.check_open_logins().await
-    }
-
-    /// Does the same as [`Self::check_logins`] for the roles with open connections. Call it at least
-    /// every second, because `VALID UNTIL` passes without a change of roles.
-    ///
-    /// # Errors
-    ///
-    /// Those of the service.
-    pub async fn check_open_logins(&self) -> Result<()> {
-        match &self.service {
-            Some(service) => {
-                let logins = self.pool.connector().logins();
-                logins.compare(&**service, &self.pool).await
-            }
-            None => Ok(()),
-        }
     }
 
     /// Drops the state of a database that is being dropped, and closes its connections.
