@@ -155,7 +155,7 @@ fn catalog(statement: &BoundStatement, sink: &mut dyn RowSink) -> Result<Option<
             texts(sink, &[Some(role), Some("1"), Some("role")])?;
         }
     } else if text.contains("as definitions") {
-        texts(sink, &[Some("1"); 4])?;
+        texts(sink, &[Some("1"); 6])?;
     } else {
         return Ok(None);
     }
