@@ -89,6 +89,7 @@ pub(crate) const CHAPTERS: &[Embedded] = embedded! {
     "adr/0012-claims-plan.md",
     "adr/0013-openid.md",
     "adr/0014-failover.md",
+    "adr/0015-passkeys.md",
 };
 
 /// The files that chapters refer to.

@@ -5,6 +5,7 @@ mod attempts;
 mod browser;
 mod email_sign_in;
 mod own_password;
+mod passkeys;
 mod password_login;
 mod password_reset;
 mod provider_login;
@@ -22,6 +23,7 @@ use ring::hmac;
 pub use attempts::CountedAttempts;
 pub use browser::{Browser, SignedIn};
 pub use email_sign_in::{EmailSignIn, PendingSignIn};
+pub use passkeys::PasskeyRequest;
 pub use password_login::LoginAttempt;
 pub use provider_login::LoginPurpose;
 pub use second_factor::Enrolment;
@@ -41,6 +43,8 @@ pub struct IdentityService {
     master: MasterKey,
     form_key: hmac::Key,
     pending: PendingAttempts,
+    /// `None` where browsers allow no passkeys.
+    passkeys: Option<passki::Passki>,
 }
 
 impl IdentityService {
@@ -49,6 +53,7 @@ impl IdentityService {
         Self {
             form_key: master.form_key(),
             pending: PendingAttempts::default(),
+            passkeys: passkeys::relying_party(settings.address()),
             ports,
             settings,
             master,

@@ -8,6 +8,7 @@ mod flows;
 mod identities;
 mod keys;
 mod members;
+mod passkeys;
 mod samples;
 mod sessions;
 mod users;
