@@ -271,7 +271,7 @@ async fn a_client_of_a_database_takes_no_passkey_of_another() {
 }
 
 #[tokio::test]
-async fn the_user_and_the_audit_log_are_told() {
+async fn the_user_gets_an_email_and_the_log_an_event() {
     let mailbox = Mailbox::default();
     let mail = Arc::new(mailbox.clone());
     let api = Api::at(SITE, |builder| builder.mailer(Some(mail))).await;
@@ -303,11 +303,11 @@ async fn the_user_and_the_audit_log_are_told() {
     let own = entries
         .iter()
         .skip_while(|entry| entry.event != "signed_in");
-    let told: Vec<_> = own
+    let events: Vec<_> = own
         .map(|entry| (&*entry.event, entry.detail.as_deref()))
         .collect();
     assert_eq!(
-        told,
+        events,
         [
             ("signed_in", None),
             ("passkey_added", Some("A browser")),
