@@ -34,6 +34,8 @@ pub(crate) struct BenchTenant {
     pub(crate) owner_token: String,
     /// Whether its users are members.
     pub(crate) members: bool,
+    /// Whether the owner gets the tokens of users, who have no passwords then.
+    pub(crate) impersonate: bool,
 }
 
 /// The file with the tokens of existing users, by tenant.
@@ -115,7 +117,7 @@ impl BenchTenant {
         number: u32,
         refresh: Option<&str>,
     ) -> Result<(String, String)> {
-        if let Some(refresh) = refresh {
+        if let Some(refresh) = refresh.filter(|refresh| !refresh.is_empty()) {
             let body = json!({ "grant_type": "refresh_token", "client_id": self.client,
                 "refresh_token": refresh });
             let answer = self
@@ -126,6 +128,13 @@ impl BenchTenant {
             }
         } else {
             self.sign_up(connection, &name(number), number).await?;
+        }
+        if self.impersonate {
+            let path = format!("/api/v4/users/{}/token", name(number));
+            let owner = Some(&*self.owner_token);
+            let body = json!({});
+            let answer = self.post(connection, &path, owner, (number, &body)).await?;
+            return Ok((text(&answer, "access_token")?, String::new()));
         }
         let body = json!({ "grant_type": "password", "client_id": self.client,
             "database": self.name, "username": name(number), "password": PASSWORD });
@@ -142,7 +151,10 @@ impl BenchTenant {
         name: &str,
         number: u32,
     ) -> Result<()> {
-        let mut body = json!({ "name": name, "password": PASSWORD, "user_group": GROUP });
+        let mut body = json!({ "name": name, "user_group": GROUP });
+        if !self.impersonate {
+            body["password"] = json!(PASSWORD);
+        }
         if self.members {
             body["kind"] = json!("member");
             // The author of the user's notes.
@@ -190,12 +202,16 @@ impl BenchTenant {
 }
 
 fn pair(answer: &HttpResponse) -> Result<(String, String)> {
-    let tokens: Value = serde_json::from_str(&answer.body)?;
-    let text = |name: &str| {
-        let text = tokens[name].as_str().map(str::to_owned);
-        text.ok_or_else(|| format!("no {name}: {}", answer.body))
-    };
-    Ok((text("access_token")?, text("refresh_token")?))
+    Ok((
+        text(answer, "access_token")?,
+        text(answer, "refresh_token")?,
+    ))
+}
+
+fn text(answer: &HttpResponse, member: &str) -> Result<String> {
+    let members: Value = serde_json::from_str(&answer.body)?;
+    let text = members[member].as_str().map(str::to_owned);
+    text.ok_or_else(|| format!("no {member}: {}", answer.body).into())
 }
 
 impl Tokens<'_> {

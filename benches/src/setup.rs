@@ -75,6 +75,7 @@ pub(crate) async fn people(service: &Service, users: u32, arguments: &Arguments)
         client: "demo-app".to_owned(),
         owner_token: service.owner_token.clone(),
         members: arguments.members,
+        impersonate: arguments.impersonate,
     };
     let file = service.path.join("users.json");
     let tokens = Tokens(&file);
@@ -170,6 +171,7 @@ async fn one_tenant(service: &Service, number: u32, tokens: &Tokens<'_>) -> Resu
         client,
         owner_token,
         members: false,
+        impersonate: false,
     };
     let made = tenant.users(USERS_OF_TENANT, tokens).await?;
     if new {

@@ -3,13 +3,13 @@ import { ActivityPage } from "./activity/page.tsx";
 import { sentence } from "./api/errors.ts";
 import { online } from "./api/http.ts";
 import { claims, session, sessionEnded, signInAgain } from "./api/session.ts";
-import { loadTables, tables } from "./catalog/tables.ts";
+import { loadTables, refreshTables, tables } from "./catalog/tables.ts";
 import { Header } from "./header.tsx";
 import { Dialog } from "./parts/dialog.tsx";
 import { Notices, sayError } from "./parts/notice.tsx";
 import { PeoplePage } from "./people/page.tsx";
 import { QueryPage } from "./query/page.tsx";
-import { route } from "./route.ts";
+import { type Route, route } from "./route.ts";
 import { SignIn } from "./sign_in.tsx";
 import { TablesPage } from "./tables/page.tsx";
 import "./theme.ts";
@@ -31,6 +31,18 @@ function Console() {
     });
     return () => abort.abort();
   }, [subject]);
+  // Others may have made tables while the person looked elsewhere.
+  const looksAtList = route.value.area === "tables" && !route.value.table;
+  useEffect(() => {
+    const refresh = () => void (tables.peek() && refreshTables().catch(() => undefined));
+    if (looksAtList) refresh();
+    addEventListener("focus", refresh);
+    return () => removeEventListener("focus", refresh);
+  }, [looksAtList]);
+  const title = [nameOf(route.value), claims.value?.database, "Tidegate"].join(" · ");
+  useEffect(() => {
+    document.title = title;
+  }, [title]);
   return (
     <>
       <a class="skip" href="#content" onClick={(event) => {
@@ -46,6 +58,9 @@ function Console() {
     </>
   );
 }
+
+/** What the browser's tab is called by. */
+const nameOf = (at: Route): string => (at.area === "tables" && at.table) || at.area[0]!.toUpperCase() + at.area.slice(1);
 
 function Area() {
   if (route.value.area === "query") return <QueryPage />;

@@ -37,6 +37,9 @@ function filtersOf(search: string): Filter[] {
   }
 }
 
+/** Areas of the owner alone. */
+export const OF_OWNERS = ["people", "activity"];
+
 /** The address of a route. */
 export function hrefOf(to: Route): string {
   if (to.area === "query" || to.area === "activity") return `#/${to.area}`;

@@ -25,7 +25,7 @@ export function SignIn({ problem }: { problem: string | null }) {
           <input name="database" autocomplete="organization" spellcheck={false} autocapitalize="none" value={database.value} onInput={(event) => (database.value = event.currentTarget.value)} placeholder="asked on the next page" />
         </label>
         <details>
-          <summary>Client</summary>
+          <summary>Another OAuth client</summary>
           <label>Client id
             <input name="client" required spellcheck={false} autocapitalize="none" value={client.value} onInput={(event) => (client.value = event.currentTarget.value)} />
           </label>
@@ -33,6 +33,7 @@ export function SignIn({ problem }: { problem: string | null }) {
         </details>
         <button type="submit" class="primary">Sign in</button>
       </form>
+      <p><a href={`${home}/docs/`}>Documentation</a></p>
     </main>
   );
 }

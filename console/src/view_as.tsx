@@ -5,15 +5,21 @@ import { requestJson } from "./api/http.ts";
 import { claimsOf } from "./api/pkce.ts";
 import { actor, session, userName } from "./api/session.ts";
 import { sayError } from "./parts/notice.tsx";
+import { goTo, OF_OWNERS, route } from "./route.ts";
 import { loadRoles } from "./people/records.ts";
 
 const users = signal<string[]>([]);
 /** Whether the server gives such tokens; a server that does not has no such path in its description. */
-const offered = signal(false);
+export const offered = signal(false);
 
 async function prepare(): Promise<void> {
   const { paths } = await requestJson<{ paths: Record<string, unknown> }>("/api/v4/openapi.json");
   offered.value = Object.keys(paths).some((path) => /^\/api\/v4\/users\/\{\w+\}\/token$/.test(path));
+  await loadUsersToView();
+}
+
+/** Reads as whom the database can be viewed; also when users were made or deleted. */
+export async function loadUsersToView(): Promise<void> {
   if (offered.value) users.value = (await loadRoles()).map(({ name }) => name);
 }
 
@@ -24,6 +30,7 @@ async function become(name: string): Promise<void> {
   try {
     const { access_token: access } = await requestJson<{ access_token: string }>(`/api/v4/users/${encodeURIComponent(name)}/token`, { method: "POST" });
     actor.value = { name, access, claims: claimsOf(access) };
+    if (OF_OWNERS.includes(route.value.area)) goTo({ area: "tables" });
   } catch (error) {
     sayError(error);
   }

@@ -103,6 +103,31 @@ fn completions_and_the_manual_page_know_commands_and_settings() {
             assert!(script.contains(part), "{shell}: {part}");
         }
     }
+    let program = tidegate(&[]).get_program().to_owned();
+    let completed = |words: &str| {
+        let run = format!(
+            "source <(\"$0\" completions bash); COMP_WORDS=({words} ''); \
+             COMP_CWORD=$((${{#COMP_WORDS[@]}} - 1)); \
+             _tidegate tidegate '' \"${{COMP_WORDS[-2]}}\"; echo \"${{COMPREPLY[@]}}\""
+        );
+        let mut bash = std::process::Command::new("bash");
+        text(
+            &bash
+                .arg("-c")
+                .arg(run)
+                .arg(&program)
+                .output()
+                .unwrap()
+                .stdout,
+        )
+    };
+    let offered = completed("tidegate client");
+    assert!(
+        offered.contains("create") && !offered.contains("--listen"),
+        "{offered}"
+    );
+    let offered = completed("tidegate serve");
+    assert!(offered.contains("--listen"), "{offered}");
     let page = printed(&["man"]);
     for part in [".TH", "tenant adopt", "statement_timeout", "client change"] {
         assert!(page.contains(part), "{part}: {page}");

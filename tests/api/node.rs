@@ -37,8 +37,6 @@ impl Node {
             "http://api.localhost",
             "--log-level",
             "trace",
-            "--nodes",
-            "2",
         ];
         let mut command = operator.command(&[&arguments[..], flags].concat());
         let mut process = Process(command.stderr(Stdio::piped()).spawn().unwrap());
@@ -118,7 +116,7 @@ impl Node {
 pub(crate) async fn no_streams_remain(operator: &Operator) {
     let readers = "SELECT ((SELECT count(*) FROM pg_replication_slots WHERE active) \
                    + (SELECT count(*) FROM pg_stat_activity \
-                      WHERE application_name = 'tidegate outbox reader'))::text";
+                      WHERE application_name LIKE 'tidegate outbox reader%'))::text";
     eventually("nobody reads", || async {
         operator.value(readers).await == "0"
     })

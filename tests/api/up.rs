@@ -141,6 +141,7 @@ async fn one_command_serves_a_database_and_the_next_run_serves_it_again() {
         word_after(&second, "  client   ")
     );
     assert!(!second.contains(&password), "{second}");
+    assert!(second.contains("user password shop shop"), "{second}");
     assert_eq!(
         ask(&second, &password, "select name from items").await,
         rows
@@ -265,7 +266,7 @@ async fn invalid_arguments_are_refused_before_any_change() {
     let port = own.cluster.port();
     let address = |rest: &str| format!("postgresql://{rest}");
     let shop = own.cluster.url("shop");
-    let cases: [(&[&str], i32, &str); 9] = [
+    let cases: [(&[&str], i32, &str); 11] = [
         (
             &[&address(&format!("postgres:wrong@127.0.0.1:{port}/shop"))],
             1,
@@ -281,6 +282,12 @@ async fn invalid_arguments_are_refused_before_any_change() {
             1,
             "as a superuser",
         ),
+        (
+            &[&address(&format!("postgres:se/cret@127.0.0.1:{port}/shop"))],
+            2,
+            "must be encoded",
+        ),
+        (&[&format!("{shop}?sslmode=require")], 1, "sslmode=disable"),
         (
             &[&address("me:secret@127.0.0.1:1/shop")],
             1,

@@ -149,8 +149,8 @@ impl RoleMaintenance {
             .and_then(|rest| rest.strip_prefix('/'));
         let key = known.map(|user| user.key.clone());
         let key = key.or_else(|| Some(UserKey::new(database.as_str(), named?)));
-        // The identity is deleted before the user is read again: if another request has created a
-        // user of this name since, its identity is then written.
+        // The identity is deleted before the user is read again. If another request creates a user
+        // of this name meanwhile, the identity of that user is written below.
         if known.is_none() {
             let role = RoleName::new(role);
             self.admin.delete_identity(database, &role).await?;

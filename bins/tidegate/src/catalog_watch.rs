@@ -1,68 +1,51 @@
 //! Keeps cached schemas and statement metadata fresh.
 //!
-//! A database with an event trigger notifies of definitions. It is checked after a notification,
-//! after a change of roles, and after [`MAX_TICKS_WITHOUT_CHECK`]. Any other database is polled at
-//! every tick while its schemas are in use.
+//! A database with an event trigger notifies of definitions. It is checked after a notification, and
+//! after [`MAX_TICKS_WITHOUT_CHECK`] in which the cluster has changed. Any other database is polled
+//! while its schemas are in use. Roles belong to the cluster and are compared once for all
+//! databases.
+//!
+//! Each tick reads signs of changes in the control database. Databases are polled and roles are
+//! compared only where a sign has changed, because either may need a login or take long.
+
+mod check;
+mod last_check;
+mod listen;
 
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 use std::time::Duration;
 
-use tidegate_catalog::load::{self, Roles, RolesChange};
-use tidegate_catalog::{CatalogCache, DdlVisibility, WatchOutcome};
+use tidegate_catalog::load::{self, Roles, RolesChange, Sign, Signs};
+use tidegate_catalog::{CatalogCache, DdlVisibility};
 use tidegate_feed::Feed;
 use tidegate_server::Probe;
-use tidegate_service::{ListenEnd, ServiceConnections};
-use tidegate_sql::{BoxFuture, DatabaseName, QueryOptions};
+use tidegate_service::ServiceConnections;
+use tidegate_sql::{BoxFuture, DatabaseName};
 use tokio::sync::{Semaphore, mpsc};
 use tokio::task::JoinSet;
 use tokio::time::{Instant, MissedTickBehavior, interval};
 
 use crate::pool::UserPool;
+use check::{Checked, Reason, check, check_options};
+use last_check::LastCheck;
+use listen::{ListenerEvent, listen};
 
 /// The polling interval. With it, a change takes effect within a second.
 const TICK: Duration = Duration::from_millis(400);
 /// The number of ticks between two checks of roles. With it, a change takes effect within a second.
 const TICKS_PER_ROLE_CHECK: u32 = 2;
-/// A database is checked after this many ticks even without a notification.
-const MAX_TICKS_WITHOUT_CHECK: u32 = 100;
+/// A database is checked after this many ticks even without a notification, if the cluster has
+/// changed. The number is lower than that after which the next request would compare the database.
+const MAX_TICKS_WITHOUT_CHECK: u32 = 50;
 /// The number of databases that are checked at the same time.
 const CONCURRENT_CHECKS: usize = 4;
-/// The task sleeps this many times as long as a check took, so that a large catalog does not keep
-/// PostgreSQL busy.
-const PAUSE_FACTOR: u32 = 2;
-/// The deadline of one check.
-const CHECK_TIMEOUT: Duration = Duration::from_secs(30);
 /// Listening to a database ends after this many ticks without a statement.
 const UNUSED_AFTER_TICKS: u32 = 60;
-/// How long a database without an event trigger is polled before listening is tried again.
-const LISTEN_RETRY: Duration = Duration::from_mins(1);
-/// How long a database is polled before listening is tried again, if no service connection is free.
-const NO_CONNECTION_RETRY: Duration = Duration::from_secs(10);
 /// The number of databases that are polled in a tick because no service connection is free to
 /// listen. Those that have waited longest come first. There may be hundreds of them, and each poll
 /// may need a login: five polls a second take PostgreSQL about a twentieth of a core.
 const POLLS_WITHOUT_CONNECTION: usize = 2;
-
-/// An event that the listener of a database reports.
-enum ListenerEvent {
-    /// Listening has begun, or a definition has changed.
-    Notified,
-    /// The database does not send notifications, or no longer does.
-    Silent,
-    /// No service connection is free for listening.
-    NoConnection,
-}
-
-/// Why a database is checked.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-enum Reason {
-    /// The database notified of a definition. Reported definitions are counted, so a request may
-    /// have checked the database already.
-    Reported,
-    /// The database may have changed in a way that is not counted.
-    Due,
-}
 
 /// The state of a database in use.
 #[derive(Default)]
@@ -78,6 +61,8 @@ struct DatabaseState {
     again: Option<Reason>,
     /// How many ticks have passed since the last check.
     ticks_since_check: u32,
+    /// The last check.
+    last_check: LastCheck,
 }
 
 /// Watches the databases in use.
@@ -91,10 +76,13 @@ pub(crate) struct CatalogWatch {
     /// changed.
     used: HashMap<DatabaseName, (u64, u32)>,
     states: HashMap<DatabaseName, DatabaseState>,
-    checks: JoinSet<DatabaseName>,
+    checks: JoinSet<Checked>,
     permits: Arc<Semaphore>,
-    /// The last snapshot of the cluster, and the roles and memberships at that time.
-    roles: Option<(String, Roles)>,
+    /// The last signs of the cluster and of the databases that are watched.
+    signs: Option<Signs>,
+    /// The last comparison of roles, and the roles and memberships at that time.
+    last_role_check: LastCheck,
+    roles: Option<Roles>,
     ticks: u32,
     event_sender: mpsc::UnboundedSender<(DatabaseName, ListenerEvent)>,
     events: mpsc::UnboundedReceiver<(DatabaseName, ListenerEvent)>,
@@ -117,6 +105,8 @@ impl CatalogWatch {
             states: HashMap::new(),
             checks: JoinSet::new(),
             permits: Arc::new(Semaphore::new(CONCURRENT_CHECKS)),
+            signs: None,
+            last_role_check: LastCheck::default(),
             roles: None,
             ticks: 0,
             event_sender,
@@ -133,7 +123,7 @@ impl CatalogWatch {
                 _ = ticks.tick() => self.tick().await,
                 Some((database, event)) = self.events.recv() => self.handle(database, &event),
                 Some(done) = self.checks.join_next() => match done {
-                    Ok(database) => self.checked(&database),
+                    Ok(checked) => self.checked(&checked),
                     Err(error) => tracing::error!(%error, "catalog watch failed"),
                 },
             }
@@ -146,45 +136,84 @@ impl CatalogWatch {
         let used = self.used();
         self.states
             .retain(|database, _| watched.contains(database) || used.contains(database));
+        self.signs = self.read_signs(&watched).await;
         let roles_changed = self.have_roles_changed().await;
         let failing: HashSet<_> = self.catalogs.failing().into_iter().collect();
-        let no_connection = self.to_poll_without_connection(&watched);
-        for database in watched.union(&used).cloned() {
+        for database in watched.union(&used) {
+            let (control, events) = (&self.control, &self.event_sender);
             let state = self.states.entry(database.clone()).or_insert_with(|| {
                 let mut state = DatabaseState::default();
-                let listening = listen(
-                    self.control.clone(),
-                    database.clone(),
-                    self.event_sender.clone(),
-                );
+                let listening = listen(control.clone(), database.clone(), events.clone());
                 state.listener.spawn(listening);
                 state
             });
             state.ticks_since_check += 1;
             // The schemas of the database may be in use only since this tick.
-            self.catalogs.set_visibility(&database, state.visibility);
-            let is_polled = state.visibility != DdlVisibility::Always
-                && (!state.no_connection || no_connection.contains(&database));
-            let is_due = is_polled
-                || roles_changed
-                || state.ticks_since_check >= MAX_TICKS_WITHOUT_CHECK
-                || failing.contains(&database);
-            if is_due && watched.contains(&database) {
+            self.catalogs.set_visibility(database, state.visibility);
+        }
+        let polled = self.to_poll(&watched);
+        for database in watched {
+            if roles_changed || failing.contains(&database) {
+                self.check(database, Reason::Roles);
+            } else if polled.contains(&database) {
                 self.check(database, Reason::Due);
+            } else if self.is_current(&database) {
+                self.catalogs.unchanged(&database);
             }
         }
     }
 
-    /// The databases without a listening connection that are polled in this tick.
-    fn to_poll_without_connection(&self, watched: &HashSet<DatabaseName>) -> HashSet<DatabaseName> {
-        let states = self.states.iter();
-        let mut no_connection: Vec<_> = states
-            .filter(|(database, state)| state.no_connection && watched.contains(*database))
-            .map(|(database, state)| (std::cmp::Reverse(state.ticks_since_check), database))
-            .collect();
-        no_connection.sort_unstable();
-        let next = no_connection.into_iter().take(POLLS_WITHOUT_CONNECTION);
-        next.map(|(_, database)| database.clone()).collect()
+    /// Reads the signs of the cluster and of databases; `None` if nothing is in use, or if the
+    /// control database does not answer. Then the checks that are due report the error.
+    async fn read_signs(&self, databases: &HashSet<DatabaseName>) -> Option<Signs> {
+        if databases.is_empty() && !self.users.is_used() {
+            return None;
+        }
+        load::signs(&*self.control, databases, &check_options())
+            .await
+            .ok()
+    }
+
+    fn sign(&self, database: &DatabaseName) -> Option<Sign> {
+        self.signs.as_ref().map(|signs| signs.of(database))
+    }
+
+    /// Whether nothing has changed since the last check of a database.
+    fn is_current(&self, database: &DatabaseName) -> bool {
+        match (self.states.get(database), self.sign(database)) {
+            (Some(state), Some(sign)) => !state.busy && state.last_check.is_current(&sign),
+            _ => false,
+        }
+    }
+
+    /// The databases that are checked in this tick.
+    fn to_poll(&self, watched: &HashSet<DatabaseName>) -> HashSet<DatabaseName> {
+        let is_notified = |state: &DatabaseState| state.visibility == DdlVisibility::Always;
+        let states = watched
+            .iter()
+            .filter_map(|database| Some((database, self.states.get(database)?)));
+        let others = states.clone().filter(|(_, state)| !is_notified(state));
+        let others = u32::try_from(others.count()).unwrap_or(u32::MAX);
+        let is_due = |(database, state): &(&DatabaseName, &DatabaseState)| {
+            let Some(sign) = self.sign(database) else {
+                return true;
+            };
+            if is_notified(state) {
+                state.ticks_since_check >= MAX_TICKS_WITHOUT_CHECK
+                    && !state.last_check.is_current(&sign)
+            } else {
+                state.last_check.is_due(&sign, others)
+            }
+        };
+        let (no_connection, mut polled): (Vec<_>, HashSet<_>) = {
+            let (few, all): (Vec<_>, Vec<_>) = states
+                .filter(is_due)
+                .partition(|(_, state)| state.no_connection);
+            let all = all.into_iter().map(|(database, _)| database.clone());
+            (few, all.collect())
+        };
+        polled.extend(longest_waiting(no_connection));
+        polled
     }
 
     /// The databases in which statements have run recently.
@@ -209,36 +238,42 @@ impl CatalogWatch {
     /// of roles that can no longer log in.
     ///
     /// Roles belong to the cluster, so the event trigger of a database does not report them. They
-    /// are polled. The poll reads them only if a transaction has ended since the last poll, because
-    /// reading thousands of roles takes milliseconds.
+    /// are read only after their sign has changed, because reading thousands of roles takes
+    /// milliseconds.
     async fn have_roles_changed(&mut self) -> bool {
         self.ticks = self.ticks.wrapping_add(1);
-        let mut states = self.states.values();
-        let is_notified = states.any(|state| state.visibility == DdlVisibility::Always);
         if !self.ticks.is_multiple_of(TICKS_PER_ROLE_CHECK)
-            || !(is_notified || self.users.is_used())
+            || self.states.is_empty() && !self.users.is_used()
         {
             return false;
         }
         // After an error all databases are checked. These checks report the error.
-        let Ok(snapshot) = self.users.check_logins().await else {
+        let Some(sign) = self.signs.as_ref().map(|signs| signs.roles.clone()) else {
             return true;
         };
-        let seen = |(before, _): &(String, Roles)| *before == snapshot;
-        if !is_notified || self.roles.as_ref().is_some_and(seen) {
-            return false;
+        if !self.last_role_check.is_due(&sign, 1) {
+            return self.users.check_open_logins().await.is_err();
         }
-        let before = self.roles.as_ref().map(|(_, roles)| roles);
-        let Ok((roles, change)) = load::roles(&*self.control, before, &check_options()).await
-        else {
-            return true;
-        };
-        self.roles = Some((snapshot, roles));
+        self.last_role_check.begin(sign);
+        let began = Instant::now();
+        let compared = self.compare_roles().await;
+        self.last_role_check.end(began.elapsed());
+        compared.unwrap_or_else(|_| {
+            self.last_role_check.fail();
+            true
+        })
+    }
+
+    async fn compare_roles(&mut self) -> Result<bool, tidegate_catalog::Error> {
+        self.users.check_logins().await?;
+        let before = self.roles.as_ref();
+        let (roles, change) = load::roles(&*self.control, before, &check_options()).await?;
+        self.roles = Some(roles);
         if let RolesChange::Added { after } = change {
             // A new user changes nothing for other users, so no database is checked.
             self.catalogs.roles_added(after);
         }
-        change == RolesChange::Changed
+        Ok(change == RolesChange::Changed)
     }
 
     fn handle(&mut self, database: DatabaseName, event: &ListenerEvent) {
@@ -274,88 +309,46 @@ impl CatalogWatch {
         };
         state.ticks_since_check = 0;
         if state.busy {
-            if state.visibility == DdlVisibility::Always {
+            // A poll is due again at the next tick.
+            if reason != Reason::Due || state.visibility == DdlVisibility::Always {
                 state.again = state.again.max(Some(reason));
             }
             return;
         }
         state.busy = true;
+        match &self.signs {
+            // A request may have made the comparison already, before the sign was read.
+            _ if reason == Reason::Reported => {}
+            Some(signs) => state.last_check.begin(signs.of(&database)),
+            None => state.last_check.fail(),
+        }
         let (catalogs, users) = (self.catalogs.clone(), self.users.clone());
         let permits = self.permits.clone();
         self.checks
             .spawn(check(catalogs, users, permits, (database, reason)));
     }
 
-    fn checked(&mut self, database: &DatabaseName) {
-        if let Some(state) = self.states.get_mut(database) {
+    fn checked(&mut self, checked: &Checked) {
+        if let Some(state) = self.states.get_mut(&checked.database) {
             state.busy = false;
+            state.last_check.end(checked.took);
+            if !checked.is_ok {
+                state.last_check.fail();
+            }
             if let Some(reason) = state.again.take() {
-                self.check(database.clone(), reason);
+                self.check(checked.database.clone(), reason);
             }
         }
     }
 }
 
-fn check_options() -> QueryOptions {
-    QueryOptions {
-        deadline: Some((Instant::now() + CHECK_TIMEOUT).into_std()),
-        ..QueryOptions::default()
-    }
-}
-
-/// Checks one database and reloads the schemas that have changed. Returns after a pause that grows
-/// with the duration of the check.
-async fn check(
-    catalogs: Arc<CatalogCache>,
-    users: UserPool,
-    permits: Arc<Semaphore>,
-    (database, reason): (DatabaseName, Reason),
-) -> DatabaseName {
-    let took = {
-        let _permit = permits.acquire().await;
-        let began = Instant::now();
-        let watched = match reason {
-            Reason::Reported => catalogs.catch_up(&database, &check_options()).await,
-            Reason::Due => catalogs.watch(&database, &check_options()).await,
-        };
-        // The catalog logs a failure, and `/readyz` shows it.
-        if let Ok(WatchOutcome::Changed) = watched {
-            tracing::debug!(%database, took = ?began.elapsed(), "catalog reloaded after a change");
-            // A reported definition has already invalidated the caches. Invalidating them again
-            // would make the next request compare the database once more.
-            if reason == Reason::Due {
-                users.redefined(&database);
-            }
-        }
-        began.elapsed()
-    };
-    tokio::time::sleep(took * PAUSE_FACTOR).await;
-    database
-}
-
-/// Listens to a database. Reports its notifications, and why listening ended.
-async fn listen(
-    control: Arc<ServiceConnections>,
-    database: DatabaseName,
-    event_sender: mpsc::UnboundedSender<(DatabaseName, ListenerEvent)>,
-) {
-    loop {
-        let on_notification = |_| {
-            // The receiver is dropped before the listener when the watch ends.
-            drop(event_sender.send((database.clone(), ListenerEvent::Notified)));
-        };
-        let end = control.ddl_notifications(&database, on_notification).await;
-        if matches!(end, Ok(ListenEnd::LimitReached)) {
-            drop(event_sender.send((database.clone(), ListenerEvent::NoConnection)));
-            tokio::time::sleep(NO_CONNECTION_RETRY).await;
-            continue;
-        }
-        if !matches!(end, Ok(ListenEnd::NoTrigger)) {
-            tracing::debug!(%database, ?end, "listening for definitions ended; polling the database");
-        }
-        drop(event_sender.send((database.clone(), ListenerEvent::Silent)));
-        tokio::time::sleep(LISTEN_RETRY).await;
-    }
+/// The databases that have waited longest for a check, as many as are polled without a connection.
+fn longest_waiting(mut states: Vec<(&DatabaseName, &DatabaseState)>) -> Vec<DatabaseName> {
+    states.sort_unstable_by_key(|(database, state)| {
+        (std::cmp::Reverse(state.ticks_since_check), *database)
+    });
+    let next = states.into_iter().take(POLLS_WITHOUT_CONNECTION);
+    next.map(|(database, _)| database.clone()).collect()
 }
 
 /// Reports on `/readyz` whether every cached schema is current. The probe is not essential, because

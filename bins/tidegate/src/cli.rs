@@ -76,6 +76,9 @@ pub(crate) enum Command {
     /// What change events keep in PostgreSQL: slots, publications, replica identities
     #[command(subcommand)]
     Feed(FeedCommand),
+    /// The nodes that run, and what each of them reads
+    #[command(subcommand)]
+    Cluster(ClusterCommand),
     /// Print a script that completes commands and flags in a shell
     #[command(after_help = "Install it with one of:\n  \
         tidegate completions bash > /etc/bash_completion.d/tidegate\n  \
@@ -222,6 +225,17 @@ pub(crate) enum FeedCommand {
         end_streams: bool,
         #[command(flatten)]
         confirmation: Confirmation,
+    },
+}
+
+/// `tidegate cluster …`.
+#[derive(Debug, Subcommand)]
+pub(crate) enum ClusterCommand {
+    /// Show the nodes with their connections, and which node reads the changes of which database
+    Status {
+        /// Print JSON
+        #[arg(long)]
+        json: bool,
     },
 }
 

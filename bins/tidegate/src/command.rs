@@ -1,6 +1,7 @@
 //! The commands other than `serve`, `up` and `demo`.
 
 mod client;
+mod cluster;
 mod doctor;
 mod feed;
 mod help;
@@ -17,6 +18,7 @@ use tidegate_admin::is_unprintable;
 use crate::failure::Result;
 
 pub(crate) use client::run as client;
+pub(crate) use cluster::run as cluster;
 pub(crate) use doctor::run as doctor;
 pub(crate) use feed::run as feed;
 pub(crate) use help::{completions, manual, settings as settings_help};
@@ -32,9 +34,12 @@ pub(crate) use user::{create as create_user, run as user};
 /// Prints to the standard output, with unprintable characters of names escaped.
 pub(crate) fn print(text: impl std::fmt::Display) -> Result {
     let mut stdout = std::io::stdout().lock();
-    write!(stdout, "{}", printable(&text.to_string()))?;
-    stdout.flush()?;
-    Ok(())
+    let written = write!(stdout, "{}", printable(&text.to_string())).and_then(|()| stdout.flush());
+    match written {
+        // Who reads has seen enough, as `head` has.
+        Err(error) if error.kind() == std::io::ErrorKind::BrokenPipe => Ok(()),
+        written => Ok(written?),
+    }
 }
 
 /// Escapes unprintable characters in text of several lines, so that a terminal does not interpret

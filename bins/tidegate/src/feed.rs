@@ -47,7 +47,11 @@ pub(crate) fn source<'a>(settings: &Settings, reader: &'a Config) -> FeedLogin<'
 pub(crate) async fn outbox(service: &Service) -> Result<Outbox> {
     let owners = Arc::new(owners(service).await?);
     let admin = (*service.config).clone();
-    Ok(Outbox::new(admin, Some(owners), OutboxSettings::default()))
+    let outbox = OutboxSettings {
+        node: Some(service.node),
+        ..OutboxSettings::default()
+    };
+    Ok(Outbox::new(admin, Some(owners), outbox))
 }
 
 async fn owners(service: &Service) -> Result<RoleCredentials> {
@@ -63,18 +67,32 @@ async fn owners(service: &Service) -> Result<RoleCredentials> {
 /// The change log of the WAL.
 pub(crate) async fn replication(service: &Service, settings: &Settings) -> Result<Replication> {
     let owners = owners(service).await?;
+    let mut reader = service::replication_config(settings)?;
+    reader.sessions = service.config.sessions.clone();
     Ok(Replication::new(
-        service::replication_config(settings)?,
+        reader,
         (*service.config).clone(),
         Some(Arc::new(owners)),
-        ReplicationSettings::default(),
+        ReplicationSettings {
+            node: Some(service.node),
+            ..ReplicationSettings::default()
+        },
     ))
 }
 
 /// The state of the feed on `/readyz` and `/metrics`.
 pub(crate) struct FeedStatus {
-    pub(crate) feed: Option<Feed>,
-    pub(crate) source: FeedSource,
+    feed: Option<Feed>,
+    source: FeedSource,
+}
+
+impl FeedStatus {
+    pub(crate) fn new(feed: Option<Feed>, settings: &Settings) -> Self {
+        Self {
+            feed,
+            source: settings.feed_source,
+        }
+    }
 }
 
 impl Probe for FeedStatus {

@@ -15,6 +15,7 @@ mod identity;
 mod logging;
 mod maintenance;
 mod master_key;
+mod node_share;
 mod password_metrics;
 mod pool;
 mod ports;
@@ -123,6 +124,7 @@ async fn dispatch(command: Command, settings: &Settings) -> Result {
         Command::Token(token) => command::token(token, &Service::open(settings).await?).await,
         Command::Key(key) => command::key(key, settings).await,
         Command::Feed(feed) => command::feed(feed, settings).await,
+        Command::Cluster(cluster) => command::cluster(&cluster, settings).await,
         Command::Demo(_)
         | Command::Up(_)
         | Command::Settings

@@ -36,11 +36,10 @@ pub(crate) fn connector(service: &Service, version: u32) -> Result<RoleConnector
 }
 
 impl UserPool {
-    /// Opens a pool with this node's share of the server's connections.
-    pub(crate) fn open(service: &Service, settings: &Settings) -> Result<Self> {
-        let server = service.server;
-        let limits = service::pool_settings(server, settings);
-        let connector = connector(service, server.version)?;
+    /// Opens a pool of at most `capacity` connections.
+    pub(crate) fn open(service: &Service, settings: &Settings, capacity: usize) -> Result<Self> {
+        let limits = service::pool_settings(capacity, settings);
+        let connector = connector(service, service.server.version)?;
         let pool = Pool::new(connector, limits, ports::jitter());
         let control = service.control.clone();
         let authenticators = Arc::new(Authenticators::new(control.clone()));
@@ -69,6 +68,16 @@ impl UserPool {
         self.postgres.user_executor().pool().resume();
     }
 
+    /// Changes the limit on connections. Returns how many more are open until they are returned.
+    pub(crate) fn set_capacity(&self, capacity: usize) -> usize {
+        self.postgres.user_executor().set_capacity(capacity)
+    }
+
+    /// How many connections are open.
+    pub(crate) fn held(&self) -> usize {
+        self.postgres.user_executor().pool().stats().held
+    }
+
     /// The databases in which statements have run, with the number of statements.
     pub(crate) fn databases(&self) -> Vec<(DatabaseName, u64)> {
         self.postgres.user_executor().databases()
@@ -76,12 +85,18 @@ impl UserPool {
 
     /// Whether connections of users are open.
     pub(crate) fn is_used(&self) -> bool {
-        self.postgres.user_executor().pool().stats().held > 0
+        self.held() > 0
     }
 
-    /// Calls [`UserExecutor::check_logins`].
-    pub(crate) async fn check_logins(&self) -> tidegate_sql::Result<String> {
+    /// Calls [`UserExecutor::check_logins`], because roles may have changed.
+    pub(crate) async fn check_logins(&self) -> tidegate_sql::Result<()> {
         self.postgres.user_executor().check_logins().await
+    }
+
+    /// Does what is due every second also while no role changes.
+    pub(crate) async fn check_open_logins(&self) -> tidegate_sql::Result<()> {
+        self.authenticators.decide_outdated().await;
+        self.postgres.user_executor().check_open_logins().await
     }
 
     /// Invalidates cached metadata, because a definition of the database may have changed.

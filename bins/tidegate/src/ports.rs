@@ -20,6 +20,11 @@ pub(crate) fn random() -> Arc<dyn SecureRandom> {
     Arc::new(SystemRandom::new())
 }
 
+/// Returns the time in seconds since 1970.
+pub(crate) fn seconds() -> u64 {
+    clock().now().seconds().unsigned_abs()
+}
+
 /// Returns random bytes.
 pub(crate) fn bytes<const N: usize>() -> [u8; N] {
     let mut bytes = [0; N];

@@ -23,6 +23,7 @@ use crate::catalog_watch::{CatalogProbe, CatalogWatch};
 use crate::failure::{Failure, Result};
 use crate::feed::{self, FeedStatus};
 use crate::maintenance::Maintenance;
+use crate::node_share::ShareKeeper;
 use crate::password_metrics::PasswordMetrics;
 use crate::pool::{ControlProbe, UserPool};
 use crate::service::{self, Service};
@@ -208,6 +209,7 @@ pub(crate) struct Node {
     app: App,
     maintenance: Maintenance,
     authenticators: RoleMaintenance,
+    keeper: ShareKeeper,
     traces: Traces,
 }
 
@@ -223,15 +225,13 @@ impl Node {
         identity.builtin = builtin_clients::of_service(settings, issuer);
         let issuer = Issuer::start(service.ports.clone(), service.master.clone(), identity).await?;
         let issuer = Arc::new(issuer);
-        let pool = UserPool::open(service, settings)?;
+        let keeper = ShareKeeper::register(service, settings).await?;
+        let pool = UserPool::open(service, settings, keeper.for_users())?;
         let methods = Arc::new(Registry::new(service.methods.clone()));
         let catalogs = CatalogCache::new(service.control.clone(), Arc::new(pool.clone()));
         let catalogs = Arc::new(catalogs);
         let feed = feed::open(service, settings, pool.executor()).await?;
-        let status = Arc::new(FeedStatus {
-            feed: feed.clone(),
-            source: settings.feed_source,
-        });
+        let status = Arc::new(FeedStatus::new(feed.clone(), settings));
         let app = App::builder(pool.executor(), issuer.clone(), service.store.clone())
             .accounts(Arc::new(service.accounts()))
             .methods(methods.clone())
@@ -254,6 +254,7 @@ impl Node {
             .probe(Arc::new(CatalogProbe(catalogs.clone())))
             .probe(status.clone())
             .metrics(Arc::new(pool.clone()))
+            .metrics(keeper.published())
             .metrics(status)
             .metrics_token(metrics_token(settings))
             .metrics(Arc::new(PasswordMetrics(service.ports.hasher.clone())));
@@ -275,6 +276,7 @@ impl Node {
             app,
             maintenance,
             authenticators,
+            keeper,
             traces,
         })
     }
@@ -288,10 +290,10 @@ impl Node {
         );
         let users = self.maintenance.pool.clone();
         let feed = self.maintenance.feed.clone();
-        let pool = users.clone();
-        beside.spawn(CatalogWatch::new(catalogs, control, users, feed.clone()).run());
+        beside.spawn(CatalogWatch::new(catalogs, control, users.clone(), feed.clone()).run());
         beside.spawn(self.maintenance.run());
         beside.spawn(self.authenticators.run());
+        beside.spawn(self.keeper.run(users.clone()));
         beside.spawn(self.traces);
         if let Some(certificate) = sockets.certificate.clone() {
             beside.spawn(certificate.watch(CERTIFICATE_INTERVAL));
@@ -312,7 +314,7 @@ impl Node {
         };
         tidegate_server::serve(listeners, self.app, stop).await?;
         // The process must not exit before cancel requests are sent.
-        let _ = tokio::time::timeout(CANCEL_TIMEOUT, pool.wait_idle()).await;
+        let _ = tokio::time::timeout(CANCEL_TIMEOUT, users.wait_idle()).await;
         Ok(())
     }
 }

@@ -29,6 +29,8 @@ pub(crate) struct Service {
     pub(crate) passwords: RolePasswords,
     pub(crate) admin: Admin,
     pub(crate) server: Server,
+    /// The id of this process as a node, random.
+    pub(crate) node: u32,
     pub(crate) control: Arc<ServiceConnections>,
     pub(crate) store: Arc<dyn IssuerStore>,
     pub(crate) methods: Arc<dyn MethodStore>,
@@ -51,8 +53,9 @@ impl Service {
         let admin = Admin::new((*config).clone(), passwords.clone());
         admin.prepare_control_database().await?;
         let server = admin.server().await?;
-        let limits = Limits::for_pool(pool_settings(server, settings).capacity);
-        let control = ServiceConnections::new(config.clone(), ports::jitter())?.with_limits(limits);
+        let control = ServiceConnections::new(config.clone(), ports::jitter())?;
+        // A node learns its share later.
+        control.set_limits(Limits::for_node(0));
         let control = Arc::new(control);
         let executor: Arc<dyn Executor> = control.clone();
         tidegate_store::migrate(&executor).await?;
@@ -82,6 +85,7 @@ impl Service {
             passwords,
             admin,
             server,
+            node: u32::from_be_bytes(ports::bytes()),
             control,
             store,
         })
@@ -124,14 +128,14 @@ impl Service {
     }
 }
 
-/// The settings of this node's pool, whose size is the node's share of the server's connections.
-pub(crate) fn pool_settings(server: Server, settings: &Settings) -> PoolSettings {
-    let nodes = usize::try_from(settings.nodes).unwrap_or(usize::MAX);
+/// The settings of this node's pool.
+pub(crate) fn pool_settings(capacity: usize, settings: &Settings) -> PoolSettings {
     PoolSettings {
+        capacity,
         per_role: usize::try_from(settings.role_connections).unwrap_or(usize::MAX),
         wait: settings.pool_timeout.0,
         multiplex: settings.shared_reads,
-        ..PoolSettings::for_server(server.max_connections, server.reserved_connections, nodes)
+        ..PoolSettings::default()
     }
 }
 

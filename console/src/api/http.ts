@@ -47,8 +47,12 @@ export async function request(path: string, options: Options = {}): Promise<Resp
     throw new ApiError(401, "INVALID_TOKEN", "Viewing as another user has ended. You are yourself again.");
   }
   if (answer.status === 401 && session.value) {
-    if (await renew()) answer = await send(path, options);
-    if (answer.status === 401) sessionEnded.value = true;
+    if (await renew()) {
+      answer = await send(path, options);
+      if (answer.status === 401) sessionEnded.value = true;
+    } else if (!sessionEnded.value) {
+      throw new ApiError(0, "UNREACHABLE", "The server cannot renew your sign-in just now. Nothing that you typed is lost; try again.");
+    }
   }
   if (answer.type === "opaqueredirect" || answer.ok) return answer;
   throw errorOfBody(answer.status, await readBody(answer));

@@ -127,7 +127,7 @@ async function redeem(answer: URLSearchParams, pending: Pending): Promise<void> 
   if (error) throw new Error(error);
 }
 
-/** Asks for tokens; gives null, or the sentence of the server. */
+/** Asks for tokens; gives null, or the sentence with which the server refuses them. */
 async function grant(clientId: string, members: Record<string, string>): Promise<string | null> {
   const answer = await fetch(`${home}/api/v4/oauth`, {
     method: "POST",
@@ -135,7 +135,12 @@ async function grant(clientId: string, members: Record<string, string>): Promise
     body: JSON.stringify({ client_id: clientId, ...members }),
   });
   const body = await answer.json();
-  if (!answer.ok) return body.error_description ?? body.error ?? `The server answered with ${answer.status}.`;
+  if (!answer.ok) {
+    const text: string = body.error_description ?? body.error ?? `The server answered with ${answer.status}.`;
+    // A server that is busy or restarts refuses nothing.
+    if (answer.status === 429 || answer.status >= 500) throw new Error(text);
+    return text;
+  }
   const read = claimsOf(body.access_token);
   session.value = { access: body.access_token, refresh: body.refresh_token, claims: read, clientId };
   renewBefore(read.exp);
@@ -164,7 +169,7 @@ async function refresh(): Promise<boolean> {
     if (error) sessionEnded.value = true;
     return !error;
   } catch {
-    // The network is away, the session may be fine: the next request tries again.
+    // The network or the server is away, the session may be fine: the next request tries again.
     timer = setTimeout(() => void renew(), 15_000);
     return false;
   }

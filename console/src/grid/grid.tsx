@@ -26,6 +26,8 @@ type Props = {
   onActive: (place: Place) => void;
   /** Enter, F2 or a double click on a cell; `typed` when a letter began it. */
   onOpen?: (place: Place, typed?: string) => void;
+  /** Ctrl+C on a cell. */
+  onCopy?: (place: Place) => void;
   onHeader?: (column: number, add: boolean) => void;
   onKey?: (event: KeyboardEvent) => void;
   /** The editor of the active cell, drawn in its place. */
@@ -122,6 +124,8 @@ export function Grid(props: Props) {
       props.onOpen?.(active);
     } else if (active && event.key.length === 1 && !event.ctrlKey && !event.metaKey && !event.altKey && event.key !== " ") {
       props.onOpen?.(active, event.key);
+    } else if (active && (event.ctrlKey || event.metaKey) && event.key.toLowerCase() === "c" && getSelection()?.isCollapsed) {
+      props.onCopy?.(active);
     } else props.onKey?.(event);
   };
 

@@ -1,5 +1,6 @@
 import { useSignal } from "@preact/signals";
 import { Confirm } from "../parts/confirm.tsx";
+import { copyText } from "../parts/copy.ts";
 import { Dialog } from "../parts/dialog.tsx";
 import { sayDone, sayError } from "../parts/notice.tsx";
 import { FormDialog, listOf, orNull, textOf } from "./form.tsx";
@@ -80,7 +81,7 @@ function SecretDialog({ made, onClose }: { made: Secret; onClose: () => void }) 
       <p>Copy the secret now: it is shown this once and stored only as a hash. A secret from before works for another 24 hours.</p>
       <pre class="secret" tabIndex={0} aria-label="Secret">{made.secret}</pre>
       <footer>
-        <button type="button" onClick={() => void navigator.clipboard.writeText(made.secret).then(() => sayDone("Copied."))}>Copy</button>
+        <button type="button" onClick={() => void copyText(made.secret)}>Copy</button>
         <button type="button" class="primary" onClick={onClose}>I have it</button>
       </footer>
     </Dialog>

@@ -4,6 +4,7 @@ import { ApiError } from "../api/errors.ts";
 import { Confirm } from "../parts/confirm.tsx";
 import { sayDone, sayError } from "../parts/notice.tsx";
 import { FormDialog, listOf, orNull, textOf } from "./form.tsx";
+import { loadUsersToView } from "../view_as.tsx";
 import { useLoaded } from "./load.ts";
 import { changeUser, createUser, dropUser, groupsOf, loadUsers, type Members, type User } from "./records.ts";
 
@@ -14,6 +15,10 @@ export function Users() {
   const users = page?.users;
   const editing = useSignal<User | "new" | null>(null);
   const dropping = useSignal<{ user: User; reassign: boolean } | null>(null);
+  const changed = async () => {
+    loadUsersToView().catch(sayError);
+    await reload();
+  };
   const drop = async ({ user, reassign }: { user: User; reassign: boolean }) => {
     dropping.value = null;
     try {
@@ -24,7 +29,7 @@ export function Users() {
       if (error instanceof ApiError && error.code === "CONFLICT" && !reassign) dropping.value = { user, reassign: true };
       else sayError(error);
     }
-    await reload();
+    await changed();
   };
   return (
     <>
@@ -59,7 +64,7 @@ export function Users() {
           <button type="button" disabled={!page?.more} onClick={() => (after.value = users!.at(-1)!.name)}>Next page</button>
         </p>
       )}
-      {editing.value && <UserForm user={editing.value === "new" ? null : editing.value} onDone={reload} onClose={() => (editing.value = null)} />}
+      {editing.value && <UserForm user={editing.value === "new" ? null : editing.value} onDone={changed} onClose={() => (editing.value = null)} />}
       {dropping.value && (
         <Confirm
           title={`Delete ${dropping.value.user.name}?`} action={dropping.value.reassign ? "Give its objects to the owner and delete" : "Delete"}

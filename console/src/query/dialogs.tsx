@@ -1,5 +1,7 @@
 import { useSignal } from "@preact/signals";
+import { home } from "../api/home.ts";
 import { sentence } from "../api/errors.ts";
+import { copyText } from "../parts/copy.ts";
 import { Dialog } from "../parts/dialog.tsx";
 import { sayDone } from "../parts/notice.tsx";
 import { createMethod } from "./methods.ts";
@@ -44,18 +46,14 @@ export function SaveMethod({ q, onSaved, onClose }: Closing & { q: string; onSav
 export function CopyAs({ call, onClose }: Closing & { call: Call }) {
   const chosen = useSignal(0);
   const text = SNIPPETS[chosen.value]![1](call);
-  const copy = async () => {
-    await navigator.clipboard.writeText(text);
-    sayDone("Copied.");
-  };
   return (
     <Dialog title="Copy as" onClose={onClose} wide>
       <div class="tabs" role="group" aria-label="Language">
         {SNIPPETS.map(([name], index) => <button key={name} type="button" aria-pressed={chosen.value === index} onClick={() => (chosen.value = index)}>{name}</button>)}
       </div>
       <textarea readOnly rows={14} aria-label="Snippet" value={text} spellcheck={false} />
-      <p class="hint">The access token is not part of it; put one into the variable.</p>
-      <footer><button type="button" class="primary" onClick={() => void copy()}>Copy</button></footer>
+      <p class="hint">The access token is not part of it; put <a href={`${home}/docs/how-to/curl#a-token`} target="_blank" rel="noopener">one</a> into the variable.</p>
+      <footer><button type="button" class="primary" onClick={() => void copyText(text)}>Copy</button></footer>
     </Dialog>
   );
 }

@@ -20,6 +20,8 @@ export type Options = {
   language: Language;
   hint?: string;
   onChange: (text: string) => void;
+  /** What is selected, if anything is. */
+  onSelect: (part: { from: number; to: number } | null) => void;
   onRun: () => void;
 };
 export type Editor = {
@@ -78,6 +80,8 @@ export function createEditor(options: Options): Editor {
       EditorView.contentAttributes.of({ "aria-label": options.label }),
       EditorView.updateListener.of((update) => {
         if (update.docChanged) options.onChange(update.state.doc.toString());
+        const { from, to, empty } = update.state.selection.main;
+        if (update.docChanged || update.selectionSet) options.onSelect(empty ? null : { from, to });
       }),
       keymap.of([
         { key: "Mod-Enter", preventDefault: true, run: () => (options.onRun(), true) },

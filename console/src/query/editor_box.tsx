@@ -10,6 +10,7 @@ type Props = {
   hint: string;
   text: string;
   onChange: (text: string) => void;
+  onSelect: Options["onSelect"];
   onRun: () => void;
   failure: Failure | null;
   /** The schema whose GraphQL names are completed. */
@@ -33,8 +34,9 @@ export function EditorBox(props: Props) {
       if (gone || !host.current) return;
       editor.current = createEditor({
         parent: host.current, text: latest.current.text, label: props.label, language: props.language, hint: props.hint,
-        onChange: (text) => latest.current.onChange(text), onRun: () => latest.current.onRun(),
+        onChange: (text) => latest.current.onChange(text), onSelect: (part) => latest.current.onSelect(part), onRun: () => latest.current.onRun(),
       });
+      latest.current.onSelect(null);
       void fillNames(editor.current, props);
     });
     return () => {

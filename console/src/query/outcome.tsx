@@ -68,12 +68,13 @@ function Rows({ result, json }: { result: Result; json?: unknown }) {
   );
 }
 
-function summary({ rows, cut, affected, milliseconds }: Result): string {
+function summary({ rows, cut, affected, statements, milliseconds }: Result): string {
   const count = rows.length.toLocaleString("en");
   const time = `${Math.round(milliseconds).toLocaleString("en")} ms`;
   if (cut) return `The first ${ROW_LIMIT.toLocaleString("en")} rows, ${time}. Export CSV gives all of them.`;
   const written = affected === undefined ? "" : `${affected.toLocaleString("en")} row${affected === 1 ? "" : "s"} written, `;
-  return `${written}${rows.length === 0 && affected !== undefined ? "" : `${count} row${rows.length === 1 ? "" : "s"}, `}${time}`;
+  const ran = statements === undefined ? "" : `${statements} statements in one transaction, `;
+  return `${ran}${written}${rows.length === 0 && (affected !== undefined || statements !== undefined) ? "" : `${count} row${rows.length === 1 ? "" : "s"}, `}${time}`;
 }
 
 const Json = ({ value }: { value: unknown }) => <pre class="json" tabIndex={0} aria-label="Answer as JSON">{stringifyExact(value, 2)}</pre>;

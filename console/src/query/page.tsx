@@ -1,7 +1,6 @@
 import { useSignal } from "@preact/signals";
 import { useEffect } from "preact/hooks";
 import { request } from "../api/http.ts";
-import { ident } from "../api/sql.ts";
 import { tables } from "../catalog/tables.ts";
 import { Confirm } from "../parts/confirm.tsx";
 import { sayDone, sayError } from "../parts/notice.tsx";
@@ -12,13 +11,13 @@ import { changeMethod, dropMethod, loadMethods, methods } from "./methods.ts";
 import { OutcomeBox } from "./outcome.tsx";
 import { Parameters } from "./parameters.tsx";
 import { sqlBody } from "./run.ts";
-import { currentCall, graphqlSchema, method, mode, outcome, readParameters, replace, run, runExplain, running, texts, write } from "./state.ts";
+import { chosenOne, currentCall, graphqlSchema, method, mode, outcome, replace, run, runExplain, running, selection, texts, write } from "./state.ts";
 import type { Call } from "./snippets.ts";
 import type { Mode } from "./store.ts";
 
 const MODES: [Mode, string][] = [["sql", "SQL"], ["graphql", "GraphQL"], ["methods", "Methods"]];
 const HINTS: Record<Mode, string> = {
-  sql: "One statement. A value is written as :name and given below. Ctrl+Space completes.",
+  sql: "Statements, separated by semicolons. A value is written as :name and given below. Ctrl+Space completes.",
   graphql: "A query or a mutation. Ctrl+Space completes the names of the schema.",
   methods: "",
 };
@@ -45,7 +44,7 @@ export function QueryPage() {
             <>
               <EditorBox
                 key={of} language={of === "graphql" ? "graphql" : "sql"} label={of === "graphql" ? "GraphQL document" : of === "methods" ? `Statement of ${method.value}` : "SQL statement"}
-                hint={HINTS[of]} text={text} onChange={(next) => write(of, next)} onRun={() => void run()}
+                hint={HINTS[of]} text={text} onChange={(next) => write(of, next)} onSelect={(part) => (selection.value = part)} onRun={() => void run()}
                 failure={now?.kind === "failure" ? now.failure : null} graphqlSchema={of === "graphql" ? graphqlSchema.value : undefined}
               />
               <Parameters />
@@ -70,47 +69,48 @@ function NoMethod() {
 /** A first statement, where nothing was written yet. */
 function suggest(): void {
   const first = tables.value?.[0];
-  if (first && texts.sql.value === "") replace("sql", `select * from ${ident(first.schema)}.${ident(first.name)} limit 100`);
+  if (first && texts.sql.value === "") replace("sql", `select * from ${first.written} limit 100`);
 }
 
 function Toolbar() {
   const of = mode.value;
-  const saving = useSignal(false);
+  const saving = useSignal<string | null>(null);
   const copying = useSignal<Call | null>(null);
   const looking = useSignal(false);
   const text = texts[of].value.trim();
   const ready = text !== "" && !running.value && (of !== "methods" || method.value !== null);
-  const copy = () => {
+  const attempt = (work: () => void) => () => {
     try {
-      copying.value = currentCall();
+      work();
     } catch (error) {
       sayError(error);
     }
   };
+  const partly = of === "sql" && selection.value !== null;
   return (
     <div class="toolbar" role="toolbar" aria-label="Query">
       <div class="tabs" role="group" aria-label="Language">
         {MODES.map(([name, label]) => <button key={name} type="button" aria-pressed={of === name} onClick={() => (mode.value = name)}>{label}</button>)}
       </div>
-      <button type="button" class="primary" disabled={!ready} onClick={() => void run()} title="Ctrl+Enter">{of === "methods" ? "Call" : "Run"}</button>
+      <button type="button" class="primary" disabled={!ready} onClick={() => void run()} title="Ctrl+Enter">{of === "methods" ? "Call" : partly ? "Run selection" : "Run"}</button>
       {of === "graphql" && <SchemaChoice />}
       {of === "sql" && (
         <>
           <button type="button" disabled={!ready} onClick={() => void runExplain(false)}>Explain</button>
           <button type="button" disabled={!ready} onClick={() => void runExplain(true)} title="Runs the statement and measures each step">Run and measure</button>
           <button type="button" disabled={!ready} onClick={() => void exportResult()}>Export CSV</button>
-          <button type="button" disabled={!ready} onClick={() => (saving.value = true)}>Save as method</button>
+          <button type="button" disabled={!ready} onClick={attempt(() => (saving.value = chosenOne().q))}>Save as method</button>
         </>
       )}
       {of === "methods" && method.value && <MethodButtons />}
-      <button type="button" disabled={!ready} onClick={copy}>Copy as</button>
+      <button type="button" disabled={!ready} onClick={attempt(() => (copying.value = currentCall()))}>Copy as</button>
       <span class="spread" />
       <button type="button" onClick={() => (looking.value = true)}>History</button>
-      {saving.value && (
+      {saving.value !== null && (
         <SaveMethod
-          q={texts.sql.value.replace(/[\s;]+$/, "")} onClose={() => (saving.value = false)}
+          q={saving.value} onClose={() => (saving.value = null)}
           onSaved={(name) => {
-            saving.value = false;
+            saving.value = null;
             openMethod(name);
           }}
         />
@@ -135,8 +135,7 @@ function SchemaChoice() {
 
 async function exportResult(): Promise<void> {
   try {
-    const q = texts.sql.value.replace(/[\s;]+$/, "");
-    const answer = await request("/api/v4/sql", { body: { ...sqlBody({ q, params: readParameters() }), output_format: "csv" } });
+    const answer = await request("/api/v4/sql", { body: { ...sqlBody(chosenOne()), output_format: "csv" } });
     saveFile(await answer.blob(), "result.csv");
   } catch (error) {
     sayError(error);

@@ -2,6 +2,7 @@ import { useSignal } from "@preact/signals";
 import { useMemo } from "preact/hooks";
 import { ExactNumber, showValue } from "../api/json.ts";
 import { Grid, type GridColumn, type Place } from "../grid/grid.tsx";
+import { copyText } from "../parts/copy.ts";
 import { Dialog } from "../parts/dialog.tsx";
 import type { Result } from "./run.ts";
 
@@ -26,6 +27,10 @@ export function ResultGrid({ result }: { result: Result }) {
       <Grid
         label="Result" columns={columns} rows={result.rows.length} cell={cell}
         active={active.value} onActive={(place) => (active.value = place)} onOpen={(place) => (opened.value = place)}
+        onCopy={({ row, column }) => {
+          const copied = result.rows[row]?.[column];
+          if (copied != null) void copyText(showValue(copied));
+        }}
       />
       {opened.value && (
         <Dialog title={result.columns[opened.value.column] ?? ""} onClose={() => (opened.value = null)} wide>

@@ -10,6 +10,8 @@ export type Result = {
   /** There were more rows than are kept. */
   cut: boolean;
   affected?: number;
+  /** How many statements ran, if more than one. */
+  statements?: number;
   milliseconds: number;
 };
 
@@ -34,6 +36,17 @@ export async function runSql(asked: Request, abort: AbortController, progress: P
 /** The members of a request to the SQL endpoint. */
 export const sqlBody = ({ q, params }: Request): Record<string, unknown> =>
   Object.keys(params).length > 0 ? { q, params } : { q };
+
+/** Runs statements in one transaction. The rows are those of the last one that gives any. */
+export async function runAll(asked: Request[], abort: AbortController): Promise<Result> {
+  const started = performance.now();
+  const answer = await request("/api/v4/sql", { body: asked.map(sqlBody), signal: abort.signal });
+  const answers = parseExact(await answer.text()) as SqlAnswer[];
+  const shown = answers.findLast(({ schema }) => Object.keys(schema).length > 0) ?? answers.at(-1)!;
+  const written = answers.flatMap(({ affected_rows: rows }) => (rows === undefined ? [] : [Number(rows)]));
+  const affected = written.length > 0 ? written.reduce((sum, rows) => sum + rows) : undefined;
+  return { ...tableOf(shown), affected, statements: asked.length, milliseconds: performance.now() - started };
+}
 
 async function readLines(answer: Response, progress: Progress): Promise<Omit<Result, "milliseconds">> {
   const reader = answer.body!.pipeThrough(new TextDecoderStream()).getReader();

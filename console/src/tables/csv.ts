@@ -1,16 +1,17 @@
 /**
- * Reads CSV (RFC 4180, either line end). An empty field without quotes is null, as PostgreSQL's
- * COPY and the export have it. Fails with the line of a quote that is never closed.
+ * Reads CSV (RFC 4180, either line end, also with semicolons or tabs as spreadsheets write it). An
+ * empty field without quotes is null, as PostgreSQL's COPY and the export have it. Fails with the line of a quote that is never closed.
  */
 export function parseCsv(text: string): (string | null)[][] {
   const rows: (string | null)[][] = [];
   let row: (string | null)[] = [];
   let at = text.startsWith("\uFEFF") ? 1 : 0;
+  const separator = separatorOf(text);
   while (at < text.length) {
-    const [field, next] = text[at] === '"' ? quoted(text, at) : plain(text, at);
+    const [field, next] = text[at] === '"' ? quoted(text, at) : plain(text, at, separator);
     row.push(field);
     at = next;
-    if (text[at] === ",") {
+    if (text[at] === separator) {
       at += 1;
       if (at === text.length) row.push(null);
       else continue;
@@ -23,9 +24,16 @@ export function parseCsv(text: string): (string | null)[][] {
   return rows;
 }
 
-function plain(text: string, from: number): [string | null, number] {
+/** What stands most often between the names of the first line. */
+function separatorOf(text: string): string {
+  const names = text.slice(0, text.search(/[\r\n]|$/)).replaceAll(/"[^"]*"/g, "");
+  const times = (letter: string) => names.split(letter).length;
+  return [",", ";", "\t"].reduce((best, letter) => (times(letter) > times(best) ? letter : best));
+}
+
+function plain(text: string, from: number, separator: string): [string | null, number] {
   let to = from;
-  while (to < text.length && text[to] !== "," && text[to] !== "\n" && text[to] !== "\r") to += 1;
+  while (to < text.length && text[to] !== separator && text[to] !== "\n" && text[to] !== "\r") to += 1;
   return [to === from ? null : text.slice(from, to), to];
 }
 

@@ -20,7 +20,7 @@ export function gridColumns(view: TableView): GridColumn[] {
     return {
       name: column.name,
       title: [column.name, column.type, isKey && "key", column.not_null && "not null", column.comment].filter(Boolean).join(" · "),
-      width: widthOf(view, column, index) + (isLink ? 34 : 0),
+      width: widthOf(view, column, index) + (isLink ? 34 : 0) + (isKey ? 20 : 0),
       numeric: isNumber(column),
       header: <>{isKey && <span class="key" aria-hidden="true">◆ </span>}{column.name} <small>{typeName(column)}</small></>,
       sort: order && (order.descending ? "descending" : "ascending"),

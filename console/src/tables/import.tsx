@@ -2,6 +2,7 @@ import { useSignal } from "@preact/signals";
 import { sentence } from "../api/errors.ts";
 import { ident, type Params, sql } from "../api/sql.ts";
 import type { Column } from "../catalog/table.ts";
+import { countOf } from "../parts/count.ts";
 import { Dialog } from "../parts/dialog.tsx";
 import { sayDone } from "../parts/notice.tsx";
 import { castTo } from "./condition.ts";
@@ -38,7 +39,7 @@ export function ImportDialog({ view, onClose }: { view: TableView; onClose: () =
         await insertBatch(view, columns, batch);
         done.value += batch.length;
       }
-      sayDone(`${rows.length.toLocaleString("en")} rows were imported.`);
+      sayDone(`${countOf(rows.length, "row")} ${rows.length === 1 ? "was" : "were"} imported.`);
       onClose();
     } catch (error) {
       const kept = done.value ?? 0;
@@ -53,7 +54,7 @@ export function ImportDialog({ view, onClose }: { view: TableView; onClose: () =
       <p>A CSV file whose first line names columns of the table. Empty fields are NULL; columns that the file lacks get their defaults.</p>
       <input type="file" accept=".csv,text/csv" aria-label="CSV file" onChange={(event) => void choose(event.currentTarget.files?.[0])} />
       {problem.value && <p class="problem" role="alert">{problem.value}</p>}
-      {file.value && <p role="status">{file.value.rows.length.toLocaleString("en")} rows, columns {file.value.columns.map(({ name }) => name).join(", ")}.</p>}
+      {file.value && <p role="status">{countOf(file.value.rows.length, "row")}, columns {file.value.columns.map(({ name }) => name).join(", ")}.</p>}
       {done.value !== null && file.value && <progress aria-label="Imported rows" max={file.value.rows.length} value={done.value} />}
       <footer>
         <button type="button" onClick={onClose}>Cancel</button>

@@ -162,11 +162,13 @@ function Count({ view }: { view: TableView }) {
 
 function ReadOnlyNote({ view }: { view: TableView }) {
   const { table } = view;
+  const { kind } = table.entry;
   if (table.key.length === 0 && table.canUpdate) {
-    return <p class="note">Read-only: this {KINDS[table.entry.kind]} has no primary key, so a single row cannot be named. Add one to edit rows here.</p>;
+    const way = kind === "v" || kind === "f" ? "Edit rows in the table behind it." : "Add one to edit rows here.";
+    return <p class="note">Read-only: this {KINDS[kind]} has no primary key, so a single row cannot be named. {way}</p>;
   }
   if (!table.canUpdate && !table.canInsert && !table.canDelete) {
-    return <p class="note">Read-only: you may read this {KINDS[table.entry.kind]} but not change it.</p>;
+    return <p class="note">Read-only: you may read this {KINDS[kind]} but not change it.</p>;
   }
   return null;
 }

@@ -3,6 +3,7 @@ import { useMemo } from "preact/hooks";
 import { isCut } from "../catalog/shown.ts";
 import type { Column, ForeignKey } from "../catalog/table.ts";
 import { Grid, type GridCell, type Place } from "../grid/grid.tsx";
+import { copyText } from "../parts/copy.ts";
 import { sayError } from "../parts/notice.tsx";
 import { goTo } from "../route.ts";
 import { CellEditor } from "./cell_editor.tsx";
@@ -54,6 +55,14 @@ export function RowGrid({ view, onDelete }: { view: TableView; onDelete: () => v
     const long = isCut(column, text) || /[\n\r]/.test(text) || column.category === "U" && text.length > 40;
     const kind = long || !mayEdit(view, column) ? opened : editing;
     kind.value = { place, key: row.key, value, typed };
+  };
+
+  const copy = (place: Place) => {
+    const value = rows.row(place.row)?.cells[place.column];
+    const column = table.columns[place.column];
+    if (value == null || !column) return;
+    if (isCut(column, value)) sayError(new Error("Only the beginning of this value is here. Open it with Enter to copy it."));
+    else void copyText(value);
   };
 
   const save = async (key: string[], column: Column, value: string | null, was?: string | null, again?: { label: string; run: () => void }) => {
@@ -123,7 +132,7 @@ export function RowGrid({ view, onDelete }: { view: TableView; onDelete: () => v
         label={`Rows of ${table.entry.name}`} columns={columns} rows={rows.total.value?.count ?? 0} cell={cell}
         rowClass={(at) => flashClass(view, rows.row(at)?.key)} onView={(from, to) => rows.need(from, to)}
         active={view.active.value} onActive={(place) => (view.active.value = place)} onOpen={open}
-        onHeader={(column, add) => sortBy(view, column, add)} editor={editor}
+        onHeader={(column, add) => sortBy(view, column, add)} onCopy={copy} editor={editor}
         onKey={(event) => {
           if (event.key === "Delete") onDelete();
           if (event.key === "Enter" && event.ctrlKey) follow(view);

@@ -4,7 +4,10 @@ import { sentence } from "../api/errors.ts";
 import { type Row, sql, statement } from "../api/sql.ts";
 import { fullTypeName } from "../catalog/shown.ts";
 import type { Table } from "../catalog/table.ts";
-import { hrefOf } from "../route.ts";
+import { home } from "../api/home.ts";
+import { claims } from "../api/session.ts";
+import { mode, replace } from "../query/state.ts";
+import { goTo, hrefOf } from "../route.ts";
 
 export type StructurePart = "structure" | "indexes" | "policies";
 
@@ -64,7 +67,7 @@ function Columns({ table }: { table: Table }) {
                   <th scope="row">{column.name}{table.key.includes(column) && <small> key</small>}</th>
                   <td><code>{fullTypeName(column)}</code></td>
                   <td>{column.not_null ? "no" : "yes"}</td>
-                  <td>{column.default_value ? <code>{column.default_value}</code> : column.identity ? "identity" : ""}</td>
+                  <td>{column.generated && !column.identity && "generated "}{column.default_value ? <code>{column.default_value}</code> : column.identity ? "identity" : ""}</td>
                   <td>{link && <a href={hrefOf({ area: "tables", schema: link.schema, table: link.table })}>{link.table}({link.referenced.join(", ")})</a>}</td>
                   {commented && <td>{column.comment ?? ""}</td>}
                 </tr>
@@ -113,7 +116,7 @@ function Policies({ table, security }: { table: Table; security: Row | undefined
       <FromCatalog
         table={table} query={POLICIES}
         draw={(rows) => rows.length === 0
-          ? <p class="hint">{enabled ? "There is no policy, so only the owner sees rows." : "There is no policy."}</p>
+          ? <p class="hint">{enabled ? "There is no policy, so only the table's owner sees rows." : "There is no policy."}</p>
           : (
             <ul class="policies">
               {rows.map((row) => (
@@ -128,6 +131,24 @@ function Policies({ table, security }: { table: Table; security: Row | undefined
             </ul>
           )}
       />
+      <NewPolicy table={table} />
     </>
+  );
+}
+
+/** How the owner gets to a policy: by a statement to complete, and by the recipes of the book. */
+function NewPolicy({ table }: { table: Table }) {
+  const { written, kind } = table.entry;
+  if (!claims.value?.superUser || !["r", "p"].includes(kind)) return null;
+  const write = () => {
+    mode.value = "sql";
+    replace("sql", `-- Each user sees and writes the rows whose column owner has the user's role.\nalter table ${written} enable row level security;\ncreate policy own_rows on ${written} using (owner = current_user);\n`);
+    goTo({ area: "query" });
+  };
+  return (
+    <p class="next">
+      <button type="button" onClick={write}>Write a policy</button>{" "}
+      <a href={`${home}/docs/how-to/row-level-security`} target="_blank" rel="noopener">Recipes</a>
+    </p>
   );
 }

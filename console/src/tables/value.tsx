@@ -2,6 +2,7 @@ import { useSignal } from "@preact/signals";
 import { useEffect } from "preact/hooks";
 import { isCut } from "../catalog/shown.ts";
 import type { Column, Table } from "../catalog/table.ts";
+import { countOf } from "../parts/count.ts";
 import { Dialog } from "../parts/dialog.tsx";
 import { sayError } from "../parts/notice.tsx";
 import { readValue } from "./edit.ts";
@@ -54,7 +55,7 @@ export function ValueDialog({ table, row, column, shown, editable, onSave, onClo
     <Dialog title={column.name} onClose={onClose} wide>
       <p class="hint">
         {column.type}
-        {value !== undefined && `, ${value === null ? "NULL" : `${value.length.toLocaleString("en")} characters`}`}
+        {value !== undefined && `, ${value === null ? "NULL" : countOf(value.length, "character")}`}
         {!editable && (table.key.length === 0 ? " · read-only: the table has no key" : " · read-only")}
       </p>
       {value === undefined

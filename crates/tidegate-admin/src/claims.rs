@@ -109,8 +109,8 @@ impl Admin {
             others: "others create the functions of claims of this tenant",
             timeout: LOCK_TIMEOUT,
         };
-        // In the administrator's database: in the tenant's, users could hold the lock for as long
-        // as they like.
+        // The lock is taken in the administrator's database. In the tenant's database users could
+        // hold the same lock for as long as they like.
         let home = self.open_admin_database().await?;
         home.lock(&lock).await?;
         Ok(install_claims(&mut session.client, &wanted).await?)

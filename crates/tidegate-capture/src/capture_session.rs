@@ -88,6 +88,14 @@ impl CaptureSession {
         Ok(Self::new(logins, database, client))
     }
 
+    /// Opens a session of the administrator that reads changes.
+    pub(crate) async fn reader(logins: &Logins, database: &DatabaseName) -> LogResult<Self> {
+        let opened = tidegate_service::open_stream(&logins.admin, database).await;
+        let role = &logins.admin.admin_role;
+        let client = opened.map_err(|error| error::of_connection(error, role))?;
+        Ok(Self::new(logins, database, client))
+    }
+
     fn new(logins: &Logins, database: &DatabaseName, client: Client) -> Self {
         Self {
             client,

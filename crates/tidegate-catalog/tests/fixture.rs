@@ -58,7 +58,8 @@ impl Fixture {
     pub(crate) async fn on(cluster: &Cluster, database: &str, sql: &str) -> Self {
         let client = database_on(cluster, database, sql).await;
         let row = client.query_one("select current_user::text", &[]).await;
-        let config = Config::from_url(&cluster.admin_url()).unwrap();
+        let mut config = Config::from_url(&cluster.admin_url()).unwrap();
+        config.control_database = DatabaseName::new("postgres");
         let control = Arc::new(ServiceConnections::new(Arc::new(config), Jitter::none()).unwrap());
         let definitions = Arc::new(DefinitionCounter::default());
         Self {

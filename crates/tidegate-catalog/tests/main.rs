@@ -14,4 +14,5 @@ mod groups;
 mod incremental;
 mod naming;
 mod rights;
+mod signs;
 mod torture;

@@ -1055,6 +1055,7 @@ var home = new URL("..", import.meta.url).href.replace(/\/$/, "");
 var base64url = (bytes2) => btoa(String.fromCharCode(...bytes2)).replaceAll("+", "-").replaceAll("/", "_").replaceAll("=", "");
 var randomText = () => base64url(crypto.getRandomValues(new Uint8Array(32)));
 async function challengeOf(verifier) {
+  if (!crypto.subtle) throw new Error("A browser signs in only at an address with https://, or at http://localhost. Open the console there.");
   const digest = await crypto.subtle.digest("SHA-256", new TextEncoder().encode(verifier));
   return base64url(new Uint8Array(digest));
 }
@@ -1164,10 +1165,14 @@ async function grant(clientId, members) {
     body: JSON.stringify({ client_id: clientId, ...members })
   });
   const body = await answer.json();
-  if (!answer.ok) return body.error_description ?? body.error ?? `The server answered with ${answer.status}.`;
-  const read2 = claimsOf(body.access_token);
-  session.value = { access: body.access_token, refresh: body.refresh_token, claims: read2, clientId };
-  renewBefore(read2.exp);
+  if (!answer.ok) {
+    const text = body.error_description ?? body.error ?? `The server answered with ${answer.status}.`;
+    if (answer.status === 429 || answer.status >= 500) throw new Error(text);
+    return text;
+  }
+  const read3 = claimsOf(body.access_token);
+  session.value = { access: body.access_token, refresh: body.refresh_token, claims: read3, clientId };
+  renewBefore(read3.exp);
   return null;
 }
 var timer;
@@ -1337,8 +1342,12 @@ async function request(path, options = {}) {
     throw new ApiError(401, "INVALID_TOKEN", "Viewing as another user has ended. You are yourself again.");
   }
   if (answer.status === 401 && session.value) {
-    if (await renew()) answer = await send(path, options);
-    if (answer.status === 401) sessionEnded.value = true;
+    if (await renew()) {
+      answer = await send(path, options);
+      if (answer.status === 401) sessionEnded.value = true;
+    } else if (!sessionEnded.value) {
+      throw new ApiError(0, "UNREACHABLE", "The server cannot renew your sign-in just now. Nothing that you typed is lost; try again.");
+    }
   }
   if (answer.type === "opaqueredirect" || answer.ok) return answer;
   throw errorOfBody(answer.status, await readBody(answer));
@@ -1428,7 +1437,7 @@ function usePoll() {
     if (paused.value) return;
     const abort = new AbortController();
     let timer3;
-    const read2 = async () => {
+    const read3 = async () => {
       if (!document.hidden) {
         try {
           activity.value = await loadActivity(abort.signal);
@@ -1439,9 +1448,9 @@ function usePoll() {
           if (error instanceof ApiError && (error.status === 401 || error.status === 403)) paused.value = true;
         }
       }
-      if (!abort.signal.aborted) timer3 = setTimeout(() => void read2(), PERIOD);
+      if (!abort.signal.aborted) timer3 = setTimeout(() => void read3(), PERIOD);
     };
-    void read2();
+    void read3();
     return () => {
       abort.abort();
       clearTimeout(timer3);
@@ -1630,12 +1639,12 @@ var HIDDEN_SCHEMAS = ["information_schema", "tidegate", "tidegate_private", "tid
 var COUNTED = 4e6;
 var MOST_COUNTED = 200;
 var QUERY = `
-select n.nspname as schema, c.relname as name, c.relkind::text as kind,
-       case c.relkind when 'p' then (
+select n.nspname as schema, c.relname as name, quote_ident(n.nspname) || '.' || quote_ident(c.relname) as written, c.relkind::text as kind,
+       case when row_security_active(c.oid) then -1 when c.relkind = 'p' then (
          select coalesce(sum(greatest(p.reltuples, 0)), 0)
          from pg_inherits i join pg_class p on p.oid = i.inhrelid where i.inhparent = c.oid
        ) else c.reltuples end::float8 as estimate,
-       c.relkind = 'r' and c.reltuples <= 0 and has_any_column_privilege(c.oid, 'SELECT')
+       c.relkind = 'r' and (c.reltuples <= 0 or row_security_active(c.oid)) and has_any_column_privilege(c.oid, 'SELECT')
          and pg_relation_size(c.oid) < ${COUNTED} as counted,
        obj_description(c.oid, 'pg_class') as comment
 from pg_class c join pg_namespace n on n.oid = c.relnamespace
@@ -1645,9 +1654,17 @@ where c.relkind in ('r', 'p', 'v', 'm', 'f') and not c.relispartition
   and has_any_column_privilege(c.oid, 'SELECT, INSERT, UPDATE')
   and not exists (select 1 from pg_depend d where d.classid = 'pg_class'::regclass and d.objid = c.oid and d.deptype = 'e')
 order by n.nspname, c.relname`;
+var read = async (signal) => (await sql(statement(QUERY), signal)).data;
+async function refreshTables() {
+  const shown2 = tables.peek();
+  const before = new Map(shown2?.map((entry) => [`${entry.kind} ${entry.written}`, entry]));
+  const entries = await read();
+  if (tables.peek() !== shown2) return;
+  if (entries.length === before.size && entries.every(({ kind, written }) => before.has(`${kind} ${written}`))) return;
+  tables.value = entries.map((entry) => before.get(`${entry.kind} ${entry.written}`) ?? entry);
+}
 async function loadTables(signal) {
-  const { data } = await sql(statement(QUERY), signal);
-  const entries = data;
+  const entries = await read(signal);
   tables.value = entries;
   await count(entries.filter(({ counted }) => counted).slice(0, MOST_COUNTED), signal);
 }
@@ -1765,9 +1782,9 @@ function conditions(table2, filters, params) {
 }
 var where = (parts) => parts.length > 0 ? ` where ${parts.join(" and ")}` : "";
 function orderTerms(table2, order) {
-  const chosen = order.filter(({ column: column3 }) => table2.columns.some(({ name }) => name === column3));
-  const rest = table2.key.filter(({ name }) => !chosen.some(({ column: column3 }) => column3 === name));
-  return [...chosen, ...rest.map(({ name }) => ({ column: name, descending: false }))];
+  const chosen2 = order.filter(({ column: column3 }) => table2.columns.some(({ name }) => name === column3));
+  const rest = table2.key.filter(({ name }) => !chosen2.some(({ column: column3 }) => column3 === name));
+  return [...chosen2, ...rest.map(({ name }) => ({ column: name, descending: false }))];
 }
 function orderBy(terms, backwards = false) {
   if (terms.length === 0) return "";
@@ -1776,8 +1793,8 @@ function orderBy(terms, backwards = false) {
 }
 
 // src/route.ts
-var route = y3(read());
-function read() {
+var route = y3(read2());
+function read2() {
   const [path = "", search = ""] = location.hash.replace(/^#\/?/, "").split("?");
   const [area, first, second] = path.split("/").map(decoded);
   if (area === "query" || area === "activity") return { area };
@@ -1799,6 +1816,7 @@ function filtersOf(search) {
     return [];
   }
 }
+var OF_OWNERS = ["people", "activity"];
 function hrefOf(to) {
   if (to.area === "query" || to.area === "activity") return `#/${to.area}`;
   if (to.area === "people") return `#/people/${encodeURIComponent(to.part)}`;
@@ -1809,7 +1827,7 @@ function hrefOf(to) {
 var goTo = (to) => {
   location.hash = hrefOf(to);
 };
-addEventListener("hashchange", () => route.value = read());
+addEventListener("hashchange", () => route.value = read2());
 
 // src/parts/notice.tsx
 var notices = y3([]);
@@ -1884,6 +1902,9 @@ var offered = y3(false);
 async function prepare() {
   const { paths } = await requestJson("/api/v4/openapi.json");
   offered.value = Object.keys(paths).some((path) => /^\/api\/v4\/users\/\{\w+\}\/token$/.test(path));
+  await loadUsersToView();
+}
+async function loadUsersToView() {
   if (offered.value) users.value = (await loadRoles()).map(({ name }) => name);
 }
 async function become(name) {
@@ -1892,6 +1913,7 @@ async function become(name) {
   try {
     const { access_token: access } = await requestJson(`/api/v4/users/${encodeURIComponent(name)}/token`, { method: "POST" });
     actor.value = { name, access, claims: claimsOf(access) };
+    if (OF_OWNERS.includes(route.value.area)) goTo({ area: "tables" });
   } catch (error) {
     sayError(error);
   }
@@ -1924,14 +1946,12 @@ function ActingBar() {
 }
 
 // src/header.tsx
-var OF_OWNERS = ["people", "activity"];
 var AREAS = [
   ["Tables", { area: "tables" }],
   ["Query", { area: "query" }],
   ["People", { area: "people", part: "users" }],
   ["Activity", { area: "activity" }]
 ];
-var whoIs = (own) => userName(own) === own.database ? own.database : `${userName(own)} in ${own.database}`;
 function leave() {
   forget();
   void signOut();
@@ -1943,17 +1963,18 @@ function Header() {
       /* @__PURE__ */ a4(Mark, {}),
       /* @__PURE__ */ a4("span", { children: "Tidegate" })
     ] }),
+    /* @__PURE__ */ a4("span", { class: "database", title: "Database", children: own?.database }),
     /* @__PURE__ */ a4("nav", { "aria-label": "Areas", class: "areas", children: AREAS.filter(([, { area }]) => !OF_OWNERS.includes(area) || claims.value?.superUser).map(([text, to]) => /* @__PURE__ */ a4("a", { href: hrefOf(to), "aria-current": route.value.area === to.area ? "page" : void 0, children: text }, text)) }),
     /* @__PURE__ */ a4("span", { class: "spread" }),
     /* @__PURE__ */ a4(ViewAs, {}),
-    /* @__PURE__ */ a4("span", { class: "who", title: "User and database", children: own && whoIs(own) }),
+    own && !(own.superUser && offered.value) && /* @__PURE__ */ a4("span", { class: "who", title: "User", children: userName(own) }),
     /* @__PURE__ */ a4("a", { class: "docs", href: `${home}/docs/`, target: "_blank", rel: "noopener", children: "Docs" }),
     /* @__PURE__ */ a4("label", { class: "theme", children: [
-      /* @__PURE__ */ a4("span", { class: "sr", children: "Colours" }),
-      /* @__PURE__ */ a4("select", { value: theme.value, onChange: (event) => theme.value = event.currentTarget.value, children: [
-        /* @__PURE__ */ a4("option", { value: "auto", children: "System" }),
-        /* @__PURE__ */ a4("option", { value: "light", children: "Light" }),
-        /* @__PURE__ */ a4("option", { value: "dark", children: "Dark" })
+      /* @__PURE__ */ a4("span", { children: "Colours" }),
+      /* @__PURE__ */ a4("select", { "aria-label": "Colours", value: theme.value, onChange: (event) => theme.value = event.currentTarget.value, children: [
+        /* @__PURE__ */ a4("option", { value: "auto", children: "system" }),
+        /* @__PURE__ */ a4("option", { value: "light", children: "light" }),
+        /* @__PURE__ */ a4("option", { value: "dark", children: "dark" })
       ] })
     ] }),
     /* @__PURE__ */ a4("button", { type: "button", class: "quiet", onClick: leave, children: "Sign out" })
@@ -1961,6 +1982,7 @@ function Header() {
 }
 
 // src/parts/dialog.tsx
+var startOf = (dialog) => dialog.querySelector("input, textarea:not([readonly]), select") ?? dialog.querySelector("ul button, footer button:not(:disabled)");
 function Dialog({ title, onClose, children, wide }) {
   const dialog = T2(null);
   const id = P2();
@@ -1968,6 +1990,7 @@ function Dialog({ title, onClose, children, wide }) {
     const element = dialog.current;
     const before = document.activeElement;
     element?.showModal();
+    if (element) startOf(element)?.focus();
     return () => {
       element?.close();
       before?.focus?.();
@@ -1995,12 +2018,12 @@ function Dialog({ title, onClose, children, wide }) {
 }
 
 // src/people/load.ts
-function useLoaded(read2, again = []) {
+function useLoaded(read3, again = []) {
   const value = useSignal(null);
   const problem = useSignal(null);
   const reload = async () => {
     try {
-      value.value = await read2();
+      value.value = await read3();
       problem.value = null;
     } catch (error) {
       problem.value = sentence(error);
@@ -2068,6 +2091,16 @@ function Confirm({ title, text, action, onConfirm, onClose }) {
       /* @__PURE__ */ a4("button", { type: "button", class: "danger", onClick: onConfirm, children: action })
     ] })
   ] });
+}
+
+// src/parts/copy.ts
+async function copyText(text) {
+  try {
+    await navigator.clipboard.writeText(text);
+    sayDone("Copied.");
+  } catch {
+    sayError(new Error("The browser does not let this page copy. Select the text and copy it."));
+  }
 }
 
 // src/people/form.tsx
@@ -2171,7 +2204,7 @@ function SecretDialog({ made, onClose }) {
     /* @__PURE__ */ a4("p", { children: "Copy the secret now: it is shown this once and stored only as a hash. A secret from before works for another 24 hours." }),
     /* @__PURE__ */ a4("pre", { class: "secret", tabIndex: 0, "aria-label": "Secret", children: made.secret }),
     /* @__PURE__ */ a4("footer", { children: [
-      /* @__PURE__ */ a4("button", { type: "button", onClick: () => void navigator.clipboard.writeText(made.secret).then(() => sayDone("Copied.")), children: "Copy" }),
+      /* @__PURE__ */ a4("button", { type: "button", onClick: () => void copyText(made.secret), children: "Copy" }),
       /* @__PURE__ */ a4("button", { type: "button", class: "primary", onClick: onClose, children: "I have it" })
     ] })
   ] });
@@ -2291,8 +2324,8 @@ async function setColumnRight(schema, table2, holder, change) {
 var WORDS2 = [["none", "none"], ["read", "read"], ["write", "read, write"]];
 function Rights() {
   const schemas = [...new Set((tables.value ?? []).map(({ schema: schema2 }) => schema2))];
-  const chosen = useSignal(null);
-  const schema = chosen.value ?? (schemas.includes("public") ? "public" : schemas[0] ?? "public");
+  const chosen2 = useSignal(null);
+  const schema = chosen2.value ?? (schemas.includes("public") ? "public" : schemas[0] ?? "public");
   const { value: rights, problem, reload } = useLoaded(() => loadRights(schema), [schema]);
   const columns = useSignal(null);
   const set = async (table2, holder, word) => {
@@ -2307,7 +2340,7 @@ function Rights() {
   return /* @__PURE__ */ a4($, { children: [
     /* @__PURE__ */ a4("div", { class: "sheet-head", children: [
       /* @__PURE__ */ a4("h1", { children: "Rights" }),
-      schemas.length > 1 && /* @__PURE__ */ a4("select", { "aria-label": "Schema", value: schema, onChange: (event) => chosen.value = event.currentTarget.value, children: schemas.map((name) => /* @__PURE__ */ a4("option", { value: name, children: name }, name)) })
+      schemas.length > 1 && /* @__PURE__ */ a4("select", { "aria-label": "Schema", value: schema, onChange: (event) => chosen2.value = event.currentTarget.value, children: schemas.map((name) => /* @__PURE__ */ a4("option", { value: name, children: name }, name)) })
     ] }),
     /* @__PURE__ */ a4("p", { class: "hint", children: "What PostgreSQL lets each user and group do. A right that comes through a group or through PUBLIC is shown too." }),
     problem && /* @__PURE__ */ a4("p", { class: "problem", role: "alert", children: problem }),
@@ -2467,6 +2500,10 @@ function Users() {
   const users2 = page?.users;
   const editing = useSignal(null);
   const dropping = useSignal(null);
+  const changed = async () => {
+    loadUsersToView().catch(sayError);
+    await reload();
+  };
   const drop = async ({ user, reassign }) => {
     dropping.value = null;
     try {
@@ -2476,7 +2513,7 @@ function Users() {
       if (error instanceof ApiError && error.code === "CONFLICT" && !reassign) dropping.value = { user, reassign: true };
       else sayError(error);
     }
-    await reload();
+    await changed();
   };
   return /* @__PURE__ */ a4($, { children: [
     /* @__PURE__ */ a4("div", { class: "sheet-head", children: [
@@ -2515,7 +2552,7 @@ function Users() {
       " ",
       /* @__PURE__ */ a4("button", { type: "button", disabled: !page?.more, onClick: () => after.value = users2.at(-1).name, children: "Next page" })
     ] }),
-    editing.value && /* @__PURE__ */ a4(UserForm, { user: editing.value === "new" ? null : editing.value, onDone: reload, onClose: () => editing.value = null }),
+    editing.value && /* @__PURE__ */ a4(UserForm, { user: editing.value === "new" ? null : editing.value, onDone: changed, onClose: () => editing.value = null }),
     dropping.value && /* @__PURE__ */ a4(
       Confirm,
       {
@@ -2709,6 +2746,15 @@ async function runSql(asked, abort, progress) {
   return timed(await readLines(answer, progress));
 }
 var sqlBody = ({ q: q2, params }) => Object.keys(params).length > 0 ? { q: q2, params } : { q: q2 };
+async function runAll(asked, abort) {
+  const started = performance.now();
+  const answer = await request("/api/v4/sql", { body: asked.map(sqlBody), signal: abort.signal });
+  const answers = parseExact(await answer.text());
+  const shown2 = answers.findLast(({ schema }) => Object.keys(schema).length > 0) ?? answers.at(-1);
+  const written = answers.flatMap(({ affected_rows: rows }) => rows === void 0 ? [] : [Number(rows)]);
+  const affected = written.length > 0 ? written.reduce((sum2, rows) => sum2 + rows) : void 0;
+  return { ...tableOf(shown2), affected, statements: asked.length, milliseconds: performance.now() - started };
+}
 async function readLines(answer, progress) {
   const reader = answer.body.pipeThrough(new TextDecoderStream()).getReader();
   const rows = [];
@@ -2771,6 +2817,35 @@ async function explain(asked, measure, abort) {
 }
 var explainPrefix = (measure) => (measure ? "explain (format json, analyze, buffers) " : "explain (format json) ").length;
 
+// src/query/statements.ts
+var COMMENT = String.raw`--[^\n]*|\/\*[\s\S]*?\*\/`;
+var QUOTED = String.raw`\b[eE]'(?:[^'\\]|\\[\s\S]|'')*'|'(?:[^']|'')*'|"(?:[^"]|"")*"|\$([A-Za-z_]\w*|)\$[\s\S]*?\$\1\$`;
+var bare = (text) => text.replace(new RegExp(`${COMMENT}|${QUOTED}`, "g"), " ");
+var isEmpty = (text) => text.replace(new RegExp(COMMENT, "g"), "").trim() === "";
+function statementsOf(text) {
+  const whole = /\bbegin\s+atomic\b/i.test(bare(text));
+  const cuts = whole ? [] : semicolons(text);
+  const found = [];
+  let from = 0;
+  for (const to of [...cuts, text.length]) {
+    const part = text.slice(from, to).replace(/[\s;]+$/, "");
+    const blank = part.length - part.trimStart().length;
+    if (!isEmpty(part)) found.push({ q: part.trimStart(), at: from + blank });
+    from = to + 1;
+  }
+  return found;
+}
+function semicolons(text) {
+  const places = [];
+  let depth = 0;
+  for (const { 0: token, index } of text.matchAll(new RegExp(`${COMMENT}|${QUOTED}|[();]`, "g"))) {
+    if (token === "(") depth += 1;
+    if (token === ")") depth -= 1;
+    if (token === ";" && depth <= 0) places.push(index);
+  }
+  return places;
+}
+
 // src/query/state.ts
 var DEFINITION = /^\s*(create|drop|alter|comment|grant|revoke|do|call|import)\b/i;
 var mode = y3("sql");
@@ -2782,6 +2857,7 @@ var method = y3(null);
 var running = y3(null);
 var outcomes = { sql: y3(null), graphql: y3(null), methods: y3(null) };
 var outcome = O(() => outcomes[mode.value].value);
+var selection = y3(null);
 var replaced = y3(0);
 function replace(of, text) {
   write(of, text);
@@ -2797,12 +2873,20 @@ function write(of, text) {
   texts[of].value = text;
   if (of !== "methods") saveDraft(of, text);
 }
-var statementText = () => texts[mode.value].value.replace(/[\s;]+$/, "");
-function readParameters() {
-  if (mode.value !== "graphql") {
-    const names = placeholders(texts[mode.value].value);
-    return Object.fromEntries(names.map((name) => [name, valueOf(values.value[name] ?? null)]));
-  }
+function chosen() {
+  const text = texts.sql.value;
+  const { from, to } = selection.value ?? { from: 0, to: text.length };
+  const found = statementsOf(text.slice(from, to));
+  return found.map(({ q: q2, at }) => ({ q: q2, at: at + from }));
+}
+function chosenOne() {
+  const [first, second] = chosen();
+  if (second) throw new Error("This takes one statement. Select the one that you mean.");
+  if (!first) throw new Error("Nothing is selected but blanks or a comment.");
+  return { ...first, params: parametersOf(first.q) };
+}
+var parametersOf = (q2) => Object.fromEntries(placeholders(q2).map((name) => [name, valueOf(values.value[name] ?? null)]));
+function readVariables() {
   const text = variables.value.trim();
   if (text === "") return {};
   let value;
@@ -2822,11 +2906,8 @@ function valueOf(text) {
     return text;
   }
 }
-function placeholders(text) {
-  const bare = text.replace(/--.*$|\/\*[\s\S]*?\*\/|'(?:[^']|'')*'|"(?:[^"]|"")*"|\$(\w*)\$[\s\S]*?\$\1\$/gm, " ");
-  return [...new Set([...bare.matchAll(/(?<![:\w\])]):([A-Za-z_]\w*)/g)].map((found) => found[1]))];
-}
-async function during(work, prefix = 0) {
+var placeholders = (text) => [...new Set([...bare(text).matchAll(/(?<![:\w\])]):([A-Za-z_]\w*)/g)].map((found) => found[1]))];
+async function during(work, startOf2 = (_4) => 0) {
   const of = mode.value;
   running.value?.abort.abort();
   const abort = new AbortController();
@@ -2834,48 +2915,68 @@ async function during(work, prefix = 0) {
   try {
     outcomes[of].value = await work(abort);
   } catch (error) {
-    outcomes[of].value = { kind: "failure", failure: failureOf(error, prefix) };
+    outcomes[of].value = { kind: "failure", failure: failureOf(error, startOf2) };
   } finally {
     if (running.value?.abort === abort) running.value = null;
   }
 }
-function failureOf(error, prefix) {
+var NUMBERED = /^\[(\d+)\]: /;
+function failureOf(error, startOf2) {
   if (isAbort(error)) return { text: "Cancelled. The statement was stopped in the database.", at: null, cancelled: true };
-  const position = error instanceof ApiError ? error.details.position : void 0;
-  return { text: sentence(error), at: position === void 0 ? null : Math.max(0, Number(position) - 1 - prefix) };
+  if (!(error instanceof ApiError)) return { text: sentence(error), at: null };
+  const numbered = NUMBERED.exec(error.message);
+  const index = Number(numbered?.[1] ?? 0);
+  const { position } = error.details;
+  const at = position === void 0 ? numbered ? startOf2(index) : null : Math.max(0, startOf2(index) + Number(position) - 1);
+  if (!numbered) return { text: sentence(error), at };
+  const said = new ApiError(error.status, error.code, error.message.replace(NUMBERED, ""), error.details);
+  return { text: `Statement ${index + 1}: ${sentence(said)} Nothing was changed by the others either.`, at };
 }
 function run() {
-  const text = statementText();
   const of = mode.value;
+  const text = texts[of].value.trim();
   if (text === "" || running.value) return Promise.resolve();
-  if (of !== "methods") remember(of, text);
+  if (of === "sql") return runStatements();
+  if (of === "graphql") {
+    remember(of, text);
+    return during((abort) => graphqlOutcome(text, abort));
+  }
+  return during(async (abort) => ({ kind: "rows", result: await runMethod(method.value, parametersOf(text), abort) }));
+}
+function runStatements() {
+  const all2 = chosen();
+  if (all2.length === 0) return Promise.resolve();
+  const { from, to } = selection.value ?? { from: 0, to: void 0 };
+  remember("sql", texts.sql.value.slice(from, to).trim());
+  const asked = all2.map(({ q: q2 }) => ({ q: q2, params: parametersOf(q2) }));
   return during(async (abort) => {
-    if (of === "graphql") return graphqlOutcome(text, abort);
-    if (of === "methods") return { kind: "rows", result: await runMethod(method.value, readParameters(), abort) };
     const progress = (rows) => {
       if (running.value?.abort === abort) running.value = { ...running.value, rows };
     };
-    const result = await runSql({ q: text, params: readParameters() }, abort, progress);
-    if (DEFINITION.test(text)) void loadTables().catch(() => void 0);
+    const result = await (asked.length === 1 ? runSql(asked[0], abort, progress) : runAll(asked, abort));
+    if (all2.some(({ q: q2 }) => DEFINITION.test(bare(q2)))) void loadTables().catch(() => void 0);
     return { kind: "rows", result };
-  });
+  }, (index) => all2[index]?.at ?? 0);
 }
 async function graphqlOutcome(text, abort) {
   const started = performance.now();
-  const answer = await runGraphql(graphqlSchema.value, text, readParameters(), abort);
+  const answer = await runGraphql(graphqlSchema.value, text, readVariables(), abort);
   const milliseconds = performance.now() - started;
   const found = listOf2(answer);
   return { kind: "graphql", answer, list: found && { ...found, milliseconds }, milliseconds };
 }
-var runExplain = (measure) => during(async (abort) => ({ kind: "plan", explained: await explain({ q: statementText(), params: readParameters() }, measure, abort) }), explainPrefix(measure));
+var runExplain = (measure) => during(
+  async (abort) => ({ kind: "plan", explained: await explain(chosenOne(), measure, abort) }),
+  () => (chosen()[0]?.at ?? 0) - explainPrefix(measure)
+);
 var cancel = () => running.value?.abort.abort();
 function currentCall() {
-  const params = readParameters();
   if (mode.value === "graphql") {
-    return { path: `/api/graphql/schema/${encodeURIComponent(graphqlSchema.value)}`, body: { query: statementText(), variables: params } };
+    return { path: `/api/graphql/schema/${encodeURIComponent(graphqlSchema.value)}`, body: { query: texts.graphql.value.trim(), variables: readVariables() } };
   }
-  if (mode.value === "methods") return { path: "/api/v4/call", body: { jsonrpc: "2.0", method: method.value, params, id: 1 } };
-  return { path: "/api/v4/sql", body: sqlBody({ q: statementText(), params }) };
+  if (mode.value === "methods") return { path: "/api/v4/call", body: { jsonrpc: "2.0", method: method.value, params: parametersOf(texts.methods.value), id: 1 } };
+  const bodies = chosen().map(({ q: q2 }) => sqlBody({ q: q2, params: parametersOf(q2) }));
+  return { path: "/api/v4/sql", body: bodies.length === 1 ? bodies[0] : bodies };
 }
 
 // src/query/dialogs.tsx
@@ -2906,17 +3007,17 @@ function SaveMethod({ q: q2, onSaved, onClose }) {
   ] }) });
 }
 function CopyAs({ call, onClose }) {
-  const chosen = useSignal(0);
-  const text = SNIPPETS[chosen.value][1](call);
-  const copy = async () => {
-    await navigator.clipboard.writeText(text);
-    sayDone("Copied.");
-  };
+  const chosen2 = useSignal(0);
+  const text = SNIPPETS[chosen2.value][1](call);
   return /* @__PURE__ */ a4(Dialog, { title: "Copy as", onClose, wide: true, children: [
-    /* @__PURE__ */ a4("div", { class: "tabs", role: "group", "aria-label": "Language", children: SNIPPETS.map(([name], index) => /* @__PURE__ */ a4("button", { type: "button", "aria-pressed": chosen.value === index, onClick: () => chosen.value = index, children: name }, name)) }),
+    /* @__PURE__ */ a4("div", { class: "tabs", role: "group", "aria-label": "Language", children: SNIPPETS.map(([name], index) => /* @__PURE__ */ a4("button", { type: "button", "aria-pressed": chosen2.value === index, onClick: () => chosen2.value = index, children: name }, name)) }),
     /* @__PURE__ */ a4("textarea", { readOnly: true, rows: 14, "aria-label": "Snippet", value: text, spellcheck: false }),
-    /* @__PURE__ */ a4("p", { class: "hint", children: "The access token is not part of it; put one into the variable." }),
-    /* @__PURE__ */ a4("footer", { children: /* @__PURE__ */ a4("button", { type: "button", class: "primary", onClick: () => void copy(), children: "Copy" }) })
+    /* @__PURE__ */ a4("p", { class: "hint", children: [
+      "The access token is not part of it; put ",
+      /* @__PURE__ */ a4("a", { href: `${home}/docs/how-to/curl#a-token`, target: "_blank", rel: "noopener", children: "one" }),
+      " into the variable."
+    ] }),
+    /* @__PURE__ */ a4("footer", { children: /* @__PURE__ */ a4("button", { type: "button", class: "primary", onClick: () => void copyText(text), children: "Copy" }) })
   ] });
 }
 function History({ onClose }) {
@@ -3010,8 +3111,10 @@ function EditorBox(props) {
         language: props.language,
         hint: props.hint,
         onChange: (text) => latest.current.onChange(text),
+        onSelect: (part) => latest.current.onSelect(part),
         onRun: () => latest.current.onRun()
       });
+      latest.current.onSelect(null);
       void fillNames(editor.current, props);
     });
     return () => {
@@ -3305,6 +3408,8 @@ function Grid(props) {
       props.onOpen?.(active);
     } else if (active && event.key.length === 1 && !event.ctrlKey && !event.metaKey && !event.altKey && event.key !== " ") {
       props.onOpen?.(active, event.key);
+    } else if (active && (event.ctrlKey || event.metaKey) && event.key.toLowerCase() === "c" && getSelection()?.isCollapsed) {
+      props.onCopy?.(active);
     } else props.onKey?.(event);
   };
   const [first, last] = places.between(left.current, left.current + size.width);
@@ -3439,7 +3544,11 @@ function ResultGrid({ result }) {
         cell,
         active: active.value,
         onActive: (place) => active.value = place,
-        onOpen: (place) => opened2.value = place
+        onOpen: (place) => opened2.value = place,
+        onCopy: ({ row, column: column3 }) => {
+          const copied = result.rows[row]?.[column3];
+          if (copied != null) void copyText(showValue(copied));
+        }
       }
     ),
     opened2.value && /* @__PURE__ */ a4(Dialog, { title: result.columns[opened2.value.column] ?? "", onClose: () => opened2.value = null, wide: true, children: [
@@ -3581,12 +3690,13 @@ function Rows({ result, json }) {
     shown2.value === "json" && /* @__PURE__ */ a4(Json, { value: json })
   ] });
 }
-function summary({ rows, cut, affected, milliseconds }) {
+function summary({ rows, cut, affected, statements, milliseconds }) {
   const count2 = rows.length.toLocaleString("en");
   const time2 = `${Math.round(milliseconds).toLocaleString("en")} ms`;
   if (cut) return `The first ${ROW_LIMIT.toLocaleString("en")} rows, ${time2}. Export CSV gives all of them.`;
   const written = affected === void 0 ? "" : `${affected.toLocaleString("en")} row${affected === 1 ? "" : "s"} written, `;
-  return `${written}${rows.length === 0 && affected !== void 0 ? "" : `${count2} row${rows.length === 1 ? "" : "s"}, `}${time2}`;
+  const ran = statements === void 0 ? "" : `${statements} statements in one transaction, `;
+  return `${ran}${written}${rows.length === 0 && (affected !== void 0 || statements !== void 0) ? "" : `${count2} row${rows.length === 1 ? "" : "s"}, `}${time2}`;
 }
 var Json = ({ value }) => /* @__PURE__ */ a4("pre", { class: "json", tabIndex: 0, "aria-label": "Answer as JSON", children: stringifyExact(value, 2) });
 function Graphql({ answer, list, milliseconds }) {
@@ -3637,7 +3747,7 @@ function Variables() {
 // src/query/page.tsx
 var MODES = [["sql", "SQL"], ["graphql", "GraphQL"], ["methods", "Methods"]];
 var HINTS = {
-  sql: "One statement. A value is written as :name and given below. Ctrl+Space completes.",
+  sql: "Statements, separated by semicolons. A value is written as :name and given below. Ctrl+Space completes.",
   graphql: "A query or a mutation. Ctrl+Space completes the names of the schema.",
   methods: ""
 };
@@ -3664,6 +3774,7 @@ function QueryPage() {
             hint: HINTS[of],
             text,
             onChange: (next) => write(of, next),
+            onSelect: (part) => selection.value = part,
             onRun: () => void run(),
             failure: now?.kind === "failure" ? now.failure : null,
             graphqlSchema: of === "graphql" ? graphqlSchema.value : void 0
@@ -3688,43 +3799,44 @@ function NoMethod() {
 }
 function suggest() {
   const first = tables.value?.[0];
-  if (first && texts.sql.value === "") replace("sql", `select * from ${ident(first.schema)}.${ident(first.name)} limit 100`);
+  if (first && texts.sql.value === "") replace("sql", `select * from ${first.written} limit 100`);
 }
 function Toolbar() {
   const of = mode.value;
-  const saving = useSignal(false);
+  const saving = useSignal(null);
   const copying = useSignal(null);
   const looking = useSignal(false);
   const text = texts[of].value.trim();
   const ready2 = text !== "" && !running.value && (of !== "methods" || method.value !== null);
-  const copy = () => {
+  const attempt2 = (work) => () => {
     try {
-      copying.value = currentCall();
+      work();
     } catch (error) {
       sayError(error);
     }
   };
+  const partly = of === "sql" && selection.value !== null;
   return /* @__PURE__ */ a4("div", { class: "toolbar", role: "toolbar", "aria-label": "Query", children: [
     /* @__PURE__ */ a4("div", { class: "tabs", role: "group", "aria-label": "Language", children: MODES.map(([name, label]) => /* @__PURE__ */ a4("button", { type: "button", "aria-pressed": of === name, onClick: () => mode.value = name, children: label }, name)) }),
-    /* @__PURE__ */ a4("button", { type: "button", class: "primary", disabled: !ready2, onClick: () => void run(), title: "Ctrl+Enter", children: of === "methods" ? "Call" : "Run" }),
+    /* @__PURE__ */ a4("button", { type: "button", class: "primary", disabled: !ready2, onClick: () => void run(), title: "Ctrl+Enter", children: of === "methods" ? "Call" : partly ? "Run selection" : "Run" }),
     of === "graphql" && /* @__PURE__ */ a4(SchemaChoice, {}),
     of === "sql" && /* @__PURE__ */ a4($, { children: [
       /* @__PURE__ */ a4("button", { type: "button", disabled: !ready2, onClick: () => void runExplain(false), children: "Explain" }),
       /* @__PURE__ */ a4("button", { type: "button", disabled: !ready2, onClick: () => void runExplain(true), title: "Runs the statement and measures each step", children: "Run and measure" }),
       /* @__PURE__ */ a4("button", { type: "button", disabled: !ready2, onClick: () => void exportResult(), children: "Export CSV" }),
-      /* @__PURE__ */ a4("button", { type: "button", disabled: !ready2, onClick: () => saving.value = true, children: "Save as method" })
+      /* @__PURE__ */ a4("button", { type: "button", disabled: !ready2, onClick: attempt2(() => saving.value = chosenOne().q), children: "Save as method" })
     ] }),
     of === "methods" && method.value && /* @__PURE__ */ a4(MethodButtons, {}),
-    /* @__PURE__ */ a4("button", { type: "button", disabled: !ready2, onClick: copy, children: "Copy as" }),
+    /* @__PURE__ */ a4("button", { type: "button", disabled: !ready2, onClick: attempt2(() => copying.value = currentCall()), children: "Copy as" }),
     /* @__PURE__ */ a4("span", { class: "spread" }),
     /* @__PURE__ */ a4("button", { type: "button", onClick: () => looking.value = true, children: "History" }),
-    saving.value && /* @__PURE__ */ a4(
+    saving.value !== null && /* @__PURE__ */ a4(
       SaveMethod,
       {
-        q: texts.sql.value.replace(/[\s;]+$/, ""),
-        onClose: () => saving.value = false,
+        q: saving.value,
+        onClose: () => saving.value = null,
         onSaved: (name) => {
-          saving.value = false;
+          saving.value = null;
           openMethod(name);
         }
       }
@@ -3744,8 +3856,7 @@ function SchemaChoice() {
 }
 async function exportResult() {
   try {
-    const q2 = texts.sql.value.replace(/[\s;]+$/, "");
-    const answer = await request("/api/v4/sql", { body: { ...sqlBody({ q: q2, params: readParameters() }), output_format: "csv" } });
+    const answer = await request("/api/v4/sql", { body: { ...sqlBody(chosenOne()), output_format: "csv" } });
     saveFile(await answer.blob(), "result.csv");
   } catch (error) {
     sayError(error);
@@ -3813,7 +3924,7 @@ function SignIn({ problem }) {
         /* @__PURE__ */ a4("input", { name: "database", autocomplete: "organization", spellcheck: false, autocapitalize: "none", value: database.value, onInput: (event) => database.value = event.currentTarget.value, placeholder: "asked on the next page" })
       ] }),
       /* @__PURE__ */ a4("details", { children: [
-        /* @__PURE__ */ a4("summary", { children: "Client" }),
+        /* @__PURE__ */ a4("summary", { children: "Another OAuth client" }),
         /* @__PURE__ */ a4("label", { children: [
           "Client id",
           /* @__PURE__ */ a4("input", { name: "client", required: true, spellcheck: false, autocapitalize: "none", value: client.value, onInput: (event) => client.value = event.currentTarget.value })
@@ -3825,7 +3936,8 @@ function SignIn({ problem }) {
         ] })
       ] }),
       /* @__PURE__ */ a4("button", { type: "submit", class: "primary", children: "Sign in" })
-    ] })
+    ] }),
+    /* @__PURE__ */ a4("p", { children: /* @__PURE__ */ a4("a", { href: `${home}/docs/`, children: "Documentation" }) })
   ] });
 }
 
@@ -4108,16 +4220,20 @@ function FilterBar({ view, onClose }) {
   ] });
 }
 
+// src/parts/count.ts
+var countOf = (number2, thing) => `${number2.toLocaleString("en")} ${thing}${number2 === 1 ? "" : "s"}`;
+
 // src/tables/csv.ts
 function parseCsv(text) {
   const rows = [];
   let row = [];
   let at = text.startsWith("\uFEFF") ? 1 : 0;
+  const separator = separatorOf(text);
   while (at < text.length) {
-    const [field, next] = text[at] === '"' ? quoted(text, at) : plain(text, at);
+    const [field, next] = text[at] === '"' ? quoted(text, at) : plain(text, at, separator);
     row.push(field);
     at = next;
-    if (text[at] === ",") {
+    if (text[at] === separator) {
       at += 1;
       if (at === text.length) row.push(null);
       else continue;
@@ -4129,9 +4245,14 @@ function parseCsv(text) {
   }
   return rows;
 }
-function plain(text, from) {
+function separatorOf(text) {
+  const names = text.slice(0, text.search(/[\r\n]|$/)).replaceAll(/"[^"]*"/g, "");
+  const times = (letter) => names.split(letter).length;
+  return [",", ";", "	"].reduce((best, letter) => times(letter) > times(best) ? letter : best);
+}
+function plain(text, from, separator) {
   let to = from;
-  while (to < text.length && text[to] !== "," && text[to] !== "\n" && text[to] !== "\r") to += 1;
+  while (to < text.length && text[to] !== separator && text[to] !== "\n" && text[to] !== "\r") to += 1;
   return [to === from ? null : text.slice(from, to), to];
 }
 function quoted(text, from) {
@@ -4154,12 +4275,12 @@ function ImportDialog({ view, onClose }) {
   const file = useSignal(null);
   const problem = useSignal(null);
   const done = useSignal(null);
-  const choose = async (chosen) => {
+  const choose = async (chosen2) => {
     problem.value = null;
     file.value = null;
-    if (!chosen) return;
+    if (!chosen2) return;
     try {
-      file.value = { name: chosen.name, ...readFile(view, await chosen.text()) };
+      file.value = { name: chosen2.name, ...readFile(view, await chosen2.text()) };
     } catch (error) {
       problem.value = sentence(error);
     }
@@ -4173,7 +4294,7 @@ function ImportDialog({ view, onClose }) {
         await insertBatch(view, columns, batch);
         done.value += batch.length;
       }
-      sayDone(`${rows.length.toLocaleString("en")} rows were imported.`);
+      sayDone(`${countOf(rows.length, "row")} ${rows.length === 1 ? "was" : "were"} imported.`);
       onClose();
     } catch (error) {
       const kept = done.value ?? 0;
@@ -4188,8 +4309,8 @@ function ImportDialog({ view, onClose }) {
     /* @__PURE__ */ a4("input", { type: "file", accept: ".csv,text/csv", "aria-label": "CSV file", onChange: (event) => void choose(event.currentTarget.files?.[0]) }),
     problem.value && /* @__PURE__ */ a4("p", { class: "problem", role: "alert", children: problem.value }),
     file.value && /* @__PURE__ */ a4("p", { role: "status", children: [
-      file.value.rows.length.toLocaleString("en"),
-      " rows, columns ",
+      countOf(file.value.rows.length, "row"),
+      ", columns ",
       file.value.columns.map(({ name }) => name).join(", "),
       "."
     ] }),
@@ -4560,7 +4681,7 @@ function gridColumns(view) {
     return {
       name: column3.name,
       title: [column3.name, column3.type, isKey && "key", column3.not_null && "not null", column3.comment].filter(Boolean).join(" · "),
-      width: widthOf(view, column3, index) + (isLink ? 34 : 0),
+      width: widthOf(view, column3, index) + (isLink ? 34 : 0) + (isKey ? 20 : 0),
       numeric: isNumber(column3),
       header: /* @__PURE__ */ a4($, { children: [
         isKey && /* @__PURE__ */ a4("span", { class: "key", "aria-hidden": "true", children: "◆ " }),
@@ -4804,7 +4925,7 @@ function ValueDialog({ table: table2, row, column: column3, shown: shown2, edita
   return /* @__PURE__ */ a4(Dialog, { title: column3.name, onClose, wide: true, children: [
     /* @__PURE__ */ a4("p", { class: "hint", children: [
       column3.type,
-      value !== void 0 && `, ${value === null ? "NULL" : `${value.length.toLocaleString("en")} characters`}`,
+      value !== void 0 && `, ${value === null ? "NULL" : countOf(value.length, "character")}`,
       !editable && (table2.key.length === 0 ? " · read-only: the table has no key" : " · read-only")
     ] }),
     value === void 0 ? /* @__PURE__ */ a4("p", { children: table2.key.length === 0 ? "This table has no key, so the row cannot be read again. The beginning of the value is shown." : "Reading the value…" }) : /* @__PURE__ */ a4(
@@ -4862,6 +4983,13 @@ function RowGrid({ view, onDelete }) {
     const long = isCut(column3, text) || /[\n\r]/.test(text) || column3.category === "U" && text.length > 40;
     const kind = long || !mayEdit(view, column3) ? opened2 : editing;
     kind.value = { place, key: row.key, value, typed };
+  };
+  const copy = (place) => {
+    const value = rows.row(place.row)?.cells[place.column];
+    const column3 = table2.columns[place.column];
+    if (value == null || !column3) return;
+    if (isCut(column3, value)) sayError(new Error("Only the beginning of this value is here. Open it with Enter to copy it."));
+    else void copyText(value);
   };
   const save = async (key, column3, value, was, again) => {
     view.noteSent(key, was === void 0 ? void 0 : { name: column3.name, was, value });
@@ -4935,6 +5063,7 @@ function RowGrid({ view, onDelete }) {
         onActive: (place) => view.active.value = place,
         onOpen: open,
         onHeader: (column3, add) => sortBy(view, column3, add),
+        onCopy: copy,
         editor,
         onKey: (event) => {
           if (event.key === "Delete") onDelete();
@@ -5078,7 +5207,10 @@ function Columns({ table: table2 }) {
           ] }),
           /* @__PURE__ */ a4("td", { children: /* @__PURE__ */ a4("code", { children: fullTypeName(column3) }) }),
           /* @__PURE__ */ a4("td", { children: column3.not_null ? "no" : "yes" }),
-          /* @__PURE__ */ a4("td", { children: column3.default_value ? /* @__PURE__ */ a4("code", { children: column3.default_value }) : column3.identity ? "identity" : "" }),
+          /* @__PURE__ */ a4("td", { children: [
+            column3.generated && !column3.identity && "generated ",
+            column3.default_value ? /* @__PURE__ */ a4("code", { children: column3.default_value }) : column3.identity ? "identity" : ""
+          ] }),
           /* @__PURE__ */ a4("td", { children: link && /* @__PURE__ */ a4("a", { href: hrefOf({ area: "tables", schema: link.schema, table: link.table }), children: [
             link.table,
             "(",
@@ -5128,7 +5260,7 @@ function Policies({ table: table2, security }) {
       {
         table: table2,
         query: POLICIES,
-        draw: (rows) => rows.length === 0 ? /* @__PURE__ */ a4("p", { class: "hint", children: enabled ? "There is no policy, so only the owner sees rows." : "There is no policy." }) : /* @__PURE__ */ a4("ul", { class: "policies", children: rows.map((row) => /* @__PURE__ */ a4("li", { class: "card", children: [
+        draw: (rows) => rows.length === 0 ? /* @__PURE__ */ a4("p", { class: "hint", children: enabled ? "There is no policy, so only the table's owner sees rows." : "There is no policy." }) : /* @__PURE__ */ a4("ul", { class: "policies", children: rows.map((row) => /* @__PURE__ */ a4("li", { class: "card", children: [
           /* @__PURE__ */ a4("h3", { children: [
             String(row.name),
             " ",
@@ -5152,7 +5284,25 @@ function Policies({ table: table2, security }) {
           ] })
         ] }, String(row.name))) })
       }
-    )
+    ),
+    /* @__PURE__ */ a4(NewPolicy, { table: table2 })
+  ] });
+}
+function NewPolicy({ table: table2 }) {
+  const { written, kind } = table2.entry;
+  if (!claims.value?.superUser || !["r", "p"].includes(kind)) return null;
+  const write2 = () => {
+    mode.value = "sql";
+    replace("sql", `-- Each user sees and writes the rows whose column owner has the user's role.
+alter table ${written} enable row level security;
+create policy own_rows on ${written} using (owner = current_user);
+`);
+    goTo({ area: "query" });
+  };
+  return /* @__PURE__ */ a4("p", { class: "next", children: [
+    /* @__PURE__ */ a4("button", { type: "button", onClick: write2, children: "Write a policy" }),
+    " ",
+    /* @__PURE__ */ a4("a", { href: `${home}/docs/how-to/row-level-security`, target: "_blank", rel: "noopener", children: "Recipes" })
   ] });
 }
 
@@ -5190,11 +5340,11 @@ from pg_class c where c.oid = to_regclass(:name)`;
 async function loadTable(entry, signal) {
   const sqlName = `${ident(entry.schema)}.${ident(entry.name)}`;
   const name = { name: sqlName };
-  const read2 = async (query) => (await sql(statement(query, name), signal)).data;
+  const read3 = async (query) => (await sql(statement(query, name), signal)).data;
   const [columns, constraints, rights] = await Promise.all([
-    read2(COLUMNS2),
-    read2(CONSTRAINTS),
-    read2(RIGHTS)
+    read3(COLUMNS2),
+    read3(CONSTRAINTS),
+    read3(RIGHTS)
   ]);
   if (columns.length === 0 && rights.length === 0) throw new Error(`There is no table ${sqlName} that you may read.`);
   return {
@@ -5515,17 +5665,20 @@ function Count({ view }) {
 }
 function ReadOnlyNote({ view }) {
   const { table: table2 } = view;
+  const { kind } = table2.entry;
   if (table2.key.length === 0 && table2.canUpdate) {
+    const way = kind === "v" || kind === "f" ? "Edit rows in the table behind it." : "Add one to edit rows here.";
     return /* @__PURE__ */ a4("p", { class: "note", children: [
       "Read-only: this ",
-      KINDS[table2.entry.kind],
-      " has no primary key, so a single row cannot be named. Add one to edit rows here."
+      KINDS[kind],
+      " has no primary key, so a single row cannot be named. ",
+      way
     ] });
   }
   if (!table2.canUpdate && !table2.canInsert && !table2.canDelete) {
     return /* @__PURE__ */ a4("p", { class: "note", children: [
       "Read-only: you may read this ",
-      KINDS[table2.entry.kind],
+      KINDS[kind],
       " but not change it."
     ] });
   }
@@ -5548,6 +5701,17 @@ function Console() {
     });
     return () => abort.abort();
   }, [subject]);
+  const looksAtList = route.value.area === "tables" && !route.value.table;
+  A2(() => {
+    const refresh2 = () => void (tables.peek() && refreshTables().catch(() => void 0));
+    if (looksAtList) refresh2();
+    addEventListener("focus", refresh2);
+    return () => removeEventListener("focus", refresh2);
+  }, [looksAtList]);
+  const title = [nameOf(route.value), claims.value?.database, "Tidegate"].join(" · ");
+  A2(() => {
+    document.title = title;
+  }, [title]);
   return /* @__PURE__ */ a4($, { children: [
     /* @__PURE__ */ a4("a", { class: "skip", href: "#content", onClick: (event) => {
       event.preventDefault();
@@ -5561,6 +5725,7 @@ function Console() {
     sessionEnded.value && /* @__PURE__ */ a4(SessionEnded, {})
   ] });
 }
+var nameOf = (at) => at.area === "tables" && at.table || at.area[0].toUpperCase() + at.area.slice(1);
 function Area() {
   if (route.value.area === "query") return /* @__PURE__ */ a4(QueryPage, {});
   if (route.value.area === "people") return /* @__PURE__ */ a4(PeoplePage, {});

@@ -39811,6 +39811,8 @@ function createEditor(options) {
       EditorView.contentAttributes.of({ "aria-label": options.label }),
       EditorView.updateListener.of((update) => {
         if (update.docChanged) options.onChange(update.state.doc.toString());
+        const { from, to, empty } = update.state.selection.main;
+        if (update.docChanged || update.selectionSet) options.onSelect(empty ? null : { from, to });
       }),
       keymap.of([
         { key: "Mod-Enter", preventDefault: true, run: () => (options.onRun(), true) },

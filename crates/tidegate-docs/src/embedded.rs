@@ -78,7 +78,7 @@ pub(crate) const CHAPTERS: &[Embedded] = embedded! {
     "adr/0002-tokens.md",
     "adr/0003-own-client.md",
     "adr/0004-roles-and-connections.md",
-    "adr/0005-not-used.md",
+    "adr/0005-own-mechanisms.md",
     "adr/0006-change-feed.md",
     "adr/0007-graphql-engine.md",
     "adr/0008-graphql-page.md",
@@ -86,10 +86,11 @@ pub(crate) const CHAPTERS: &[Embedded] = embedded! {
     "adr/0010-shared-connections.md",
     "adr/0011-console.md",
     "adr/0012-claims.md",
-    "adr/0012-claims-plan.md",
     "adr/0013-openid.md",
     "adr/0014-failover.md",
-    "adr/0015-passkeys.md",
+    "adr/0015-nodes.md",
+    "adr/0016-claims-plan.md",
+    "adr/0017-passkeys.md",
 };
 
 /// The files that chapters refer to.

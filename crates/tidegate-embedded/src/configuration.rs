@@ -115,7 +115,7 @@ fn quoted(value: &str) -> String {
     format!("'{}'", escaped.replace('\n', "\\n").replace('\r', "\\r"))
 }
 
-/// A member of a list of folders. It is quoted, because a comma would otherwise end it.
+/// A folder as an element of a list. It is quoted, because a comma would otherwise end it.
 fn listed(folder: &str) -> String {
     format!("\"{}\"", folder.replace('"', "\"\""))
 }

@@ -101,7 +101,7 @@ async fn an_unrelated_process_with_the_old_id_is_not_stopped() {
     let mut sleep = Command::new("sleep");
     sleep.arg("600");
     if is_root(&scratch) {
-        // Only a process of its own user can PostgreSQL mistake for another server.
+        // PostgreSQL takes only a process of its own user for another server.
         sleep.uid(fs::metadata(directory.join("data")).unwrap().uid());
     }
     let mut stranger = sleep.spawn().unwrap();

@@ -60,7 +60,11 @@ impl Default for Setup {
             cluster: shared_cluster(),
             source: SOURCE,
             settings: FeedSettings::default(),
-            replication: ReplicationSettings::default(),
+            // The retention window moves as soon as a test has passed it.
+            replication: ReplicationSettings {
+                advance_interval: Duration::ZERO,
+                ..ReplicationSettings::default()
+            },
             outbox: OutboxSettings::default(),
             owners: true,
         }

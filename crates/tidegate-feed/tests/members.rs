@@ -106,7 +106,7 @@ async fn members_get_their_own_rows_without_a_query() {
     assert_eq!(zero.event().await, "-{\"id\":4}");
     assert_eq!(one.event().await, "-{\"id\":1}");
     assert_eq!(queries.run_as_users(), 0);
-    // Other policies end the subscriptions, which could go on with old ones otherwise.
+    // A change of the policies ends the subscriptions, which were checked against the old ones.
     fixture
         .run("ALTER POLICY own ON t USING (false); INSERT INTO t VALUES (5, NULL)")
         .await;
@@ -235,7 +235,7 @@ async fn members_get_what_postgresql_shows_them() {
     let mut random = Random::new(12);
     for round in 0..24 {
         let table = format!("t{round}");
-        // Each policy is used once, with up to two others.
+        // Each round uses the next policy, with up to two random ones.
         let mut policies = vec![("", POLICIES[round % POLICIES.len()])];
         for _ in 0..random.below(3) {
             let kind = if random.one_in(6) {

@@ -5,12 +5,12 @@ mod operand;
 use tidegate_catalog::model::Column;
 use tidegate_catalog::{Relation, RelationId, Schema};
 use tidegate_sql::statement::SqlWriter;
-use tidegate_values::{Parameter, Type};
+use tidegate_values::{Parameter, Type, operator_schema};
 
 use crate::filter::{Comparison, Filter};
 use crate::json::{Json, write_string};
 use crate::operator::Operator;
-use crate::type_class::{TypeClass, cast_to_compare, has_inequality, number_type, operator_schema};
+use crate::type_class::{TypeClass, cast_to_compare, has_inequality, number_type};
 
 use self::operand::{compared_type, documents, operand};
 

@@ -1,7 +1,7 @@
 //! The classes of PostgreSQL's types, and the operators of each class.
 
 use tidegate_catalog::model::{Column, Comparisons};
-use tidegate_values::{Type, TypeField as Field, TypeKind};
+use tidegate_values::{Type, TypeField as Field, TypeKind, base_type, is_spatial};
 
 use crate::operator::Operator;
 
@@ -148,7 +148,7 @@ fn comparisons<'c>(column: &'c Column, r#type: &Type) -> Option<&'c Comparisons>
 /// `>=`. For arrays and composites, that depends on the default operator classes of the types of
 /// their elements or attributes.
 fn has_symbol(column: &Column, symbol: &str) -> bool {
-    let r#type = base(&column.r#type);
+    let r#type = base_type(&column.r#type);
     if let Some(known) = comparisons(column, r#type) {
         return known.operators.iter().any(|own| **own == *symbol);
     }
@@ -165,7 +165,7 @@ fn has_symbol(column: &Column, symbol: &str) -> bool {
 /// Whether the type has the operator `<>`. For other types, two values are unequal if `=` is not
 /// true.
 pub(crate) fn has_inequality(column: &Column) -> bool {
-    let r#type = base(&column.r#type);
+    let r#type = base_type(&column.r#type);
     match comparisons(column, r#type) {
         Some(known) => known.operators.iter().any(|own| **own == *"<>"),
         None => !matches!(*r#type, Type::CID | Type::ACLITEM),
@@ -175,7 +175,7 @@ pub(crate) fn has_inequality(column: &Column) -> bool {
 /// The member names of JSON objects that are values of the type. The list is empty if no object is
 /// a value, or if the members can have any name.
 pub(crate) fn value_members(r#type: &Type) -> Vec<&str> {
-    let r#type = base(r#type);
+    let r#type = base_type(r#type);
     match r#type.kind() {
         TypeKind::Range(_) | TypeKind::Multirange(_) => {
             return vec![
@@ -197,7 +197,7 @@ pub(crate) fn value_members(r#type: &Type) -> Vec<&str> {
         Type::PATH => vec!["open", "points"],
         Type::POLYGON => vec!["points"],
         Type::CIRCLE => vec!["center", "radius"],
-        _ if is_postgis(r#type) => vec!["type", "coordinates", "geometries", "bbox", "crs"],
+        _ if is_spatial(r#type) => vec!["type", "coordinates", "geometries", "bbox", "crs"],
         _ => Vec::new(),
     }
 }
@@ -240,25 +240,17 @@ fn groups(column: &Column, r#type: &Type) -> bool {
     }
 }
 
-/// The base type of a domain, or the type itself.
-pub(crate) fn base(r#type: &Type) -> &Type {
-    match r#type.kind() {
-        TypeKind::Domain(inner) => base(inner),
-        _ => r#type,
-    }
-}
-
 /// The type to which a column must be cast for a comparison. The polymorphic operators of enums do
 /// not accept a domain over an enum.
 pub(crate) fn cast_to_compare(r#type: &Type) -> Option<&Type> {
     let is_domain = matches!(r#type.kind(), TypeKind::Domain(_));
-    Some(base(r#type)).filter(|base| is_domain && matches!(base.kind(), TypeKind::Enum(_)))
+    Some(base_type(r#type)).filter(|base| is_domain && matches!(base.kind(), TypeKind::Enum(_)))
 }
 
 /// The type as which PostgreSQL compares a column with an unquoted number that is not a value of
 /// the column's type (PostgreSQL, "Operators", type resolution).
 pub(crate) fn number_type(r#type: &Type) -> &Type {
-    match base(r#type) {
+    match base_type(r#type) {
         &Type::FLOAT4 => &Type::FLOAT8,
         &Type::INT2 | &Type::INT4 | &Type::INT8 => &Type::NUMERIC,
         base => base,
@@ -268,22 +260,6 @@ pub(crate) fn number_type(r#type: &Type) -> &Type {
 /// Whether the type is `citext`, the extension's case-insensitive text.
 pub(crate) fn is_citext(r#type: &Type) -> bool {
     r#type.name() == "citext" && r#type.schema() != "pg_catalog"
-}
-
-/// Whether the type is one of the `PostGIS` types whose values are GeoJSON geometries.
-fn is_postgis(r#type: &Type) -> bool {
-    matches!(r#type.name(), "geometry" | "geography") && r#type.schema() != "pg_catalog"
-}
-
-/// The schema of the type's operators. It is `pg_catalog` for built-in types and for the
-/// polymorphic operators of enums, arrays, ranges and composites. An extension keeps its operators
-/// in the schema of its types.
-pub(crate) fn operator_schema(r#type: &Type) -> &str {
-    let r#type = base(r#type);
-    match r#type.kind() {
-        TypeKind::Simple => r#type.schema(),
-        _ => "pg_catalog",
-    }
 }
 
 /// The name of the type in SQL.

@@ -1,115 +1,69 @@
-//! A least-recently-used cache that is bounded by the number of entries and by their bytes.
+//! A cache that is bounded by the number of entries and by their bytes.
 
-use std::borrow::Borrow;
-use std::collections::HashMap;
 use std::hash::Hash;
-use std::sync::{Mutex, MutexGuard, PoisonError};
 
-/// A least-recently-used cache.
+use quick_cache::sync::{Cache as WeightedCache, DefaultLifecycle};
+use quick_cache::{DefaultHashBuilder, Equivalent, OptionsBuilder, Weighter};
+
+/// A cache that evicts the entries that are used least.
 #[derive(Debug)]
 pub(crate) struct Cache<K, V> {
-    entries: Mutex<Entries<K, V>>,
-    most_entries: usize,
-    most_bytes: usize,
+    entries: WeightedCache<K, CacheEntry<V>, BytesOfEntry>,
+    /// The least weight of an entry, which bounds the number of entries.
+    least_weight: u64,
 }
 
-#[derive(Debug)]
-struct Entries<K, V> {
-    known: HashMap<K, CacheEntry<V>>,
-    bytes: usize,
-    /// The number of uses so far. It orders the entries by their last use.
-    now: u64,
-}
-
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 struct CacheEntry<V> {
     value: V,
-    bytes: usize,
-    used: u64,
+    weight: u64,
 }
 
-impl<K: Eq + Hash + Clone, V: Clone> Cache<K, V> {
+#[derive(Clone, Debug)]
+struct BytesOfEntry;
+
+impl<K, V> Weighter<K, CacheEntry<V>> for BytesOfEntry {
+    fn weight(&self, _: &K, entry: &CacheEntry<V>) -> u64 {
+        entry.weight
+    }
+}
+
+impl<K: Eq + Hash, V: Clone> Cache<K, V> {
     /// A cache for at most this many entries with at most this many bytes in total.
     pub(crate) fn new(most_entries: usize, most_bytes: usize) -> Self {
+        // With several shards, an entry would have to fit into the part of one shard.
+        let options = OptionsBuilder::new()
+            .shards(1)
+            .estimated_items_capacity(most_entries)
+            .weight_capacity(most_bytes as u64)
+            .build()
+            .expect("both capacities are set");
         Self {
-            entries: Mutex::new(Entries {
-                known: HashMap::new(),
-                bytes: 0,
-                now: 0,
-            }),
-            most_entries,
-            most_bytes,
+            entries: WeightedCache::with_options(
+                options,
+                BytesOfEntry,
+                DefaultHashBuilder::default(),
+                DefaultLifecycle::default(),
+            ),
+            least_weight: (most_bytes / most_entries) as u64,
         }
     }
 
     /// The value for a key. This counts as a use of it.
-    pub(crate) fn get<Q>(&self, key: &Q) -> Option<V>
-    where
-        K: Borrow<Q>,
-        Q: Eq + Hash + ?Sized,
-    {
-        let mut entries = self.lock();
-        entries.now += 1;
-        let now = entries.now;
-        let entry = entries.known.get_mut(key)?;
-        entry.used = now;
-        Some(entry.value.clone())
+    pub(crate) fn get<Q: Hash + Equivalent<K> + ?Sized>(&self, key: &Q) -> Option<V> {
+        self.entries.get(key).map(|entry| entry.value)
     }
 
     /// Drops the values for which `keep` returns false.
     pub(crate) fn retain(&self, keep: impl Fn(&V) -> bool) {
-        let mut entries = self.lock();
-        let mut dropped = 0;
-        entries.known.retain(|_, entry| {
-            let kept = keep(&entry.value);
-            dropped += if kept { 0 } else { entry.bytes };
-            kept
-        });
-        entries.bytes -= dropped;
+        self.entries.retain(|_, entry| keep(&entry.value));
     }
 
     /// Inserts a value that takes `bytes` bytes. A value that exceeds the limit by itself is not
-    /// inserted.
+    /// kept.
     pub(crate) fn put(&self, key: K, value: V, bytes: usize) {
-        if bytes > self.most_bytes {
-            return;
-        }
-        let mut entries = self.lock();
-        entries.now += 1;
-        let used = entries.now;
-        let entry = CacheEntry { value, bytes, used };
-        if let Some(old) = entries.known.insert(key, entry) {
-            entries.bytes -= old.bytes;
-        }
-        entries.bytes += bytes;
-        if entries.known.len() > self.most_entries || entries.bytes > self.most_bytes {
-            entries.shrink(self.most_entries / 4 * 3, self.most_bytes / 4 * 3);
-        }
-    }
-
-    fn lock(&self) -> MutexGuard<'_, Entries<K, V>> {
-        self.entries.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-}
-
-impl<K: Eq + Hash + Clone, V> Entries<K, V> {
-    /// Evicts the least recently used quarter at once, so that the cost of sorting is spread over
-    /// many insertions.
-    fn shrink(&mut self, entries: usize, bytes: usize) {
-        let mut by_use: Vec<_> = self
-            .known
-            .iter()
-            .map(|(key, entry)| (entry.used, key.clone()))
-            .collect();
-        by_use.sort_unstable_by_key(|(used, _)| *used);
-        for (_, key) in by_use {
-            if self.known.len() <= entries && self.bytes <= bytes {
-                break;
-            }
-            if let Some(old) = self.known.remove(&key) {
-                self.bytes -= old.bytes;
-            }
-        }
+        let weight = self.least_weight.max(bytes as u64);
+        self.entries.insert(key, CacheEntry { value, weight });
     }
 }
 
@@ -118,15 +72,14 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_used_stays_and_what_is_not_leaves() {
+    fn the_number_of_entries_is_bounded() {
         let cache = Cache::new(8, 1_000);
-        for number in 0..8 {
+        for number in 0..100 {
             cache.put(number, number, 1);
+            assert_eq!(cache.get(&0), Some(0), "used after every other one");
         }
-        assert_eq!(cache.get(&0), Some(0));
-        cache.put(8, 8, 1);
-        assert_eq!(cache.get(&0), Some(0));
-        assert_eq!(cache.get(&1), None);
+        let kept = (0..100).filter(|number| cache.get(number).is_some());
+        assert_eq!(kept.count(), 8);
     }
 
     #[test]
@@ -134,10 +87,13 @@ mod tests {
         let cache = Cache::new(100, 100);
         cache.put("huge", 0, 101);
         assert_eq!(cache.get("huge"), None);
-        for key in ["a", "b", "c", "d", "e"] {
+        let keys = ["a", "b", "c", "d", "e"];
+        for key in keys {
             cache.put(key, 1, 25);
         }
-        assert_eq!(cache.get("e"), Some(1));
-        assert_eq!(cache.get("a"), None);
+        let kept = keys.iter().filter(|key| cache.get(**key).is_some());
+        assert_eq!(kept.count(), 4);
+        cache.retain(|_| false);
+        assert!(keys.iter().all(|key| cache.get(*key).is_none()));
     }
 }

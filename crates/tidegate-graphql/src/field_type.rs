@@ -1,7 +1,7 @@
 //! The GraphQL types of columns.
 
 use tidegate_catalog::model::{ColumnId, Relation};
-use tidegate_values::{Type, TypeKind, is_hstore, is_spatial};
+use tidegate_values::{Type, TypeKind, base_type, is_hstore, is_spatial};
 
 /// The GraphQL type of a column's values, without `!`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -257,7 +257,7 @@ impl Kind {
 
     /// Whether a column value that is not NULL may be written as null, because it is a JSON null.
     pub(crate) fn may_be_json_null(relation: &Relation, id: ColumnId) -> bool {
-        let r#type = base(&relation.column(id).r#type);
+        let r#type = base_type(&relation.column(id).r#type);
         !relation.is_key(id) && matches!(*r#type, Type::JSON | Type::JSONB)
     }
 
@@ -299,14 +299,6 @@ impl Kind {
             Named::Scalar(name) => name,
             Named::Object(object) => object.name,
         }
-    }
-}
-
-/// The base type of a domain, or the type itself.
-pub(crate) fn base(r#type: &Type) -> &Type {
-    match r#type.kind() {
-        TypeKind::Domain(inner) => base(inner),
-        _ => r#type,
     }
 }
 

@@ -1,11 +1,10 @@
 //! Builds the JSON text of responses (GraphQL, section 7).
 
-use std::fmt::Write as _;
-
 use bytes::{BufMut, BytesMut};
-use tidegate_plan::{PathSegment, PlanOutcome};
+use serde::Serialize;
+use tidegate_plan::PlanOutcome;
 
-use crate::error::{Code, Error, ErrorSummary, FieldErrors};
+use crate::error::{Code, Error, ErrorSummary, FieldErrors, ResponsePath};
 use crate::large_text::LargeText;
 use crate::response_text::ResponseText;
 
@@ -82,14 +81,14 @@ pub(crate) fn end(
         write_errors(&errors, &mut body);
     }
     if !outcome.truncated.is_empty() {
-        body.put_slice(b",\"extensions\":{\"truncated\":[");
-        for (at, path) in outcome.truncated.iter().enumerate() {
-            if at > 0 {
-                body.put_slice(b",");
-            }
-            write_path(path, &mut body);
-        }
-        body.put_slice(b"]}");
+        let paths: Vec<_> = outcome
+            .truncated
+            .iter()
+            .map(|path| ResponsePath(path))
+            .collect();
+        body.put_slice(b",\"extensions\":{\"truncated\":");
+        put(&paths, &mut body);
+        body.put_slice(b"}");
     }
     body.put_slice(b"}");
     let gaps = outcome.gaps.iter().copied().zip(introspections);
@@ -101,84 +100,12 @@ pub(crate) fn end(
 }
 
 fn write_errors(errors: &[Error], body: &mut BytesMut) {
-    body.put_slice(b"\"errors\":[");
-    for (at, error) in errors.iter().enumerate() {
-        if at > 0 {
-            body.put_slice(b",");
-        }
-        error.write(body);
-    }
-    body.put_slice(b"]");
+    body.put_slice(b"\"errors\":");
+    put(&errors, body);
 }
 
-fn write_path(path: &[PathSegment], body: &mut BytesMut) {
-    body.put_slice(b"[");
-    for (at, step) in path.iter().enumerate() {
-        if at > 0 {
-            body.put_slice(b",");
-        }
-        match step {
-            PathSegment::Key(key) => string(key, body),
-            PathSegment::Index(index) => number(*index, body),
-        }
-    }
-    body.put_slice(b"]");
-}
-
-fn number(number: impl std::fmt::Display, body: &mut BytesMut) {
-    // Writing to memory does not fail.
-    let _ = write!(body, "{number}");
-}
-
-fn string(text: &str, body: &mut BytesMut) {
-    let text = serde_json::to_vec(text).unwrap_or_default();
-    body.put_slice(&text);
-}
-
-impl Error {
-    /// Appends the error as JSON.
-    pub fn write(&self, body: &mut BytesMut) {
-        body.put_slice(b"{\"message\":");
-        string(&self.message, body);
-        if !self.locations.is_empty() {
-            body.put_slice(b",\"locations\":[");
-            for (at, location) in self.locations.iter().enumerate() {
-                body.put_slice(if at > 0 {
-                    b",{\"line\":"
-                } else {
-                    b"{\"line\":"
-                });
-                number(location.line, body);
-                body.put_slice(b",\"column\":");
-                number(location.column, body);
-                body.put_slice(b"}");
-            }
-            body.put_slice(b"]");
-        }
-        if !self.path.is_empty() {
-            body.put_slice(b",\"path\":");
-            write_path(&self.path, body);
-        }
-        body.put_slice(b",\"extensions\":{\"code\":\"");
-        body.put_slice(self.code.as_str().as_bytes());
-        body.put_slice(b"\"");
-        if let Some(rejection) = self.rejection.as_deref() {
-            let members = [
-                ("sqlstate", Some(&rejection.sqlstate)),
-                ("table", rejection.table.as_ref()),
-                ("column", rejection.column.as_ref()),
-                ("constraint", rejection.constraint.as_ref()),
-                ("detail", rejection.detail.as_ref()),
-                ("hint", rejection.hint.as_ref()),
-            ];
-            for (name, value) in members {
-                let Some(value) = value else { continue };
-                body.put_slice(b",\"");
-                body.put_slice(name.as_bytes());
-                body.put_slice(b"\":");
-                string(value, body);
-            }
-        }
-        body.put_slice(b"}}");
-    }
+/// Appends a value as JSON.
+fn put(value: &impl Serialize, body: &mut BytesMut) {
+    // Strings and numbers can be written, and writing to memory does not fail.
+    let _ = serde_json::to_writer(body.writer(), value);
 }

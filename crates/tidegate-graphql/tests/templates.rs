@@ -130,6 +130,8 @@ const VALUES: &[&str] = &[
     "1",
     "2",
     "70",
+    "101",
+    "127",
     "-5",
     "1.5",
     "true",
@@ -188,7 +190,7 @@ async fn what_is_sent_is_the_same_with_and_without_templates() {
 }
 
 /// Requests share a statement if their values are of the same kind. A value of another kind, null,
-/// and another direction of the order need a statement of their own.
+/// another direction of the order, and another round limit need a statement of their own.
 #[tokio::test]
 async fn values_share_a_statement_and_shapes_do_not() {
     let by_key = "query($a: ID) { getArtists(id: $a) { id } }";
@@ -201,8 +203,15 @@ async fn values_share_a_statement_and_shapes_do_not() {
         (by_key, r#"{"a": 1}"#, r#"{"a": "2"}"#, false),
         (by_key, r#"{"a": 1}"#, r#"{"a": null}"#, false),
         (by_key, r#"{"a": 1}"#, "{}", false),
-        (page, r#"{"a": 1, "b": 9}"#, r#"{"a": 5, "b": 16}"#, true),
-        (page, r#"{"a": 1, "b": 9}"#, r#"{"a": 5, "b": 17}"#, false),
+        (page, r#"{"a": 1, "b": 9}"#, r#"{"a": 5, "b": 9}"#, true),
+        (page, r#"{"a": 1, "b": 9}"#, r#"{"a": 5, "b": 10}"#, false),
+        (page, r#"{"a": 1, "b": 101}"#, r#"{"a": 5, "b": 128}"#, true),
+        (
+            page,
+            r#"{"a": 1, "b": 101}"#,
+            r#"{"a": 5, "b": 129}"#,
+            false,
+        ),
         (list, r#"{"a": [1]}"#, r#"{"a": [2, 3]}"#, true),
         (list, r#"{"a": [1]}"#, r#"{"a": []}"#, false),
         (order, r#"{"a": "asc"}"#, r#"{"a": "asc"}"#, true),

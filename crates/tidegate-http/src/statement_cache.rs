@@ -1,24 +1,36 @@
 //! A cache of parsed statements. Programs send the same few texts repeatedly.
 
-use std::collections::HashMap;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 
+use quick_cache::Weighter;
+use quick_cache::sync::Cache;
 use tidegate_sql::{InputError, Statement};
 
 /// The longest text that is cached.
 const LONGEST: usize = 4 * 1024;
 /// How many bytes of text are cached. The parsed statements take about as much again.
-const CAPACITY: usize = 512 * 1024;
+const CAPACITY: u64 = 512 * 1024;
+/// The usual number of cached statements, with which the cache is dimensioned.
+const USUAL_NUMBER: usize = 2_048;
 
 /// Parsed statements by their text. All tenants share them, because parsing depends on the text
-/// only. A full cache is cleared; parsing a statement again takes microseconds.
-#[derive(Debug, Default)]
-pub(crate) struct StatementCache(Mutex<CacheState>);
+/// only.
+#[derive(Debug)]
+pub(crate) struct StatementCache(Cache<String, Arc<Statement>, TextLength>);
 
-#[derive(Debug, Default)]
-struct CacheState {
-    statements: HashMap<Box<str>, Arc<Statement>>,
-    bytes: usize,
+#[derive(Clone, Debug)]
+struct TextLength;
+
+impl Weighter<String, Arc<Statement>> for TextLength {
+    fn weight(&self, text: &String, _: &Arc<Statement>) -> u64 {
+        text.len() as u64
+    }
+}
+
+impl Default for StatementCache {
+    fn default() -> Self {
+        Self(Cache::with_weighter(USUAL_NUMBER, CAPACITY, TextLength))
+    }
 }
 
 impl StatementCache {
@@ -28,31 +40,11 @@ impl StatementCache {
     ///
     /// As [`Statement::parse`]; errors are not cached.
     pub(crate) fn read(&self, q: &str) -> Result<Arc<Statement>, InputError> {
+        let parse = || Statement::parse(q).map(Arc::new);
         if q.len() > LONGEST {
-            return Statement::parse(q).map(Arc::new);
+            return parse();
         }
-        if let Some(known) = self.lock().statements.get(q) {
-            return Ok(Arc::clone(known));
-        }
-        let statement = Arc::new(Statement::parse(q)?);
-        self.lock().insert(q, &statement);
-        Ok(statement)
-    }
-
-    fn lock(&self) -> MutexGuard<'_, CacheState> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-}
-
-impl CacheState {
-    fn insert(&mut self, q: &str, statement: &Arc<Statement>) {
-        if self.bytes + q.len() > CAPACITY {
-            *self = Self::default();
-        }
-        let replaced = self.statements.insert(q.into(), Arc::clone(statement));
-        if replaced.is_none() {
-            self.bytes += q.len();
-        }
+        self.0.get_or_insert_with(q, parse)
     }
 }
 
@@ -76,14 +68,12 @@ mod tests {
         for number in 0..=CAPACITY / 1000 {
             let q = format!("select {number:0>1000}");
             statements.read(&q).unwrap();
-            assert!(statements.lock().bytes <= CAPACITY);
+            assert!(statements.0.weight() <= CAPACITY);
         }
-        let cached: usize = statements.lock().statements.keys().map(|q| q.len()).sum();
-        assert_eq!(cached, statements.lock().bytes);
-        assert!(cached < CAPACITY / 2, "it has started over: {cached}");
+        let cached = statements.0.weight();
         let long = format!("select '{}'", "x".repeat(LONGEST));
         statements.read(&long).unwrap();
-        assert_eq!(cached, statements.lock().bytes);
+        assert_eq!(cached, statements.0.weight());
     }
 
     #[test]

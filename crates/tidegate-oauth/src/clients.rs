@@ -134,8 +134,9 @@ impl ClientDirectory {
         Ok(Secret::new(format!("{SECRET_PREFIX}{}", secret.expose())))
     }
 
-    /// [`IdentityError::InvalidMember`] unless the service user of a client exists, and only a
-    /// confidential client has one.
+    /// Checks the service user of a client: the user must exist, and the client be confidential.
+    ///
+    /// Errors: [`IdentityError::InvalidMember`].
     async fn check_service_user(&self, client: &Client) -> Result<()> {
         let named = client
             .database
@@ -250,17 +251,6 @@ impl ClientDirectory {
             previous: before.map(|hash| ExpiringSecret { hash, expires_at }),
         };
         Ok(Some(secret))
-    }
-
-    /// Rotates the secret of a confidential client: [`change_client`](Self::change_client) with
-    /// `rotate_secret`.
-    pub async fn rotate_client_secret(&self, database: &str, id: &str) -> Result<Secret> {
-        let change = ClientChange {
-            rotate_secret: true,
-            ..ClientChange::default()
-        };
-        let changed = self.change_client(database, id, change).await?;
-        Ok(changed.secret.ok_or(IdentityError::NotFound("client"))?)
     }
 
     /// Drops a client and ends its sessions; [`IdentityError::NotFound`] if it does not exist.

@@ -45,10 +45,7 @@ async fn new_code(api: &Fixture) -> String {
 
 pub(crate) async fn new_code_in(api: &Fixture, browser: &Browser) -> String {
     let request = api.issuer.authorization_request(&with("", None)).await;
-    let location = api
-        .issuer
-        .grant_code(&request.unwrap(), browser, HERE)
-        .await;
+    let location = api.issuer.grant_code(&request.unwrap(), browser).await;
     assert!(
         location.starts_with(&format!("{CALLBACK}?code=")),
         "{location}"
@@ -257,9 +254,21 @@ async fn a_denied_request_sends_access_denied() {
     assert_eq!(parameter(&location, "error"), "access_denied");
     assert_eq!(parameter(&location, "state"), "a%20b%26c");
     let outsider = api.browser("other", "other").await;
-    let location = api.issuer.grant_code(&request, &outsider, HERE).await;
+    let location = api.issuer.allow_code(&request, &outsider, HERE).await;
     assert_eq!(parameter(&location, "error"), "unauthorized_client");
     assert!(!location.contains("code="), "{location}");
+}
+
+#[tokio::test]
+async fn the_audit_log_has_a_consent_only_of_a_person_who_was_asked() {
+    let api = Fixture::start().await;
+    let browser = api.browser("demo", "alice").await;
+    let request = api.issuer.authorization_request(&with("", None)).await;
+    let request = request.unwrap();
+    api.issuer.grant_code(&request, &browser).await;
+    assert!(!api.audit().contains(&"consent_given"));
+    api.issuer.allow_code(&request, &browser, HERE).await;
+    assert!(api.audit().contains(&"consent_given"));
 }
 
 #[tokio::test]

@@ -118,7 +118,7 @@ async fn a_token_needs_a_signature_by_a_key_of_the_provider() {
         let reason = refusal(&provider, token).await;
         assert!(reason.contains(expected), "{token}: {reason}");
     }
-    // A document without an ID token is none.
+    // A token response without an ID token is refused.
     let tokens = json!({"access_token": "x", "token_type": "Bearer"});
     provider.0.set("/token", Document::Json(tokens));
     let refused = complete(&provider.1).await.unwrap_err();

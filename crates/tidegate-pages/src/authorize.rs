@@ -122,13 +122,13 @@ async fn grant(
     let needs_consent = || issuer.needs_consent(request, browser);
     let location = match decision {
         Some("deny") => issuer.deny_code(request, user, address).await,
-        Some("allow") => issuer.grant_code(request, browser, address).await,
+        Some("allow") => issuer.allow_code(request, browser, address).await,
         _ if context.is_head() || needs_consent().await.map_err(failure)? => {
             let asked = (&*user.key.name, request.scopes);
             let card = template::consent(&form, &request.client, &request.redirect_uri, asked);
             return Ok(context.show("Allow access", &card, (None, returns_to)));
         }
-        _ => issuer.grant_code(request, browser, address).await,
+        _ => issuer.grant_code(request, browser).await,
     };
     Ok(context.redirect(&location))
 }
@@ -143,10 +143,7 @@ async fn silent(
     let checked = issuer.check_silent(request, context.browser.as_ref()).await;
     let location = match (checked, &context.browser) {
         // A `HEAD` request changes nothing, so it gets no code.
-        (Ok(()), Some(browser)) if !context.is_head() => {
-            let address = context.request.address;
-            issuer.grant_code(request, browser, address).await
-        }
+        (Ok(()), Some(browser)) if !context.is_head() => issuer.grant_code(request, browser).await,
         (Ok(()), _) => issuer.refuse(request, &Error::InteractionRequired),
         (Err(error), _) => issuer.refuse(request, &error),
     };

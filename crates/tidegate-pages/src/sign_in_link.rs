@@ -20,7 +20,8 @@ const REFUSED: &str = "This link works once, for a short time, and only in a bro
 ///
 /// # Errors
 ///
-/// 400 for a link that is missing, expired or used, or that comes from another machine.
+/// 400 for a link that is missing, expired or used, in a browser that is not signed in, and for one
+/// that comes from another machine.
 pub async fn sign_in_link<B>(call: Call<'_, B>) -> Result<Response<Body>, ApiError>
 where
     B: http_body::Body<Data = bytes::Bytes> + Send + Unpin,
@@ -45,7 +46,14 @@ where
             let database = percent::encode(&database);
             Ok(context.redirect(&context.path(&format!("/?signin={database}"))))
         }
-        Err(Error::InvalidLink) => Err(refused()),
+        Err(Error::InvalidLink) => match &context.browser {
+            // Who opens the link again in the same browser is signed in already.
+            Some(browser) => {
+                let database = percent::encode(&browser.user.key.database);
+                Ok(context.redirect(&context.path(&format!("/?signin={database}"))))
+            }
+            None => Err(refused()),
+        },
         Err(error) => Err(failure(error)),
     }
 }

@@ -30,6 +30,16 @@ impl<K: Connector> State<K> {
         self.victim_among(None, now)
     }
 
+    /// The role whose connection has been idle longest, in the order of [`State::victim`].
+    pub(super) fn longest_idle(&self) -> Option<PoolKey> {
+        let share = self.settings.per_tenant();
+        self.idle_candidates(None)
+            .min_by_key(|(tenant, role, entry)| {
+                (role.has_only_one(), tenant.held <= share, entry.idle_since)
+            })
+            .map(|(_, role, _)| role.key.clone())
+    }
+
     /// Does the same as [`State::victim`], among the roles of one database.
     pub(super) fn victim_in(&self, database: &DatabaseName, now: Instant) -> Option<PoolKey> {
         self.victim_among(Some(database), now)

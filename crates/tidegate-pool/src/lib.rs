@@ -82,11 +82,25 @@ impl<K: Connector> Pool<K> {
     /// - [`Error::Rejected`] with 28000 or 42501 if the role may not log in.
     /// - [`Error::NoDatabase`] if the database does not exist.
     pub async fn acquire(&self, login: &Login) -> Result<PooledConnection<K>> {
-        let deadline = Instant::now() + self.inner.limits.wait;
+        self.acquire_until(login, Instant::now() + self.inner.limits.wait)
+            .await
+    }
+
+    /// Checks out a connection as [`Pool::acquire`] does, for a request whose wait ends at `until`:
+    /// it may have waited for something else before.
+    ///
+    /// # Errors
+    ///
+    /// Those of [`Pool::acquire`].
+    pub async fn acquire_until(
+        &self,
+        login: &Login,
+        until: Instant,
+    ) -> Result<PooledConnection<K>> {
         loop {
             let mut connection = match self.claim(login) {
                 Some(connection) => connection,
-                None => self.inner.wait(login, deadline).await?,
+                None => self.inner.wait(login, until).await?,
             };
             if self.inner.connector.is_open(&mut connection) {
                 return Ok(connection);
@@ -143,9 +157,17 @@ impl<K: Connector> Pool<K> {
         });
     }
 
-    /// The limits of the pool.
+    /// The limits with which the pool was created. [`Pool::set_capacity`] changes the capacity.
     pub fn settings(&self) -> &Settings {
         &self.inner.limits
+    }
+
+    /// Changes the limit on the connections of all roles together. If the pool holds more, idle ones
+    /// are closed at once, and others when they are returned. Returns how many more it holds.
+    pub fn set_capacity(&self, capacity: usize) -> usize {
+        let now = Instant::now();
+        self.inner
+            .change(|state, actions| state.set_capacity(capacity, now, actions))
     }
 
     /// The current state and the counters since the start.

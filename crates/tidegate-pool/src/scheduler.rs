@@ -131,7 +131,7 @@ impl<K: Connector> State<K> {
         actions: &mut Vec<Action<K>>,
     ) {
         self.leave_phase(&entry.key, from);
-        if self.is_retired(&entry, now) {
+        if self.is_retired(&entry, now) || self.held > self.settings.capacity {
             return self.discard(entry, now, actions);
         }
         let key = entry.key.clone();

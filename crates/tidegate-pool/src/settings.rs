@@ -48,19 +48,6 @@ impl Default for Settings {
 }
 
 impl Settings {
-    /// The settings of one node: 80 % of the connections that PostgreSQL grants to ordinary roles,
-    /// divided by the number of nodes.
-    ///
-    /// `max_connections` and `reserved` (the sum of `superuser_reserved_connections` and, from
-    /// PostgreSQL 16, `reserved_connections`) are settings of the server.
-    pub fn for_server(max_connections: usize, reserved: usize, nodes: usize) -> Self {
-        let free = max_connections.saturating_sub(reserved);
-        Self {
-            capacity: (free * 4 / 5 / nodes.max(1)).max(1),
-            ..Self::default()
-        }
-    }
-
     /// The limit on the connections of one database.
     pub(super) fn per_tenant(&self) -> usize {
         (self.capacity / 2).max(1)
@@ -88,7 +75,7 @@ impl Settings {
     }
 
     /// The limit on the waiting requests of one database.
-    pub(super) fn tenant_queue(&self) -> usize {
+    pub fn tenant_queue(&self) -> usize {
         (self.queue / 2).max(1)
     }
 }

@@ -265,6 +265,24 @@ impl<K: Connector> State<K> {
         }
     }
 
+    /// Changes the limit on connections. Returns how many more are held, none of which is idle.
+    pub(super) fn set_capacity(
+        &mut self,
+        capacity: usize,
+        now: Instant,
+        actions: &mut Vec<Action<K>>,
+    ) -> usize {
+        self.settings.capacity = capacity;
+        while self.held > capacity
+            && let Some(key) = self.longest_idle()
+            && let Some(entry) = self.evict(&key)
+        {
+            actions.push(Action::Close(entry));
+        }
+        self.balance(now, actions);
+        self.held.saturating_sub(capacity)
+    }
+
     /// Closes connections that were idle for too long or are too old.
     pub(super) fn expire(&mut self, now: Instant, actions: &mut Vec<Action<K>>) {
         let (idle, max_lifetime) = (self.settings.idle, self.settings.max_lifetime);

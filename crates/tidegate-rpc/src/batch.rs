@@ -10,11 +10,11 @@ use tidegate_sql::{
 };
 
 use crate::batch_response::{BatchResponse, CallSink};
+use crate::bind::BoundCall;
 use crate::call::Call;
 use crate::context::{Context, DispatchOutcome};
 use crate::error::Error;
 use crate::output::Output;
-use crate::prepare::PreparedCall;
 use crate::reply::{self, List};
 use crate::result::{Discard, ResultWriter};
 
@@ -79,20 +79,20 @@ async fn attempt(
     calls: &[Call<'_>],
     out: &mut dyn Output,
 ) -> Result<(), BatchFailure> {
-    let prepared = prepare(registry, context, calls).await?;
+    let bound = bind(registry, context, calls).await?;
     let options = QueryOptions {
-        author: author(&prepared),
+        author: author(&bound),
         ..context.options
     };
     let answer = BatchResponse::new(out);
     let (mut statements, mut sinks) = (Vec::new(), Vec::new());
-    for (call, prepared) in calls.iter().zip(prepared) {
-        let PreparedCall {
+    for (call, bound) in calls.iter().zip(bound) {
+        let BoundCall {
             statement,
             format,
             writer,
             ..
-        } = prepared;
+        } = bound;
         statements.push(statement);
         sinks.push(call.id.map(|id| {
             let result = ResultWriter::new(writer, format);
@@ -121,8 +121,8 @@ async fn attempt(
 }
 
 /// The author of the batch, which is the least trusted author of its calls.
-fn author(prepared: &[PreparedCall]) -> Author {
-    if prepared.iter().all(|call| call.author == Author::Owner) {
+fn author(bound: &[BoundCall]) -> Author {
+    if bound.iter().all(|call| call.author == Author::Owner) {
         Author::Owner
     } else {
         Author::Caller
@@ -154,25 +154,25 @@ fn failure(failed: PipelineError, statements: &[BoundStatement]) -> BatchFailure
 
 /// Prepares all calls, so that errors which need no statement are found before a transaction is
 /// opened.
-async fn prepare(
+async fn bind(
     registry: &Registry,
     context: &Context<'_>,
     calls: &[Call<'_>],
-) -> Result<Vec<PreparedCall>, BatchFailure> {
+) -> Result<Vec<BoundCall>, BatchFailure> {
     let names: Vec<_> = calls.iter().map(|call| &*call.method).collect();
     let tenant = context.tenant().map_err(BatchFailure::Whole)?;
     let methods = registry.lookup_all(tenant, &names).await;
     let methods = methods.map_err(|error| BatchFailure::Whole(Error::Registry(error)))?;
-    let (mut prepared, mut errors) = (Vec::with_capacity(calls.len()), Vec::new());
+    let (mut bound, mut errors) = (Vec::with_capacity(calls.len()), Vec::new());
     for (index, (call, method)) in calls.iter().zip(methods).enumerate() {
         let method = method.ok_or(Error::MethodNotFound);
-        match method.and_then(|method| PreparedCall::new(context, &method, call, None)) {
-            Ok(call) => prepared.push(call),
+        match method.and_then(|method| BoundCall::new(context, &method, call, None)) {
+            Ok(call) => bound.push(call),
             Err(error) => errors.push((index, error)),
         }
     }
     if errors.is_empty() {
-        Ok(prepared)
+        Ok(bound)
     } else {
         Err(BatchFailure::Calls(errors))
     }

@@ -7,13 +7,13 @@ use tidegate_methods::Registry;
 use tidegate_sql::Executor;
 use tidegate_values::OutputFormat;
 
+use crate::bind::BoundCall;
 use crate::call::Call;
 use crate::context::{Context, DispatchOutcome};
 use crate::error::Error;
 use crate::output::Output;
 use crate::payload::Payload;
-use crate::prepare::PreparedCall;
-use crate::{batch, dry, prepare, reply, run};
+use crate::{batch, bind, dry, reply, run};
 
 /// Calls methods by their names. The dispatcher is independent of the transport.
 #[derive(Clone)]
@@ -74,14 +74,14 @@ impl Dispatcher {
     /// # Errors
     ///
     /// The errors for which [`crate::Reply::failed`] writes a response.
-    pub async fn prepare(
+    pub async fn bind(
         &self,
         context: &Context<'_>,
         call: &Call<'_>,
         format: Option<OutputFormat>,
-    ) -> Result<PreparedCall, Error> {
-        let method = prepare::find(&self.registry, context, &call.method).await?;
-        PreparedCall::new(context, &method, call, format)
+    ) -> Result<BoundCall, Error> {
+        let method = bind::find(&self.registry, context, &call.method).await?;
+        BoundCall::new(context, &method, call, format)
     }
 
     async fn single(
@@ -110,7 +110,7 @@ impl Dispatcher {
         call: &Call<'_>,
         out: &mut dyn Output,
     ) -> Result<(), Error> {
-        let prepared = self.prepare(context, call, None).await?;
-        run::run(&*self.executor, context, call, prepared, out).await
+        let bound = self.bind(context, call, None).await?;
+        run::run(&*self.executor, context, call, bound, out).await
     }
 }

@@ -8,6 +8,7 @@ use serde::de::{
     Visitor,
 };
 use serde_json::value::RawValue;
+use tidegate_values::json::deeper_than;
 
 use crate::error::Error;
 
@@ -23,35 +24,13 @@ pub(crate) fn read(text: &[u8], depth: usize) -> Result<&RawValue, Error> {
     let document: &RawValue = serde_json::from_str(text).map_err(|error| Error::NoJson {
         problem: error.to_string(),
     })?;
-    if is_deeper_than(depth, document.get()) {
+    if deeper_than(depth, document.get()).is_some() {
         return Err(Error::TooMany {
             what: "levels of arrays and objects",
             limit: depth,
         });
     }
     Ok(document)
-}
-
-/// Whether arrays and objects are nested more than `depth` levels deep.
-fn is_deeper_than(depth: usize, text: &str) -> bool {
-    let (mut open, mut within, mut escaped) = (0_usize, false, false);
-    for byte in text.bytes() {
-        if within {
-            within = escaped || byte != b'"';
-            escaped = !escaped && byte == b'\\';
-            continue;
-        }
-        match byte {
-            b'"' => within = true,
-            b'[' | b'{' => open += 1,
-            b']' | b'}' => open -= 1,
-            _ => {}
-        }
-        if open > depth {
-            return true;
-        }
-    }
-    false
 }
 
 /// The text of a JSON string; `None` for any other value and for an unpaired surrogate.

@@ -5,12 +5,12 @@ use tidegate_methods::{Method, NotNull, Registry, Signature};
 use tidegate_sql::{BoundStatement, Description, Executor, InputError};
 use tidegate_values::{OutputFormat, Parameter, parameter};
 
+use crate::bind;
 use crate::call::Call;
 use crate::context::{Context, DispatchOutcome};
 use crate::error::Error;
 use crate::output::Output;
 use crate::payload::Payload;
-use crate::prepare;
 use crate::reply::{self, List};
 use crate::result::write_types;
 
@@ -61,7 +61,7 @@ async fn describe(
     if let Err(wrong) = &call.params {
         return Err(Error::Params(wrong.clone()));
     }
-    let method = prepare::find(registry, context, &call.method).await?;
+    let method = bind::find(registry, context, &call.method).await?;
     let statement = method.without_values().map_err(Error::Definition)?;
     let described = executor.describe(context.principal, &statement, &context.options);
     let description = described.await.map_err(of_description)?;
@@ -92,7 +92,7 @@ fn result(
     let mut out = BytesMut::new();
     check_input_formats(statement, description, &mut out).map_err(Error::Definition)?;
     let mut writer =
-        prepare::writer(method, OutputFormat::Json, context.timezone).map_err(Error::Definition)?;
+        bind::writer(method, OutputFormat::Json, context.timezone).map_err(Error::Definition)?;
     writer
         .columns(&description.columns, &mut out)
         .map_err(|error| of_description(error.into()))?;

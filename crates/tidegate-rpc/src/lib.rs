@@ -2,6 +2,7 @@
 
 mod batch;
 mod batch_response;
+mod bind;
 mod call;
 mod context;
 mod dispatcher;
@@ -11,12 +12,12 @@ mod error;
 mod id;
 mod output;
 mod payload;
-mod prepare;
 mod reply;
 mod result;
 mod run;
 mod text;
 
+pub use bind::BoundCall;
 pub use call::Call;
 pub use context::{Context, DispatchOutcome};
 pub use dispatcher::Dispatcher;
@@ -24,5 +25,4 @@ pub use error::Error;
 pub use id::Id;
 pub use output::{Output, OutputBuffer};
 pub use payload::{Limits, Payload};
-pub use prepare::PreparedCall;
 pub use reply::Reply;

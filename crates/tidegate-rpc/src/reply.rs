@@ -4,7 +4,7 @@ use bytes::BytesMut;
 use serde::Serialize;
 use serde_json::value::RawValue;
 use tidegate_methods::StoreError;
-use tidegate_sql::{DatabaseError, InputError};
+use tidegate_sql::{DatabaseError, ErrorMember, ErrorMembers, InputError};
 use tidegate_values::ValueError;
 
 use crate::call::Call;
@@ -157,25 +157,28 @@ struct ErrorObject<'a> {
     data: Option<Data<'a>>,
 }
 
+/// The members of `data` with PostgreSQL's error.
+const MEMBERS: [ErrorMember; 7] = [
+    ErrorMember::Sqlstate,
+    ErrorMember::Message,
+    ErrorMember::Detail,
+    ErrorMember::Hint,
+    ErrorMember::Constraint,
+    ErrorMember::Column,
+    ErrorMember::Table,
+];
+
 /// The member `data` of an error object. Its members are in the order in which they are sent.
 #[derive(Default, Serialize)]
 struct Data<'a> {
     #[serde(rename = "rolledBack", skip_serializing_if = "is_false")]
     rolled_back: bool,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    sqlstate: Option<&'a str>,
+    /// PostgreSQL's error, with its message.
+    #[serde(flatten)]
+    database: Option<ErrorMembers<'a>>,
+    /// The message of any other error.
     #[serde(skip_serializing_if = "Option::is_none")]
     message: Option<String>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    detail: Option<&'a str>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    hint: Option<&'a str>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    constraint: Option<&'a str>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    column: Option<&'a str>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    table: Option<&'a str>,
     /// The name of the parameter that is missing, unknown or invalid.
     #[serde(skip_serializing_if = "Option::is_none")]
     parameter: Option<&'a str>,
@@ -271,19 +274,14 @@ impl<'a> Data<'a> {
     fn of_rejection(rejection: &'a DatabaseError) -> Self {
         let sqlstate = &*rejection.sqlstate;
         Self {
-            sqlstate: Some(sqlstate),
-            detail: rejection.detail.as_deref(),
-            hint: rejection.hint.as_deref(),
-            constraint: rejection.constraint.as_deref(),
-            column: rejection.column.as_deref(),
-            table: rejection.table.as_deref(),
+            database: Some(ErrorMembers::new(rejection, &MEMBERS)),
             parameter: rejection.place.as_deref().and_then(parameter),
             place: rejection.place.clone(),
             // SQLSTATE 53400 reports a limit that the operator has set, such as `temp_file_limit`.
             retryable: matches!(sqlstate, "40001" | "40P01")
                 || matches!(sqlstate.get(..2), Some("08" | "53")) && sqlstate != "53400"
                 || sqlstate.starts_with("57P0"),
-            ..Self::with_message(&rejection.message)
+            ..Self::default()
         }
     }
 }

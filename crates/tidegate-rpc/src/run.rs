@@ -2,11 +2,11 @@
 
 use tidegate_sql::{Completion, Executor, QueryOptions};
 
+use crate::bind::BoundCall;
 use crate::call::Call;
 use crate::context::Context;
 use crate::error::Error;
 use crate::output::Output;
-use crate::prepare::PreparedCall;
 use crate::reply;
 use crate::result::{Discard, ResultSink, ResultWriter};
 
@@ -16,15 +16,15 @@ pub(crate) async fn run(
     executor: &dyn Executor,
     context: &Context<'_>,
     call: &Call<'_>,
-    prepared: PreparedCall,
+    bound: BoundCall,
     out: &mut dyn Output,
 ) -> Result<(), Error> {
-    let PreparedCall {
+    let BoundCall {
         statement,
         format,
         writer,
         author,
-    } = prepared;
+    } = bound;
     let options = QueryOptions {
         author,
         ..context.options

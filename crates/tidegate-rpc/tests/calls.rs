@@ -281,12 +281,12 @@ async fn prepare(
     fixture: &Fixture,
     message: &str,
     format: Option<OutputFormat>,
-) -> Result<tidegate_rpc::PreparedCall, Option<Reply>> {
+) -> Result<tidegate_rpc::BoundCall, Option<Reply>> {
     let payload = Payload::parse(message.as_bytes(), Limits::default()).unwrap();
     let call = &payload.calls()[0];
     fixture
         .dispatcher
-        .prepare(&fixture.context(), call, format)
+        .bind(&fixture.context(), call, format)
         .await
         .map_err(|error| Reply::failed(call, &error))
 }

@@ -140,7 +140,11 @@ async fn a_console_that_is_switched_off_is_not_there() {
 
 #[tokio::test]
 async fn the_page_for_an_unknown_path_links_to_what_the_service_has() {
-    let links = ["href=\"/db/\"", "href=\"/db/docs/\""];
+    let links = [
+        "href=\"/db/\"",
+        "href=\"/db/docs/\"",
+        "href=\"/db/docs/api\"",
+    ];
     for has_console in [true, false] {
         let api = Api::at("https://example.com/db", |builder| {
             builder.console(has_console)

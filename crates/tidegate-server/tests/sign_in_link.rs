@@ -49,6 +49,17 @@ async fn it_works_once() {
 }
 
 #[tokio::test]
+async fn a_browser_that_it_signed_in_may_open_it_again() {
+    let api = Api::start().await;
+    let link = link(&api).await;
+    let mut browser = Browser::default();
+    browser.get(&api, &link).await;
+    let answer = browser.get(&api, &link).await;
+    assert_eq!(answer.status, 303, "{}", answer.text());
+    assert_eq!(answer.header("location"), "/?signin=demo");
+}
+
+#[tokio::test]
 async fn it_expires() {
     let api = Api::start().await;
     let link = link(&api).await;

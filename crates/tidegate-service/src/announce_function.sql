@@ -22,7 +22,7 @@
 CREATE OR REPLACE FUNCTION tidegate_catalog.announce() RETURNS event_trigger
 LANGUAGE plpgsql SECURITY DEFINER
 SET search_path = pg_catalog, pg_temp SET client_min_messages = notice AS $announce$
--- Version 2.
+-- Version 3.
 DECLARE
     defined pg_catalog.bool;
     provisioned pg_catalog.bool;

@@ -57,20 +57,30 @@ pub fn event_trigger_source() -> &'static str {
     FUNCTION.split("$announce$").nth(1).unwrap_or_default()
 }
 
-/// Inspects the event trigger. The first column says whether the trigger exists, fires, and belongs
-/// to the service with everything it uses. The second says whether this release or a later one made
-/// it, and the third whether the service may create it, which takes a superuser. The release is the
-/// number after `-- Version` in the function: raise it here and there with every change of the
-/// function or of `decide.sql`. With prepared transactions the trigger must not exist, because a
-/// transaction with NOTIFY cannot be prepared.
-const INSPECT: &str = "SELECT made.current IS NOT NULL, coalesce(made.current, false),
+/// Whether this release or a later one made a function with this body. The number after `-- Version`
+/// in the function tells: raise it with every change of the function or of `decide.sql`.
+fn is_current(source: &str) -> bool {
+    let own = event_trigger_source();
+    source == own || version(source) > version(own)
+}
+
+fn version(source: &str) -> Option<u32> {
+    let (_, rest) = source.split_once("-- Version ")?;
+    let end = rest.find(|char: char| !char.is_ascii_digit());
+    rest[..end.unwrap_or(rest.len())].parse().ok()
+}
+
+/// Inspects the event trigger. The first column is the body of its function; NULL unless the trigger
+/// exists, fires, and belongs to the service with everything it uses. The second says whether the
+/// service may create it, which takes a superuser. With prepared transactions the trigger must not
+/// exist, because a transaction with NOTIFY cannot be prepared.
+const INSPECT: &str = "SELECT made.source,
     (SELECT r.rolsuper
      AND pg_catalog.current_setting('max_prepared_transactions') OPERATOR(pg_catalog.=) '0'
      FROM pg_catalog.pg_roles r
      WHERE r.rolname OPERATOR(pg_catalog.=) current_user)
     FROM (SELECT) one LEFT JOIN (
-    SELECT coalesce(pg_catalog.substring(p.prosrc, '-- Version ([0-9]+)')::pg_catalog.int4, 0)
-        OPERATOR(pg_catalog.>=) 2 AS current
+    SELECT p.prosrc AS source
     FROM pg_catalog.pg_event_trigger e
     JOIN pg_catalog.pg_proc p ON p.oid OPERATOR(pg_catalog.=) e.evtfoid
     JOIN pg_catalog.pg_namespace n ON n.oid OPERATOR(pg_catalog.=) p.pronamespace
@@ -123,6 +133,7 @@ impl ServiceConnections {
         let mut listening = false;
         loop {
             tokio::select! {
+                () = self.permits.surplus() => return Ok(ListenEnd::LimitReached),
                 has_trigger = &mut begin, if !listening => {
                     if !has_trigger.map_err(|error| error::of_connection(&error))? {
                         return Ok(ListenEnd::NoTrigger);
@@ -198,11 +209,12 @@ async fn inspect(client: &Client) -> Result<TriggerState, tokio_postgres::Error>
         SimpleQueryMessage::Row(row) => Some(row),
         _ => None,
     });
-    let is = |place| row.and_then(|row| row.get(place)) == Some("t");
+    let value = |place| row.and_then(|row| row.get(place));
+    let source = value(0);
     Ok(TriggerState {
-        exists: is(0),
-        current: is(1),
-        may_create: is(2),
+        exists: source.is_some(),
+        current: source.is_some_and(is_current),
+        may_create: value(1) == Some("t"),
     })
 }
 
@@ -215,8 +227,25 @@ mod tests {
     #[test]
     fn a_changed_function_has_another_version() {
         let digest = Sha256::digest(event_trigger_source().as_bytes());
-        // Installed functions are updated when their version is lower. Raise it in the function and
-        // in `INSPECT` whenever this digest changes.
-        assert_eq!(digest[..4], [0x58, 0xfb, 0x2a, 0x41]);
+        // Nodes of a lower version accept the function of a higher one. Raise the version in the
+        // function whenever this digest changes.
+        assert_eq!(digest[..4], [0x89, 0xc5, 0xfe, 0x36]);
+    }
+
+    #[test]
+    fn a_function_of_a_later_release_stays() {
+        let own = event_trigger_source();
+        let later = own.replace("-- Version 3.", "-- Version 10.\n-- More.");
+        assert_ne!(own, later);
+        for (source, stays) in [
+            (own, true),
+            (&later, true),
+            (&format!("{own} -- altered"), false),
+            (&own.replace("-- Version 3.", "-- Version 2."), false),
+            ("begin end", false),
+            ("-- Version x", false),
+        ] {
+            assert_eq!(is_current(source), stays, "{source}");
+        }
     }
 }

@@ -88,19 +88,26 @@ WITH RECURSIVE caller (oid) AS (
     -- The || copies a list of rights out of its TOAST table: aclexplode would for each of its rows.
     SELECT d.oid, d.datdba, coalesce(d.datacl, pg_catalog.acldefault('d', d.datdba)) || '{}'
     FROM pg_catalog.pg_database d WHERE d.datname = pg_catalog.current_database()
+), watch (is_on) AS (
+    -- The event trigger with the function of this release, or of a later one: nodes of two releases
+    -- may run side by side. Only a superuser can have made it.
+    SELECT e.evtenabled = 'A'
+    FROM pg_catalog.pg_event_trigger e
+    JOIN pg_catalog.pg_proc p ON p.oid = e.evtfoid
+    JOIN pg_catalog.pg_namespace n ON n.oid = p.pronamespace AND n.nspowner = p.proowner
+    JOIN pg_catalog.pg_class c ON c.relnamespace = n.oid AND c.relowner = n.nspowner
+    JOIN pg_catalog.pg_roles o ON o.oid = n.nspowner
+    WHERE e.evtname = 'tidegate_catalog' AND e.evtevent = 'ddl_command_end'
+      AND e.evttags IS NULL AND n.nspname = 'tidegate_catalog' AND p.prosecdef AND o.rolsuper
+      AND c.relname = 'objections' AND c.relkind = 'r'
+      AND (p.prosrc = :source::pg_catalog.text
+           OR pg_catalog.substring(p.prosrc, '-- Version ([0-9]{1,9})')::pg_catalog.int4
+              > pg_catalog.substring(:source::pg_catalog.text, '-- Version ([0-9]{1,9})')::pg_catalog.int4)
 ), objection (reason, remedy) AS (
     SELECT 'the event trigger tidegate_catalog is missing, disabled or altered',
-           'ALTER EVENT TRIGGER tidegate_catalog ENABLE ALWAYS;'
-    WHERE NOT EXISTS (
-        SELECT FROM pg_catalog.pg_event_trigger e
-        JOIN pg_catalog.pg_proc p ON p.oid = e.evtfoid
-        JOIN pg_catalog.pg_namespace n ON n.oid = p.pronamespace AND n.nspowner = p.proowner
-        JOIN pg_catalog.pg_class c ON c.relnamespace = n.oid AND c.relowner = n.nspowner
-        JOIN pg_catalog.pg_roles o ON o.oid = n.nspowner
-        WHERE e.evtname = 'tidegate_catalog' AND e.evtevent = 'ddl_command_end'
-          AND e.evtenabled = 'A' AND e.evttags IS NULL AND n.nspname = 'tidegate_catalog'
-          AND p.prosecdef AND p.prosrc = :source::pg_catalog.text AND c.relname = 'objections' AND c.relkind = 'r'
-          AND o.rolsuper)
+           CASE WHEN EXISTS (SELECT FROM watch) THEN 'ALTER EVENT TRIGGER tidegate_catalog ENABLE ALWAYS;'
+           ELSE 'DROP SCHEMA tidegate_catalog CASCADE; -- tidegate user repair, with --all, makes it again' END
+    WHERE NOT EXISTS (SELECT FROM watch w WHERE w.is_on)
     UNION ALL
     SELECT pg_catalog.format('users can act as the owner''s role %s', r.quoted), l.remedy
     FROM role r JOIN leave l ON l.oid = r.oid WHERE r.rolname::text = :owner::pg_catalog.text

@@ -1,12 +1,16 @@
 #![doc = include_str!("../README.md")]
 
 mod claims;
+pub mod cluster_status;
 mod connect;
 mod ddl_notifications;
 mod error;
+mod kept_connection;
 mod limits;
 mod lock_table;
 mod notifications;
+mod open;
+mod registration;
 mod retryable_sink;
 mod role_mark;
 mod service_manager;
@@ -20,6 +24,7 @@ use std::collections::HashMap;
 use std::fmt;
 use std::future::Future;
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use parking_lot::Mutex;
@@ -36,13 +41,16 @@ pub use claims::{ClaimsFunctions, ClaimsState, claims_state, install_claims};
 pub use ddl_notifications::{
     DECIDE_SQL, DdlNotification, ListenEnd, event_trigger_source, install_event_trigger,
 };
-pub use limits::Limits;
+pub use kept_connection::{KeptConnection, KeptConnectionError};
+pub use limits::{Limits, shared_connections};
 pub use notifications::{CHANNEL, Notification};
+pub use open::{open, open_as_user, open_stream};
+pub use registration::{NodeDemand, NodeIdentity, NodeRegistration, NodeShare};
 pub use role_mark::ROLE_MARK;
 
 use tidegate_wire::backoff::Jitter;
 use tidegate_wire::{
-    Backend, Config, ConnectError, TerminateOutcome, Terminator, is_lock_table_full,
+    Backend, Config, ConnectError, SESSIONS, TerminateOutcome, Terminator, is_lock_table_full,
 };
 
 use connect::{CATALOG, CONTROL};
@@ -52,8 +60,6 @@ use retryable_sink::RetryableSink;
 use service_pool::{ServiceCircuitBreaker, ServicePool};
 use transaction::ServiceTransaction;
 
-/// The limit on connections to the control database.
-const CONTROL_CONNECTIONS: usize = 6;
 /// The limit on connections to the catalog of one database.
 const CATALOG_CONNECTIONS: usize = 2;
 /// How long a connection to a catalog may be idle.
@@ -95,7 +101,7 @@ impl ServiceConnections {
         let database = &config.control_database;
         let pool =
             |size| ServicePool::new(&config, database, CONTROL, size, circuit_breaker.clone());
-        let (main, termination) = (pool(CONTROL_CONNECTIONS)?, pool(1)?);
+        let (main, termination) = (pool(Limits::default().control)?, pool(1)?);
         let (notifications, _) = broadcast::channel(NOTIFICATIONS);
         let lock_table = LockTable::new();
         let guarding = lock_table.guard(config.clone(), jitter.clone());
@@ -120,11 +126,31 @@ impl ServiceConnections {
         })
     }
 
-    /// Limits the connections to the databases of tenants, which are unlimited by default.
-    #[must_use]
-    pub fn with_limits(mut self, limits: Limits) -> Self {
-        self.permits = Permits::new(limits);
-        self
+    /// Changes the limits on connections; those to the databases of tenants are unlimited by
+    /// default. Idle connections that are too many are closed, others when they are returned.
+    /// Returns how many too many there are until then.
+    pub fn set_limits(&self, limits: Limits) -> usize {
+        let permits = self.permits.set(limits);
+        let open = self.permits.trim(&self.catalogs.lock());
+        // A connection that is in use holds a permit too, so it is counted once.
+        permits.max(open + self.main.trim(limits.control))
+    }
+
+    /// How many service connections are open, sessions of administration and the registration of
+    /// the node included.
+    pub fn open_connections(&self) -> usize {
+        // They listen, guard the lock table and register the node.
+        const TASKS: usize = 3;
+        let catalogs = self.catalogs.lock();
+        let catalogs: usize = catalogs.values().map(|pool| pool.occupancy().0).sum();
+        let pools = self.main.occupancy().0 + self.termination.occupancy().0 + catalogs;
+        let sessions = SESSIONS.saturating_sub(self.config.sessions.available_permits());
+        TASKS + pools + self.permits.listeners_in_use() + sessions + self.streams()
+    }
+
+    /// How many ordinary sessions read the changes of databases.
+    pub fn streams(&self) -> usize {
+        self.config.streams.load(Ordering::Relaxed)
     }
 
     /// A receiver of the notifications from now on. If it lags too far behind, it misses some, and
@@ -139,7 +165,7 @@ impl ServiceConnections {
     ///
     /// If no connection can be opened, or the statement fails.
     pub async fn ping(&self) -> Result<()> {
-        let session = self.main.session().await?;
+        let session = self.session(&Principal::Control).await?;
         session.command("SELECT 1").await?;
         session.release();
         Ok(())
@@ -154,14 +180,18 @@ impl ServiceConnections {
 
     async fn session(&self, who: &Principal) -> Result<session::ServiceSession> {
         match who {
-            Principal::Control => self.main.session().await,
+            Principal::Control => {
+                let permit = self.permits.control().await?;
+                let session = self.main.session().await?;
+                Ok(session.with_permits([Some(permit), None]))
+            }
             Principal::Catalog(database) => {
                 // The permit of the database comes first: requests that wait for one database must
                 // not hold permits that all databases share.
                 let of_database = self.catalog(database)?.permit().await?;
                 let of_catalogs = self.permits.lookup().await?;
                 let session = self.catalog(database)?.session().await?;
-                Ok(session.with_permits([of_database, of_catalogs]))
+                Ok(session.with_permits([Some(of_database), Some(of_catalogs)]))
             }
             Principal::Role(_) => Err(Error::internal(
                 "statements of users do not run on the service's connections",
@@ -250,30 +280,6 @@ impl ServiceConnections {
             TerminateOutcome::Gone
         })
     }
-}
-
-/// Opens a connection of the administrator outside of any pool.
-pub async fn open(
-    config: &Config,
-    database: &DatabaseName,
-) -> Result<tokio_postgres::Client, ConnectError> {
-    let (client, connection) = connect::connect(config, database, CONTROL).await?;
-    tokio::spawn(connection);
-    Ok(client)
-}
-
-/// Opens a connection with the login of a user outside of any pool, for administration. Settings
-/// that the user made (`ALTER ROLE … SET`) do not apply where administration depends on them.
-/// `version` is `server_version_num`, or 0 if unknown.
-pub async fn open_as_user(
-    config: &Config,
-    database: &DatabaseName,
-    version: u32,
-) -> Result<tokio_postgres::Client, ConnectError> {
-    let options = connect::as_user(version);
-    let (client, connection) = connect::connect(config, database, &options).await?;
-    tokio::spawn(connection);
-    Ok(client)
 }
 
 /// Runs a future, and fails when the deadline has passed.

@@ -1,21 +1,27 @@
-//! Limits of the service connections to tenants' databases.
+//! Limits of the service connections.
 
 use std::collections::HashMap;
 use std::sync::Arc;
 
+use parking_lot::Mutex;
 use tidegate_sql::{DatabaseName, Error, Result};
-use tokio::sync::{OwnedSemaphorePermit, Semaphore};
+use tokio::sync::{Notify, OwnedSemaphorePermit, Semaphore};
 use tokio::time::timeout;
 
 use super::service_pool::{RETRY_AFTER, ServicePool, WAIT};
 
-/// The limits on connections to the databases of tenants, all databases together. Without limits, a
-/// hundred databases in use at once would take all connections of PostgreSQL, and leave none to
-/// users.
+/// The connections of a node that do not depend on its share: they terminate backends, listen for
+/// notifications of nodes, guard the lock table, register the node, and read the state of slots.
+const FIXED: usize = 5;
+
+/// The limits on the service connections of a node. Without limits, a hundred databases in use at
+/// once would take all connections of PostgreSQL, and leave none to users.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Limits {
-    /// The limit on connections that read catalogs. Idle ones are closed to make room for another
-    /// database.
+    /// The limit on connections to the control database.
+    pub control: usize,
+    /// The limit on connections that read catalogs, all databases together. Idle ones are closed to
+    /// make room for another database.
     pub lookups: usize,
     /// The limit on connections that listen for notifications of definitions.
     pub listeners: usize,
@@ -24,6 +30,7 @@ pub struct Limits {
 impl Default for Limits {
     fn default() -> Self {
         Self {
+            control: 6,
             lookups: Semaphore::MAX_PERMITS,
             listeners: Semaphore::MAX_PERMITS,
         }
@@ -31,45 +38,148 @@ impl Default for Limits {
 }
 
 impl Limits {
-    /// The limits for a node whose pool has at most `connections` connections of users. The two
-    /// limits together are about a fifth of that number, which the pool leaves free. Each is at
-    /// least 4.
-    pub fn for_pool(connections: usize) -> Self {
+    /// The limits of a node that may open `connections` connections in all.
+    pub fn for_node(connections: usize) -> Self {
         Self {
-            lookups: (connections / 11).max(4),
-            listeners: (connections / 10).max(4),
-        }
-    }
-}
-
-/// The permits that enforce the limits.
-pub(super) struct Permits {
-    limits: Limits,
-    lookups: Arc<Semaphore>,
-    listeners: Arc<Semaphore>,
-}
-
-impl Permits {
-    pub(super) fn new(limits: Limits) -> Self {
-        Self {
-            limits,
-            lookups: Arc::new(Semaphore::new(limits.lookups)),
-            listeners: Arc::new(Semaphore::new(limits.listeners)),
+            control: (connections / 6).clamp(2, 6),
+            lookups: (connections / 15).max(2),
+            listeners: (connections / 12).max(1),
         }
     }
 
-    /// Waits for a permit to use a connection to a catalog.
-    pub(super) async fn lookup(&self) -> Result<OwnedSemaphorePermit> {
-        let permit = timeout(WAIT, self.lookups.clone().acquire_owned()).await;
+    /// How many of the node's connections are left for the pool of users, at least one.
+    pub fn left_for_users(&self, connections: usize) -> usize {
+        connections.saturating_sub(self.service()).max(1)
+    }
+
+    /// How many connections a node with these limits may open at least: the service's own, and one
+    /// of a user.
+    pub fn least(&self) -> usize {
+        self.service() + 1
+    }
+
+    fn service(&self) -> usize {
+        FIXED + tidegate_wire::SESSIONS + self.control + self.lookups + self.listeners
+    }
+}
+
+/// How many of a server's connections all nodes may open together. The rest is for other clients,
+/// for commands, and for nodes that start. `reserved` is the sum of
+/// `superuser_reserved_connections` and, from PostgreSQL 16, `reserved_connections`.
+pub fn shared_connections(max_connections: usize, reserved: usize) -> usize {
+    let free = max_connections.saturating_sub(reserved);
+    free - (free / 10).max((free / 4).min(10))
+}
+
+/// A semaphore whose number of permits can be changed.
+struct Permit {
+    free: Arc<Semaphore>,
+    size: Mutex<usize>,
+}
+
+impl Permit {
+    fn new(size: usize) -> Self {
+        Self {
+            free: Arc::new(Semaphore::new(size)),
+            size: Mutex::new(size),
+        }
+    }
+
+    async fn wait(&self) -> Result<OwnedSemaphorePermit> {
+        let permit = timeout(WAIT, self.free.clone().acquire_owned()).await;
         let timed_out = Error::PoolTimeout {
             retry_after: RETRY_AFTER,
         };
         permit.map_err(|_| timed_out)?.map_err(Error::internal)
     }
 
+    /// Changes the number. Returns how many permits too many are in use; they are taken back by
+    /// later calls.
+    fn resize(&self, wanted: usize) -> usize {
+        let mut size = self.size.lock();
+        if wanted > *size {
+            self.free.add_permits(wanted - *size);
+            *size = wanted;
+        } else {
+            *size -= self.free.forget_permits(*size - wanted);
+        }
+        *size - wanted
+    }
+}
+
+/// The permits that enforce the limits.
+pub(super) struct Permits {
+    limits: Mutex<Limits>,
+    control: Permit,
+    lookups: Permit,
+    listeners: Permit,
+    /// Ends listeners that are too many, one for each notification.
+    surplus: Notify,
+}
+
+impl Permits {
+    pub(super) fn new(limits: Limits) -> Self {
+        Self {
+            limits: Mutex::new(limits),
+            control: Permit::new(limits.control),
+            lookups: Permit::new(limits.lookups),
+            listeners: Permit::new(limits.listeners),
+            surplus: Notify::new(),
+        }
+    }
+
+    /// Changes the limits. Returns how many connections too many there are until they are returned.
+    pub(super) fn set(&self, limits: Limits) -> usize {
+        *self.limits.lock() = limits;
+        let listeners = self.listeners.resize(limits.listeners);
+        for _ in 0..listeners {
+            self.surplus.notify_one();
+        }
+        let control = self.control.resize(limits.control);
+        control + self.lookups.resize(limits.lookups) + listeners
+    }
+
+    /// Waits for a permit to use a connection to the control database.
+    pub(super) async fn control(&self) -> Result<OwnedSemaphorePermit> {
+        self.control.wait().await
+    }
+
+    /// Waits for a permit to use a connection to a catalog.
+    pub(super) async fn lookup(&self) -> Result<OwnedSemaphorePermit> {
+        self.lookups.wait().await
+    }
+
     /// A permit to keep a listening connection, if one is free.
     pub(super) fn listener(&self) -> Option<OwnedSemaphorePermit> {
-        self.listeners.clone().try_acquire_owned().ok()
+        self.listeners.free.clone().try_acquire_owned().ok()
+    }
+
+    /// How many listeners there are.
+    pub(super) fn listeners_in_use(&self) -> usize {
+        *self.listeners.size.lock() - self.listeners.free.available_permits()
+    }
+
+    /// Waits until a listener has to end, because there are more than the limit.
+    pub(super) async fn surplus(&self) {
+        self.surplus.notified().await;
+    }
+
+    /// Closes connections to catalogs that have been idle longest while there are more than the
+    /// limit. Returns how many too many are left, because they are in use.
+    pub(super) fn trim(&self, catalogs: &HashMap<DatabaseName, ServicePool>) -> usize {
+        let limit = self.limits.lock().lookups;
+        loop {
+            let occupied = catalogs.values().map(|pool| (pool, pool.occupancy()));
+            let occupied: Vec<_> = occupied.collect();
+            let open: usize = occupied.iter().map(|(_, (open, _))| open).sum();
+            let idle = occupied
+                .iter()
+                .filter_map(|(pool, (_, idle))| (*idle).map(|idle| (idle, pool)));
+            match idle.max_by_key(|(idle, _)| *idle) {
+                Some((idle, pool)) if open > limit => drop(pool.expire(idle)),
+                _ => return open.saturating_sub(limit),
+            }
+        }
     }
 
     /// If the limit is reached, closes the connections of the database, other than this one, that
@@ -93,10 +203,51 @@ impl Permits {
                 oldest = Some((idle, pool));
             }
         }
-        if open >= self.limits.lookups
+        if open >= self.limits.lock().lookups
             && let Some((idle, pool)) = oldest
         {
             pool.expire(idle);
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_tenth_of_the_connections_is_left_to_others_and_at_least_ten() {
+        let shared = [(100, 3), (300, 3), (20, 3), (3, 3)];
+        let shared = shared.map(|(max, reserved)| shared_connections(max, reserved));
+        assert_eq!(shared, [87, 268, 13, 0]);
+    }
+
+    #[test]
+    fn a_node_keeps_within_its_share_if_it_has_the_least() {
+        let least = Limits::for_node(0).least();
+        assert_eq!(least, 15);
+        for share in least..500 {
+            let limits = Limits::for_node(share);
+            let users = limits.left_for_users(share);
+            assert!(
+                limits.service() + users <= share,
+                "{share}: {limits:?}, {users}"
+            );
+        }
+    }
+
+    #[test]
+    fn permits_that_are_in_use_are_taken_back_later() {
+        let permit = Permit::new(3);
+        let held: Vec<_> = (0..2)
+            .map(|_| permit.free.clone().try_acquire_owned().unwrap())
+            .collect();
+        assert_eq!(permit.resize(1), 1);
+        assert!(permit.free.try_acquire().is_err());
+        drop(held);
+        assert_eq!(permit.resize(1), 0);
+        assert_eq!(permit.free.available_permits(), 1);
+        assert_eq!(permit.resize(4), 0);
+        assert_eq!(permit.free.available_permits(), 4);
     }
 }

@@ -139,6 +139,17 @@ impl ServicePool {
         }
     }
 
+    /// Closes the connections that have been idle longest while there are more than `size`. Returns
+    /// how many too many are left, because they are in use.
+    pub(super) fn trim(&self, size: usize) -> usize {
+        loop {
+            match self.occupancy() {
+                (open, Some(idle)) if open > size => drop(self.expire(idle)),
+                (open, _) => return open.saturating_sub(size),
+            }
+        }
+    }
+
     /// Closes the idle connections now, and the others when they are returned.
     pub(super) fn close(&self) {
         self.pool.close();

@@ -25,7 +25,7 @@ pub(super) struct ServiceSession {
     object: Option<Object<ServiceManager>>,
     tls: Tls,
     /// The permits that the connection holds while it is checked out.
-    permits: Option<[OwnedSemaphorePermit; 2]>,
+    permits: [Option<OwnedSemaphorePermit>; 2],
 }
 
 impl ServiceSession {
@@ -33,13 +33,13 @@ impl ServiceSession {
         Self {
             object: Some(object),
             tls,
-            permits: None,
+            permits: [None, None],
         }
     }
 
     /// Holds permits while the connection is in use.
-    pub(super) fn with_permits(mut self, permits: [OwnedSemaphorePermit; 2]) -> Self {
-        self.permits = Some(permits);
+    pub(super) fn with_permits(mut self, permits: [Option<OwnedSemaphorePermit>; 2]) -> Self {
+        self.permits = permits;
         self
     }
 
@@ -176,7 +176,7 @@ impl Drop for ServiceSession {
         let token = object.cancel_token();
         let tls = self.tls.clone();
         let client = Object::take(object);
-        let permits = self.permits.take();
+        let permits = std::mem::take(&mut self.permits);
         let Ok(runtime) = tokio::runtime::Handle::try_current() else {
             return;
         };

@@ -1,9 +1,12 @@
 //! The messages that a socket sends.
 
 use bytes::{BufMut, Bytes, BytesMut};
+use serde::Serialize;
+use serde_json::value::RawValue;
 use serde_json::{Map, Value, json};
 use tidegate_feed::{Cursor, Ended};
 use tidegate_graphql::GraphqlResponse;
+use tidegate_sql::{ErrorMember, ErrorMembers};
 
 use super::handshake::Dialect;
 use super::message::InvalidMessage;
@@ -27,39 +30,51 @@ pub(super) fn error_with(
     message: &str,
     more: Map<String, Value>,
 ) -> Bytes {
-    let mut out = BytesMut::with_capacity(128);
-    out.put_slice(b"{");
     if dialect == Dialect::Tidegate {
-        out.put_slice(b"\"type\":\"error\"");
-        if let Some(id) = id {
-            member(&mut out, "id", id);
-        }
-        member(&mut out, "error", &json!(code).to_string());
-        member(&mut out, "message", &json!(message).to_string());
-        for (name, value) in &more {
-            member(&mut out, name, &value.to_string());
-        }
-    } else {
-        let mut extensions = more;
-        extensions.insert("code".to_owned(), json!(code));
-        let payload = json!([{"message": message, "extensions": extensions}]);
-        put(&mut out, b"\"id\":", id.unwrap_or("\"\""));
-        out.put_slice(b",\"type\":\"error\"");
-        member(&mut out, "payload", &payload.to_string());
+        return json(&ErrorMessage {
+            r#type: "error",
+            id: id.map(raw),
+            error: code,
+            message,
+            more,
+        });
     }
-    out.put_slice(b"}");
-    out.freeze()
+    let mut extensions = more;
+    extensions.insert("code".to_owned(), json!(code));
+    json(&TransportError {
+        id: raw(id.unwrap_or("\"\"")),
+        r#type: "error",
+        payload: &json!([{"message": message, "extensions": extensions}]),
+    })
 }
 
-fn member(out: &mut BytesMut, name: &str, text: &str) {
-    out.put_slice(b",\"");
-    out.put_slice(name.as_bytes());
-    put(out, b"\":", text);
+/// The error message of Tidegate's own protocol.
+#[derive(Serialize)]
+struct ErrorMessage<'a> {
+    r#type: &'static str,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    id: Option<&'a RawValue>,
+    error: &'a str,
+    message: &'a str,
+    #[serde(flatten)]
+    more: Map<String, Value>,
 }
 
-fn put(out: &mut BytesMut, before: &[u8], text: &str) {
-    out.put_slice(before);
-    out.put_slice(text.as_bytes());
+/// The error message of `graphql-transport-ws`, with a list of errors.
+#[derive(Serialize)]
+struct TransportError<'a> {
+    id: &'a RawValue,
+    r#type: &'static str,
+    payload: &'a Value,
+}
+
+/// The id of a message, which is kept as the client wrote it.
+fn raw(id: &str) -> &RawValue {
+    serde_json::from_str(id).unwrap_or(RawValue::NULL)
+}
+
+fn json(message: &impl Serialize) -> Bytes {
+    serde_json::to_vec(message).unwrap_or_default().into()
 }
 
 impl InvalidMessage {
@@ -73,27 +88,25 @@ impl InvalidMessage {
     }
 }
 
+/// The members of an error message with PostgreSQL's error.
+const MEMBERS: [ErrorMember; 7] = [
+    ErrorMember::Sqlstate,
+    ErrorMember::Position,
+    ErrorMember::Detail,
+    ErrorMember::Hint,
+    ErrorMember::Constraint,
+    ErrorMember::Column,
+    ErrorMember::Table,
+];
+
 /// An error response of an endpoint as a message, with PostgreSQL's error.
 pub(super) fn failure(dialect: Dialect, id: Option<&str>, failure: &ApiError) -> Bytes {
-    let mut more = Map::new();
-    let details = failure.details.as_deref();
-    if let Some(rejection) = details.and_then(|details| details.rejection.as_ref()) {
-        more.insert("sqlstate".to_owned(), json!(rejection.sqlstate));
-        if let Some(position) = rejection.position {
-            more.insert("position".to_owned(), json!(position));
-        }
-        for (name, value) in [
-            ("detail", &rejection.detail),
-            ("hint", &rejection.hint),
-            ("constraint", &rejection.constraint),
-            ("column", &rejection.column),
-            ("table", &rejection.table),
-        ] {
-            if let Some(value) = value {
-                more.insert(name.to_owned(), json!(value));
-            }
-        }
-    }
+    let rejection = failure.rejection();
+    let more = rejection.map(|error| json!(ErrorMembers::new(error, &MEMBERS)));
+    let more = match more {
+        Some(Value::Object(members)) => members,
+        _ => Map::new(),
+    };
     let code = failure.code.to_ascii_lowercase();
     error_with(dialect, id, &code, &failure.message, more)
 }
@@ -113,7 +126,8 @@ pub(super) fn refusal(dialect: Dialect, id: &str, refusal: &Refusal) -> Bytes {
 pub(super) fn graphql(dialect: Dialect, id: &str, answer: GraphqlResponse) -> Messages {
     let body = answer.body.into_bytes().unwrap_or_default();
     let mut out = BytesMut::with_capacity(body.len() + id.len() + 64);
-    put(&mut out, b"{\"id\":", id);
+    out.put_slice(b"{\"id\":");
+    out.put_slice(id.as_bytes());
     if answer.executed {
         if dialect == Dialect::Tidegate {
             // The response is an object that is not empty. Its members are inserted after those of
@@ -137,10 +151,11 @@ pub(super) fn graphql(dialect: Dialect, id: &str, answer: GraphqlResponse) -> Me
         let code = code.to_ascii_lowercase();
         return vec![error_with(dialect, Some(id), &code, message, more)];
     }
-    out.put_slice(b",\"type\":\"error\"");
-    member(&mut out, "payload", &errors.to_string());
-    out.put_slice(b"}");
-    vec![out.freeze()]
+    vec![json(&TransportError {
+        id: raw(id),
+        r#type: "error",
+        payload: errors,
+    })]
 }
 
 /// The message `complete`.

@@ -3,8 +3,8 @@
 use std::sync::Arc;
 
 use bytes::{BufMut as _, BytesMut};
-use serde_json::json;
 use serde_json::value::RawValue;
+use serde_json::{Value, json};
 use tidegate_catalog::Schema;
 use tidegate_catalog::model::RelationId;
 use tidegate_feed::{
@@ -146,22 +146,18 @@ pub(crate) fn write_field_errors(
     let Some(field_errors) = field_errors else {
         return;
     };
-    let mut comma = "";
-    out.put_slice(b",\"errors\":[");
-    for field_error in field_errors {
-        let message = json!(field_error.problem);
-        out.put_slice(format!("{comma}{{\"message\":{message},\"path\":[{key},0").as_bytes());
-        for step in &field_error.path {
-            let step = match step {
-                PathSegment::Key(key) => json!(&**key),
-                PathSegment::Index(index) => json!(index),
-            };
-            out.put_slice(format!(",{step}").as_bytes());
-        }
-        out.put_slice(b"],\"extensions\":{\"code\":\"BAD_USER_INPUT\"}}");
-        comma = ",";
-    }
-    out.put_slice(b"]");
+    let row = [serde_json::from_str(key).unwrap_or_default(), json!(0)];
+    let errors = field_errors.iter().map(|field_error| {
+        let within_row = field_error.path.iter().map(|step| match step {
+            PathSegment::Key(key) => json!(&**key),
+            PathSegment::Index(index) => json!(index),
+        });
+        let path: Value = row.iter().cloned().chain(within_row).collect();
+        let extensions = json!({"code": "BAD_USER_INPUT"});
+        json!({"message": field_error.problem, "path": path, "extensions": extensions})
+    });
+    out.put_slice(b",\"errors\":");
+    out.put_slice(errors.collect::<Value>().to_string().as_bytes());
 }
 
 /// Compiles the condition `where`: an object, or a string with a condition text.

@@ -2,6 +2,7 @@
 
 mod buffer;
 pub mod error;
+mod error_members;
 pub mod executor;
 pub mod principal;
 pub mod request;
@@ -9,6 +10,7 @@ pub mod statement;
 
 pub use buffer::Buffer;
 pub use error::{DatabaseError, Error, InputError, LoginRefused, Result};
+pub use error_members::{ErrorMember, ErrorMembers};
 pub use executor::{
     Author, BoxFuture, Commit, Completion, Description, Executor, Flow, Mode, Pipeline,
     PipelineError, PipelineStep, QueryOptions, RowSink, Transaction, TransactionOutcome,

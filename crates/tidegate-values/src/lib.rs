@@ -16,4 +16,6 @@ pub use error::{MalformedValue, Result, ValueError};
 pub use output::{OutputFormat, OutputOptions, RowWriter};
 pub use parameter::{InputFormat, Parameter};
 pub use postgres_types::{Field as TypeField, Kind as TypeKind, Type};
-pub use type_property::{array_delimiter, is_hstore, is_spatial};
+pub use type_property::{
+    array_delimiter, base_type, has_attributes, is_hstore, is_spatial, operator_schema,
+};

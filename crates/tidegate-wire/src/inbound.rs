@@ -14,10 +14,13 @@ const MAX_IDLE_CAPACITY: usize = 256 << 10;
 /// either.
 pub const MAX_MESSAGE: usize = 256 << 20;
 
-/// The receive buffer, which starts with the current message.
+/// The receive buffer.
 #[derive(Debug, Default)]
 pub struct Inbound {
     buffer: BytesMut,
+    /// The offset of the current message. The messages before it are removed from the buffer all at
+    /// once, when no complete message follows.
+    start: usize,
     /// The length of the current message including its header; 0 if there is no current message.
     current: usize,
 }
@@ -26,8 +29,10 @@ impl Inbound {
     /// Moves to the next message if it has arrived completely, and returns its tag.
     #[inline]
     pub fn advance(&mut self) -> io::Result<Option<u8>> {
-        self.buffer.advance(std::mem::take(&mut self.current));
-        let Some((&[tag, a, b, c, d], _)) = self.buffer.split_first_chunk::<HEADER>() else {
+        self.start += std::mem::take(&mut self.current);
+        let rest = self.buffer.get(self.start..).unwrap_or_default();
+        let Some((&[tag, a, b, c, d], _)) = rest.split_first_chunk::<HEADER>() else {
+            self.buffer.advance(std::mem::take(&mut self.start));
             return Ok(None);
         };
         let length = usize::try_from(i32::from_be_bytes([a, b, c, d])).unwrap_or(0);
@@ -45,7 +50,8 @@ impl Inbound {
                 ),
             ));
         }
-        if self.buffer.len() <= length {
+        if rest.len() <= length {
+            self.buffer.advance(std::mem::take(&mut self.start));
             self.buffer.reserve(length + 1 + READ - self.buffer.len());
             return Ok(None);
         }
@@ -56,13 +62,14 @@ impl Inbound {
     /// The body of the current message.
     #[inline]
     pub fn body(&self) -> &[u8] {
-        self.buffer.get(HEADER..self.current).unwrap_or_default()
+        self.message().get(HEADER..).unwrap_or_default()
     }
 
     /// The current message with its tag and length.
     #[inline]
     pub fn message(&self) -> &[u8] {
-        self.buffer.get(..self.current).unwrap_or_default()
+        let end = self.start + self.current;
+        self.buffer.get(self.start..end).unwrap_or_default()
     }
 
     /// The buffer, with free space for a read.
@@ -75,7 +82,7 @@ impl Inbound {
 
     /// Whether unread bytes follow the current message.
     pub fn has_more(&self) -> bool {
-        self.buffer.len() > self.current
+        self.buffer.len() > self.start + self.current
     }
 
     /// Frees a large buffer. Call it between statements.

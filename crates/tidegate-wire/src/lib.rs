@@ -19,7 +19,7 @@ pub mod tls;
 pub mod version;
 
 pub use cancel::Canceller;
-pub use config::{Config, ConfigError, Secret, Target, TlsMode};
+pub use config::{Config, ConfigError, SESSIONS, Secret, Target, TlsMode};
 pub use connect_error::{
     ConnectError, ConnectFault, HostErrors, RETRY_AFTER, is_lock_table_error, is_lock_table_full,
     is_outage, is_outage_of_statement, outage,

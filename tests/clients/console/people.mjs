@@ -18,6 +18,7 @@ await page.getByRole("rowheader", { name: "alice" }).waitFor();
 await accessible(page, "users");
 await picture(page, "users");
 await press("New user");
+await dialog.locator("input[name=name]:focus").waitFor();
 await accessible(page, "new user");
 await dialog.getByLabel("Name").fill("alice");
 await dialog.getByLabel("Password").fill("mara-12345");
@@ -30,6 +31,7 @@ await dialog.getByLabel(/^Groups/).fill("sales");
 await press("Create user");
 await page.getByText("The user mara was created.").waitFor();
 assert.equal((await passwordGrant(home, "mara", "mara-12345")).status, 200);
+await page.getByLabel("View as").locator("option", { hasText: "mara" }).waitFor({ state: "attached" });
 await page.getByRole("button", { name: "Edit mara" }).click();
 await dialog.getByLabel(/^Properties/).fill('{"desk": 7}');
 await press("Save");
@@ -118,12 +120,21 @@ await page.getByLabel("View as").selectOption("alice");
 await page.getByText(/^You see and do everything as alice/).waitFor();
 await rowOf("demo/alice").waitFor();
 assert.equal(await rowOf("demo").count(), 0, "alice does not see the owner's rows");
+// Nor does the list say how many there are.
+const own = (await page.getByText(/^\d+ rows$/).textContent()).split(" ")[0];
+await page.getByRole("navigation", { name: "Tables" }).getByRole("link", { name: `notes ${own}`, exact: true }).waitFor();
 await accessible(page, "View as");
 await picture(page, "view-as");
 assert.equal(await page.getByRole("link", { name: "People" }).count(), 0, "alice manages nobody");
 await press("Be yourself again");
 await rowOf("demo").waitFor();
 assert.equal(await rowOf("demo/alice").count(), 0);
+
+// From an area of the owner alone it leads to the tables.
+await page.getByRole("link", { name: "Activity" }).click();
+await page.getByLabel("View as").selectOption("alice");
+await page.getByRole("region", { name: "All tables" }).getByRole("link", { name: "notes" }).waitFor();
+await press("Be yourself again");
 
 // The user goes.
 await page.getByRole("link", { name: "People" }).click();

@@ -24,7 +24,7 @@ const result = page.getByRole("grid", { name: "Result" });
 const said = (text) => page.locator(".outcome").getByText(text).first().waitFor();
 
 // A first statement stands there and runs.
-await editor().filter({ hasText: 'select * from "public"."albums" limit 100' }).waitFor();
+await editor().filter({ hasText: "select * from public.albums limit 100" }).waitFor();
 await press("Run");
 await said(/^100 rows/);
 
@@ -65,6 +65,37 @@ await said(/Cancelled/);
 assert.equal(await page.locator(".outcome .problem").count(), 0, "a statement that was cancelled did not fail");
 const sleeping = "select count(*)::int as n from pg_stat_activity where query ~ 'pg_sleep\\(60\\)' and state = 'active' and pid <> pg_backend_pid()";
 for (let tries = 0; (await sql(sleeping))[0].n > 0; tries += 1) assert.ok(tries < 500, "the statement ends in the database");
+
+// Several statements are one transaction; the rows are those of the last that gives any.
+await write("create table scripted (id int, body text default 'a;b'); -- a;comment\ninsert into scripted (id) values (1), (:two);\nselect body || ';' || id as said from scripted order by id;\n");
+await page.getByLabel(":two").fill("2");
+await press("Run");
+await said(/^3 statements in one transaction, 2 rows written, 2 rows/);
+await result.getByText("a;b;2", { exact: true }).waitFor();
+await accessible(page, "several statements");
+// One that fails is named and marked, and none took effect.
+await write("insert into scripted values (3);\nselect nothing from scripted");
+await press("Run");
+await page.getByRole("alert").filter({ hasText: /^Statement 2: column "nothing" does not exist. Nothing was changed/ }).waitFor();
+await page.locator(".editor .cm-lintRange-error").filter({ hasText: /^nothing$/ }).waitFor();
+assert.equal((await sql("select count(*)::int as n from scripted"))[0].n, 2);
+// A plan is of one statement: the selected one.
+await press("Explain");
+await page.getByRole("alert").filter({ hasText: "This takes one statement. Select the one that you mean." }).waitFor();
+await write("drop table scripted;\nselect 'selected' as it");
+await editor().press("Shift+Home");
+await press("Run selection");
+await result.getByText("selected", { exact: true }).waitFor();
+await press("Explain");
+await page.locator(".plan-node").getByText("Result").waitFor();
+await sql("drop table scripted");
+// Semicolons within strings, dollar quotes and parentheses end no statement.
+for (const one of ["select ';' as a", "select $x$;$x$ as a", "do $$ begin perform 1; end $$", "select E'\\';' as a", 'select 1 as ";"', "/* ; */ select 1 as a;"]) {
+  await write(one);
+  await press("Run");
+  await said(/^(1 row|0 rows|\d+ ms)/);
+  assert.doesNotMatch(await page.locator(".outcome-head").textContent(), /statements/, one);
+}
 
 // A large answer is stopped when enough is seen.
 await write("select g from generate_series(1, 3000000) g");

@@ -19,7 +19,15 @@ await page.getByRole("region", { name: "All tables" }).getByRole("link", { name:
 await page.getByText(`${scene.url}/api/graphql/schema/public`).waitFor();
 await page.getByRole("row", { name: /^never_analyzed table 3\b/ }).waitFor();
 await sql("drop table never_analyzed");
+// Who comes back to the page sees what others did.
+await page.evaluate(() => dispatchEvent(new Event("focus")));
+await page.getByRole("row", { name: /^never_analyzed/ }).waitFor({ state: "detached" });
 await accessible(page, "list of tables");
+
+// Nothing stands beyond the edge of a narrow window.
+await page.setViewportSize({ width: 730, height: 600 });
+assert.equal(await page.evaluate(() => document.documentElement.scrollWidth), 730);
+await page.setViewportSize({ width: 1280, height: 800 });
 
 // A table, and a filter.
 let grid = await openTable(page, "albums");
@@ -124,7 +132,21 @@ await page.getByText("2 rows, columns name.").waitFor();
 await page.getByRole("button", { name: "Import", exact: true }).click();
 await page.getByText("2 rows were imported.").waitFor();
 await grid.getByRole("gridcell").filter({ hasText: 'First, with "quotes" from CSV' }).waitFor();
+// As a spreadsheet writes it where the comma is for decimals.
+await page.getByRole("button", { name: "Import CSV" }).click();
+await choose("\uFEFFid;name\r\n900001;Third, from CSV\r\n");
+await page.getByText("1 row, columns id, name.").waitFor();
+await page.getByRole("button", { name: "Import", exact: true }).click();
+await grid.getByRole("gridcell", { name: "Third, from CSV", exact: true }).waitFor();
 await sql("delete from playlists where name like '%from CSV'");
+
+// A value is copied.
+await ada.context.grantPermissions(["clipboard-read", "clipboard-write"]);
+await grid.getByRole("gridcell").nth(1).click();
+const copied = await grid.getByRole("gridcell").nth(1).textContent();
+await page.keyboard.press("ControlOrMeta+C");
+await page.getByText("Copied.").waitFor();
+assert.equal(await page.evaluate(() => navigator.clipboard.readText()), copied);
 
 // By the keyboard alone: to a cell, edit, leave, order, and along a foreign key.
 grid = await openTable(page, "albums");
@@ -153,6 +175,12 @@ for (const [part, text] of [["Structure", "Constraints"], ["Indexes", "artists_p
   await page.locator(".sheet").getByText(text).first().waitFor();
   await accessible(page, part);
 }
+
+// The way to a first policy.
+await page.getByRole("button", { name: "Write a policy" }).click();
+await page.getByRole("textbox", { name: "SQL statement" }).filter({ hasText: "alter table public.artists enable row level security" }).waitFor();
+assert.equal(await page.title(), "Query · demo · Tidegate");
+await page.getByRole("link", { name: "Tables" }).click();
 
 // A link with filters that the console does not write shows the table without filters.
 const sent = [];

@@ -2,11 +2,11 @@
 
 use std::fmt::Write as _;
 
-use clap::{Command, CommandFactory as _};
+use clap::{Arg, Command, CommandFactory as _, Subcommand as _};
 use clap_complete::Shell;
 
 use super::print;
-use crate::cli::Cli;
+use crate::cli::{self, Cli};
 use crate::failure::Result;
 use crate::settings;
 
@@ -18,8 +18,32 @@ pub(crate) fn settings() -> Result {
 /// Prints the completion script for a shell.
 pub(crate) fn completions(shell: Shell) -> Result {
     let mut script = Vec::new();
-    clap_complete::generate(shell, &mut Cli::command(), "tidegate", &mut script);
+    clap_complete::generate(shell, &mut completed(), "tidegate", &mut script);
     print(String::from_utf8_lossy(&script))
+}
+
+/// Commands with which the flags for settings are completed.
+const WITH_SETTINGS: [&str; 5] = ["up", "serve", "demo", "settings", "doctor"];
+
+/// The command as a shell completes it. All commands take settings as flags; with most of them the
+/// list of settings would hide the command's own flags.
+fn completed() -> Command {
+    let whole = Cli::command();
+    let (settings, own): (Vec<Arg>, Vec<Arg>) =
+        whole.get_arguments().cloned().partition(is_setting);
+    let settings = settings.into_iter().map(|arg| arg.global(false));
+    let settings: Vec<Arg> = settings.collect();
+    let command = Command::new("tidegate")
+        .version(env!("CARGO_PKG_VERSION"))
+        .args(own);
+    let command = cli::Command::augment_subcommands(command);
+    WITH_SETTINGS.iter().fold(command, |command, name| {
+        command.mut_subcommand(name, |with| with.args(settings.clone()))
+    })
+}
+
+fn is_setting(arg: &Arg) -> bool {
+    arg.get_help_heading() == Some("Settings")
 }
 
 /// Prints a manual page with all commands and settings.
@@ -42,8 +66,8 @@ pub(crate) fn manual() -> Result {
 /// The command without the flags for settings, which all commands have.
 fn without_settings(command: &Command) -> Command {
     command.clone().mut_args(|arg| {
-        let is_setting = arg.get_help_heading() == Some("Settings");
-        arg.hide(is_setting)
+        let hidden = is_setting(&arg);
+        arg.hide(hidden)
     })
 }
 

@@ -154,7 +154,7 @@ settings! {
     sslmode: Option<TlsMode> = None, Open;
     /// File with the certificate authorities (PEM) for PostgreSQL's certificate; the system's if not set
     sslrootcert: Option<PathBuf> = None, Open;
-    /// Number of nodes that share the cluster's connections
+    /// Number of nodes that are expected to share the cluster's connections; more share them too
     nodes: u32 = Some("1"), Open;
     /// Tenant whose default user runs requests without a token that name no database
     anonymous_database: Option<String> = None, Open;

@@ -39,7 +39,11 @@ impl Links<'_> {
         let _ = writeln!(text, "  GraphQL  {url}/api/graphql/schema/public");
         let _ = match self.password {
             Some(password) => writeln!(text, "  owner    {tenant} / {password} (shown this once)"),
-            None => writeln!(text, "  owner    {tenant}"),
+            None => writeln!(
+                text,
+                "  owner    {tenant} (new password: tidegate --config {settings} user password \
+                 {tenant} {tenant})"
+            ),
         };
         let _ = write!(
             text,

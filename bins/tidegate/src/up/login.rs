@@ -54,9 +54,16 @@ fn refused(error: AdminError, address: &Address) -> Failure {
     let AdminError::Connect { source, .. } = &error else {
         return error.into();
     };
+    let reason = error.reason();
     let remedy = match source.fault() {
         ConnectFault::Login | ConnectFault::AccessDenied => {
             "correct the user or the password in the address, or the password in PGPASSWORD"
+                .to_owned()
+        }
+        // tokio-postgres names the step only in its text.
+        ConnectFault::Unavailable if reason.contains("TLS handshake") => {
+            "a server without TLS needs ?sslmode=disable in the address, and one whose certificate \
+             is not a public one needs sslrootcert"
                 .to_owned()
         }
         ConnectFault::Unavailable => {

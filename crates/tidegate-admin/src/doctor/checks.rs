@@ -1,5 +1,6 @@
 //! Checks of the catalog and of the server's settings.
 
+use tidegate_service::{Limits, shared_connections};
 use tidegate_wire::{Config, TlsMode, version};
 
 use super::super::script::identifier;
@@ -113,15 +114,16 @@ pub(super) async fn settings(session: &Session, nodes: u32) -> Result<Vec<Findin
             &[],
         )
         .await?;
-    let nodes = i32::try_from(nodes).unwrap_or(i32::MAX);
-    let connections: i32 = row.get(0);
-    let share = connections.saturating_mul(4) / 5 / nodes;
+    let nodes = usize::try_from(nodes).unwrap_or(usize::MAX).max(1);
+    let connections = usize::try_from(row.get::<_, i32>(0)).unwrap_or_default();
+    let share = shared_connections(connections, 0) / nodes;
+    let least = Limits::for_node(0).least();
     Ok(vec![
         Finding::require(
-            share >= 8,
+            share >= least,
             &format!("each of {nodes} node(s) may hold {share} connections"),
             &format!(
-                "each of {nodes} node(s) may hold {share} connections only, 8 are the least \
+                "each of {nodes} node(s) may hold {share} connections only, {least} are the least \
                       (restart PostgreSQL after this)"
             ),
             format!(

@@ -89,26 +89,43 @@ fn cannot_open(home: &Session, database: &str, error: &Error) -> Finding {
     Finding::advice(text, sql)
 }
 
-/// The finding whether the outbox exists or can be created.
+/// The functions that tell an outbox whether the database is a copy, or the server was promoted.
+const PLACE: [&str; 3] = [
+    "pg_catalog.pg_control_system()",
+    "pg_catalog.pg_current_wal_insert_lsn()",
+    "pg_catalog.pg_walfile_name(pg_catalog.pg_lsn)",
+];
+
+/// The finding whether the outbox exists or can be created, and can be read.
 async fn outbox(session: &Session, database: &str) -> Result<Finding> {
     let row = session
         .client
         .query_one(
             "SELECT coalesce((SELECT pg_catalog.pg_has_role(nspowner, 'USAGE') \
                               FROM pg_catalog.pg_namespace WHERE nspname = 'tidegate_outbox'), \
-                    pg_catalog.has_database_privilege(pg_catalog.current_database(), 'CREATE'))",
-            &[],
+                    pg_catalog.has_database_privilege(pg_catalog.current_database(), 'CREATE')), \
+                    ARRAY(SELECT f FROM pg_catalog.unnest($1::text[]) f \
+                     WHERE NOT pg_catalog.has_function_privilege( \
+                         pg_catalog.to_regprocedure(f)::pg_catalog.oid, 'EXECUTE'))",
+            &[&&PLACE[..]],
         )
         .await?;
+    let (may_create, refused): (bool, Vec<&str>) = (row.get(0), row.get(1));
+    let (name, role) = (identifier(database), identifier(&session.role));
+    let mut sql = Vec::new();
+    if !may_create {
+        sql.push(format!("GRANT CREATE ON DATABASE {name} TO {role};"));
+    }
+    if !refused.is_empty() {
+        sql.push(format!("\\connect {name}"));
+    }
+    let execute = |function| format!("GRANT EXECUTE ON FUNCTION {function} TO {role};");
+    sql.extend(refused.iter().map(execute));
     Ok(Finding::recommend(
-        row.get(0),
+        sql.is_empty(),
         &format!("the database {database} can have an outbox"),
         &format!("the database {database} can have no outbox: change events need it"),
-        format!(
-            "GRANT CREATE ON DATABASE {} TO {};",
-            identifier(database),
-            identifier(&session.role)
-        ),
+        sql.join("\n"),
     ))
 }
 

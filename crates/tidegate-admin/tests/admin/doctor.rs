@@ -228,6 +228,32 @@ async fn outboxes_need_nothing_of_the_server() {
 }
 
 #[tokio::test]
+async fn an_outbox_needs_to_know_where_it_is() {
+    let mut config = service_admin("svc_place").await;
+    let service = admin(config.clone());
+    service.create_tenant(&database("place")).await.unwrap();
+    record_tenant("place_control", "place", None).await;
+    config.control_database = database("place_control");
+    let admin = admin(config);
+    let inside = root("place").await;
+    let revoke = "REVOKE EXECUTE ON FUNCTION pg_walfile_name(pg_lsn) FROM PUBLIC";
+    inside.batch_execute(revoke).await.unwrap();
+    let of_outbox = async || {
+        let findings = admin.examine_tenants(FeedLogin::Outbox).await.unwrap();
+        let mut findings = findings.into_iter();
+        let is_about_it = |finding: &Finding| finding.text.contains("database place can have");
+        findings.find(is_about_it).unwrap()
+    };
+    let found = of_outbox().await;
+    assert_eq!(found.severity, Severity::Advice);
+    let sql = found.sql.unwrap();
+    // The first line is a `\connect` command.
+    let grant = sql.split_once('\n').unwrap().1;
+    inside.batch_execute(grant).await.unwrap();
+    assert_eq!(of_outbox().await.severity, Severity::Good);
+}
+
+#[tokio::test]
 async fn rights_inside_the_control_database_are_checked() {
     let mut config = service_admin("svc_inside").await;
     config.control_database = database("inside_control");

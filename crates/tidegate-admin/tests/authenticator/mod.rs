@@ -6,6 +6,7 @@ mod doctor;
 mod fixture;
 mod login_names;
 mod provision;
+mod releases;
 mod reports;
 mod scale;
 mod trust;

@@ -1,6 +1,6 @@
 //! Tests what a node reports about authenticators that cannot be used.
 
-use super::fixture::TenantFixture;
+use super::fixture::{TenantFixture, root};
 
 /// Each row has SQL that makes an authenticator unusable, and SQL that makes it usable again.
 const HARMS: [(&str, &str); 9] = [
@@ -105,4 +105,23 @@ async fn a_dropped_authenticator_is_reported_and_made_again() {
     provided.unwrap();
     tenant.wait_until_sharing("alice", true).await;
     assert_eq!(reasons(&tenant).await, [""; 0]);
+}
+
+/// A node may know a thousand tenants, and the change of a role without a tenant concerns them all.
+#[tokio::test]
+async fn a_tenant_that_is_not_used_decides_again_at_its_next_use() {
+    let tenant = TenantFixture::new("shared_idle").await;
+    assert_eq!(reasons(&tenant).await, [""; 0]);
+    tenant.node.refresh().await.unwrap();
+    // Without this table every decision fails.
+    let control = root("shared_idle_control").await;
+    let hide = "ALTER TABLE tidegate.tenants RENAME TO hidden";
+    control.batch_execute(hide).await.unwrap();
+    tenant.run("ALTER ROLE \"@alice\" NOLOGIN").await;
+    tenant.node.refresh().await.unwrap();
+    assert_eq!(tenant.node.decisions()[0].objections, []);
+    let show = "ALTER TABLE tidegate.hidden RENAME TO tenants";
+    control.batch_execute(show).await.unwrap();
+    assert_eq!(tenant.of("alice").await, None);
+    assert!(tenant.of("bob").await.is_some());
 }

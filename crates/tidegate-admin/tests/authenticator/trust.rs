@@ -183,22 +183,6 @@ async fn without_its_event_trigger_a_database_is_not_trusted() {
         tenant.run(mend).await;
         tenant.node.invalidate(&tenant.database());
     }
-    tenant
-        .run(
-            "CREATE OR REPLACE FUNCTION tidegate_catalog.announce() RETURNS event_trigger \
-              LANGUAGE plpgsql SECURITY DEFINER AS 'BEGIN END'",
-        )
-        .await;
-    let other = node(tenant.name);
-    assert_eq!(
-        other.of(&tenant.database(), &tenant.role("alice")).await,
-        None
-    );
-    assert!(
-        other.decisions()[0].objections[0]
-            .reason
-            .contains("event trigger")
-    );
 }
 
 #[tokio::test]

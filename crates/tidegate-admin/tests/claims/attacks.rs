@@ -13,7 +13,7 @@ const FORGERIES: [&str; 9] = [
     "RESET tidegate.claims",
     "RESET ALL",
     "SELECT set_config('tidegate.claims', '', true)",
-    // A seal that is made without a key, as functions would check it whose key is missing.
+    // A seal that is valid if the key is empty.
     "SELECT set_config('tidegate.identity', x.head, true), set_config('tidegate.claims', \
         encode(sha256(sha384(int4send(pg_backend_pid()) || convert_to(x.head, 'UTF8')) \
                || timestamptz_send(now())), 'hex') || '{}', true) \
@@ -72,7 +72,7 @@ async fn a_seal_is_valid_for_one_transaction_of_one_backend() {
     }
     other.batch_execute(&keep).await.unwrap();
     assert_eq!(identity(&other).await, Err(REFUSED.to_owned()));
-    // A token of one backend on another.
+    // The token of one backend is used on another.
     let head = claims_head("m1", "{}");
     let token = tenant.key(1).token(pid(&group).await, &head);
     other.batch_execute("BEGIN").await.unwrap();
@@ -86,7 +86,7 @@ async fn users_with_a_role_cannot_become_members() {
     let user = tenant.login(&tenant.role("alice")).await;
     for forgery in FORGERIES {
         user.batch_execute("BEGIN").await.unwrap();
-        // Some of them read a setting that is not there.
+        // Some forgeries fail, because they read a setting that does not exist.
         if user.batch_execute(forgery).await.is_ok() {
             let own = Ok(Some("alice".to_owned()));
             assert_eq!(value(&user, "SELECT tidegate.user_id()").await, own);
@@ -131,7 +131,7 @@ async fn no_caller_can_read_the_key_or_write_identities() {
 #[tokio::test]
 async fn a_missing_key_refuses_every_member() {
     let tenant = ClaimsFixture::new("claims_keyless").await;
-    // As a restore of the definitions without their data leaves the sequences.
+    // A restore of the definitions without the data leaves the sequences in this state.
     let empty = "SELECT setval('tidegate_private.key_1_a', 1, false), \
                         setval('tidegate_private.key_1_b', 1, false)";
     tenant.root.batch_execute(empty).await.unwrap();

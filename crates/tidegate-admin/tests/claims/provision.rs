@@ -113,7 +113,7 @@ async fn without_create_on_the_database_nothing_is_created() {
     assert!(matches!(provided, ClaimsState::Foreign(_)), "{provided:?}");
     let drop = "DROP SCHEMA tidegate CASCADE";
     root.batch_execute(drop).await.unwrap();
-    // With CREATE a service without superuser creates all of it.
+    // With the privilege CREATE, a service that is not a superuser creates the whole schema.
     let grant = "GRANT CREATE ON DATABASE claims_closed TO claims_service";
     root.batch_execute(grant).await.unwrap();
     let provided = admin.provide_claims(&database, 1).await.unwrap();

@@ -54,6 +54,8 @@ pub struct OutboxSettings {
     pub pace: (Duration, Duration),
     /// The longest wait for a lock on a table. Writers of the table wait for as long.
     pub lock_timeout: Duration,
+    /// The id of the node, by which the sessions of its streams can be told from those of others.
+    pub node: Option<u32>,
 }
 
 impl Default for OutboxSettings {
@@ -63,6 +65,7 @@ impl Default for OutboxSettings {
             lease: Duration::from_mins(10),
             pace: (Duration::from_millis(5), Duration::from_millis(80)),
             lock_timeout: Duration::from_millis(250),
+            node: None,
         }
     }
 }

@@ -27,8 +27,8 @@ impl PartitionStore for Table {
     }
 
     async fn now(&self, session: &CaptureSession) -> LogResult<LogPosition> {
-        // `advance()` gives a position to all transactions so far. The next position has no
-        // transaction, so it differs from theirs.
+        // `advance()` gives positions to all transactions so far. The one after these is taken here,
+        // so that no transaction has it.
         session.run("SELECT tidegate_outbox.advance()").await?;
         let rows = session.rows(STEP, &[]).await?;
         let now = rows.first().map(|row| position(row.get(0)));

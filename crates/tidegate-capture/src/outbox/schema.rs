@@ -1,5 +1,5 @@
 //! The schema of the outbox in a database. It is created if it is missing, and reset if it was
-//! copied from another database.
+//! copied from another database, or the server is a standby that was promoted.
 
 use tidegate_changelog::{LogError, LogResult};
 use tidegate_sql::DatabaseName;

@@ -24,16 +24,20 @@ mod stream;
 mod table_info;
 mod tables;
 
+use std::collections::HashMap;
 use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
 
+use parking_lot::Mutex;
 use tidegate_changelog::{
     Captured, ChangeLog, Demand, LogError, LogPosition, LogResult, LogStart, LogStream,
 };
 use tidegate_postgres::Credentials;
+use tidegate_service::KeptConnection;
 use tidegate_sql::{BoxFuture, DatabaseName};
 use tidegate_wire::Config;
+use tokio::time::Instant;
 
 use crate::capture_session::Logins;
 
@@ -56,6 +60,11 @@ pub struct ReplicationSettings {
     pub slot_timeout: Duration,
     /// The longest wait for a lock that does not block readers and writers of a table.
     pub lock_timeout: Duration,
+    /// The shortest time between two advances of a retention slot that keeps no more than
+    /// `retention`. An advance takes a login.
+    pub advance_interval: Duration,
+    /// The id of the node, by which the sessions of its streams can be told from those of others.
+    pub node: Option<u32>,
 }
 
 impl Default for ReplicationSettings {
@@ -64,6 +73,8 @@ impl Default for ReplicationSettings {
             retention: Some(256 << 20),
             slot_timeout: Duration::from_secs(20),
             lock_timeout: Duration::from_secs(2),
+            advance_interval: Duration::from_mins(5),
+            node: None,
         }
     }
 }
@@ -80,6 +91,24 @@ struct Shared {
     logins: Logins,
     settings: ReplicationSettings,
     lock_backoff: lock_backoff::LockBackoff,
+    /// The connection to the control database that reads the state of slots.
+    control: KeptConnection,
+    /// When this node last advanced the retention slot of each database.
+    advances: Mutex<HashMap<DatabaseName, Instant>>,
+}
+
+impl Shared {
+    fn is_advance_due(&self, database: &DatabaseName) -> bool {
+        let last = self.advances.lock().get(database).copied();
+        last.is_none_or(|last| last.elapsed() >= self.settings.advance_interval)
+    }
+
+    fn advanced(&self, database: &DatabaseName) {
+        let mut advances = self.advances.lock();
+        // Databases without subscribers are advanced no more, and need no entry.
+        advances.retain(|_, last| last.elapsed() < self.settings.advance_interval);
+        advances.insert(database.clone(), Instant::now());
+    }
 }
 
 impl Replication {
@@ -92,8 +121,11 @@ impl Replication {
         owners: Option<Arc<dyn Credentials>>,
         settings: ReplicationSettings,
     ) -> Self {
+        let control = KeptConnection::new(&Arc::new(admin.clone()), &admin.control_database);
         Self {
             shared: Arc::new(Shared {
+                control,
+                advances: Mutex::default(),
                 reader,
                 logins: Logins {
                     admin,

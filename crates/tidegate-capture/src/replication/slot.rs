@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use tidegate_changelog::{Lineage, LogError, LogPosition, LogResult, LogStart};
+use tidegate_service::KeptConnectionError;
 use tidegate_sql::DatabaseName;
 use tokio_postgres::error::SqlState;
 use tracing::{debug, info, warn};
@@ -62,7 +63,7 @@ pub(super) async fn open(
         "SELECT pg_catalog.pg_copy_logical_replication_slot('{retention_slot}', '{slot}', true)"
     );
     session.run(&copy, COMMAND_TIMEOUT).await?;
-    stream(session, &slot, place.lineage, start).await
+    stream(shared, session, (&slot, place.lineage), start).await
 }
 
 /// Opens a stream without a retention window. The stream starts where its slot is created, and
@@ -79,15 +80,19 @@ async fn open_without_retention_slot(
     let slot = slot_name(&place, &session);
     let options = slot_options(place.server_version, true);
     let start = create(shared, &mut session, &slot, options).await?;
-    stream(session, &slot, place.lineage, start).await
+    stream(shared, session, (&slot, place.lineage), start).await
 }
 
 async fn stream(
-    session: ReplicationSession,
-    slot: &str,
-    lineage: Lineage,
+    shared: &Shared,
+    mut session: ReplicationSession,
+    (slot, lineage): (&str, Lineage),
     start: LogPosition,
 ) -> LogResult<Stream> {
+    if let Some(node) = shared.settings.node {
+        let name = format!("SET application_name = 'tidegate reader {node:08x}'");
+        session.run(&name, COMMAND_TIMEOUT).await?;
+    }
     // Values are requested in text form, because all values of a stream have one form and the codec
     // supports text for every type.
     let command = format!(
@@ -257,38 +262,56 @@ async fn drop_slot(session: &mut ReplicationSession, name: &str) -> LogResult<()
     Ok(())
 }
 
-/// Advances the retention slot to `keep`, or further if it keeps too much. Only one node at a time
-/// can do that.
+/// Advances the retention slot to `keep`, or further if it keeps too much, and returns the end of
+/// the log. Only a session in the slot's database can advance it, which takes a login. What there is
+/// to advance is read in the control database, so that a slot that stays where it is costs no login.
 pub(super) async fn retain(
     shared: &Shared,
     database: &DatabaseName,
     keep: LogPosition,
 ) -> LogResult<LogPosition> {
-    let opened = tidegate_service::open(&shared.reader, database).await;
-    let client = opened.map_err(|e| error::of_connection(e, &shared.reader.admin_role))?;
-    let failed = |error: tokio_postgres::Error| error::of_statement(&error, ADVANCE);
-    let timeout = ADVANCE.as_millis().to_string();
-    let row = client
-        .query_one(RETENTION_SLOT, &[&timeout])
-        .await
-        .map_err(failed)?;
+    let name = database.as_str();
+    let rows = shared.control.query(RETENTION_SLOT, &[&name]).await;
+    let rows = rows.map_err(|failed| match failed {
+        KeptConnectionError::Connect(e) => error::of_connection(e, &shared.logins.admin.admin_role),
+        KeptConnectionError::Statement(e) => error::of_statement(&e, COMMAND_TIMEOUT),
+    })?;
+    let row = rows.first().ok_or(LogError::Gone)?;
     let now: LogPosition = position(row.get(0))?;
     let (Some(slot), Some(confirmed)) = (row.get::<_, Option<&str>>(1), row.get(2)) else {
         return Ok(now);
     };
+    let confirmed = position(confirmed)?;
     let most = shared.settings.retention.unwrap_or(0);
-    let keep = keep.max(LogPosition(now.0.saturating_sub(most))).min(now);
-    if keep > position(confirmed)? {
-        let advanced = client
-            .execute(ADVANCE_RETENTION_SLOT, &[&slot, &keep.to_string()])
-            .await;
-        match advanced {
-            // Another node is advancing the slot, or has advanced it further.
-            Err(error) if error.code().is_some_and(is_slot_conflict) => {}
-            advanced => drop(advanced.map_err(failed)?),
-        }
+    let least = LogPosition(now.0.saturating_sub(most));
+    let keep = keep.max(least).min(now);
+    if keep > confirmed && (confirmed < least || shared.is_advance_due(database)) {
+        advance(shared, database, slot, keep).await?;
     }
     Ok(now)
+}
+
+async fn advance(
+    shared: &Shared,
+    database: &DatabaseName,
+    slot: &str,
+    keep: LogPosition,
+) -> LogResult<()> {
+    let opened = tidegate_service::open(&shared.reader, database).await;
+    let client = opened.map_err(|e| error::of_connection(e, &shared.reader.admin_role))?;
+    let failed = |error: tokio_postgres::Error| error::of_statement(&error, ADVANCE);
+    let timeout = format!("SET statement_timeout = {}", ADVANCE.as_millis());
+    client.batch_execute(&timeout).await.map_err(failed)?;
+    let advanced = client
+        .execute(ADVANCE_RETENTION_SLOT, &[&slot, &keep.to_string()])
+        .await;
+    match advanced {
+        // Another node is advancing the slot, or has advanced it further.
+        Err(error) if error.code().is_some_and(is_slot_conflict) => {}
+        advanced => drop(advanced.map_err(failed)?),
+    }
+    shared.advanced(database);
+    Ok(())
 }
 
 /// Whether the error means that another session uses the slot, or that the slot is already beyond
@@ -304,15 +327,14 @@ fn is_slot_conflict(code: &SqlState) -> bool {
 const ADVANCE_RETENTION_SLOT: &str =
     "SELECT pg_catalog.pg_replication_slot_advance($1::text::name, $2::text::pg_lsn)";
 
-/// Selects the end of the log, and the retention slot if it exists and is not in use. The parameter
-/// is the timeout for the next statement.
+/// Selects the end of the log, and the retention slot of the database `$1` if it exists and is not
+/// in use.
 const RETENTION_SLOT: &str = "\
     SELECT pg_catalog.pg_current_wal_flush_lsn()::text, s.slot_name::text, \
-           s.confirmed_flush_lsn::text, \
-           pg_catalog.set_config('statement_timeout', $1::text, false) \
+           s.confirmed_flush_lsn::text \
     FROM pg_catalog.pg_database d LEFT JOIN pg_catalog.pg_replication_slots s \
     ON s.slot_name = 'tidegate_' || d.oid AND s.database = d.datname AND NOT s.active \
-    WHERE d.datname = pg_catalog.current_database()";
+    WHERE d.datname = $1::text";
 
 fn position(text: &str) -> LogResult<LogPosition> {
     text.parse()

@@ -1,5 +1,7 @@
 //! Tests the outbox on a server whose WAL contains no row changes for decoding.
 
+mod promotion;
+
 use std::sync::OnceLock;
 use std::time::Duration;
 
@@ -217,7 +219,7 @@ async fn default_privileges_do_not_apply_to_the_outbox() {
         ) o, aclexplode(acl) a WHERE a.grantee <> o.owner";
     fixture.open(LogStart::Now).await.unwrap();
     assert_eq!(fixture.number(others).await, 0);
-    // An outbox that an earlier release created, and what its keeper has granted to others.
+    // An earlier release made these grants, and the role that kept the outbox granted to others.
     fixture
         .run(
             "GRANT ALL ON SCHEMA tidegate_outbox TO box_keeper WITH GRANT OPTION; \
@@ -228,7 +230,7 @@ async fn default_privileges_do_not_apply_to_the_outbox() {
     assert_ne!(fixture.number(others).await, 0);
     let mut reader = fixture.open(LogStart::Now).await.unwrap();
     assert_eq!(fixture.number(others).await, 0);
-    // The triggers still write.
+    // The triggers still write to the outbox.
     fixture.capture("t").await.unwrap();
     fixture.run("INSERT INTO t VALUES (1)").await;
     reader.read(1).await;

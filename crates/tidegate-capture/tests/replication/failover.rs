@@ -3,6 +3,7 @@
 use std::fs;
 use std::os::unix::fs::{MetadataExt as _, chown};
 use std::path::Path;
+use std::time::Duration;
 
 use tidegate_capture::ReplicationSettings;
 use tidegate_changelog::{ChangeLog as _, LogError, LogPosition};
@@ -34,7 +35,10 @@ impl Pair {
         let mut config = Config::from_url(&url).unwrap();
         config.control_database = DatabaseName::new("postgres");
         let primary = Box::leak(Box::new(primary));
-        let settings = ReplicationSettings::default();
+        let settings = ReplicationSettings {
+            advance_interval: Duration::ZERO,
+            ..ReplicationSettings::default()
+        };
         let fixture = Fixture::at(primary, config, name, settings).await;
         fixture.run("CREATE TABLE t (id int PRIMARY KEY)").await;
         Self { standby, fixture }

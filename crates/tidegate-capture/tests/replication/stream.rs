@@ -116,6 +116,37 @@ async fn a_position_before_the_window_or_from_the_future_is_gone() {
 }
 
 #[tokio::test]
+async fn a_window_that_was_moved_recently_costs_no_login() {
+    let fixture = Fixture::new("log_no_login").await;
+    let start = fixture.open(None).await.unwrap().start();
+    let retain = async |keep| fixture.log.retain(&fixture.database, keep).await.unwrap();
+    fixture
+        .run("SET synchronous_commit = on; CREATE TABLE t ()")
+        .await;
+    let moved = retain(LogPosition(0)).await;
+    retain(moved).await;
+    fixture.run("CREATE TABLE u ()").await;
+    let end = retain(LogPosition(0)).await;
+    assert!(start < moved && moved < end, "{start} {moved} {end}");
+    // From here on a login would fail.
+    let admin = connect(&fixture.cluster.url("postgres")).await;
+    admin
+        .batch_execute("ALTER DATABASE log_no_login ALLOW_CONNECTIONS false")
+        .await
+        .unwrap();
+    assert!(retain(end).await >= end);
+    let kept: LogPosition = fixture
+        .value(
+            "SELECT confirmed_flush_lsn::text FROM pg_replication_slots \
+             WHERE database = 'log_no_login' AND NOT temporary",
+        )
+        .await
+        .parse()
+        .unwrap();
+    assert_eq!(kept, moved);
+}
+
+#[tokio::test]
 async fn the_window_never_grows_beyond_its_size() {
     let settings = ReplicationSettings {
         retention: Some(100_000),

@@ -94,6 +94,8 @@ pub enum WatchOutcome {
 enum Comparison {
     /// The fingerprint is always compared, because there may be changes that are not counted.
     Always,
+    /// Only definitions are compared, because roles are compared for the whole cluster.
+    Definitions,
     /// The fingerprint is compared if a definition was counted since the last comparison began.
     IfCounted,
 }
@@ -172,6 +174,29 @@ impl CatalogCache {
         options: &QueryOptions,
     ) -> Result<WatchOutcome> {
         self.reload(database, Comparison::Always, options).await
+    }
+
+    /// Does the same as [`CatalogCache::watch`], without the roles of the cluster. They must be
+    /// compared with [`load::roles`] whenever they may have changed.
+    ///
+    /// # Errors
+    ///
+    /// Those of [`CatalogCache::watch`].
+    pub async fn watch_definitions(
+        &self,
+        database: &DatabaseName,
+        options: &QueryOptions,
+    ) -> Result<WatchOutcome> {
+        self.reload(database, Comparison::Definitions, options)
+            .await
+    }
+
+    /// Records that nothing has changed in a database and in the roles of the cluster since the last
+    /// comparison began.
+    pub fn unchanged(&self, database: &DatabaseName) {
+        if let Some(tenant) = self.tenants.read().get(database) {
+            tenant.unchanged(self.now());
+        }
     }
 
     /// Does the same as [`CatalogCache::watch`], after a change that [`DdlCounter`] counted.
@@ -298,7 +323,13 @@ impl CatalogCache {
             return Ok(false);
         }
         let before = tenant.roles();
-        let found = load::fingerprint(&*self.executor, database, before.as_ref(), options).await?;
+        let executor = &*self.executor;
+        let found = match &before {
+            Some(before) if comparison == Comparison::Definitions => {
+                load::definitions(executor, database, before, options).await?
+            }
+            _ => load::fingerprint(executor, database, before.as_ref(), options).await?,
+        };
         Ok(tenant.compared(found, count, self.now()))
     }
 

@@ -133,6 +133,14 @@ impl DatabaseState {
         self.state.lock().members.change(change);
     }
 
+    /// Records that nothing has changed since the last comparison, if that is still valid.
+    pub(super) fn unchanged(&self, now: u64) {
+        let mut state = self.state.lock();
+        if now.saturating_sub(state.compared) < WATCH_TICKS {
+            state.compared = now;
+        }
+    }
+
     /// Treats the state as current until the next tick or definition, because the fingerprint
     /// cannot be compared.
     pub(super) fn skip_comparison(&self, definitions: DdlCount, now: u64) {

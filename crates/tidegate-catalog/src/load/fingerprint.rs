@@ -19,17 +19,26 @@ static ROLES: LazyLock<Arc<Statement>> = LazyLock::new(|| {
 static FINGERPRINT: LazyLock<Arc<Statement>> = LazyLock::new(|| {
     let (definitions, usage) = (include_str!("fingerprint.sql"), include_str!("usage.sql"));
     statement(&format!(
-        "select pg_catalog.concat_ws(' ', r.known, u.known), \
-                pg_catalog.concat_ws(' ', r.whole, u.whole), \
-                r.newest::pg_catalog.text, d.definitions \
+        "select r.known, r.whole, r.newest::pg_catalog.text, u.known, u.whole, d.definitions \
          from (\n{definitions}) d cross join (\n{ROLES_SQL}) r cross join (\n{usage}) u"
+    ))
+});
+
+static DEFINITIONS: LazyLock<Arc<Statement>> = LazyLock::new(|| {
+    let (definitions, usage) = (include_str!("fingerprint.sql"), include_str!("usage.sql"));
+    statement(&format!(
+        "select u.known, u.whole, d.definitions \
+         from (\n{definitions}) d cross join (\n{usage}) u"
     ))
 });
 
 /// The state of the cluster's roles at the time of a comparison.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Roles {
+    /// Roles and memberships.
     whole: String,
+    /// The privileges on the schemas of one database; empty for [`roles`].
+    usage: String,
     newest: u32,
 }
 
@@ -71,8 +80,46 @@ pub async fn fingerprint(
 ) -> Result<Fingerprint> {
     let who = Principal::Catalog(database.clone());
     let row = first_row(executor, who, &FINGERPRINT, before, options).await?;
-    let [known, whole, newest, definitions] = row.try_into().map_err(|_| Error::Document)?;
-    let (roles, change) = compare(before, &known, whole, &newest)?;
+    let [known, whole, newest, known_usage, usage, definitions] =
+        row.try_into().map_err(|_| Error::Document)?;
+    let roles = Roles {
+        whole,
+        usage,
+        newest: newest.parse().map_err(|_| Error::Document)?,
+    };
+    let change = compare(before, (&known, &known_usage), &roles);
+    Ok(Fingerprint {
+        definitions,
+        roles,
+        change,
+    })
+}
+
+/// Reads the fingerprint without roles and memberships, which belong to the cluster: reading
+/// thousands of them takes milliseconds. It suffices for a caller that compares them with [`roles`]
+/// once for all databases.
+///
+/// # Errors
+///
+/// [`Error::Sql`] if the statement fails.
+pub async fn definitions(
+    executor: &dyn Executor,
+    database: &DatabaseName,
+    before: &Roles,
+    options: &QueryOptions,
+) -> Result<Fingerprint> {
+    let who = Principal::Catalog(database.clone());
+    let row = first_row(executor, who, &DEFINITIONS, Some(before), options).await?;
+    let [known_usage, usage, definitions] = row.try_into().map_err(|_| Error::Document)?;
+    let mut roles = Roles {
+        usage,
+        ..before.clone()
+    };
+    let change = compare(Some(before), (&before.whole, &known_usage), &roles);
+    if matches!(change, RolesChange::Added { .. }) {
+        // Which role is the newest is not known, so the next comparison is with the same state.
+        roles = before.clone();
+    }
     Ok(Fingerprint {
         definitions,
         roles,
@@ -93,7 +140,13 @@ pub async fn roles(
 ) -> Result<(Roles, RolesChange)> {
     let row = first_row(executor, Principal::Control, &ROLES, before, options).await?;
     let [known, whole, newest] = row.try_into().map_err(|_| Error::Document)?;
-    compare(before, &known, whole, &newest)
+    let roles = Roles {
+        whole,
+        usage: String::new(),
+        newest: newest.parse().map_err(|_| Error::Document)?,
+    };
+    let change = compare(before, (&known, ""), &roles);
+    Ok((roles, change))
 }
 
 async fn first_row(
@@ -111,19 +164,16 @@ async fn first_row(
     rows.into_iter().next().ok_or(Error::Document)
 }
 
-fn compare(
-    before: Option<&Roles>,
-    known: &str,
-    whole: String,
-    newest: &str,
-) -> Result<(Roles, RolesChange)> {
-    let newest = newest.parse().map_err(|_| Error::Document)?;
-    let change = match before {
-        Some(before) if before.whole == whole => RolesChange::Same,
-        Some(before) if before.whole == known => RolesChange::Added {
-            after: before.newest,
-        },
+/// Compares the state of roles with that of the previous comparison. `known` is the part of the
+/// present state that roles have which existed then.
+fn compare(before: Option<&Roles>, known: (&str, &str), now: &Roles) -> RolesChange {
+    match before {
+        Some(before) if before.whole == now.whole && before.usage == now.usage => RolesChange::Same,
+        Some(before) if (before.whole.as_str(), before.usage.as_str()) == known => {
+            RolesChange::Added {
+                after: before.newest,
+            }
+        }
         _ => RolesChange::Changed,
-    };
-    Ok((Roles { whole, newest }, change))
+    }
 }

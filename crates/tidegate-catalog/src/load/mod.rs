@@ -4,6 +4,7 @@
 mod fingerprint;
 mod keys;
 mod relations;
+mod signs;
 
 use std::sync::Arc;
 
@@ -14,9 +15,10 @@ use tidegate_values::{Column, Parameter, RawRow};
 
 use crate::error::Result;
 
-pub use fingerprint::{Fingerprint, Roles, RolesChange, fingerprint, roles};
+pub use fingerprint::{Fingerprint, Roles, RolesChange, definitions, fingerprint, roles};
 pub(crate) use keys::{RoleKey, keys};
 pub(crate) use relations::{SchemaRows, relations};
+pub use signs::{Sign, Signs, signs};
 
 fn statement(text: &str) -> Arc<Statement> {
     Arc::new(Statement::parse(text).expect("the statement beside this file can be parsed"))

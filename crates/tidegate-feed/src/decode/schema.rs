@@ -4,7 +4,7 @@ use std::collections::HashMap;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock};
 
-use tidegate_values::{Column, Type, TypeKind, WireFormat};
+use tidegate_values::{Column, Type, TypeKind, WireFormat, base_type, has_attributes};
 
 use crate::decode::pgoutput::{ColumnValue, Relation, Tuple};
 
@@ -177,25 +177,5 @@ pub(crate) fn enum_labels(r#type: &Type) -> Option<Arc<[String]>> {
     match base_type(r#type).kind() {
         TypeKind::Enum(labels) => Some(labels.as_slice().into()),
         _ => None,
-    }
-}
-
-/// The base type of a domain, or the type itself. PostgreSQL reports this type for result columns.
-pub(crate) fn base_type(r#type: &Type) -> &Type {
-    match r#type.kind() {
-        TypeKind::Domain(inner) => base_type(inner),
-        _ => r#type,
-    }
-}
-
-/// Whether a type is composite or contains a composite type.
-pub(crate) fn has_attributes(r#type: &Type) -> bool {
-    match r#type.kind() {
-        TypeKind::Composite(_) => true,
-        TypeKind::Array(inner)
-        | TypeKind::Domain(inner)
-        | TypeKind::Range(inner)
-        | TypeKind::Multirange(inner) => has_attributes(inner),
-        _ => false,
     }
 }

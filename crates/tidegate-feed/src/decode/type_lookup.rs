@@ -3,10 +3,9 @@
 
 use std::collections::HashMap;
 
-use tidegate_values::{Type, TypeField, TypeKind};
+use tidegate_values::{Type, TypeField, TypeKind, base_type};
 
 use crate::catalog_query::{CatalogReader, TextRow, oid_array, text};
-use crate::decode::schema::base_type;
 
 /// The limit on the nesting of types, which prevents endless recursion. Real types nest less
 /// deeply.

@@ -6,11 +6,11 @@ use std::sync::Arc;
 
 use tidegate_catalog::{ColumnId, Relation};
 use tidegate_filter::{CaseFolding, ComparableKey, Filter, KeyReader, Matcher, RowValue, Truth};
-use tidegate_values::{Type, TypeKind};
+use tidegate_values::{Type, TypeKind, base_type};
 
 use crate::decode::change::Row;
 use crate::decode::pgoutput::ColumnValue;
-use crate::decode::schema::{RelationSchema, base_type, enum_labels};
+use crate::decode::schema::{RelationSchema, enum_labels};
 
 /// A filter that is evaluated outside of PostgreSQL, on the row images of the change log.
 #[derive(Clone, Debug)]

@@ -4,11 +4,11 @@
 use std::sync::Arc;
 
 use tidegate_changelog::LogPosition;
+use tidegate_values::has_attributes;
 use tokio::time::Instant;
 use tracing::debug;
 
 use crate::database::database_feed::DatabaseFeed;
-use crate::decode::schema::has_attributes;
 use crate::decode::type_lookup;
 
 /// Reads the composite types in use again when a poll finds that their attributes have changed.

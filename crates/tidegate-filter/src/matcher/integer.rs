@@ -83,7 +83,7 @@ impl Bounds {
 
     /// Compiles the comparison of an integer column with the number.
     pub(super) fn compare(self, operand: Operand, operator: Operator) -> MatchNode {
-        // The comparison is done with the integer `last`: as greater than it, or as not greater.
+        // Each comparison is one with the integer `last`: greater than it, or not greater.
         let (last, above) = match operator {
             Operator::Gt => (self.floor, true),
             Operator::Gte => (self.ceiling - 1, true),

@@ -5,13 +5,13 @@ use bytes::BytesMut;
 use tidegate_values::codec::Interval;
 use tidegate_values::datetime::MomentType;
 use tidegate_values::json::JsonKind;
-use tidegate_values::{Type, parameter};
+use tidegate_values::{Type, base_type, parameter};
 
 use super::datum::Datum;
 use super::scalar::Scalar;
 use crate::error::{Error, Result};
 use crate::json::Json;
-use crate::type_class::{base, written};
+use crate::type_class::written;
 
 /// The length up to which numbers are read. Longer ones may exceed the limits of `numeric`, which
 /// PostgreSQL checks.
@@ -27,7 +27,7 @@ pub(super) fn read(
     let mut text = BytesMut::new();
     parameter::encode(
         &json.parameter(),
-        base(r#type),
+        base_type(r#type),
         None,
         &|| place.to_owned(),
         &mut text,

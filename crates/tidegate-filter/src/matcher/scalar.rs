@@ -7,12 +7,11 @@ use tidegate_catalog::model::{Collation, Column};
 use tidegate_sql::Error;
 use tidegate_values::codec::{Interval, bytea};
 use tidegate_values::datetime::{Moment, MomentType};
-use tidegate_values::{Type, TypeKind};
+use tidegate_values::{Type, TypeKind, base_type};
 
 use super::RowValue;
 use super::datum::Datum;
 use super::decimal;
-use crate::type_class::base;
 
 /// The bytes are not a value of their column's type. This type is empty, so that the results of the
 /// evaluation are small.
@@ -60,7 +59,7 @@ impl Scalar {
 
     /// The representation of a type. `None` if a comparison outside PostgreSQL would not be exact.
     pub(super) fn of(r#type: &Type) -> Option<Self> {
-        let r#type = base(r#type);
+        let r#type = base_type(r#type);
         Some(match *r#type {
             Type::BOOL => Self::Bool,
             Type::INT2 => Self::Int2,

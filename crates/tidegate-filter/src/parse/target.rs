@@ -3,7 +3,7 @@
 use tidegate_catalog::model::Column;
 use tidegate_catalog::{ColumnId, Relation};
 use tidegate_values::json::JsonKind;
-use tidegate_values::{Parameter, Type, TypeKind};
+use tidegate_values::{Parameter, Type, TypeKind, base_type};
 
 use super::path::Path;
 use super::{text, value};
@@ -11,7 +11,7 @@ use crate::error::{Error, Result};
 use crate::filter::{Comparison, Filter};
 use crate::json::{Json, JsonMembers};
 use crate::operator::Operator;
-use crate::type_class::{TypeClass, base, number_type, value_members, written};
+use crate::type_class::{TypeClass, number_type, value_members, written};
 
 /// How PostgreSQL compares a column with an unquoted number (PostgreSQL, "Operators", type
 /// resolution).
@@ -68,8 +68,10 @@ impl Target<'_> {
         let is_value = names.all(|name| Operator::find(name).is_none());
         // A composite value that lacks an attribute would have NULL there, and would never be equal
         // to a value.
-        let is_part = matches!(base(&self.column.r#type).kind(), TypeKind::Composite(_))
-            && members.len() < known.len();
+        let is_part = matches!(
+            base_type(&self.column.r#type).kind(),
+            TypeKind::Composite(_)
+        ) && members.len() < known.len();
         if is_value && is_part {
             return Err(self.missing(path));
         }
@@ -157,7 +159,7 @@ impl Target<'_> {
 
     /// How PostgreSQL compares the column with an unquoted number.
     pub(crate) fn compared(&self) -> Compared {
-        match *base(&self.column.r#type) {
+        match *base_type(&self.column.r#type) {
             Type::FLOAT4 => Compared::Real,
             Type::INT2 | Type::INT4 | Type::INT8 => Compared::Integer,
             _ => Compared::Other,

@@ -3,13 +3,13 @@
 
 use tidegate_catalog::model::Column;
 use tidegate_values::json::JsonKind;
-use tidegate_values::{Type, TypeKind};
+use tidegate_values::{Type, TypeKind, base_type};
 
 use super::path::Path;
 use crate::error::{Error, Result};
 use crate::json::Json;
 use crate::operator::Operator;
-use crate::type_class::{TypeClass, base, written};
+use crate::type_class::{TypeClass, written};
 
 /// The kind of the first boolean or number in a value for a column of text or of an array of text;
 /// `None` if there is none, and for other columns. If the column belongs to the primary key
@@ -19,7 +19,7 @@ pub fn non_text_kind(column: &Column, is_key: bool, value: &Json<'_>) -> Option<
     if !is_text(innermost(r#type)) {
         return None;
     }
-    let is_list = matches!(base(r#type).kind(), TypeKind::Array(_));
+    let is_list = matches!(base_type(r#type).kind(), TypeKind::Array(_));
     // An array for a column of text, or a scalar for an array, is rejected by other checks.
     (is_list == (value.kind() == JsonKind::Array))
         .then(|| first_non_text(value, is_key))

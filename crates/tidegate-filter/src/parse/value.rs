@@ -3,13 +3,13 @@
 
 use bytes::BytesMut;
 use tidegate_values::json::JsonKind;
-use tidegate_values::{Parameter, Type, TypeKind, parameter};
+use tidegate_values::{Parameter, Type, TypeKind, base_type, parameter};
 
 use super::path::Path;
 use crate::error::{Error, Result};
 use crate::json::Json;
 use crate::operator::Operator;
-use crate::type_class::{TypeClass, base, written};
+use crate::type_class::{TypeClass, written};
 
 /// Checks the value of an operator by the column's type.
 pub(super) fn check(
@@ -53,7 +53,7 @@ pub(super) fn check(
 /// The element type of a range or multirange, if `value` is a single element in a `contains`
 /// comparison: neither an object nor the text of a range.
 pub(crate) fn part<'t>(r#type: &'t Type, operator: Operator, value: &Json<'_>) -> Option<&'t Type> {
-    let (TypeKind::Range(point) | TypeKind::Multirange(point)) = base(r#type).kind() else {
+    let (TypeKind::Range(point) | TypeKind::Multirange(point)) = base_type(r#type).kind() else {
         return None;
     };
     let single = match value.kind() {
@@ -141,9 +141,15 @@ fn single(r#type: &Type, value: &Json<'_>, path: &Path<'_>) -> Result<()> {
 fn encodable(r#type: &Type, value: &Json<'_>, path: &Path<'_>) -> Result<()> {
     let value = Parameter::Json(value.text().into());
     let place = || path.to_string();
-    parameter::encode(&value, base(r#type), None, &place, &mut BytesMut::new())
-        .map(drop)
-        .map_err(|error| Error::of_value(error, path))
+    parameter::encode(
+        &value,
+        base_type(r#type),
+        None,
+        &place,
+        &mut BytesMut::new(),
+    )
+    .map(drop)
+    .map_err(|error| Error::of_value(error, path))
 }
 
 /// Checks a string for a type other than text.

@@ -2,12 +2,12 @@
 
 use std::borrow::Cow;
 
-use tidegate_values::{Parameter, Type};
+use tidegate_values::{Parameter, Type, base_type};
 
 use crate::json::{Json, write_string};
 use crate::operator::Operator;
 use crate::parse::{is_range_text, part};
-use crate::type_class::{TypeClass, base, is_citext};
+use crate::type_class::{TypeClass, is_citext};
 
 /// The operand in the form that SQL needs, and the operand's type.
 pub(super) fn operand<'t>(
@@ -30,7 +30,7 @@ pub(super) fn operand<'t>(
         Operator::Overlaps if family == TypeClass::Jsonb => (json.parameter(), &Type::TEXT_ARRAY),
         _ => match part(r#type, operator, json) {
             Some(part) => (json.parameter(), part),
-            None if family == TypeClass::Multirange => (multirange(json), base(r#type)),
+            None if family == TypeClass::Multirange => (multirange(json), base_type(r#type)),
             None => (json.parameter(), compared_type(r#type)),
         },
     }
@@ -81,7 +81,7 @@ fn literal(text: &str) -> Cow<'_, str> {
 /// domain would check its constraints. `name` gives `text`, because a cast to `name` would
 /// truncate. `varchar` gives `text` too, because it has no operators of its own.
 pub(super) fn compared_type(r#type: &Type) -> &Type {
-    match base(r#type) {
+    match base_type(r#type) {
         &Type::VARCHAR | &Type::NAME => &Type::TEXT,
         base => base,
     }
@@ -89,7 +89,7 @@ pub(super) fn compared_type(r#type: &Type) -> &Type {
 
 /// The type of a pattern for a column of this type.
 fn pattern_type(r#type: &Type) -> &Type {
-    match base(r#type) {
+    match base_type(r#type) {
         citext if is_citext(citext) => citext,
         _ => &Type::TEXT,
     }

@@ -4,11 +4,11 @@ use std::borrow::Cow;
 
 use tidegate_catalog::model::{Column, ColumnId, Relation};
 use tidegate_plan::operation::AggregateFunction;
-use tidegate_values::{Type, TypeKind as SqlKind};
+use tidegate_values::{Type, TypeKind as SqlKind, base_type};
 
 use super::table::column_type;
 use super::{FieldDefinition, FieldIter, TypeReference, describe_column};
-use crate::field_type::{Kind, Named, base};
+use crate::field_type::{Kind, Named};
 
 /// The aggregate functions with their field names.
 pub(crate) const AGGREGATE_FUNCTIONS: [(&str, AggregateFunction); 4] = [
@@ -63,7 +63,7 @@ pub(crate) fn aggregated(
     if !column.rights.select {
         return None;
     }
-    let r#type = base(&column.r#type);
+    let r#type = base_type(&column.r#type);
     let number = match *r#type {
         Type::FLOAT4 | Type::FLOAT8 => Some("Float"),
         Type::INT2 | Type::INT4 | Type::INT8 | Type::NUMERIC => Some("String"),
@@ -89,7 +89,7 @@ pub(crate) fn aggregated(
 /// Whether the column is an array of ordered values. PostgreSQL has `min` and `max` for such
 /// arrays.
 fn is_ordered_list(column: &Column) -> bool {
-    let r#type = base(&column.r#type);
+    let r#type = base_type(&column.r#type);
     let is_list = matches!(r#type.kind(), SqlKind::Array(_));
     let is_vector = matches!(*r#type, Type::INT2_VECTOR | Type::OID_VECTOR);
     is_list && !is_vector && tidegate_filter::is_sortable(column)

@@ -1,5 +1,6 @@
 //! Errors of GraphQL requests (GraphQL, section 7.1.2, "Errors").
 
+mod json;
 mod list;
 mod sql;
 mod summary;
@@ -9,9 +10,11 @@ use std::sync::Arc;
 
 pub use summary::ErrorSummary;
 
+use serde::Serialize;
 use tidegate_plan::PathSegment;
 use tidegate_sql::DatabaseError;
 
+pub(crate) use self::json::ResponsePath;
 pub(crate) use self::list::Errors;
 
 /// The errors of those root fields of a query that are null, by the index of the field.
@@ -79,7 +82,7 @@ impl Code {
 }
 
 /// A location in a document. The numbers count from 1.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct Location {
     /// The number of the line.
     pub line: u32,

@@ -1,8 +1,8 @@
 //! The body of an error response of the GraphQL paths, for errors before GraphQL runs.
 
-use bytes::{BufMut, BytesMut};
 use http::header::CONTENT_TYPE;
 use http::{HeaderValue, Response, StatusCode};
+use serde_json::json;
 use tidegate_graphql::{Code, Error};
 
 use super::{ApiError, INSUFFICIENT_SCOPE};
@@ -15,11 +15,8 @@ impl ApiError {
         self.log(context);
         let mut error = Error::new(self.graphql_code(), self.message.clone());
         error.rejection = self.rejection().cloned().map(Box::new);
-        let mut body = BytesMut::with_capacity(256);
-        body.put_slice(b"{\"errors\":[");
-        error.write(&mut body);
-        body.put_slice(b"]}");
-        let mut response = self.response(body.to_vec(), Protocol::GraphQl);
+        let body = serde_json::to_vec(&json!({"errors": [error]}));
+        let mut response = self.response(body.unwrap_or_default(), Protocol::GraphQl);
         response.headers_mut().insert(CONTENT_TYPE, media);
         response
     }

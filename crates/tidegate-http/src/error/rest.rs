@@ -6,6 +6,7 @@ use http::header::{
 };
 use http::{Response, StatusCode};
 use serde::Serialize;
+use tidegate_sql::{ErrorMember, ErrorMembers};
 
 use super::{ApiError, Details};
 use crate::body::Body;
@@ -16,6 +17,17 @@ pub const JSON: HeaderValue = HeaderValue::from_static("application/json; charse
 /// The value of `Cache-Control` for responses that must not be cached.
 pub const NO_STORE: HeaderValue = HeaderValue::from_static("no-store");
 
+/// The members of an error response with PostgreSQL's error.
+const MEMBERS: [ErrorMember; 7] = [
+    ErrorMember::Sqlstate,
+    ErrorMember::Detail,
+    ErrorMember::Hint,
+    ErrorMember::Position,
+    ErrorMember::Constraint,
+    ErrorMember::Column,
+    ErrorMember::Table,
+];
+
 #[derive(Serialize)]
 struct RestError<'a> {
     success: bool,
@@ -24,24 +36,7 @@ struct RestError<'a> {
     #[serde(rename = "errorCode")]
     error_code: &'static str,
     #[serde(flatten)]
-    database: Option<DatabaseError<'a>>,
-}
-
-#[derive(Serialize)]
-struct DatabaseError<'a> {
-    sqlstate: &'a str,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    detail: Option<&'a str>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    hint: Option<&'a str>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    position: Option<u32>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    constraint: Option<&'a str>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    column: Option<&'a str>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    table: Option<&'a str>,
+    database: Option<ErrorMembers<'a>>,
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     retryable: bool,
 }
@@ -59,22 +54,15 @@ impl ApiError {
         reason = "strings and numbers can be written"
     )]
     pub fn rest_body(&self) -> Vec<u8> {
-        let rejection = self.rejection();
         let body = RestError {
             success: false,
             message: &self.message,
             code: self.status.as_u16(),
             error_code: self.code,
-            database: rejection.map(|rejection| DatabaseError {
-                sqlstate: &rejection.sqlstate,
-                detail: rejection.detail.as_deref(),
-                hint: rejection.hint.as_deref(),
-                position: rejection.position,
-                constraint: rejection.constraint.as_deref(),
-                column: rejection.column.as_deref(),
-                table: rejection.table.as_deref(),
-                retryable: self.retryable(),
-            }),
+            database: self
+                .rejection()
+                .map(|error| ErrorMembers::new(error, &MEMBERS)),
+            retryable: self.retryable(),
         };
         serde_json::to_vec(&body).expect("strings and numbers can be written")
     }

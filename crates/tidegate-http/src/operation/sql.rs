@@ -8,8 +8,8 @@ use tidegate_sql::{Author, Mode, QueryOptions};
 use tidegate_values::OutputFormat;
 
 use super::access::{Access, Permit};
+use super::bind::BoundRequest;
 use super::collect::{Collector, Pieces};
-use super::prepare::PreparedRequest;
 use super::stream::{self, StatementRun};
 use crate::app::App;
 use crate::authenticate::Caller;
@@ -22,16 +22,16 @@ use crate::negotiate::Preferences;
 pub async fn one(
     app: &App,
     caller: &Caller,
-    prepared: PreparedRequest,
+    bound: BoundRequest,
     permit: Permit,
     log: impl FnOnce() -> stream::OwnedContext,
 ) -> Result<(OutputFormat, Content), ApiError> {
-    if !prepared.format.streams() {
-        return collected(app, caller, prepared, permit).await;
+    if !bound.format.streams() {
+        return collected(app, caller, bound, permit).await;
     }
-    let PreparedRequest {
+    let BoundRequest {
         statement, writer, ..
-    } = prepared;
+    } = bound;
     let job = StatementRun {
         executor: Arc::clone(app.executor()),
         principal: caller.principal.clone(),
@@ -46,13 +46,13 @@ pub async fn one(
 async fn collected(
     app: &App,
     caller: &Caller,
-    prepared: PreparedRequest,
+    bound: BoundRequest,
     permit: Permit,
 ) -> Result<(OutputFormat, Content), ApiError> {
     let failed = |error| ApiError::from_sql(error, caller.anonymous);
-    let PreparedRequest {
+    let BoundRequest {
         statement, writer, ..
-    } = prepared;
+    } = bound;
     let mut sink = Collector::new(writer, Pieces::of(app, caller));
     let executor = &**app.executor();
     let query = permit.run(executor, &caller.principal, &statement, &mut sink);
@@ -70,10 +70,10 @@ pub async fn message(app: &App, caller: &Caller, text: &[u8]) -> Result<Content,
     match request::parse(text, statement_limits(app))? {
         Requests::One(request) => {
             let format = request.output_format.unwrap_or(OutputFormat::Json);
-            let prepared = PreparedRequest::new(app, &request, format, &preferences)?;
-            let permit = access.permit(app, caller, &prepared.statement, options);
+            let bound = BoundRequest::new(app, &request, format, &preferences)?;
+            let permit = access.permit(app, caller, &bound.statement, options);
             let permit = permit.await?;
-            Ok(collected(app, caller, prepared, permit).await?.1)
+            Ok(collected(app, caller, bound, permit).await?.1)
         }
         Requests::Many(requests) => {
             access.admit_array()?;
@@ -92,12 +92,12 @@ pub async fn many(
     preferences: &Preferences,
     options: QueryOptions,
 ) -> Result<Content, ApiError> {
-    let mut attempted = attempt(app, caller, prepared(app, requests, preferences)?, options).await;
+    let mut attempted = attempt(app, caller, bind_all(app, requests, preferences)?, options).await;
     if attempted
         .as_ref()
         .is_err_and(TransactionFailure::is_retryable)
     {
-        attempted = attempt(app, caller, prepared(app, requests, preferences)?, options).await;
+        attempted = attempt(app, caller, bind_all(app, requests, preferences)?, options).await;
     }
     attempted.map_err(|TransactionFailure { index, error }| {
         let failure = ApiError::from_sql(error, caller.anonymous);
@@ -128,14 +128,14 @@ impl TransactionFailure {
     }
 }
 
-fn prepared(
+fn bind_all(
     app: &App,
     requests: &[SqlRequest<'_>],
     preferences: &Preferences,
-) -> Result<Vec<PreparedRequest>, ApiError> {
+) -> Result<Vec<BoundRequest>, ApiError> {
     let prepare = |(index, request)| {
-        let prepared = PreparedRequest::in_array(app, request, preferences);
-        prepared.map_err(|failure| failure.of_request(index))
+        let bound = BoundRequest::in_array(app, request, preferences);
+        bound.map_err(|failure| failure.of_request(index))
     };
     requests.iter().enumerate().map(prepare).collect()
 }
@@ -143,7 +143,7 @@ fn prepared(
 async fn attempt(
     app: &App,
     caller: &Caller,
-    prepared: Vec<PreparedRequest>,
+    bound: Vec<BoundRequest>,
     options: QueryOptions,
 ) -> Result<Content, TransactionFailure> {
     let begin = app
@@ -153,10 +153,10 @@ async fn attempt(
     let mut pieces = Pieces::of(app, caller);
     for (
         index,
-        PreparedRequest {
+        BoundRequest {
             statement, writer, ..
         },
-    ) in prepared.into_iter().enumerate()
+    ) in bound.into_iter().enumerate()
     {
         pieces.push(if index == 0 { b"[" } else { b"," });
         let mut sink = Collector::new(writer, pieces);

@@ -215,8 +215,8 @@ impl UserDirectory {
     pub async fn change_user(&self, key: &UserKey, change: UserChange) -> Result<User> {
         let made_default = change.default_user == Some(true);
         let (before, after) = self.check_change(key, &change).await?;
-        // Also before the change: if the node dies behind it, repeating it would end no session,
-        // because it changes nothing.
+        // Sessions are ended before the change too. If the node dies after the change, a repeated
+        // request finds nothing to change, and so ends no session.
         if after.is_member() && !has_same_claims(&before, &after) {
             self.end_sessions(key, EndReason::UserChanged).await?;
         }
@@ -303,7 +303,7 @@ impl UserDirectory {
         {
             return Err(Error::NotFound("user"));
         }
-        // Once more, for a sign-in that read the record before it was deleted.
+        // Sessions are ended again, because a sign-in may have read the record before its deletion.
         self.end_sessions(key, EndReason::UserDropped).await?;
         self.audit_user(AuditKind::UserDropped, key).await;
         Ok(())

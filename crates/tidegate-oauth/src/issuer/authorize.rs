@@ -144,25 +144,38 @@ impl Issuer {
         self.client(id).await
     }
 
-    /// Issues an authorization code to a user who signed in and consented (where the client asks
-    /// for consent). Returns the redirect URL, which carries the code, or the error if no code
-    /// could be issued. The code is void when the browser session ends.
-    pub async fn grant_code(
+    /// Issues an authorization code to a user who was asked and allowed the request. Returns what
+    /// [`Self::grant_code`] returns.
+    pub async fn allow_code(
         &self,
         request: &AuthorizationRequest,
         browser: &Browser,
         address: Option<IpAddr>,
     ) -> String {
-        match self.new_code(request, browser).await {
+        let code = self.new_code(request, browser).await;
+        if code.is_ok() {
+            let user = &browser.user.key;
+            let event = self
+                .ports
+                .event(AuditKind::ConsentGiven, Some(&user.database));
+            let event = event
+                .with_user(&user.name)
+                .with_client(Some(&request.client.id));
+            self.ports.audit(event.with_address(address)).await;
+        }
+        self.code_redirect(request, code)
+    }
+
+    /// Issues an authorization code to a user who signed in and need not be asked for consent.
+    /// Returns the redirect URL, which carries the code, or the error if no code could be issued.
+    /// The code is void when the browser session ends.
+    pub async fn grant_code(&self, request: &AuthorizationRequest, browser: &Browser) -> String {
+        self.code_redirect(request, self.new_code(request, browser).await)
+    }
+
+    fn code_redirect(&self, request: &AuthorizationRequest, code: Result<Secret>) -> String {
+        match code {
             Ok(code) => {
-                let user = &browser.user;
-                let event = self
-                    .ports
-                    .event(AuditKind::ConsentGiven, Some(&user.key.database));
-                let event = event
-                    .with_user(&user.key.name)
-                    .with_client(Some(&request.client.id));
-                self.ports.audit(event.with_address(address)).await;
                 let first = [("code", code.expose())];
                 self.redirect_url(&request.redirect_uri, request.state.as_deref(), &first)
             }

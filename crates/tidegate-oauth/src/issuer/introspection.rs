@@ -22,7 +22,7 @@ impl Issuer {
         let client = self.require_client(&request.client).await?;
         self.authenticate(&client, &request.client, address).await?;
         if self.personal_tokens.hash(request.token.expose()).is_some() {
-            // No client has it; to say that it is revoked would be wrong.
+            // A personal access token belongs to no client. Success would mean that it was revoked.
             return Err(Error::ForeignToken);
         }
         let Some((session, owner)) = self.session_of(&request.token) else {

@@ -20,7 +20,7 @@ pub(crate) fn notice(title: &str, text: &str, next: Option<(&str, &str)>) -> Mar
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum FailureLinks {
     Nothing,
-    /// The documentation, for the person who develops the application.
+    /// The console, and the documentation for the person who develops the application.
     Reference,
     /// The places of the service.
     Everything,
@@ -31,6 +31,7 @@ pub(crate) fn failure_links(links: FailureLinks, base: &str, has_console: bool) 
     match links {
         FailureLinks::Nothing => html! {},
         FailureLinks::Reference => html! {
+            p { a href={ (base) "/" } { "Console" } }
             p { a href={ (base) "/docs/api" } { "Documentation for developers" } }
         },
         FailureLinks::Everything => html! {
@@ -38,10 +39,12 @@ pub(crate) fn failure_links(links: FailureLinks, base: &str, has_console: bool) 
                 @if has_console {
                     li { a href={ (base) "/" } { "Console" } span { "tables, queries and users" } }
                     li { a href={ (base) "/docs/" } { "Documentation" } span { "guides and reference" } }
-                }
-                li {
-                    a href={ (base) "/api/v4/openapi.json" } { "API description" }
-                    span { "OpenAPI" }
+                    li { a href={ (base) "/docs/api" } { "API" } span { "all requests" } }
+                } @else {
+                    li {
+                        a href={ (base) "/api/v4/openapi.json" } { "API description" }
+                        span { "OpenAPI" }
+                    }
                 }
                 li { a href={ (base) "/account" } { "Your account" } span { "password and sessions" } }
             }

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use tidegate_catalog::{RelationId, Schema};
 use tidegate_filter::{Filter, Operator};
 use tidegate_sql::DatabaseError;
-use tidegate_values::{Type, TypeKind};
+use tidegate_values::has_attributes;
 
 use crate::Limits;
 use crate::operation::{Aggregate, Delete, Insert, List, Update};
@@ -155,18 +155,6 @@ impl Level<'_> {
         if groups.len() > 1 && objects.len() == self.rows.list.len() {
             self.rows.arrange(&objects);
         }
-    }
-}
-
-/// Whether values of a type are composite or contain composite values.
-fn has_attributes(r#type: &Type) -> bool {
-    match r#type.kind() {
-        TypeKind::Composite(_) => true,
-        TypeKind::Array(inner)
-        | TypeKind::Domain(inner)
-        | TypeKind::Range(inner)
-        | TypeKind::Multirange(inner) => has_attributes(inner),
-        _ => false,
     }
 }
 

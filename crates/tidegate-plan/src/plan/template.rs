@@ -206,7 +206,7 @@ fn level_values(
         values.push(Value::Compared(variable, leaf.relation, compared));
     }
     let page = level.page(settings);
-    if page.given {
+    if page.has_parameters() {
         values.push(Value::Fetched(at));
         if page.offset > 0 {
             values.push(Value::Offset(at));

@@ -3,10 +3,10 @@
 use bytes::BytesMut;
 use tidegate_sql::Result;
 use tidegate_values::codec::ValueWriter;
-use tidegate_values::{Column, Type, TypeKind, WireFormat, is_spatial, json};
+use tidegate_values::{Column, Type, TypeKind, WireFormat, base_type, is_spatial, json};
 
 use super::program::OutputForm;
-use super::projection::{Inner, NO_NUMBER, base, has_parts};
+use super::projection::{Inner, NO_NUMBER, has_parts};
 use super::subfields;
 use crate::PathSegment;
 
@@ -18,6 +18,7 @@ pub(super) struct Cell {
     writer: ValueWriter,
     check: Check,
     binary: bool,
+    is_plain: bool,
 }
 
 /// The possible problem with the values of a column.
@@ -60,27 +61,20 @@ impl Cell {
             writer,
             check,
             binary: column.format == WireFormat::Binary,
+            is_plain: check == Check::None && !matches!(form, OutputForm::Parts(_)),
         }
+    }
+
+    /// The writer of values that can all be shown as they are; `None` if [`Cell::write`] must
+    /// write them.
+    #[inline]
+    pub(super) fn plain(&self) -> Option<&ValueWriter> {
+        self.is_plain.then_some(&self.writer)
     }
 
     /// Appends a value. Returns whether it can be shown; if not, the appended text must be
     /// discarded. The errors are added to `field_errors`, also those of elements that became null.
-    #[inline]
     pub(super) fn write(
-        &self,
-        raw: &[u8],
-        form: &OutputForm,
-        out: &mut BytesMut,
-        field_errors: &mut Vec<Inner>,
-    ) -> Result<bool> {
-        if self.check == Check::None && !matches!(form, OutputForm::Parts(_)) {
-            self.writer.json(raw, out)?;
-            return Ok(true);
-        }
-        self.write_checked(raw, form, out, field_errors)
-    }
-
-    fn write_checked(
         &self,
         raw: &[u8],
         form: &OutputForm,
@@ -119,7 +113,7 @@ impl Cell {
 
 impl Check {
     fn of(r#type: &Type) -> Self {
-        let r#type = base(r#type);
+        let r#type = base_type(r#type);
         match r#type.kind() {
             TypeKind::Array(element) => match Self::of(element) {
                 Self::Float | Self::Shape => Self::Numbers,

@@ -2,9 +2,7 @@
 
 use std::collections::HashMap;
 
-use tidegate_values::{Parameter, Type};
-
-use super::base;
+use tidegate_values::{Parameter, Type, base_type};
 
 /// The form in which a key column is compared outside PostgreSQL.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -18,7 +16,7 @@ pub(crate) enum KeyKind {
 impl KeyKind {
     /// The kind for a column's type.
     pub(crate) fn of(r#type: &Type) -> Self {
-        match *base(r#type) {
+        match *base_type(r#type) {
             Type::INT2 | Type::INT4 | Type::INT8 => Self::Integer,
             _ => Self::Text,
         }

@@ -16,6 +16,6 @@ pub use event::{EventField, EventWriter};
 pub(crate) use keys::{KeyKind, Keys, push_element};
 pub(crate) use offset::NONE;
 pub(crate) use program::{Child, Expression, Program};
-pub(crate) use projection::{Cast, base};
+pub(crate) use projection::Cast;
 pub(crate) use rows::{Grouping, LevelRows};
 pub(crate) use writer::wrong_column_count;

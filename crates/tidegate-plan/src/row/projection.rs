@@ -2,7 +2,7 @@
 //! GraphQL).
 
 use tidegate_catalog::{ColumnId, Relation};
-use tidegate_values::{Type, TypeKind, is_spatial};
+use tidegate_values::{Type, TypeKind, base_type, is_spatial};
 
 use crate::PathSegment;
 
@@ -26,19 +26,11 @@ pub(crate) enum Cast {
 
 /// The cast with which a column is selected.
 pub(crate) fn cast(relation: &Relation, column: ColumnId) -> Cast {
-    let r#type = base(&relation.column(column).r#type);
+    let r#type = base_type(&relation.column(column).r#type);
     if relation.is_key(column) {
         return identifier(r#type);
     }
     value(r#type)
-}
-
-/// The base type of a domain, or the type itself.
-pub(crate) fn base(r#type: &Type) -> &Type {
-    match r#type.kind() {
-        TypeKind::Domain(inner) => base(inner),
-        _ => r#type,
-    }
 }
 
 /// The cast of a primary key column. It is an `ID` in GraphQL, so its values must be strings.
@@ -61,7 +53,7 @@ fn value(r#type: &Type) -> Cast {
     }
     match r#type.kind() {
         TypeKind::Array(_) if matches!(*r#type, Type::INT2_VECTOR | Type::OID_VECTOR) => Cast::Text,
-        TypeKind::Array(element) if is_single(base(element)) => Cast::None,
+        TypeKind::Array(element) if is_single(base_type(element)) => Cast::None,
         TypeKind::Array(_) => Cast::TextArray,
         _ => Cast::Text,
     }

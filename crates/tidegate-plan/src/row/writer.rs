@@ -143,7 +143,13 @@ impl RowTextWriter {
                 Op::Text(_) => {}
                 Op::Value { not_null, form, .. } => {
                     at.column += 1;
-                    let value = (values.next().ok_or_else(wrong_column_count)?, form);
+                    let raw = values.next().ok_or_else(wrong_column_count)?;
+                    let cell = self.cells.get(at.column - 1).and_then(Option::as_ref);
+                    if let (Some(raw), Some(writer)) = (raw, cell.and_then(Cell::plain)) {
+                        writer.json(raw, &mut self.text)?;
+                        continue;
+                    }
+                    let value = (raw, form);
                     let shown = self.value(value, (row, at.column - 1, op), *not_null)?;
                     if matches!(shown, ValueOutcome::Yes) {
                         continue;
@@ -181,7 +187,6 @@ impl RowTextWriter {
     }
 
     /// Appends a value or null.
-    #[inline]
     fn value(
         &mut self,
         (raw, form): (Option<&[u8]>, &OutputForm),

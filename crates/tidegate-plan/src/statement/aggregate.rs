@@ -3,9 +3,8 @@
 use tidegate_catalog::{RelationId, Schema};
 use tidegate_sql::BoundStatement;
 use tidegate_sql::statement::{Kind, SqlWriter};
-use tidegate_values::Type;
+use tidegate_values::{Type, operator_schema};
 
-use super::name::operator_schema;
 use super::{column, condition, expressions, relation};
 use crate::operation::{Aggregate, AggregateFunction};
 use crate::row::Program;

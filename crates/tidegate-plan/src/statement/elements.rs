@@ -1,10 +1,9 @@
 //! Arrays that carry the values of one column for many rows.
 
 use tidegate_sql::statement::SqlWriter;
-use tidegate_values::{Type, TypeKind, array_delimiter};
+use tidegate_values::{Type, TypeKind, array_delimiter, base_type};
 
 use super::type_name;
-use crate::row::base;
 
 /// The form of the elements in the array that carries the values of a column.
 pub(super) enum ArrayElements<'t> {
@@ -20,7 +19,7 @@ impl<'t> ArrayElements<'t> {
     /// attribute into a column, and types that do not separate array elements by commas. Domain
     /// constraints and lengths are checked when the value is stored.
     pub(super) fn of(r#type: &'t Type) -> Self {
-        let r#type = base(r#type);
+        let r#type = base_type(r#type);
         match r#type.kind() {
             TypeKind::Array(_) | TypeKind::Composite(_) => Self::Texts(r#type),
             _ if array_delimiter(r#type) != b',' => Self::Texts(r#type),

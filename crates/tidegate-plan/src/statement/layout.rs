@@ -2,10 +2,10 @@
 
 use tidegate_catalog::{ColumnId, RelationId, Schema};
 use tidegate_sql::statement::SqlWriter;
-use tidegate_values::Type;
+use tidegate_values::{Type, base_type};
 
 use super::name::{cast, target};
-use crate::row::{Cast, Expression, Program, base};
+use crate::row::{Cast, Expression, Program};
 
 /// The columns of a statement that reads several levels. The first column is the number of the
 /// level; each of the others has one type. A level uses the columns that it needs, in ascending
@@ -47,7 +47,7 @@ impl Item {
         };
         let relation = program.tables[table];
         let r#type = match cast {
-            Cast::None => base(&schema.relation(relation).column(column).r#type).clone(),
+            Cast::None => base_type(&schema.relation(relation).column(column).r#type).clone(),
             Cast::Text => Type::TEXT,
             Cast::TextArray => Type::TEXT_ARRAY,
         };

@@ -3,9 +3,9 @@
 use tidegate_catalog::model::Column;
 use tidegate_catalog::{RelationId, Schema};
 use tidegate_sql::statement::SqlWriter;
-use tidegate_values::{Type, TypeKind};
+use tidegate_values::{Type, operator_schema};
 
-use crate::row::{Cast, base};
+use crate::row::Cast;
 
 /// Appends a relation with its alias: `"schema"."relation" t0`.
 pub(crate) fn relation(schema: &Schema, relation: RelationId, table: usize, sql: &mut SqlWriter) {
@@ -51,16 +51,6 @@ pub(crate) fn joined_by(there: &Column, here: &Column, sql: &mut SqlWriter) {
         Some(schema) => sql.identifier(schema),
     };
     sql.syntax(".=) ");
-}
-
-/// The schema of a type's operators and functions. Only extensions have their own, in the schema of
-/// their types.
-pub(super) fn operator_schema(r#type: &Type) -> &str {
-    let r#type = base(r#type);
-    match r#type.kind() {
-        TypeKind::Simple => r#type.schema(),
-        _ => "pg_catalog",
-    }
 }
 
 /// Appends the name of a type. An array type is written as its element type with brackets.

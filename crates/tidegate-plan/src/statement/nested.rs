@@ -17,7 +17,7 @@ use tidegate_catalog::model::{Collation, Column};
 use tidegate_catalog::{RelationId, Schema};
 use tidegate_sql::BoundStatement;
 use tidegate_sql::statement::{Kind, SqlWriter};
-use tidegate_values::{Type, TypeKind};
+use tidegate_values::{Type, TypeKind, base_type};
 
 use super::elements::ArrayElements;
 use super::layout::{Item, Layout};
@@ -26,7 +26,7 @@ use super::{
     Page, column, condition, expressions, joined_by, joins, list, page, relation, type_name,
 };
 use crate::operation::List;
-use crate::row::{Child, Expression, KeyKind, Keys, Program, base};
+use crate::row::{Child, Expression, KeyKind, Keys, Program};
 
 /// A level that the statement reads.
 #[derive(Clone, Copy, Debug)]
@@ -83,7 +83,7 @@ pub(crate) enum Limit {
 /// Whether two values of these columns are equal in PostgreSQL exactly if they are equal as keys
 /// (see [`KeyKind`]).
 pub(crate) fn has_equal_bytes(here: &Column, there: &Column) -> bool {
-    let (a, b) = (base(&here.r#type), base(&there.r#type));
+    let (a, b) = (base_type(&here.r#type), base_type(&there.r#type));
     if KeyKind::of(a) == KeyKind::Integer {
         return KeyKind::of(b) == KeyKind::Integer;
     }

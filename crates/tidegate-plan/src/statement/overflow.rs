@@ -5,10 +5,8 @@ use bytes::BytesMut;
 use tidegate_catalog::model::Column;
 use tidegate_filter::Json;
 use tidegate_sql::DatabaseError;
-use tidegate_values::Type;
 use tidegate_values::parameter::{self, IsNull};
-
-use crate::row::base;
+use tidegate_values::{Type, base_type};
 
 /// The header size of variable-length types, which `pg_attribute.atttypmod` includes.
 const HEADER: i32 = 4;
@@ -36,7 +34,7 @@ impl Overflow {
             return false;
         };
         let text = || column_text(column, value).unwrap_or_default();
-        match (self, base(&column.r#type)) {
+        match (self, base_type(&column.r#type)) {
             (Self::Length, &(Type::VARCHAR | Type::BPCHAR)) => {
                 is_longer(&text(), modifier - HEADER)
             }

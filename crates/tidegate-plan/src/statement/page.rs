@@ -19,7 +19,7 @@ pub(crate) struct Page {
     pub(crate) fetched: u64,
     /// The number of rows that are skipped.
     pub(crate) offset: u64,
-    /// Whether the request has a limit or an offset. Then the statement has parameters for them.
+    /// Whether the request has a limit or an offset.
     pub(crate) given: bool,
     /// Whether the list has at most one row. Then it needs no order and no limit.
     pub(crate) single: bool,
@@ -60,16 +60,22 @@ impl Page {
 
     /// Whether lists with the two pages have the same SQL, except for values.
     pub(crate) fn has_same_sql(&self, other: &Self) -> bool {
-        let bound = |page: &Self| {
-            let limit = page.given.then(|| page.bound());
-            (limit, page.single, page.offset > 0)
+        let text = |page: &Self| {
+            let has_parameters = page.has_parameters();
+            (has_parameters, page.bound(), page.single, page.offset > 0)
         };
-        bound(self) == bound(other) && (self.given || self.fetched == other.fetched)
+        text(self) == text(other) && self.given == other.given
+    }
+
+    /// Whether the limit is a parameter of the statement, and the offset if there is one. Otherwise
+    /// the limit is in the text.
+    pub(crate) fn has_parameters(&self) -> bool {
+        self.given && (self.offset > 0 || !is_round(self.fetched))
     }
 
     /// The largest number of rows that a page with this text of the statement can fetch.
     pub(crate) fn bound(&self) -> u64 {
-        if self.given {
+        if self.has_parameters() {
             let last_row = self.fetched.saturating_add(self.offset);
             last_row.checked_next_power_of_two().unwrap_or(u64::MAX)
         } else {
@@ -93,11 +99,25 @@ fn is_equality(filter: &Filter, column: ColumnId) -> bool {
         if comparison.operator == Operator::Eq && comparison.column == column)
 }
 
+/// Whether a number has at most two significant digits. Up to 10,000 there are 281.
+fn is_round(mut number: u64) -> bool {
+    while number >= 100 && number.is_multiple_of(10) {
+        number /= 10;
+    }
+    number < 100
+}
+
 /// Appends a select with its order and limit; `select` is the text up to the condition.
 ///
-/// A limit of the request is a parameter, so that the text stays the same. With a parameter alone,
-/// PostgreSQL would plan for a tenth of all rows, or plan each execution separately. So an inner
-/// select has a constant limit, the next power of two, and the outer select has the exact one.
+/// A round limit of the request is in the text. Any other limit is a parameter, so that there are
+/// few texts. With a parameter alone, PostgreSQL would plan for a tenth of all rows, or plan each
+/// execution separately. So an inner select has a constant limit, the next power of two, and the
+/// outer select has the exact one.
+///
+/// Of such a pair PostgreSQL expects a tenth of the constant, and may scan another index in the
+/// wanted order until it finds that many rows. Measured with limits of three on four levels
+/// (PostgreSQL 15, CPU of the backend per document, `pgbench -M prepared`): 87 µs, against 64 with
+/// the limit in the text.
 pub(super) fn write(
     page: &Page,
     sql: &mut SqlWriter,
@@ -108,7 +128,7 @@ pub(super) fn write(
         select(sql);
         return;
     }
-    if !page.given {
+    if !page.has_parameters() {
         select(sql);
         order(sql);
         sql.syntax(" limit ").numbered("", narrow(page.fetched));

@@ -360,9 +360,29 @@ async fn closing_a_database_closes_what_is_idle_and_what_comes_back() {
     assert!(role(&pool, &bob).is_none());
 }
 
-#[test]
-fn the_pool_takes_four_fifths_of_the_server_divided_by_the_nodes() {
-    assert_eq!(Settings::for_server(100, 3, 1).capacity, 77);
-    assert_eq!(Settings::for_server(100, 3, 2).capacity, 38);
-    assert_eq!(Settings::for_server(3, 3, 1).capacity, 1);
+#[tokio::test(start_paused = true)]
+async fn a_pool_that_shrinks_closes_idle_connections_at_once_and_others_when_they_are_returned() {
+    let pool = pool(6);
+    let (a, b) = (login("a", "a"), login("b", "b"));
+    let mut busy = Vec::new();
+    for _ in 0..3 {
+        busy.push(pool.acquire(&a).await.unwrap());
+    }
+    drop(pool.acquire(&b).await.unwrap());
+    drop(busy.pop());
+    assert_eq!(pool.stats().held, 4);
+    assert_eq!(pool.set_capacity(1), 1, "two are in use");
+    assert_eq!(pool.stats().held, 2, "the idle ones are closed");
+    drop(busy.pop());
+    assert_eq!(pool.stats().held, 1);
+    drop(busy);
+    assert_eq!((pool.stats().held, pool.stats().capacity), (1, 1));
+    drop(pool.acquire(&b).await.unwrap());
+    assert_eq!(pool.stats().held, 1, "the other was closed first");
+    assert_eq!(pool.set_capacity(4), 0);
+    drop((
+        pool.acquire(&a).await.unwrap(),
+        pool.acquire(&b).await.unwrap(),
+    ));
+    assert_eq!(pool.stats().held, 2);
 }

@@ -92,8 +92,8 @@ async fn what_found_the_server_up_is_what_those_had_who_found_it_down() {
         assert_eq!(pool.connector().attempts(), attempts, "the probe's is kept");
         lease.discard();
         run_tasks().await;
-        // During the probe, connections of the role are opened with other settings, so no request
-        // can use the connection of the probe.
+        // While the probe runs, the role gets a caller that needs other settings. No request can
+        // then use the connection of the probe.
         let slow = Script::Slow(Duration::from_millis(300));
         pool.connector().script(Script::Down);
         assert!(pool.acquire(same).await.is_err());

@@ -134,8 +134,8 @@ impl DecisionQuery<'_> {
             .await?
             .is_empty()
         {
-            let reason = "the service may not make an event trigger there, for which it must be a \
-                          superuser and max_prepared_transactions be 0";
+            let reason = "there is no event trigger, which tidegate user repair, with --all, makes if \
+                          the service is a superuser and max_prepared_transactions is 0";
             return Ok(DecisionOutcome::against(objection(reason, "")));
         }
         let mut transaction = self.service.begin(&who, Mode::ReadWrite, &options).await?;

@@ -47,6 +47,14 @@ pub struct Authenticators {
     role_rows: Mutex<Option<role_changes::RoleRows>>,
 }
 
+/// A tenant with a decision.
+struct KnownTenant {
+    database: DatabaseName,
+    state: Arc<TenantState>,
+    /// Whether its decision was asked for since the last comparison.
+    used: bool,
+}
+
 /// Whether the users of a database share connections.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Decision {
@@ -88,6 +96,7 @@ impl Authenticators {
     /// Queries the database if no valid decision is cached. Concurrent callers share one query.
     pub async fn of(&self, database: &DatabaseName, role: &RoleName) -> Option<RoleName> {
         let state = self.state(database);
+        state.note_use();
         if let Some(cached) = state.fresh() {
             return cached.authenticator(role);
         }
@@ -118,19 +127,17 @@ impl Authenticators {
     }
 
     /// Compares the cached decisions with the roles, memberships and settings of the cluster. Call
-    /// this function once a second. After the creation of a plain user it reads only that user.
-    /// After any other change it decides again for the affected tenants.
+    /// this function within a second after roles have changed. After the creation of a plain user
+    /// it reads only that user. After any other change it decides again for the affected tenants
+    /// that were used since the last call of this function or of [`Self::decide_outdated`]; the
+    /// others decide at their next use. A node may know a thousand tenants, and logins are not
+    /// checked meanwhile.
     ///
     /// # Errors
     ///
     /// If the cluster cannot be queried. The cached decisions stay.
     pub async fn refresh(&self) -> Result<()> {
-        let tenants: Vec<_> = {
-            let tenants = self.tenants.read();
-            let pair =
-                |(name, state): (&DatabaseName, &Arc<TenantState>)| (name.clone(), state.clone());
-            tenants.iter().map(pair).collect()
-        };
+        let tenants = self.known_tenants();
         if tenants.is_empty() {
             return Ok(());
         }
@@ -147,13 +154,28 @@ impl Authenticators {
         Ok(())
     }
 
+    /// Decides again for tenants whose decision is outdated, without reading the roles of the
+    /// cluster. Call this function every second.
+    pub async fn decide_outdated(&self) {
+        self.add(&self.known_tenants(), &HashMap::new()).await;
+    }
+
+    fn known_tenants(&self) -> Vec<KnownTenant> {
+        let tenants = self.tenants.read();
+        let known = |(name, state): (&DatabaseName, &Arc<TenantState>)| KnownTenant {
+            database: name.clone(),
+            state: state.clone(),
+            used: state.take_used(),
+        };
+        tenants.iter().map(known).collect()
+    }
+
     /// Adds new plain users to the cached decisions of their tenants.
-    async fn add(
-        &self,
-        tenants: &[(DatabaseName, Arc<TenantState>)],
-        users: &HashMap<String, Vec<String>>,
-    ) {
-        for (database, state) in tenants {
+    async fn add(&self, tenants: &[KnownTenant], users: &HashMap<String, Vec<String>>) {
+        for KnownTenant {
+            database, state, ..
+        } in tenants
+        {
             let tenant = tenant(database);
             if state.is_outdated() {
                 state.decide_now(&self.query(database)).await;
@@ -164,19 +186,29 @@ impl Authenticators {
     }
 
     /// Decides again for tenants whose roles, memberships or settings have changed.
-    async fn compare(&self, tenants: &[(DatabaseName, Arc<TenantState>)]) -> Result<()> {
+    async fn compare(&self, tenants: &[KnownTenant]) -> Result<()> {
         let roles = decide::roles(&*self.service).await?;
         let before = self.roles.lock().take();
-        for (database, state) in tenants {
+        for KnownTenant {
+            database,
+            state,
+            used,
+        } in tenants
+        {
             let same = |before: &HashMap<_, _>| {
                 ["", tenant(database)]
                     .iter()
                     .all(|part| before.get(*part) == roles.get(*part))
             };
-            if state.is_outdated() || !before.as_ref().is_some_and(same) {
+            if !state.is_outdated() && before.as_ref().is_some_and(same) {
+                continue;
+            }
+            if *used {
                 // Until then the cached decision stays valid: only a definition could make it
                 // unsafe, and a definition inserts an objection.
                 state.decide_now(&self.query(database)).await;
+            } else {
+                state.expire();
             }
         }
         *self.roles.lock() = Some(roles);

@@ -116,7 +116,7 @@ mod tests {
             seen(Some(&third), "12", &[user, member]).1,
             RoleChange::Nothing
         );
-        // A deleted row, a changed row, and a row that is not a plain user's.
+        // The rows are: a deleted one, a changed one, and one of a role that is not a plain user.
         assert_eq!(
             seen(Some(&second), "11", &[user, member]).1,
             RoleChange::Unknown

@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
 use parking_lot::{Mutex, RwLock};
@@ -26,6 +26,10 @@ pub(super) struct TenantState {
     cached: RwLock<Option<Arc<CachedDecision>>>,
     /// Counts invalidations of the decision.
     invalidations: AtomicU64,
+    /// Whether the decision was asked for since [`TenantState::take_used`] was called last.
+    used: AtomicBool,
+    /// Whether roles have changed since the decision, so that the next caller decides again.
+    expired: AtomicBool,
     /// Held by the caller that queries the database. Other callers wait for it and share the
     /// result.
     deciding: tokio::sync::Mutex<()>,
@@ -95,8 +99,10 @@ impl TenantState {
     pub(super) fn fresh(&self) -> Option<Arc<CachedDecision>> {
         let cached = self.cached.read().clone()?;
         let in_time = cached.until.is_none_or(|until| Instant::now() < until);
-        (in_time && cached.invalidations == self.invalidations.load(Ordering::Acquire))
-            .then_some(cached)
+        (in_time
+            && !self.is_expired()
+            && cached.invalidations == self.invalidations.load(Ordering::Acquire))
+        .then_some(cached)
     }
 
     /// The cached decision, valid or not.
@@ -113,6 +119,28 @@ impl TenantState {
         self.invalidations.fetch_add(1, Ordering::AcqRel);
     }
 
+    /// Records that the decision was asked for.
+    pub(super) fn note_use(&self) {
+        // Without the check, all requests of a tenant would write to the same cache line.
+        if !self.used.load(Ordering::Relaxed) {
+            self.used.store(true, Ordering::Relaxed);
+        }
+    }
+
+    /// Whether the decision was asked for since the last call.
+    pub(super) fn take_used(&self) -> bool {
+        self.used.swap(false, Ordering::Relaxed)
+    }
+
+    /// Requires a new decision before the next use.
+    pub(super) fn expire(&self) {
+        self.expired.store(true, Ordering::Release);
+    }
+
+    fn is_expired(&self) -> bool {
+        self.expired.load(Ordering::Acquire)
+    }
+
     /// Queries the database, unless another caller has just done so.
     pub(super) async fn decide_if_stale(&self, query: &DecisionQuery<'_>) -> Arc<CachedDecision> {
         let _deciding = self.deciding.lock().await;
@@ -122,6 +150,7 @@ impl TenantState {
         let invalidations = self.invalidations.load(Ordering::Acquire);
         // A definition without an objection cannot make sharing unsafe, so the decision stays.
         if let Some(cached) = self.cached().filter(|cached| cached.shares())
+            && !self.is_expired()
             && query.is_undisputed().await.unwrap_or(false)
         {
             return self.keep(query.database, cached.renewed(invalidations));
@@ -158,6 +187,7 @@ impl TenantState {
     }
 
     async fn query(&self, query: &DecisionQuery<'_>, invalidations: u64) -> Arc<CachedDecision> {
+        self.expired.store(false, Ordering::Release);
         let (outcome, retry, unavailable) = match query.decide().await {
             Ok(outcome) => (outcome, BACKSTOP, false),
             Err(error) => {

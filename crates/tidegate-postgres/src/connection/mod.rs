@@ -238,8 +238,8 @@ impl Connection {
         if self.session.prefix.end() {
             // The failed message may have been the Parse of an internal command.
             self.forget_internal();
-            // A statement of SQL in the place of the seal may have read the token, which is valid
-            // as long as the backend exists.
+            // SQL may have replaced the prepared seal and read the token, which is valid as long as
+            // the backend exists.
             if self.session.is_sealing() {
                 self.mark_closed();
             }

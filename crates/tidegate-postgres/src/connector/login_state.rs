@@ -27,11 +27,10 @@ pub const LOGIN_STATE: &str = "pg_catalog.concat_ws(' ', r.oid, r.rolcanlogin, \
      FROM pg_catalog.pg_db_role_setting s \
      WHERE s.setrole IN (0, r.oid) AND s.setdatabase IN (0, d.oid)))";
 
-/// Returns `pg_current_snapshot()` in the first row, and the login states in the others.
+/// Returns the login states of roles.
 static STATEMENT: LazyLock<Arc<Statement>> = LazyLock::new(|| {
     let states = format!(
-        "SELECT '', '', pg_catalog.pg_current_snapshot()::text \
-         UNION ALL SELECT k.database, k.role, {LOGIN_STATE} FROM ROWS FROM (pg_catalog.unnest(:databases::text[]), pg_catalog.unnest(:roles::text[])) \
+        "SELECT k.database, k.role, {LOGIN_STATE} FROM ROWS FROM (pg_catalog.unnest(:databases::text[]), pg_catalog.unnest(:roles::text[])) \
           AS k (database, role) \
       JOIN pg_catalog.pg_database d ON d.datname = k.database \
       JOIN pg_catalog.pg_roles r ON r.rolname = k.role"
@@ -76,15 +75,13 @@ impl LoginStates {
         Ok(())
     }
 
-    /// Does the same as [`Self::check`]. Returns `pg_current_snapshot()`, which stays the same
-    /// until a transaction of the cluster changes something.
+    /// Does the same as [`Self::check`], with a query for each caller.
     pub(crate) async fn compare(
         &self,
         service: &dyn Executor,
         pool: &Pool<impl Connector>,
-    ) -> Result<String> {
+    ) -> Result<()> {
         let held = pool.keys();
-        let mut snapshot = String::new();
         let mut states = HashMap::new();
         let options = QueryOptions {
             deadline: Some(Instant::now() + LIMIT),
@@ -92,17 +89,13 @@ impl LoginStates {
         };
         for row in text_rows(service, &Principal::Control, &bind_keys(&held)?, &options).await? {
             let [database, role, state]: [String; 3] = row.try_into().unwrap_or_default();
-            if database.is_empty() {
-                snapshot = state;
-            } else {
-                states.insert((database, role), state);
-            }
+            states.insert((database, role), state);
         }
         for key in self.changed(held, &states, pool) {
             tracing::info!(%key, "role changed or locked out; closing its connections");
             pool.close_role(&key.database, &key.role);
         }
-        Ok(snapshot)
+        Ok(())
     }
 
     /// The logins whose state has changed. The state of a dropped role or database is empty.

@@ -151,7 +151,7 @@ impl Connector for RoleConnector {
     }
 
     fn recycle(&self, connection: &mut Connection) -> Recycle {
-        // The address of a standby leads to the primary soon, so the next request connects again.
+        // After a failover a new connection reaches the primary, so that to a standby is not kept.
         if connection.is_in_recovery() || !connection.is_current() {
             return Recycle::Discard;
         }

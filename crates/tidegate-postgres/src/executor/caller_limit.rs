@@ -1,78 +1,144 @@
-//! Limits how many connections of an authenticator one user occupies at a time.
+//! Limits how many connections of a shared role one caller occupies at a time.
 //!
-//! All users of an authenticator share its connections. Without the limit, slow statements of one
-//! user could occupy all of them, and requests of the others would time out. Requests beyond the
-//! limit wait for others of the same user.
+//! All users of an authenticator share its connections, and all members of a group those of the
+//! group. Without the limit, slow statements of one caller could occupy all of them, and requests
+//! of the others would time out. Requests beyond the limit wait for others of the same caller. As
+//! many may wait as in the queue of the pool: half of `queue` in one database, of which one caller
+//! has half.
 
 use std::collections::HashMap;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
 use parking_lot::Mutex;
 use tidegate_pool::Settings;
-use tidegate_sql::{Error, Result, RoleName};
+use tidegate_sql::{DatabaseName, Error, Member, Result, RoleName};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio::time::{Instant, timeout_at};
 
 /// The retry delay that a client is told if its user occupies all the connections that it may.
 const RETRY: Duration = Duration::from_secs(1);
 
-/// The users with requests, and the connections that each may still occupy.
+/// A user of an authenticator, or a member of a group.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub(super) struct LimitedCaller {
+    database: DatabaseName,
+    name: CallerName,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+enum CallerName {
+    User(RoleName),
+    Member(Arc<str>),
+}
+
+impl LimitedCaller {
+    pub(super) fn user(database: &DatabaseName, role: &RoleName) -> Self {
+        Self {
+            database: database.clone(),
+            name: CallerName::User(role.clone()),
+        }
+    }
+
+    /// A member counts by its id, whatever its claims are.
+    pub(super) fn member(database: &DatabaseName, member: &Member) -> Self {
+        Self {
+            database: database.clone(),
+            name: CallerName::Member(member.id().into()),
+        }
+    }
+}
+
+/// When a request stops to wait for a connection.
+#[derive(Clone, Copy)]
+pub(super) struct WaitLimit {
+    /// The end of the wait that the pool allows.
+    pub(super) until: Instant,
+    /// The deadline of the request, if it has one.
+    pub(super) deadline: Option<Instant>,
+}
+
+impl WaitLimit {
+    pub(super) fn new(settings: &Settings, deadline: Option<Instant>) -> Self {
+        Self {
+            until: Instant::now() + settings.wait,
+            deadline,
+        }
+    }
+}
+
+/// The callers with requests, and the connections that each may still occupy.
 pub(super) struct CallerLimit {
-    /// The most connections of one user.
-    connections: usize,
-    /// The most requests of one user, waiting ones included.
-    requests: usize,
-    /// The longest wait of a request.
-    wait: Duration,
-    callers: Mutex<HashMap<RoleName, CallerEntry>>,
+    /// The most connections of one caller.
+    connections: AtomicUsize,
+    /// The most waiting requests of all callers, of one database, and of one caller.
+    queue: [usize; 3],
+    state: Mutex<LimitState>,
+}
+
+#[derive(Default)]
+struct LimitState {
+    callers: HashMap<LimitedCaller, CallerEntry>,
+    /// How many requests wait in each database that has any.
+    tenants: HashMap<DatabaseName, usize>,
+    /// How many requests wait.
+    waiting: usize,
 }
 
 struct CallerEntry {
     free: Arc<Semaphore>,
     /// How many requests run or wait. The entry is removed when there are none.
     requests: usize,
+    waiting: usize,
 }
 
 /// The right to occupy one connection, until it is dropped.
 pub(super) struct CallerPermit {
     limit: Arc<CallerLimit>,
-    role: RoleName,
+    caller: LimitedCaller,
     /// `None` while the request waits.
     permit: Option<OwnedSemaphorePermit>,
 }
 
 impl CallerLimit {
     pub(super) fn new(settings: &Settings) -> Self {
-        let connections = settings.of_caller();
+        let tenant = settings.tenant_queue();
         Self {
-            connections,
-            requests: connections + settings.queue / 2,
-            wait: settings.wait,
-            callers: Mutex::default(),
+            connections: AtomicUsize::new(settings.of_caller()),
+            queue: [settings.queue, tenant, tenant.div_ceil(2)],
+            state: Mutex::default(),
         }
     }
 
-    /// Waits until the user occupies fewer connections than it may.
+    /// Adapts the limit to changed settings, for callers without requests.
+    pub(super) fn resize(&self, settings: &Settings) {
+        self.connections
+            .store(settings.of_caller(), Ordering::Relaxed);
+    }
+
+    /// Waits until the caller occupies fewer connections than it may.
     ///
     /// # Errors
     ///
-    /// [`Error::Deadline`]; [`Error::PoolTimeout`] if the wait is too long, or too many requests of
-    /// the user wait already.
+    /// [`Error::Deadline`]; [`Error::PoolTimeout`] if the wait is too long, or too many requests
+    /// wait already.
     pub(super) async fn acquire(
         self: &Arc<Self>,
-        role: &RoleName,
-        deadline: Option<Instant>,
+        caller: LimitedCaller,
+        wait: WaitLimit,
     ) -> Result<CallerPermit> {
-        let (free, mut permit) = self.enter(role)?;
+        let (free, mut permit) = self.enter(caller);
         if let Ok(taken) = free.clone().try_acquire_owned() {
             permit.permit = Some(taken);
             return Ok(permit);
         }
-        let until = Instant::now() + self.wait;
-        let hurries = deadline.is_some_and(|deadline| deadline < until);
-        let until = deadline.filter(|_| hurries).unwrap_or(until);
-        match timeout_at(until, free.acquire_owned()).await {
+        let place = self.queue(&permit.caller)?;
+        let hurries = wait.deadline.is_some_and(|deadline| deadline < wait.until);
+        let until = wait.deadline.filter(|_| hurries).unwrap_or(wait.until);
+        let taken = timeout_at(until, free.acquire_owned()).await;
+        drop(place);
+        match taken {
             Ok(taken) => permit.permit = Some(taken.map_err(Error::internal)?),
             Err(_) if hurries => return Err(Error::Deadline),
             Err(_) => return Err(exhausted()),
@@ -80,34 +146,78 @@ impl CallerLimit {
         Ok(permit)
     }
 
-    /// Counts a request of a user until the permit is dropped.
-    fn enter(self: &Arc<Self>, role: &RoleName) -> Result<(Arc<Semaphore>, CallerPermit)> {
-        let mut callers = self.callers.lock();
-        let caller = callers.entry(role.clone()).or_insert_with(|| CallerEntry {
-            free: Arc::new(Semaphore::new(self.connections)),
+    /// Counts a request of a caller until the permit is dropped.
+    fn enter(self: &Arc<Self>, caller: LimitedCaller) -> (Arc<Semaphore>, CallerPermit) {
+        let connections = self.connections.load(Ordering::Relaxed);
+        let mut state = self.state.lock();
+        let entry = state.callers.entry(caller.clone());
+        let entry = entry.or_insert_with(|| CallerEntry {
+            free: Arc::new(Semaphore::new(connections)),
             requests: 0,
+            waiting: 0,
         });
-        if caller.requests >= self.requests {
-            return Err(exhausted());
-        }
-        caller.requests += 1;
+        entry.requests += 1;
         let permit = CallerPermit {
             limit: self.clone(),
-            role: role.clone(),
+            caller,
             permit: None,
         };
-        Ok((caller.free.clone(), permit))
+        (entry.free.clone(), permit)
+    }
+
+    /// Counts a request as waiting until the result is dropped.
+    fn queue<'a>(&'a self, caller: &'a LimitedCaller) -> Result<QueuedRequest<'a>> {
+        let mut state = self.state.lock();
+        let waiting = [
+            state.waiting,
+            state.tenants.get(&caller.database).copied().unwrap_or(0),
+            state.callers.get(caller).map_or(0, |entry| entry.waiting),
+        ];
+        if waiting.iter().zip(&self.queue).any(|(is, most)| is >= most) {
+            return Err(exhausted());
+        }
+        state.waiting += 1;
+        *state.tenants.entry(caller.database.clone()).or_default() += 1;
+        if let Some(entry) = state.callers.get_mut(caller) {
+            entry.waiting += 1;
+        }
+        Ok(QueuedRequest {
+            limit: self,
+            caller,
+        })
+    }
+}
+
+/// A request that waits for others of its caller.
+struct QueuedRequest<'a> {
+    limit: &'a CallerLimit,
+    caller: &'a LimitedCaller,
+}
+
+impl Drop for QueuedRequest<'_> {
+    fn drop(&mut self) {
+        let mut state = self.limit.state.lock();
+        state.waiting -= 1;
+        if let Some(waiting) = state.tenants.get_mut(&self.caller.database) {
+            *waiting -= 1;
+            if *waiting == 0 {
+                state.tenants.remove(&self.caller.database);
+            }
+        }
+        if let Some(entry) = state.callers.get_mut(self.caller) {
+            entry.waiting -= 1;
+        }
     }
 }
 
 impl Drop for CallerPermit {
     fn drop(&mut self) {
         drop(self.permit.take());
-        let mut callers = self.limit.callers.lock();
-        if let Some(caller) = callers.get_mut(&self.role) {
-            caller.requests -= 1;
-            if caller.requests == 0 {
-                callers.remove(&self.role);
+        let mut state = self.limit.state.lock();
+        if let Some(entry) = state.callers.get_mut(&self.caller) {
+            entry.requests -= 1;
+            if entry.requests == 0 {
+                state.callers.remove(&self.caller);
             }
         }
     }
@@ -118,48 +228,4 @@ fn exhausted() -> Error {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[tokio::test(start_paused = true)]
-    async fn one_user_waits_for_itself_only_and_leaves_nothing_behind() {
-        let settings = Settings {
-            per_role: 2,
-            queue: 4,
-            ..Settings::default()
-        };
-        let limit = Arc::new(CallerLimit::new(&settings));
-        let [ann, bob] = ["t/ann", "t/bob"].map(RoleName::new);
-        let first = limit.acquire(&ann, None).await.unwrap();
-        let second = limit.acquire(&ann, None).await.unwrap();
-        let late = limit.acquire(&ann, None).await;
-        assert!(matches!(late, Err(Error::PoolTimeout { .. })));
-        let soon = Some(Instant::now() + Duration::from_millis(10));
-        let late = limit.acquire(&ann, soon).await;
-        assert!(matches!(late, Err(Error::Deadline)));
-        drop(limit.acquire(&bob, None).await.unwrap());
-        let (third, freed) = tokio::join!(limit.acquire(&ann, None), async {
-            tokio::task::yield_now().await;
-            drop(first);
-        });
-        let () = freed;
-        drop((second, third.unwrap()));
-        assert!(limit.callers.lock().is_empty());
-    }
-
-    #[tokio::test]
-    async fn a_user_with_too_many_requests_is_refused_at_once() {
-        let settings = Settings {
-            per_role: 1,
-            queue: 2,
-            ..Settings::default()
-        };
-        let limit = Arc::new(CallerLimit::new(&settings));
-        let ann = RoleName::new("t/ann");
-        let (_, running) = limit.enter(&ann).unwrap();
-        let (_, waiting) = limit.enter(&ann).unwrap();
-        assert!(limit.enter(&ann).is_err());
-        drop((running, waiting));
-        assert!(limit.callers.lock().is_empty());
-    }
-}
+mod tests;

@@ -15,7 +15,7 @@ pub(super) struct CheckedOut {
     pub(super) route: Route,
     pub(super) metadata: Arc<MetadataCache>,
     pub(super) deadline: Option<Instant>,
-    /// Present if the connection logged in as an authenticator.
+    /// Present if other callers use the same connections.
     #[expect(dead_code, reason = "held until it is dropped")]
     pub(super) permit: Option<CallerPermit>,
 }

@@ -1,6 +1,7 @@
 //! The executor: runs the statements of each principal on the right connections.
 
 mod caller_limit;
+mod capacity;
 mod checked_out;
 mod claims_key_cache;
 mod member_route;

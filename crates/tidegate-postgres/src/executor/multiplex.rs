@@ -57,7 +57,7 @@ impl UserExecutor {
             Enqueued::Full => {
                 let (users, login) = (self.clone(), route.login.clone());
                 in_flight.open(&tasks, &metadata, || async move {
-                    users.acquire(&login, None).await
+                    users.acquire(&login, users.wait_limit(None)).await
                 });
                 return None;
             }

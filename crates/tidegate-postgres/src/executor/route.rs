@@ -19,6 +19,7 @@ use tidegate_sql::{
     Author, BoxFuture, DatabaseName, Error, Login, Member, Result, RoleName, RoleUse, SharedBy,
 };
 
+use super::caller_limit::LimitedCaller;
 use crate::authenticator::{Authenticators, SWITCH};
 use crate::claims_key::ClaimsKey;
 use crate::statement::{CallerSwitch, Seal};
@@ -161,12 +162,20 @@ impl Route {
         }
     }
 
-    /// The caller's role, if the connection logged in as an authenticator.
-    pub(super) fn caller(&self) -> Option<&RoleName> {
+    /// The caller, if others use the same connections: it logged in as an authenticator, or as the
+    /// group of a member.
+    pub(super) fn caller(&self) -> Option<LimitedCaller> {
+        let database = &self.login.database;
         match &self.switch {
-            RouteSwitch::Role(role, _) => Some(role),
-            RouteSwitch::None | RouteSwitch::Claims(..) => None,
+            RouteSwitch::Role(role, _) => Some(LimitedCaller::user(database, role)),
+            RouteSwitch::Claims(member, _) => Some(LimitedCaller::member(database, member)),
+            RouteSwitch::None => None,
         }
+    }
+
+    /// Whether the connection logged in as an authenticator.
+    pub(super) fn is_authenticator(&self) -> bool {
+        matches!(self.switch, RouteSwitch::Role(..))
     }
 
     /// The same connection for a second attempt with another key, and the key of the first one.

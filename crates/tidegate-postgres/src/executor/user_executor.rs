@@ -12,7 +12,7 @@ use tidegate_sql::{
 use tidegate_wire::is_lock_table_full;
 use tokio::time::{Instant, timeout_at};
 
-use super::caller_limit::CallerLimit;
+use super::caller_limit::{CallerLimit, WaitLimit};
 use super::checked_out::CheckedOut;
 use super::claims_key_cache::ClaimsKeyCache;
 use super::role_defaults::RoleDefaults;
@@ -34,7 +34,7 @@ pub struct UserExecutor {
     authentication: Option<Arc<dyn Authentication>>,
     pub(super) claims: Option<Arc<ClaimsKeyCache>>,
     pub(super) multiplexer: Arc<Multiplexer>,
-    callers: Arc<CallerLimit>,
+    pub(super) callers: Arc<CallerLimit>,
 }
 
 impl fmt::Debug for UserExecutor {
@@ -140,24 +140,31 @@ impl UserExecutor {
     /// Closes the connections of roles that may no longer log in (`NOLOGIN`, `VALID UNTIL`,
     /// `CONNECT`), or whose sessions would start with other settings (`ALTER ROLE … SET`). Idle
     /// connections are closed at once, others when they are returned. Also checks whether users may
-    /// still share connections. Call it at least every second.
-    ///
-    /// Returns `pg_current_snapshot()`, which stays the same until a transaction of the cluster
-    /// changes something; an empty string without a service.
+    /// still share connections. Call it when roles may have changed.
     ///
     /// # Errors
     ///
     /// Those of the service.
-    pub async fn check_logins(&self) -> Result<String> {
+    pub async fn check_logins(&self) -> Result<()> {
         if let Some(authentication) = &self.authentication {
             authentication.refresh().await?;
         }
+        self.check_open_logins().await
+    }
+
+    /// Does the same as [`Self::check_logins`] for the roles with open connections. Call it at least
+    /// every second, because `VALID UNTIL` passes without a change of roles.
+    ///
+    /// # Errors
+    ///
+    /// Those of the service.
+    pub async fn check_open_logins(&self) -> Result<()> {
         match &self.service {
             Some(service) => {
                 let logins = self.pool.connector().logins();
                 logins.compare(&**service, &self.pool).await
             }
-            None => Ok(String::new()),
+            None => Ok(()),
         }
     }
 
@@ -295,14 +302,15 @@ impl UserExecutor {
         options: &QueryOptions,
     ) -> Result<(PooledConnection<RoleConnector>, CheckedOut), RunError> {
         let deadline = options.deadline.map(Instant::from_std);
+        let wait = self.wait_limit(deadline);
         let permit = match route.caller() {
-            Some(role) => Some(self.callers.acquire(role, deadline).await?),
+            Some(caller) => Some(self.callers.acquire(caller, wait).await?),
             None => None,
         };
-        let pooled = self.acquire(&route.login, deadline).await;
+        let pooled = self.acquire(&route.login, wait).await;
         let pooled = pooled.map_err(|error| match error {
             // The authenticator does not exist, is locked, or has another password.
-            Error::Rejected(_) | Error::Unavailable { .. } if route.caller().is_some() => {
+            Error::Rejected(_) | Error::Unavailable { .. } if route.is_authenticator() => {
                 self.login_refused(&route.login, &error);
                 RunError::RoleRefused(error)
             }
@@ -317,15 +325,20 @@ impl UserExecutor {
         Ok((pooled, checked_out))
     }
 
+    /// How long a request that begins to wait now may wait for a connection.
+    pub(super) fn wait_limit(&self, deadline: Option<Instant>) -> WaitLimit {
+        WaitLimit::new(self.pool.settings(), deadline)
+    }
+
     /// Checks out a connection in its initial state.
     pub(super) async fn acquire(
         &self,
         login: &Login,
-        deadline: Option<Instant>,
+        wait: WaitLimit,
     ) -> Result<PooledConnection<RoleConnector>> {
         loop {
-            let acquired = self.pool.acquire(login);
-            let mut pooled = match deadline {
+            let acquired = self.pool.acquire_until(login, wait.until);
+            let mut pooled = match wait.deadline {
                 None => acquired.await?,
                 Some(deadline) => timeout_at(deadline, acquired)
                     .await

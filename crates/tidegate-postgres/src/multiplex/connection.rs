@@ -217,7 +217,7 @@ impl Multiplexed {
                 if error.rejection.fatal {
                     return Err(self.protocol_error());
                 }
-                // A statement of SQL in the place of the seal may have read the token.
+                // SQL may have replaced the prepared seal and read the token.
                 if pipeline.is_switching() && connection.session.is_sealing() {
                     return Err(self.protocol_error());
                 }

@@ -4,7 +4,6 @@ use tidegate_sql::{Completion, DatabaseError, Error, Flow, RowSink};
 use tidegate_values::RawRow;
 use tidegate_wire::rejection::ServerError;
 use tidegate_wire::tag;
-use tokio::time::Instant;
 
 use super::execution::Execution;
 use crate::connection::{Connection, Prefix, TransactionStatus};
@@ -130,7 +129,9 @@ impl Connection {
                 continue;
             }
             if tag == tag::DATA_ROW {
-                self.push_row(run, sink).await?;
+                if self.push_row(run, sink)? == Flow::Wait {
+                    run.wait_for(sink).await?;
+                }
             } else if tag == tag::READY_FOR_QUERY {
                 self.ready_for_query()?;
                 return self.conclude(run, sink);
@@ -140,30 +141,16 @@ impl Connection {
         }
     }
 
-    async fn push_row(
-        &mut self,
-        run: &mut Execution<'_>,
-        sink: &mut dyn RowSink,
-    ) -> Result<(), Error> {
+    fn push_row(&mut self, run: &mut Execution<'_>, sink: &mut dyn RowSink) -> Result<Flow, Error> {
         if run.failure.is_some() {
-            return Ok(());
+            return Ok(Flow::Continue);
         }
         run.announce(sink)?;
         let columns = run.prepared.description.columns.len();
         let Some(row) = RawRow::of_message(columns, self.channel.inbound.body()) else {
             return Err(self.protocol_error("a row of another description"));
         };
-        if sink.row(row)? == Flow::Wait {
-            // While the sink is not ready, nothing is read from PostgreSQL, so PostgreSQL waits
-            // too. This time does not count against the statement's deadline; the caller of the
-            // reader's connection limits it.
-            let began = Instant::now();
-            sink.ready().await?;
-            let waited = began.elapsed();
-            run.deadline = run.deadline.map(|deadline| deadline + waited);
-            run.began += waited;
-        }
-        Ok(())
+        sink.row(row)
     }
 
     fn take(

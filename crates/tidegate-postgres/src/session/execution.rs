@@ -92,6 +92,19 @@ impl<'a> Execution<'a> {
         sink.columns(&self.prepared.description.columns)
     }
 
+    /// Waits until the sink is ready for more rows.
+    ///
+    /// Meanwhile nothing is read from PostgreSQL, so PostgreSQL waits too. This time does not count
+    /// against the statement's deadline; the caller of the reader's connection limits it.
+    pub(super) async fn wait_for(&mut self, sink: &mut dyn RowSink) -> Result<(), Error> {
+        let began = Instant::now();
+        sink.ready().await?;
+        let waited = began.elapsed();
+        self.deadline = self.deadline.map(|deadline| deadline + waited);
+        self.began += waited;
+        Ok(())
+    }
+
     /// Compares an unconfirmed description with the one that PostgreSQL sent.
     pub(super) fn confirm(
         &mut self,

@@ -92,7 +92,7 @@ async fn a_trigger_of_one_role_cannot_make_another_role_of_the_session() {
             .await,
         "42501"
     );
-    // The same attack in a transaction, followed by another statement.
+    // The attack is repeated in a transaction, where another statement follows.
     let options = QueryOptions::default();
     let mut transaction = fixture
         .users

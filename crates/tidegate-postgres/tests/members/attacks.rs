@@ -112,7 +112,7 @@ async fn forged_claims_are_refused() {
             is_clean(&fixture).await;
         }
     }
-    // The id is not that of the claims, so it stays.
+    // `forge_claims()` leaves the id unchanged, so the seal does not fit the claims.
     let claims = "select tidegate.claims()::text";
     for outcome in both(&fixture, &one, "select forge_claims()", claims).await {
         assert!(outcome.is_err_and(|error| is_refused(&error)));
@@ -158,7 +158,7 @@ async fn replayed_claims_are_refused() {
     let fixture = tenant("members_replay", 2).await;
     prepare(&fixture).await;
     let (one, two) = (member(&fixture, 1), member(&fixture, 2));
-    // By a method that keeps the connection, and by one that does not.
+    // A text of the service keeps the connection, and one of the owner does not.
     for author in [Author::Service, Author::Owner] {
         let keep = Sql::new("select keep()").by(author);
         assert_eq!(keep.value(&fixture, &two).await, "true");

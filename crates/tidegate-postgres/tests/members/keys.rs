@@ -47,7 +47,7 @@ async fn a_database_without_the_key_is_unavailable_to_members() {
     let texts = ["select 1", BODIES];
     let late = in_transaction(&fixture, &login, Mode::ReadWrite, &texts).await;
     assert!(is_refused(&late.unwrap_err()));
-    // What does not ask for the claims needs no key.
+    // A statement that does not read the claims needs no key.
     assert_eq!(ours("select 7").value(&fixture, &login).await, "7");
     install(&fixture.name, &mut fixture.admin, 2).await;
     let rows = ours(BODIES).run(&fixture, &login).await.unwrap();

@@ -3,6 +3,7 @@
 mod attacks;
 mod keys;
 mod logins;
+mod one_member;
 mod replaced;
 mod resets;
 
@@ -14,13 +15,11 @@ use tidegate_embedded::testing;
 use tidegate_pool::Settings;
 use tidegate_postgres::ClaimsKey;
 use tidegate_service::{ClaimsFunctions, ClaimsState, install_claims};
-use tidegate_sql::{
-    Author, DatabaseName, Error, Login, Member, Mode, QueryOptions, RoleName, RoleUse,
-};
+use tidegate_sql::{Author, DatabaseName, Login, Member, Mode, RoleName, RoleUse};
 use tidegate_testkit::{Random, create_role};
 use tokio_postgres::Client;
 
-use crate::fixture::{CollectedRows, Fixture, Rows, Sql};
+use crate::fixture::{Fixture, Sql, in_transaction};
 use crate::pipeline::Plan;
 
 const MASTER: [u8; 32] = [9; 32];
@@ -109,29 +108,6 @@ fn bodies(number: usize) -> Vec<Vec<String>> {
         .collect()
 }
 
-async fn in_transaction(
-    fixture: &Fixture,
-    login: &Login,
-    mode: Mode,
-    texts: &[&str],
-) -> Result<Vec<Rows>, Error> {
-    let options = QueryOptions {
-        author: Author::Service,
-        ..QueryOptions::default()
-    };
-    let mut transaction = fixture.users.begin(login, mode, &options).await?;
-    let mut all = Vec::new();
-    for text in texts {
-        let mut bound = Sql::new(text).bound;
-        bound.sets.push(Vec::new());
-        let mut gathered = CollectedRows::default();
-        let completion = transaction.query(&bound, &mut gathered).await?;
-        all.push(gathered.rows(completion));
-    }
-    transaction.commit().await?;
-    Ok(all)
-}
-
 /// One request of a member, of some kind. Some fail on purpose.
 async fn request(fixture: &Fixture, number: usize, kind: usize) {
     let login = &member(fixture, number);
@@ -194,7 +170,8 @@ async fn members_take_turns_on_one_connection() {
     let fixture = tenant("members_turns", 1).await;
     let mut random = Random::new(20);
     for _ in 0..10_000 {
-        // Mostly two members, so that neighbouring requests often differ in the member only.
+        // Most requests are of two members, so that consecutive requests often differ only in the
+        // member.
         let number = if random.one_in(10) {
             1 + random.below(MEMBERS)
         } else {

@@ -81,7 +81,7 @@ async fn ends(fixture: &Fixture, pid: &str) {
 async fn a_reset_does_not_trust_its_prepared_check() {
     let fixture = prepare("members_check").await;
     let (one, two) = (member(&fixture, 1), member(&fixture, 2));
-    // The reset after the first statement would prepare its check.
+    // If the check of the reset were kept prepared, it would be prepared here, before `swap()`.
     let pid = pid(&fixture, &one).await;
     assert_eq!(ours("select swap()").value(&fixture, &one).await, "1");
     assert_eq!(ours(ID).value(&fixture, &two).await, quoted(2));
@@ -99,7 +99,7 @@ async fn a_second_attempt_does_not_use_a_seal_of_the_first() {
         fixture.rest().await;
         let restart = "ALTER SEQUENCE attempts RESTART";
         fixture.admin.batch_execute(restart).await.unwrap();
-        // Whether the second attempt succeeds does not matter.
+        // This statement may succeed or fail.
         match kind {
             0 => drop(ours(text).run(&fixture, &one).await),
             1 => drop(Sql::new(text).by(Author::Owner).run(&fixture, &one).await),

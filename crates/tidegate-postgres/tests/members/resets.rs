@@ -37,7 +37,7 @@ async fn only_a_pure_read_of_a_member_is_not_followed_by_a_reset() {
     let fixture = tenant("members_resets", 1).await;
     let (one, two) = (member(&fixture, 1), member(&fixture, 2));
     wait_until_reads_are_pure(&fixture, &one).await;
-    // A plain write, after which the session of a user keeps the value of the sequence.
+    // After this write, a session that is not reset keeps the value of the sequence.
     let insert = || ours("insert into counted default values");
     insert().run(&fixture, &one).await.unwrap();
     assert!(is_reset(&fixture, &two).await, "a write");
@@ -72,7 +72,7 @@ async fn a_method_that_may_not_be_shared_runs_sealed_and_leaves_nothing() {
         let id = keep().value(&fixture, login).await;
         assert!(id.contains("77kBm"), "{id}");
     }
-    // Nor does the next method of the same kind see it.
+    // The next method does not see it either.
     let left = "do $$ begin if current_setting('work_mem') = '77kB' \
         or exists (select from pg_prepared_statements where from_sql) \
         or to_regclass('pg_temp.mine') is not null then raise exception 'left'; end if; end $$";

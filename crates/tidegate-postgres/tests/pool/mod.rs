@@ -9,24 +9,12 @@ use tidegate_embedded::{Cluster, testing};
 use tidegate_pool::{Counters, Settings};
 use tidegate_postgres::scram_verifier;
 use tidegate_sql::{DatabaseName, Error, Login, RoleName, RoleUse};
+use tidegate_testkit::Random;
 use tokio::task::JoinSet;
 use tokio::time::{Instant, sleep};
 use tokio_postgres::{Client, NoTls};
 
 use crate::fixture::{Fixture, Sql, password};
-
-/// A linear congruential generator (Knuth's MMIX).
-struct Chance(u64);
-
-impl Chance {
-    fn below(&mut self, bound: u64) -> u64 {
-        self.0 = self
-            .0
-            .wrapping_mul(6_364_136_223_846_793_005)
-            .wrapping_add(1_442_695_040_888_963_407);
-        (self.0 >> 33) % bound
-    }
-}
 
 /// Creates more users; returns their logins.
 async fn users(fixture: &Fixture, count: usize) -> Vec<Login> {
@@ -61,10 +49,9 @@ async fn ask(
     for caller in 0..16 {
         let (fixture, logins) = (fixture.clone(), logins.to_vec());
         callers.spawn(async move {
-            let mut chance = Chance(caller);
+            let mut random = Random::new(caller);
             for _ in 0..requests {
-                let bound = u64::try_from(logins.len()).unwrap();
-                let login = &logins[usize::try_from(chance.below(bound)).unwrap()];
+                let login = random.pick(&logins);
                 let rows = Sql::new("select session_user::text as who").run(&fixture, login);
                 let answer = rows.await.map(|rows| rows.values[0][0].clone());
                 if let Ok(who) = &answer {
@@ -100,7 +87,7 @@ async fn sessions(fixture: &Fixture) -> Option<i64> {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn many_users_at_random_log_in_about_once_each() {
-    let settings = Settings::for_server(100, 3, 1);
+    let settings = Settings::default();
     let fixture = Fixture::on(testing::cluster(), "pool_users", settings).await;
     let fixture = Arc::new(fixture);
     let logins = users(&fixture, 32).await;
@@ -117,7 +104,10 @@ async fn many_users_at_random_log_in_about_once_each() {
 /// The pool is smaller than the number of users, so it needs logins, but not without bound.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn two_nodes_on_one_server_keep_thirty_two_users_warm() {
-    let settings = Settings::for_server(100, 3, 2);
+    let settings = Settings {
+        capacity: 38,
+        ..Settings::default()
+    };
     let fixture = Fixture::on(testing::cluster(), "pool_half", settings).await;
     let fixture = Arc::new(fixture);
     let logins = users(&fixture, 32).await;

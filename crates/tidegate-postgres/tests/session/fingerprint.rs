@@ -97,7 +97,7 @@ async fn only_a_changed_definition_needs_a_connection_of_the_service() {
     };
     changed(0).await;
     assert_eq!(service.count(), 1);
-    // Longer than the names are valid.
+    // This takes longer than the names are valid.
     read_for(&fixture, Duration::from_millis(1500)).await;
     assert_eq!(service.count(), 1);
     fixture

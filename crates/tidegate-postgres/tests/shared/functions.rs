@@ -114,7 +114,7 @@ async fn functions_to_which_a_caller_could_hand_sql_or_a_role_keep_the_callers_l
         run.as_str(),
         // The call of `run` is not analysed, and PostgreSQL may resolve either function first.
         "select who('a') from (select 1) t where false is not distinct from (run('select true') is null)",
-        // Privileges that PostgreSQL checks only for the first user of a prepared statement.
+        // PostgreSQL checks these privileges only for the first user of a prepared statement.
         "select apart.far('a')",
         "select apart.farther('a')",
         "select few('a')",

@@ -7,34 +7,11 @@ use std::time::{Duration, Instant};
 use futures_util::future::join_all;
 use tidegate_sql::{Error, Login, PipelineError};
 
-use super::{WHO, ours, tenant, user};
+use super::{WHO, notes, ours, tenant, user};
 use crate::fixture::{Fixture, Rows};
 use crate::pipeline::Plan;
 
 const USERS: usize = 40;
-
-async fn notes(fixture: &Fixture) {
-    let name = &fixture.name;
-    fixture
-        .admin
-        .batch_execute(&format!(
-            "CREATE TABLE notes (id int PRIMARY KEY, owner text, secret text); \
-             INSERT INTO notes SELECT i, '{name}/u' || i, 's' || i \
-                 FROM generate_series(1, {USERS}) i; \
-             GRANT SELECT ON notes TO \"{name}/all\"; \
-             ALTER TABLE notes ENABLE ROW LEVEL SECURITY; \
-             CREATE POLICY own ON notes USING (owner = current_user); \
-             CREATE TABLE salaries (id int, amount int); \
-             INSERT INTO salaries VALUES (1, 10); \
-             GRANT SELECT (id) ON salaries TO \"{name}/all\""
-        ))
-        .await
-        .unwrap();
-    for number in (1..=USERS).step_by(2) {
-        let grant = format!("GRANT SELECT (amount) ON salaries TO \"{name}/u{number}\"");
-        fixture.admin.batch_execute(&grant).await.unwrap();
-    }
-}
 
 /// A row that the user may see, and another user's, which it may not.
 fn own_and_other(number: usize) -> Plan {
@@ -144,7 +121,7 @@ async fn run_users(fixture: &Arc<Fixture>, pipelines: u64, meanwhile: impl Async
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn pipelines_of_many_users_interleave_on_few_connections() {
     let (fixture, open) = tenant("shared_interleaved", USERS).await;
-    notes(&fixture).await;
+    notes(&fixture, USERS).await;
     let lost = run_users(&fixture, 1_000, async || {}).await;
     assert_eq!((lost, open.invalidated()), (0, 0));
     let held = fixture
@@ -185,7 +162,7 @@ async fn statements_that_need_no_right_run_as_their_caller() {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn pipelines_of_many_users_survive_killed_backends() {
     let (fixture, _) = tenant("shared_interleaved_killed", USERS).await;
-    notes(&fixture).await;
+    notes(&fixture, USERS).await;
     let kill = "SELECT pg_terminate_backend(pid) FROM pg_stat_activity \
         WHERE datname = 'shared_interleaved_killed' AND usename LIKE '%$authenticator1' \
         ORDER BY random() LIMIT 1";

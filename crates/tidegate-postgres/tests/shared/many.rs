@@ -5,34 +5,11 @@ use std::time::{Duration, Instant};
 
 use futures_util::future::join_all;
 
-use super::{ours, tenant, user};
+use super::{notes, ours, tenant, user};
 use crate::fixture::Fixture;
 
 const USERS: usize = 200;
 const ROUNDS: usize = 167;
-
-async fn notes(fixture: &Fixture) {
-    let name = &fixture.name;
-    fixture
-        .admin
-        .batch_execute(&format!(
-            "CREATE TABLE notes (id int PRIMARY KEY, owner text, secret text); \
-             INSERT INTO notes SELECT i, '{name}/u' || i, 's' || i \
-                 FROM generate_series(1, {USERS}) i; \
-             GRANT SELECT ON notes TO \"{name}/all\"; \
-             ALTER TABLE notes ENABLE ROW LEVEL SECURITY; \
-             CREATE POLICY own ON notes USING (owner = current_user); \
-             CREATE TABLE salaries (id int, amount int); \
-             INSERT INTO salaries VALUES (1, 10); \
-             GRANT SELECT (id) ON salaries TO \"{name}/all\""
-        ))
-        .await
-        .unwrap();
-    for number in (1..=USERS).step_by(2) {
-        let grant = format!("GRANT SELECT (amount) ON salaries TO \"{name}/u{number}\"");
-        fixture.admin.batch_execute(&grant).await.unwrap();
-    }
-}
 
 /// Reads what one user may see, repeatedly.
 async fn one_user(fixture: Arc<Fixture>, number: usize, until: Instant) -> usize {
@@ -77,7 +54,7 @@ async fn one_user(fixture: Arc<Fixture>, number: usize, until: Instant) -> usize
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn two_hundred_users_see_their_own_rows_and_columns() {
     let (fixture, open) = tenant("shared_many", USERS).await;
-    notes(&fixture).await;
+    notes(&fixture, USERS).await;
     let until = Instant::now() + Duration::from_mins(4);
     let users = (1..=USERS).map(|number| {
         let one = tokio::spawn(one_user(fixture.clone(), number, until));

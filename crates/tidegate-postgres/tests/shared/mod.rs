@@ -15,11 +15,9 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
 use tidegate_postgres::{Authentication, scram_verifier};
-use tidegate_sql::{
-    Author, BoxFuture, DatabaseName, Login, Mode, QueryOptions, Result, RoleName, RoleUse,
-};
+use tidegate_sql::{Author, BoxFuture, DatabaseName, Login, Mode, Result, RoleName, RoleUse};
 
-use crate::fixture::{CollectedRows, Fixture, Rows, Sql, password};
+use crate::fixture::{Fixture, Sql, in_transaction, password};
 
 /// Lets every user use one authenticator until it is closed.
 #[derive(Default)]
@@ -207,29 +205,6 @@ async fn a_statement_is_prepared_once_for_all_users() {
     }
 }
 
-async fn in_transaction(
-    fixture: &Fixture,
-    login: &Login,
-    mode: Mode,
-    texts: &[&str],
-) -> Result<Vec<Rows>> {
-    let options = QueryOptions {
-        author: Author::Service,
-        ..QueryOptions::default()
-    };
-    let mut transaction = fixture.users.begin(login, mode, &options).await?;
-    let mut all = Vec::new();
-    for text in texts {
-        let mut bound = Sql::new(text).bound;
-        bound.sets.push(Vec::new());
-        let mut gathered = CollectedRows::default();
-        let completion = transaction.query(&bound, &mut gathered).await?;
-        all.push(gathered.rows(completion));
-    }
-    transaction.commit().await?;
-    Ok(all)
-}
-
 #[tokio::test]
 async fn a_transaction_keeps_the_role_until_its_end() {
     let (fixture, _) = tenant("shared_transaction", 2).await;
@@ -261,4 +236,29 @@ async fn a_transaction_keeps_the_role_until_its_end() {
         fixture.value(logins).await,
         format!("{name}/$authenticator1")
     );
+}
+
+/// Makes a table with a note of each user under row level security, and one with a column that
+/// only every second user may read.
+async fn notes(fixture: &Fixture, users: usize) {
+    let name = &fixture.name;
+    fixture
+        .admin
+        .batch_execute(&format!(
+            "CREATE TABLE notes (id int PRIMARY KEY, owner text, secret text); \
+             INSERT INTO notes SELECT i, '{name}/u' || i, 's' || i \
+                 FROM generate_series(1, {users}) i; \
+             GRANT SELECT ON notes TO \"{name}/all\"; \
+             ALTER TABLE notes ENABLE ROW LEVEL SECURITY; \
+             CREATE POLICY own ON notes USING (owner = current_user); \
+             CREATE TABLE salaries (id int, amount int); \
+             INSERT INTO salaries VALUES (1, 10); \
+             GRANT SELECT (id) ON salaries TO \"{name}/all\""
+        ))
+        .await
+        .unwrap();
+    for number in (1..=users).step_by(2) {
+        let grant = format!("GRANT SELECT (amount) ON salaries TO \"{name}/u{number}\"");
+        fixture.admin.batch_execute(&grant).await.unwrap();
+    }
 }

@@ -1,11 +1,13 @@
 //! One user's slow statements beside the requests of others on the same authenticator.
 
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use futures_util::future::join_all;
 use tidegate_embedded::testing;
 use tidegate_pool::Settings;
+use tidegate_sql::Error;
+use tidegate_testkit::eventually;
 use tokio::time::timeout;
 
 use super::{ours, tenant_on, user};
@@ -30,7 +32,7 @@ async fn one_user_leaves_connections_for_the_others() {
         ..Settings::default()
     };
     let most = i64::try_from(settings.of_caller()).unwrap();
-    // At most so many reads wait on multiplexed connections, for 0.1 s.
+    // The largest number of reads that wait on multiplexed connections, for 0.1 s.
     let multiplexed = i64::try_from(settings.of_user() / 4).unwrap();
     let fixture = Fixture::on(testing::cluster(), "shared_one_caller", settings).await;
     let (fixture, _) = tenant_on(fixture, 2).await;
@@ -66,6 +68,56 @@ async fn one_user_leaves_connections_for_the_others() {
         }
         share(&fixture).await;
     }
+}
+
+/// A request may wait for others of its user first, and for a connection then.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_request_waits_no_longer_than_the_pool_allows() {
+    let wait = Duration::from_secs(3);
+    let settings = Settings {
+        capacity: 4,
+        per_role: 1,
+        wait,
+        ..Settings::default()
+    };
+    let fixture = Fixture::on(testing::cluster(), "shared_one_wait", settings).await;
+    let (fixture, _) = tenant_on(fixture, 2).await;
+    let tables = "CREATE TABLE slow AS SELECT 1 AS id; CREATE TABLE other AS SELECT 1 AS id; \
+                  GRANT SELECT ON slow, other TO \"shared_one_wait/all\"";
+    fixture.admin.batch_execute(tables).await.unwrap();
+    let locker = lock(&fixture).await;
+    let for_ever = connect(&fixture.url()).await;
+    let lock_other = "BEGIN; LOCK TABLE other";
+    for_ever.batch_execute(lock_other).await.unwrap();
+    let run = |number, text: &'static str| {
+        let fixture = fixture.clone();
+        async move { ours(text).run(&fixture, &user(&fixture, number)).await }
+    };
+    let first = tokio::spawn(run(1, READ));
+    fixture.wait_for_running(READ, 1).await;
+    // The only connection is in use. The second user gets it next, and keeps it.
+    let second = tokio::spawn(run(2, "select id from other"));
+    let is_waiting = async || {
+        fixture
+            .users
+            .pool()
+            .stats()
+            .roles
+            .iter()
+            .any(|role| role.waiting > 0)
+    };
+    eventually("the second user waits", is_waiting).await;
+    let began = Instant::now();
+    let mut third = std::pin::pin!(run(1, "select 1"));
+    assert!(timeout(wait / 2, &mut third).await.is_err());
+    locker.batch_execute("COMMIT").await.unwrap();
+    first.await.unwrap().unwrap();
+    let refused = third.await.unwrap_err();
+    assert!(matches!(refused, Error::PoolTimeout { .. }), "{refused:?}");
+    let waited = began.elapsed();
+    assert!(waited < wait * 13 / 10, "{waited:?}");
+    for_ever.batch_execute("COMMIT").await.unwrap();
+    second.await.unwrap().unwrap();
 }
 
 /// Runs reads of both users until some are multiplexed.

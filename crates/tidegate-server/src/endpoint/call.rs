@@ -6,7 +6,7 @@ use bytes::Bytes;
 use http::Response;
 use http::request::Parts;
 use tidegate_oauth::Scope;
-use tidegate_rpc::{Context, DispatchOutcome, Dispatcher, Payload, PreparedCall, Reply};
+use tidegate_rpc::{BoundCall, Context, DispatchOutcome, Dispatcher, Payload, Reply};
 use tidegate_sql::QueryOptions;
 use tidegate_values::OutputFormat;
 use tidegate_values::datetime::Zone;
@@ -204,11 +204,8 @@ impl ResponseParts<'_> {
         format: OutputFormat,
     ) -> Result<(OutputFormat, Content), tidegate_rpc::Error> {
         let context = self.context();
-        let prepared = self
-            .dispatcher()
-            .prepare(&context, call, Some(format))
-            .await?;
-        let PreparedCall {
+        let prepared = self.dispatcher().bind(&context, call, Some(format)).await?;
+        let BoundCall {
             statement,
             writer,
             author,

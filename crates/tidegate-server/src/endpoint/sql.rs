@@ -14,7 +14,7 @@ use tidegate_http::call::{Call, json};
 use tidegate_http::error::{ApiError, NO_STORE};
 use tidegate_http::negotiate::{self, ContentType, Preferences};
 use tidegate_http::operation::sql::{many, one, options, statement_limits};
-use tidegate_http::operation::{Access, PreparedRequest, stream};
+use tidegate_http::operation::{Access, BoundRequest, stream};
 use tidegate_http::report::Context;
 use tidegate_http::request_body::BodyError;
 use tidegate_http::{authenticate, percent, request_body};
@@ -66,12 +66,12 @@ where
     let content = match requests {
         Requests::One(request) => {
             let format = negotiate::output_format(request.output_format, &head.headers)?;
-            let prepared = PreparedRequest::new(app, &request, format, &preferences)?;
+            let bound = BoundRequest::new(app, &request, format, &preferences)?;
             let log = || stream::OwnedContext::new(&Context::new(head, subject));
             let permit = access
-                .permit(app, &caller, &prepared.statement, options)
+                .permit(app, &caller, &bound.statement, options)
                 .await?;
-            let (format, content) = one(app, &caller, prepared, permit, log).await?;
+            let (format, content) = one(app, &caller, bound, permit, log).await?;
             let mut answer = answer(format, content, &preferences);
             if request.output_format == Some(format) {
                 set_file_name(&mut answer, format);

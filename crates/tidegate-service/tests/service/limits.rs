@@ -14,6 +14,7 @@ use super::soon;
 use crate::fixture::{CollectedRows, Sql};
 
 const LIMITS: Limits = Limits {
+    control: 6,
     lookups: 3,
     listeners: 2,
 };
@@ -31,7 +32,8 @@ async fn service(prefix: &str, count: usize) -> (Arc<ServiceConnections>, Vec<Da
     }
     let config = Config::from_url(&cluster.admin_url()).unwrap();
     let control = ServiceConnections::new(Arc::new(config), Jitter::none()).unwrap();
-    (Arc::new(control.with_limits(LIMITS)), names)
+    control.set_limits(LIMITS);
+    (Arc::new(control), names)
 }
 
 /// The number of sessions in databases whose names start with `prefix`.
@@ -105,6 +107,45 @@ async fn no_more_databases_are_listened_to_than_allowed() {
         }
     })
     .await;
+}
+
+#[tokio::test]
+async fn smaller_limits_close_idle_connections_and_end_listeners() {
+    let (control, databases) = service("shrunk", 2).await;
+    let (tell, mut reported) = mpsc::unbounded_channel();
+    let listen = |database: &DatabaseName| {
+        let (control, tell, database) = (control.clone(), tell.clone(), database.clone());
+        tokio::spawn(async move {
+            let received = |notification| tell.send(notification).unwrap();
+            control
+                .ddl_notifications(&database, received)
+                .await
+                .unwrap()
+        })
+    };
+    let (mut first, mut second) = (listen(&databases[0]), listen(&databases[1]));
+    for _ in 0..2 {
+        assert_eq!(
+            soon(reported.recv()).await,
+            Some(DdlNotification::Listening)
+        );
+    }
+    for database in &databases {
+        look(&control, database).await.unwrap();
+    }
+    assert_eq!(sessions("shrunk").await, 4);
+    let smaller = Limits {
+        control: 2,
+        lookups: 1,
+        listeners: 1,
+    };
+    assert_eq!(control.set_limits(smaller), 1, "a listener has to end");
+    let end = soon(async {
+        tokio::select! { end = &mut first => end, end = &mut second => end }
+    });
+    assert_eq!(end.await.unwrap(), ListenEnd::LimitReached);
+    soon(async { while sessions("shrunk").await != 2 {} }).await;
+    assert_eq!(control.set_limits(smaller), 0);
 }
 
 #[tokio::test]

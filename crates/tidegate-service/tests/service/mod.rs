@@ -4,6 +4,7 @@ mod ddl_notifications;
 mod limits;
 mod lock_table;
 mod outage;
+mod registration;
 
 use std::sync::Arc;
 use std::time::Duration;

@@ -8,7 +8,8 @@ use crate::error::{Error, Result};
 use crate::query::{Argument, Database, Query};
 use crate::row::Record;
 
-// One branch for each kind, so that each is read in the order of an index.
+// The query has a branch for each kind of user, so that PostgreSQL reads each in the order of an
+// index.
 static PAGE: Query = Query::new(concat!(
     "select * from ((select ",
     columns!(),
@@ -34,7 +35,7 @@ static PAGE_OF_GROUP: Query = Query::new(concat!(
      order by u.name collate \"C\" limit :limit::bigint)) u \
      order by u.name collate \"C\" limit :limit::bigint",
 ));
-// One step of the index for each group, not one for each member.
+// The recursion looks up the next name of a group in the index, instead of reading each member.
 static GROUPS: Query = Query::new(
     "with recursive groups (name) as ( \
        select pg_catalog.min(user_group) from tidegate.users \

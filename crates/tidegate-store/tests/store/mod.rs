@@ -2,9 +2,10 @@
 
 mod attempts;
 mod audit;
+mod browsers;
 mod clients;
+mod codes;
 mod consents;
-mod flows;
 mod identities;
 mod keys;
 mod members;

@@ -9,6 +9,7 @@ use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use tidegate_sql::DatabaseName;
+use tokio::sync::Semaphore;
 
 pub use url::ConfigError;
 
@@ -34,8 +35,12 @@ pub struct Config {
     pub admin_database: DatabaseName,
     /// The service's own database.
     pub control_database: DatabaseName,
-    /// How many nodes share the cluster's connections.
+    /// How many nodes are expected to share the cluster's connections.
     pub nodes: u32,
+    /// The sessions that may be open at the same time outside of any pool. Clones share them.
+    pub sessions: Arc<Semaphore>,
+    /// How many ordinary sessions read the changes of databases. Clones share it.
+    pub streams: Arc<AtomicUsize>,
     /// The time limit for opening a connection.
     pub connect_timeout: Duration,
     /// How many prepared statements a connection caches.
@@ -43,6 +48,9 @@ pub struct Config {
     /// The TLS settings, read from files once.
     pub(crate) connector: Arc<OnceLock<Arc<rustls::ClientConfig>>>,
 }
+
+/// How many sessions of administration may be open at the same time.
+pub const SESSIONS: usize = 4;
 
 /// Where a server listens.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -4,9 +4,11 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
+use percent_encoding::percent_decode_str;
 use tidegate_sql::DatabaseName;
+use tokio::sync::Semaphore;
 
-use super::{Config, Secret, Target, TlsMode};
+use super::{Config, SESSIONS, Secret, Target, TlsMode};
 
 /// Why a connection URI is invalid. The URI itself is never quoted, because it contains a password.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -17,6 +19,12 @@ pub enum ConfigError {
     /// A percent sign is not followed by two hexadecimal digits, or the bytes are not UTF-8.
     #[error("the URL's {0} is not percent-encoded UTF-8")]
     BadEncoding(&'static str),
+    /// The login contains a character that ends it.
+    #[error(
+        "the URL's user or password has a character that must be encoded: / as %2F, ? as %3F, @ as \
+         %40"
+    )]
+    NotEncoded,
     /// The port is not a number from 1 to 65535.
     #[error("the URL's port is not a number from 1 to 65535")]
     BadPort,
@@ -84,6 +92,11 @@ pub(super) fn parse(url: &str) -> Result<Config, ConfigError> {
         .ok_or(ConfigError::NotPostgres)?;
     let (rest, query) = rest.split_once('?').unwrap_or((rest, ""));
     let (authority, path) = rest.split_once('/').unwrap_or((rest, ""));
+    // Parts of a password would otherwise be taken for a host, and reach an error message.
+    let (first_name, _) = query.split_once('=').unwrap_or((query, ""));
+    if path.contains('@') || first_name.contains('@') {
+        return Err(ConfigError::NotEncoded);
+    }
     let mut pieces = Pieces::default();
     pieces.read_authority(authority)?;
     if !path.is_empty() {
@@ -185,6 +198,8 @@ impl Pieces {
             admin_password: Secret::new(self.password),
             control_database: DatabaseName::new("tidegate"),
             nodes: 1,
+            sessions: Arc::new(Semaphore::new(SESSIONS)),
+            streams: Arc::default(),
             connect_timeout: Duration::from_secs(10),
             statements_per_connection: 128,
             connector: Arc::default(),
@@ -214,22 +229,14 @@ fn read_port(text: &str) -> Result<Option<u16>, ConfigError> {
 }
 
 fn decode(text: &str, what: &'static str) -> Result<String, ConfigError> {
-    let mut bytes = Vec::with_capacity(text.len());
-    let mut rest = text.as_bytes();
-    while let Some((&byte, tail)) = rest.split_first() {
-        rest = tail;
-        if byte != b'%' {
-            bytes.push(byte);
-            continue;
-        }
-        let (digits, tail) = rest
-            .split_first_chunk::<2>()
-            .ok_or(ConfigError::BadEncoding(what))?;
-        let digits = std::str::from_utf8(digits).map_err(|_| ConfigError::BadEncoding(what))?;
-        bytes.push(u8::from_str_radix(digits, 16).map_err(|_| ConfigError::BadEncoding(what))?);
-        rest = tail;
+    let is_escape = |after: &str| {
+        let digits = after.as_bytes().first_chunk::<2>();
+        digits.is_some_and(|digits| digits.iter().all(u8::is_ascii_hexdigit))
+    };
+    match percent_decode_str(text).decode_utf8() {
+        Ok(decoded) if text.split('%').skip(1).all(is_escape) => Ok(decoded.into_owned()),
+        _ => Err(ConfigError::BadEncoding(what)),
     }
-    String::from_utf8(bytes).map_err(|_| ConfigError::BadEncoding(what))
 }
 
 #[cfg(test)]
@@ -280,6 +287,20 @@ mod tests {
         assert_eq!(config.admin_password.reveal(), "p:w");
         assert_eq!(config.admin_database.as_str(), "main");
         assert_eq!(config.tls, TlsMode::Require);
+    }
+
+    #[test]
+    fn a_character_of_the_password_that_would_end_the_login_is_refused() {
+        for url in [
+            "postgresql://a:p/w@b/x",
+            "postgresql://a:p@s/w@b/x",
+            "postgresql://a:1?w@b/x",
+        ] {
+            assert_eq!(parse(url).unwrap_err(), ConfigError::NotEncoded, "{url}");
+        }
+        let kept = parse("postgresql://a:p@w@b/x?password=p@q").unwrap();
+        assert_eq!(kept.admin_password.reveal(), "p@q");
+        assert_eq!(kept.targets, [tcp("b", 5432)]);
     }
 
     #[test]

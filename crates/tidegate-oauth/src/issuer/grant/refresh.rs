@@ -32,7 +32,7 @@ pub(super) async fn exchange(
     if asked != Scopes::UNRESTRICTED
         && let Some(session) = store.session(claims.session).await?
     {
-        // Before the token is used up.
+        // This is checked first, because presenting the token uses it up.
         session.scopes.narrowed_to(asked)?;
     }
     let idle_expiry = issuer.idle_expiry(now);

@@ -10,7 +10,7 @@ use crate::error::ApiError;
 use crate::negotiate::Preferences;
 
 /// A request that is ready to run.
-pub struct PreparedRequest {
+pub struct BoundRequest {
     /// The statement with its values.
     pub statement: BoundStatement,
     /// The format of the response.
@@ -19,9 +19,9 @@ pub struct PreparedRequest {
     pub writer: RowWriter,
 }
 
-opaque_debug!(PreparedRequest);
+opaque_debug!(BoundRequest);
 
-impl PreparedRequest {
+impl BoundRequest {
     /// Parses the statement and binds its values.
     ///
     /// # Errors
@@ -70,12 +70,12 @@ impl PreparedRequest {
         })
     }
 
-    /// Like [`PreparedRequest::new`], for a request in an array. Its response is an element of a
+    /// Like [`BoundRequest::new`], for a request in an array. Its response is an element of a
     /// JSON array.
     ///
     /// # Errors
     ///
-    /// As [`PreparedRequest::new`], and 400 for a format other than JSON.
+    /// As [`BoundRequest::new`], and 400 for a format other than JSON.
     pub fn in_array(
         app: &App,
         request: &SqlRequest<'_>,

@@ -14,7 +14,7 @@ use crate::error::Error;
 
 /// A call that is ready to run.
 #[derive(Debug)]
-pub struct PreparedCall {
+pub struct BoundCall {
     /// The statement of the method, with the values of the call.
     pub statement: BoundStatement,
     /// The format of the rows.
@@ -25,7 +25,7 @@ pub struct PreparedCall {
     pub author: Author,
 }
 
-impl PreparedCall {
+impl BoundCall {
     /// Binds the values of a call to the method's statement; `format` replaces the format of the
     /// method.
     pub(crate) fn new(

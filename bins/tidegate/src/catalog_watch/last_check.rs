@@ -1,0 +1,88 @@
+//! Decides when something is compared again, by signs.
+
+use std::time::Duration;
+
+use tidegate_catalog::load::Sign;
+use tokio::time::Instant;
+
+/// Where the sign does not say what has changed, comparisons pause for this many times their
+/// duration, so that they take at most a fiftieth of a core of PostgreSQL.
+const PAUSE_FACTOR: u32 = 50;
+
+/// The last comparison of something.
+#[derive(Default)]
+pub(super) struct LastCheck {
+    /// The sign before the comparison.
+    sign: Option<Sign>,
+    last: Option<(Instant, Duration)>,
+}
+
+impl LastCheck {
+    /// Whether nothing has changed since the last comparison.
+    pub(super) fn is_current(&self, sign: &Sign) -> bool {
+        self.sign.as_ref() == Some(sign)
+    }
+
+    /// Whether to compare now. `others` is the number of comparisons that share the time.
+    ///
+    /// A change of the counts is a change of what is watched. They may come late, so a change of
+    /// the snapshot alone is followed by a comparison too, but not at once.
+    pub(super) fn is_due(&self, sign: &Sign, others: u32) -> bool {
+        match &self.sign {
+            None => true,
+            Some(before) if before.snapshot == sign.snapshot => false,
+            Some(before) if before.counts != sign.counts => true,
+            Some(_) => self
+                .last
+                .is_none_or(|(ended, took)| ended.elapsed() >= took * PAUSE_FACTOR * others.max(1)),
+        }
+    }
+
+    /// Records that a comparison begins, after `sign` was read.
+    pub(super) fn begin(&mut self, sign: Sign) {
+        self.sign = Some(sign);
+    }
+
+    /// Records the duration of a comparison that has ended.
+    pub(super) fn end(&mut self, took: Duration) {
+        self.last = Some((Instant::now(), took));
+    }
+
+    /// Makes the next comparison due, because the last one failed.
+    pub(super) fn fail(&mut self) {
+        self.sign = None;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn sign(snapshot: &str, counts: &str) -> Sign {
+        Sign {
+            snapshot: snapshot.to_owned(),
+            counts: counts.to_owned(),
+        }
+    }
+
+    #[test]
+    fn a_comparison_is_due_at_once_by_its_counts_and_late_by_the_snapshot_alone() {
+        let mut check = LastCheck::default();
+        assert!(check.is_due(&sign("1", "a"), 1));
+        check.begin(sign("1", "a"));
+        check.end(Duration::from_millis(10));
+        assert!(!check.is_due(&sign("1", "a"), 1));
+        // Counts without a transaction are those of an earlier one, which was compared.
+        assert!(!check.is_due(&sign("1", "b"), 1));
+        assert!(check.is_due(&sign("2", "b"), 1));
+        assert!(!check.is_due(&sign("2", "a"), 1));
+        check.last = Some((
+            Instant::now() - Duration::from_millis(600),
+            Duration::from_millis(10),
+        ));
+        assert!(check.is_due(&sign("2", "a"), 1));
+        assert!(!check.is_due(&sign("2", "a"), 2));
+        check.fail();
+        assert!(check.is_due(&sign("1", "a"), 1));
+    }
+}

@@ -1,0 +1,49 @@
+//! The listener of a database.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use tidegate_service::{ListenEnd, ServiceConnections};
+use tidegate_sql::DatabaseName;
+use tokio::sync::mpsc;
+
+/// How long a database without an event trigger is polled before listening is tried again, which
+/// takes a login.
+const LISTEN_RETRY: Duration = Duration::from_mins(10);
+/// How long a database is polled before listening is tried again, if no service connection is free.
+const NO_CONNECTION_RETRY: Duration = Duration::from_secs(10);
+
+/// An event that the listener of a database reports.
+pub(super) enum ListenerEvent {
+    /// Listening has begun, or a definition has changed.
+    Notified,
+    /// The database does not send notifications, or no longer does.
+    Silent,
+    /// No service connection is free for listening.
+    NoConnection,
+}
+
+/// Listens to a database. Reports its notifications, and why listening ended.
+pub(super) async fn listen(
+    control: Arc<ServiceConnections>,
+    database: DatabaseName,
+    event_sender: mpsc::UnboundedSender<(DatabaseName, ListenerEvent)>,
+) {
+    loop {
+        let on_notification = |_| {
+            // The receiver is dropped before the listener when the watch ends.
+            drop(event_sender.send((database.clone(), ListenerEvent::Notified)));
+        };
+        let end = control.ddl_notifications(&database, on_notification).await;
+        if matches!(end, Ok(ListenEnd::LimitReached)) {
+            drop(event_sender.send((database.clone(), ListenerEvent::NoConnection)));
+            tokio::time::sleep(NO_CONNECTION_RETRY).await;
+            continue;
+        }
+        if !matches!(end, Ok(ListenEnd::NoTrigger)) {
+            tracing::debug!(%database, ?end, "listening for definitions ended; polling the database");
+        }
+        drop(event_sender.send((database.clone(), ListenerEvent::Silent)));
+        tokio::time::sleep(LISTEN_RETRY).await;
+    }
+}

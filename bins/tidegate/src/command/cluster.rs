@@ -1,0 +1,103 @@
+//! `tidegate cluster …`.
+
+use std::sync::Arc;
+
+use serde_json::{Value, json};
+use tidegate_identity::Timestamp;
+use tidegate_service::cluster_status::{NodeStatus, ReaderStatus, nodes, readers};
+use tidegate_service::{KeptConnection, KeptConnectionError};
+use tidegate_wire::ConnectError;
+
+use super::{print, print_table, time};
+use crate::cli::ClusterCommand;
+use crate::failure::{Failure, Result};
+use crate::service;
+use crate::settings::Settings;
+
+/// Runs the command. It changes nothing, so it neither creates nor migrates the control database.
+pub(crate) async fn run(command: &ClusterCommand, settings: &Settings) -> Result {
+    let ClusterCommand::Status { json } = command;
+    let config = Arc::new(service::config(settings)?);
+    let control = KeptConnection::new(&config, &config.control_database);
+    let nodes = nodes(&control).await.map_err(failure)?;
+    let readers = readers(&control).await.map_err(failure)?;
+    if *json {
+        return print(format_args!("{}\n", document(&nodes, &readers)));
+    }
+    print_nodes(&nodes)?;
+    print_readers(&readers)
+}
+
+fn failure(error: KeptConnectionError) -> Failure {
+    match error {
+        KeptConnectionError::Connect(error) => error.into(),
+        KeptConnectionError::Statement(error) => ConnectError::Protocol(error.to_string()).into(),
+    }
+}
+
+fn print_nodes(nodes: &[NodeStatus]) -> Result {
+    if nodes.is_empty() {
+        return print("no nodes\n");
+    }
+    let row = |node: &NodeStatus| {
+        vec![
+            node.id.clone(),
+            node.version.clone(),
+            node.address.clone().unwrap_or_else(|| "-".to_owned()),
+            time(Timestamp::from_seconds(node.since)),
+            format!("{:.1} s ago", node.seen),
+            node.budget.to_string(),
+            node.connections.to_string(),
+        ]
+    };
+    let rows: Vec<_> = nodes.iter().map(row).collect();
+    let heading = [
+        "NODE", "VERSION", "ADDRESS", "SINCE", "SEEN", "BUDGET", "OPEN",
+    ];
+    print_table(&heading, &rows)
+}
+
+fn print_readers(readers: &[ReaderStatus]) -> Result {
+    if readers.is_empty() {
+        return print("\nno node reads changes\n");
+    }
+    print("\n")?;
+    let row = |reader: &ReaderStatus| {
+        vec![
+            reader.database.clone(),
+            reader.node.clone().unwrap_or_else(|| "-".to_owned()),
+            reader.process.to_string(),
+            reader
+                .lag
+                .map_or_else(|| "-".to_owned(), |lag| format!("{lag} B")),
+        ]
+    };
+    let rows: Vec<_> = readers.iter().map(row).collect();
+    print_table(&["DATABASE", "READ BY NODE", "PROCESS", "LAG"], &rows)
+}
+
+fn document(nodes: &[NodeStatus], readers: &[ReaderStatus]) -> Value {
+    let node = |node: &NodeStatus| {
+        json!({
+            "id": node.id,
+            "version": node.version,
+            "address": node.address,
+            "since": time(Timestamp::from_seconds(node.since)),
+            "seen_seconds_ago": node.seen,
+            "budget": node.budget,
+            "connections": node.connections,
+        })
+    };
+    let reader = |reader: &ReaderStatus| {
+        json!({
+            "database": reader.database,
+            "node": reader.node,
+            "process": reader.process,
+            "lag_bytes": reader.lag,
+        })
+    };
+    json!({
+        "nodes": nodes.iter().map(node).collect::<Vec<_>>(),
+        "readers": readers.iter().map(reader).collect::<Vec<_>>(),
+    })
+}

@@ -1,0 +1,193 @@
+//! This node's share of PostgreSQL's connections.
+
+use std::fmt::{self, Write as _};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::Duration;
+
+use tidegate_server::MetricsSource;
+use tidegate_service::{
+    Limits, NodeDemand, NodeIdentity, NodeRegistration, NodeShare, ServiceConnections,
+    shared_connections,
+};
+use tidegate_wire::ConnectError;
+use tokio::time::{MissedTickBehavior, interval};
+
+use crate::failure::Result;
+use crate::pool::UserPool;
+use crate::ports;
+use crate::service::Service;
+use crate::settings::Settings;
+
+/// How often nodes compare their shares. With it, a new node has its share within five seconds.
+const INTERVAL: Duration = Duration::from_secs(1);
+/// The number of exchanges with the same nodes before a node takes more than it has. Nodes that
+/// reconnect at the same time, as after a restart of PostgreSQL, know of each other by then.
+const STEADY: u32 = 3;
+
+/// Keeps this node's connections within its share while [`run`](Self::run) is polled.
+pub(crate) struct ShareKeeper {
+    registration: NodeRegistration,
+    control: Arc<ServiceConnections>,
+    /// How many connections all nodes may open together, and how many nodes are expected.
+    total: usize,
+    expected: usize,
+    /// The share in force, and how many exchanges have seen the same nodes.
+    share: NodeShare,
+    steady: u32,
+    /// Whether the last exchange failed.
+    failing: bool,
+    published: Arc<PublishedShare>,
+}
+
+/// The share for `/metrics`.
+#[derive(Default)]
+pub(crate) struct PublishedShare {
+    nodes: AtomicUsize,
+    connections: AtomicUsize,
+}
+
+impl ShareKeeper {
+    /// Registers this process as a node.
+    pub(crate) async fn register(service: &Service, settings: &Settings) -> Result<Self> {
+        let identity = NodeIdentity {
+            id: service.node,
+            version: env!("CARGO_PKG_VERSION"),
+            since: ports::seconds(),
+        };
+        let server = service.server;
+        let mut keeper = Self {
+            registration: NodeRegistration::new(service.config.clone(), identity),
+            control: service.control.clone(),
+            total: shared_connections(server.max_connections, server.reserved_connections),
+            expected: usize::try_from(settings.nodes).unwrap_or(usize::MAX),
+            share: NodeShare {
+                nodes: 0,
+                connections: 0,
+            },
+            steady: 0,
+            failing: false,
+            published: Arc::default(),
+        };
+        let least = least_claim();
+        let share = keeper.exchange(keeper.total, least, 0).await?;
+        keeper.adopt(share);
+        Ok(keeper)
+    }
+
+    /// The part of the share that users' connections may have.
+    pub(crate) fn for_users(&self) -> usize {
+        let connections = self.share.connections;
+        let left = Limits::for_node(connections).left_for_users(connections);
+        left.saturating_sub(self.control.streams()).max(1)
+    }
+
+    /// The share for `/metrics`.
+    pub(crate) fn published(&self) -> Arc<PublishedShare> {
+        self.published.clone()
+    }
+
+    /// Runs until the future is dropped.
+    pub(crate) async fn run(mut self, users: UserPool) {
+        let mut ticks = interval(INTERVAL);
+        ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
+        loop {
+            ticks.tick().await;
+            // What is open beyond the limits in force counts as claimed until it is closed.
+            let excess = self.enforce(&users);
+            let claimed = self.share.connections.max(least_claim()) + excess;
+            let most = if self.steady >= STEADY {
+                self.total
+            } else {
+                self.share.connections
+            };
+            let open = users.held() + self.control.open_connections();
+            match self.exchange(most, claimed, open).await {
+                Ok(share) => {
+                    self.adopt(share);
+                    self.enforce(&users);
+                }
+                Err(error) => {
+                    if !self.failing {
+                        tracing::warn!(%error, "cannot compare this node's share of the connections with other nodes; keeping it");
+                    }
+                    (self.failing, self.steady) = (true, 0);
+                }
+            }
+        }
+    }
+
+    async fn exchange(
+        &mut self,
+        most: usize,
+        claimed: usize,
+        open: usize,
+    ) -> std::result::Result<NodeShare, ConnectError> {
+        let demand = NodeDemand {
+            total: self.total,
+            expected: self.expected,
+            most,
+            claimed,
+            open,
+        };
+        self.registration.exchange(&demand).await
+    }
+
+    fn adopt(&mut self, share: NodeShare) {
+        self.failing = false;
+        self.steady = if share.nodes == self.share.nodes {
+            self.steady.saturating_add(1)
+        } else {
+            0
+        };
+        if share != self.share {
+            let NodeShare { nodes, connections } = share;
+            tracing::info!(
+                nodes,
+                connections,
+                "this node's share of PostgreSQL's connections"
+            );
+        }
+        self.share = share;
+        let published = &self.published;
+        published.nodes.store(share.nodes, Ordering::Relaxed);
+        published
+            .connections
+            .store(share.connections, Ordering::Relaxed);
+    }
+
+    /// Applies the share. Returns how many connections too many are open.
+    fn enforce(&self, users: &UserPool) -> usize {
+        let limits = Limits::for_node(self.share.connections);
+        self.control.set_limits(limits) + users.set_capacity(self.for_users())
+    }
+}
+
+/// How many connections a node has at least, whatever its share is.
+fn least_claim() -> usize {
+    Limits::for_node(0).least()
+}
+
+impl MetricsSource for PublishedShare {
+    fn write(&self, text: &mut String) -> fmt::Result {
+        for (name, help, value) in [
+            (
+                "tidegate_nodes",
+                "Nodes that share the connections of PostgreSQL.",
+                &self.nodes,
+            ),
+            (
+                "tidegate_node_connections",
+                "Connections to PostgreSQL that this node may have open, of all kinds.",
+                &self.connections,
+            ),
+        ] {
+            let value = value.load(Ordering::Relaxed);
+            writeln!(
+                text,
+                "# HELP {name} {help}\n# TYPE {name} gauge\n{name} {value}"
+            )?;
+        }
+        Ok(())
+    }
+}

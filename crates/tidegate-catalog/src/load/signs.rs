@@ -1,0 +1,78 @@
+//! Signs of changes, by which a node decides whether to compare definitions and roles.
+
+use std::collections::HashMap;
+use std::sync::{Arc, LazyLock};
+
+use tidegate_sql::{DatabaseName, Executor, Principal, QueryOptions, Statement};
+use tidegate_values::Parameter;
+
+use super::{run, statement};
+use crate::error::{Error, Result};
+
+static SIGNS: LazyLock<Arc<Statement>> = LazyLock::new(|| statement(include_str!("signs.sql")));
+
+/// The sign of something that may change. While it is equal, nothing has changed.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Sign {
+    /// A text that changes whenever a transaction of the cluster has written something.
+    pub snapshot: String,
+    /// A text that changes with what is watched, up to ten seconds later.
+    pub counts: String,
+}
+
+/// The signs of a cluster.
+#[derive(Clone, Debug)]
+pub struct Signs {
+    /// The sign of roles, memberships, databases and settings of roles.
+    pub roles: Sign,
+    databases: HashMap<String, String>,
+}
+
+impl Signs {
+    /// The sign of the definitions in a database.
+    pub fn of(&self, database: &DatabaseName) -> Sign {
+        Sign {
+            snapshot: self.roles.snapshot.clone(),
+            counts: self
+                .databases
+                .get(database.as_str())
+                .cloned()
+                .unwrap_or_default(),
+        }
+    }
+}
+
+/// Reads the signs of the cluster and of databases, in the control database.
+///
+/// # Errors
+///
+/// [`Error::Sql`] if the statement fails.
+pub async fn signs(
+    executor: &dyn Executor,
+    databases: impl IntoIterator<Item = &DatabaseName>,
+    options: &QueryOptions,
+) -> Result<Signs> {
+    // The text form of an array (PostgreSQL, "Array Input and Output Syntax").
+    let quoted = |name: &DatabaseName| {
+        let name = name.as_str().replace('\\', r"\\").replace('"', "\\\"");
+        format!("\"{name}\"")
+    };
+    let names: Vec<_> = databases.into_iter().map(quoted).collect();
+    let names = format!("{{{}}}", names.join(","));
+    let value = |_: &str| Parameter::Text(names.as_str().into());
+    let mut rows = run(executor, Principal::Control, &SIGNS, value, options)
+        .await?
+        .into_iter();
+    let [_, snapshot, counts] = rows
+        .next()
+        .and_then(|row| row.try_into().ok())
+        .ok_or(Error::Document)?;
+    let of_database = |row: Vec<String>| {
+        let [database, _, counts] = row.try_into().ok()?;
+        Some((database, counts))
+    };
+    Ok(Signs {
+        roles: Sign { snapshot, counts },
+        databases: rows.filter_map(of_database).collect(),
+    })
+}

@@ -1,0 +1,17 @@
+//! Changes how many connections the executor may open.
+
+use tidegate_pool::Settings;
+
+use super::UserExecutor;
+
+impl UserExecutor {
+    /// Changes the limit on connections, as [`tidegate_pool::Pool::set_capacity`]. Returns how many
+    /// more are open until they are returned.
+    pub fn set_capacity(&self, capacity: usize) -> usize {
+        self.callers.resize(&Settings {
+            capacity,
+            ..self.pool.settings().clone()
+        });
+        self.pool.set_capacity(capacity)
+    }
+}

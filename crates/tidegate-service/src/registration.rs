@@ -1,0 +1,153 @@
+//! Registers a node in the control database, and divides PostgreSQL's connections among the nodes.
+//!
+//! The registration is a session whose `application_name` describes the node. PostgreSQL ends it as
+//! it ends the node's other sessions, so a node counts exactly as long as it may hold connections.
+
+use std::fmt;
+use std::sync::Arc;
+use std::time::Duration;
+
+use tidegate_wire::{Config, ConnectError};
+use tokio::time::timeout;
+use tokio_postgres::{Client, SimpleQueryMessage};
+
+use super::connect::{CONTROL, connect};
+use super::error;
+
+/// The time limit of one exchange.
+const TIMEOUT: Duration = Duration::from_secs(5);
+
+/// A condition on the rows `a` of `pg_stat_activity` that are registrations of nodes. Only the
+/// administrator may connect to the control database, so no user can pretend to be a node.
+pub(crate) const IS_REGISTRATION: &str = "a.datname = pg_catalog.current_database() \
+    AND a.application_name ~ '^tidegate node [0-9a-f]{8} [^ ]+ [0-9]+ [0-9]+ [0-9]+$'";
+
+/// The part of a node's registration that does not change.
+#[derive(Clone, Debug)]
+pub struct NodeIdentity {
+    /// The id of the process, random.
+    pub id: u32,
+    /// The version of the program.
+    pub version: &'static str,
+    /// When the node started, in seconds since 1970.
+    pub since: u64,
+}
+
+/// What a node states in an exchange.
+#[derive(Clone, Copy, Debug)]
+pub struct NodeDemand {
+    /// How many connections all nodes may open together.
+    pub total: usize,
+    /// How many nodes are expected. The total is divided among more if more are registered.
+    pub expected: usize,
+    /// The most that the node takes now.
+    pub most: usize,
+    /// How many connections the node may open until it has applied the result.
+    pub claimed: usize,
+    /// How many connections the node has open.
+    pub open: usize,
+}
+
+/// A node's share of the connections.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct NodeShare {
+    /// How many nodes are registered.
+    pub nodes: usize,
+    /// How many connections the node may open. It counts as having claimed as many.
+    pub connections: usize,
+}
+
+/// The registration of this process, while it exists.
+pub struct NodeRegistration {
+    config: Arc<Config>,
+    identity: NodeIdentity,
+    client: Option<Client>,
+}
+
+impl NodeRegistration {
+    /// A registration that begins with the first exchange.
+    pub fn new(config: Arc<Config>, identity: NodeIdentity) -> Self {
+        Self {
+            config,
+            identity,
+            client: None,
+        }
+    }
+
+    /// Publishes what the node has claimed, and returns its share: an equal part of the total, as
+    /// far as the other nodes have not claimed it. A node that gets less than before publishes the
+    /// smaller claim with the next exchange, when it has closed connections. So all claims together
+    /// exceed the total only by what a new node needs to start.
+    ///
+    /// # Errors
+    ///
+    /// If the control database cannot be reached. The node is registered again by the next exchange.
+    pub async fn exchange(&mut self, demand: &NodeDemand) -> Result<NodeShare, ConnectError> {
+        let exchanging = async {
+            let client = match self.client.take() {
+                Some(client) if !client.is_closed() => client,
+                _ => {
+                    let database = &self.config.control_database;
+                    let (client, connection) = connect(&self.config, database, CONTROL).await?;
+                    tokio::spawn(connection);
+                    client
+                }
+            };
+            let messages = client
+                .simple_query(&exchange_sql(&self.identity, demand))
+                .await;
+            let messages = messages.map_err(|error| error::of_connection(&error))?;
+            Ok((client, read_share(&messages)))
+        };
+        let exchanged = timeout(TIMEOUT, exchanging).await;
+        let (client, share) = exchanged.unwrap_or(Err(ConnectError::TimedOut(TIMEOUT)))?;
+        self.client = Some(client);
+        share.ok_or_else(|| ConnectError::Protocol("a share of the connections".to_owned()))
+    }
+}
+
+impl fmt::Debug for NodeRegistration {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("NodeRegistration")
+            .field("identity", &self.identity)
+            .finish_non_exhaustive()
+    }
+}
+
+/// One text that computes and claims the share under a lock. The lock ends with the text, so a node
+/// that is suspended cannot hold it.
+fn exchange_sql(identity: &NodeIdentity, demand: &NodeDemand) -> String {
+    let NodeIdentity { id, version, since } = identity;
+    let NodeDemand {
+        total,
+        expected,
+        most,
+        claimed,
+        open,
+    } = demand;
+    format!(
+        "SELECT pg_catalog.pg_advisory_xact_lock(7133, 5); \
+         WITH others AS ( \
+             SELECT pg_catalog.count(*) + 1 AS nodes, coalesce(pg_catalog.sum( \
+                 pg_catalog.split_part(a.application_name, ' ', 5)::int8), 0) AS claimed \
+             FROM pg_catalog.pg_stat_activity a \
+             WHERE {IS_REGISTRATION} AND a.pid <> pg_catalog.pg_backend_pid()), \
+         share AS ( \
+             SELECT o.nodes, greatest(0, least({most}, {total} - o.claimed, \
+                 {total} / greatest(o.nodes, {expected})))::int8 AS connections FROM others o) \
+         SELECT s.nodes, s.connections, pg_catalog.set_config('application_name', \
+             pg_catalog.format('tidegate node {id:08x} {version} %s {open} {since}', \
+                 greatest(s.connections, {claimed})), false) FROM share s"
+    )
+}
+
+fn read_share(messages: &[SimpleQueryMessage]) -> Option<NodeShare> {
+    let number = |row: &tokio_postgres::SimpleQueryRow, place| row.get(place)?.parse().ok();
+    messages.iter().find_map(|message| match message {
+        SimpleQueryMessage::Row(row) if row.len() == 3 => Some(NodeShare {
+            nodes: number(row, 0)?,
+            connections: number(row, 1)?,
+        }),
+        _ => None,
+    })
+}
