@@ -14,7 +14,8 @@ use crate::operator::Operator;
 use crate::service::eventually;
 use crate::socket::owner;
 
-/// What nodes may open together: 97 connections of ordinary roles, less the ten for other clients.
+/// The connections that all nodes may open together: `max_connections` 100, without three for
+/// superusers and ten for other clients.
 const TOTAL: u64 = 87;
 /// The concurrent requests of each tenant at each node. The pools of three nodes would have to hold
 /// 120 connections for them.
@@ -64,7 +65,7 @@ async fn token(node: &Node, tenant: &str) -> String {
     response["access_token"].as_str().unwrap().to_owned()
 }
 
-/// What all loads share.
+/// The state that the load generators of all nodes share.
 #[derive(Default)]
 struct Load {
     tokens: Vec<String>,
@@ -81,8 +82,8 @@ impl Load {
     }
 }
 
-/// Sends requests of all tenants to a node until it is stopped. Returns how many responses had each
-/// status; 0 stands for no response.
+/// Sends requests of all tenants to a node until `load.stop` is set. Returns the number of responses
+/// by status; requests without a response are counted under 0.
 async fn run(url: String, load: Arc<Load>) -> BTreeMap<u16, usize> {
     let mut requests = JoinSet::new();
     for number in 0..TENANTS.len() * REQUESTS {

@@ -149,8 +149,8 @@ impl RoleMaintenance {
             .and_then(|rest| rest.strip_prefix('/'));
         let key = known.map(|user| user.key.clone());
         let key = key.or_else(|| Some(UserKey::new(database.as_str(), named?)));
-        // The identity is deleted before the user is read again. If another request creates a user
-        // of this name meanwhile, the identity of that user is written below.
+        // Delete first, then read the user again: another request may create a user of this name
+        // between the two, and the code below writes the identity of that user.
         if known.is_none() {
             let role = RoleName::new(role);
             self.admin.delete_identity(database, &role).await?;

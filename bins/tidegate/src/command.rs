@@ -36,7 +36,7 @@ pub(crate) fn print(text: impl std::fmt::Display) -> Result {
     let mut stdout = std::io::stdout().lock();
     let written = write!(stdout, "{}", printable(&text.to_string())).and_then(|()| stdout.flush());
     match written {
-        // Who reads has seen enough, as `head` has.
+        // The reader has closed the pipe, as `head` does after its last line.
         Err(error) if error.kind() == std::io::ErrorKind::BrokenPipe => Ok(()),
         written => Ok(written?),
     }

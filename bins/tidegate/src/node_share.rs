@@ -93,7 +93,7 @@ impl ShareKeeper {
         ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
         loop {
             ticks.tick().await;
-            // What is open beyond the limits in force counts as claimed until it is closed.
+            // Connections above the limits count as claimed until they are closed.
             let excess = self.enforce(&users);
             let claimed = self.share.connections.max(least_claim()) + excess;
             let most = if self.steady >= STEADY {
@@ -156,7 +156,7 @@ impl ShareKeeper {
             .store(share.connections, Ordering::Relaxed);
     }
 
-    /// Applies the share. Returns how many connections too many are open.
+    /// Applies the share. Returns how many open connections exceed it.
     fn enforce(&self, users: &UserPool) -> usize {
         let limits = Limits::for_node(self.share.connections);
         self.control.set_limits(limits) + users.set_capacity(self.for_users())

@@ -6,7 +6,7 @@ export const randomText = (): string => base64url(crypto.getRandomValues(new Uin
 
 /** The S256 challenge of a verifier (RFC 7636, section 4.2). */
 export async function challengeOf(verifier: string): Promise<string> {
-  // Browsers have it at secure addresses only.
+  // Browsers provide `crypto.subtle` only in secure contexts: HTTPS, or localhost.
   if (!crypto.subtle) throw new Error("A browser signs in only at an address with https://, or at http://localhost. Open the console there.");
   const digest = await crypto.subtle.digest("SHA-256", new TextEncoder().encode(verifier));
   return base64url(new Uint8Array(digest));

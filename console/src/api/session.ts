@@ -137,7 +137,7 @@ async function grant(clientId: string, members: Record<string, string>): Promise
   const body = await answer.json();
   if (!answer.ok) {
     const text: string = body.error_description ?? body.error ?? `The server answered with ${answer.status}.`;
-    // A server that is busy or restarts refuses nothing.
+    // A server that is busy or restarting has not refused the token.
     if (answer.status === 429 || answer.status >= 500) throw new Error(text);
     return text;
   }

@@ -9,7 +9,8 @@ use quick_cache::{DefaultHashBuilder, Equivalent, OptionsBuilder, Weighter};
 #[derive(Debug)]
 pub(crate) struct Cache<K, V> {
     entries: WeightedCache<K, CacheEntry<V>, BytesOfEntry>,
-    /// The least weight of an entry, which bounds the number of entries.
+    /// The lowest weight of an entry. It bounds the number of entries, because the cache itself
+    /// limits only their total weight.
     least_weight: u64,
 }
 

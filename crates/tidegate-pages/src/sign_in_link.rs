@@ -47,7 +47,7 @@ where
             Ok(context.redirect(&context.path(&format!("/?signin={database}"))))
         }
         Err(Error::InvalidLink) => match &context.browser {
-            // Who opens the link again in the same browser is signed in already.
+            // The link was used before, but this browser is signed in.
             Some(browser) => {
                 let database = percent::encode(&browser.user.key.database);
                 Ok(context.redirect(&context.path(&format!("/?signin={database}"))))

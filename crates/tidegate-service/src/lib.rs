@@ -139,7 +139,7 @@ impl ServiceConnections {
     /// How many service connections are open, sessions of administration and the registration of
     /// the node included.
     pub fn open_connections(&self) -> usize {
-        // They listen, guard the lock table and register the node.
+        // The connections of the tasks that listen, guard the lock table and register the node.
         const TASKS: usize = 3;
         let catalogs = self.catalogs.lock();
         let catalogs: usize = catalogs.values().map(|pool| pool.occupancy().0).sum();

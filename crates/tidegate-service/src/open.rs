@@ -9,7 +9,8 @@ use tokio::time::timeout;
 
 use super::connect::{self, CONTROL};
 
-/// How long a session of administration waits for others to end before it is opened beside them.
+/// How long the opening of a session of administration waits while the most are open. After that it
+/// is opened nevertheless.
 const SESSION_WAIT: Duration = Duration::from_secs(1);
 
 /// Opens a connection of the administrator outside of any pool. If [`Config::sessions`] are open

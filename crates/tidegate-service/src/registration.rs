@@ -33,7 +33,7 @@ pub struct NodeIdentity {
     pub since: u64,
 }
 
-/// What a node states in an exchange.
+/// The input of an exchange: what the node has, and what it may get.
 #[derive(Clone, Copy, Debug)]
 pub struct NodeDemand {
     /// How many connections all nodes may open together.

@@ -1,15 +1,15 @@
-//! Decides when something is compared again, by signs.
+//! Decides by signs when definitions or roles are compared again.
 
 use std::time::Duration;
 
 use tidegate_catalog::load::Sign;
 use tokio::time::Instant;
 
-/// Where the sign does not say what has changed, comparisons pause for this many times their
-/// duration, so that they take at most a fiftieth of a core of PostgreSQL.
+/// The pause after a comparison, as a multiple of its duration, if only the snapshot has changed
+/// since. Comparisons for such changes take PostgreSQL at most a fiftieth of a core.
 const PAUSE_FACTOR: u32 = 50;
 
-/// The last comparison of something.
+/// The last comparison of the definitions of a database, or of the roles of the cluster.
 #[derive(Default)]
 pub(super) struct LastCheck {
     /// The sign before the comparison.
@@ -25,8 +25,8 @@ impl LastCheck {
 
     /// Whether to compare now. `others` is the number of comparisons that share the time.
     ///
-    /// A change of the counts is a change of what is watched. They may come late, so a change of
-    /// the snapshot alone is followed by a comparison too, but not at once.
+    /// If the counts have changed, so has what is watched. PostgreSQL may report counts late, so a
+    /// change of the snapshot alone is followed by a comparison too, but after a pause.
     pub(super) fn is_due(&self, sign: &Sign, others: u32) -> bool {
         match &self.sign {
             None => true,
@@ -72,7 +72,7 @@ mod tests {
         check.begin(sign("1", "a"));
         check.end(Duration::from_millis(10));
         assert!(!check.is_due(&sign("1", "a"), 1));
-        // Counts without a transaction are those of an earlier one, which was compared.
+        // The counts were reported late: the comparison has already seen their transaction.
         assert!(!check.is_due(&sign("1", "b"), 1));
         assert!(check.is_due(&sign("2", "b"), 1));
         assert!(!check.is_due(&sign("2", "a"), 1));

@@ -2,6 +2,8 @@
 
 mod adoption;
 mod doctor;
+mod doctor_control;
+mod doctor_feed;
 mod drops;
 mod drops_while_active;
 mod fixture;

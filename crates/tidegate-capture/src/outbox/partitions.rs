@@ -27,8 +27,8 @@ impl PartitionStore for Table {
     }
 
     async fn now(&self, session: &CaptureSession) -> LogResult<LogPosition> {
-        // `advance()` gives positions to all transactions so far. The one after these is taken here,
-        // so that no transaction has it.
+        // `advance()` gives positions to all transactions that have committed. `STEP` takes the
+        // next position, which no transaction gets.
         session.run("SELECT tidegate_outbox.advance()").await?;
         let rows = session.rows(STEP, &[]).await?;
         let now = rows.first().map(|row| position(row.get(0)));

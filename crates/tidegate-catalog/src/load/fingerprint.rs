@@ -117,7 +117,7 @@ pub async fn definitions(
     };
     let change = compare(Some(before), (&before.whole, &known_usage), &roles);
     if matches!(change, RolesChange::Added { .. }) {
-        // Which role is the newest is not known, so the next comparison is with the same state.
+        // This query does not read the newest role, so the next comparison needs the same state.
         roles = before.clone();
     }
     Ok(Fingerprint {

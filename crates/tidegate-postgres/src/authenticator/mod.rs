@@ -130,8 +130,8 @@ impl Authenticators {
     /// this function within a second after roles have changed. After the creation of a plain user
     /// it reads only that user. After any other change it decides again for the affected tenants
     /// that were used since the last call of this function or of [`Self::decide_outdated`]; the
-    /// others decide at their next use. A node may know a thousand tenants, and logins are not
-    /// checked meanwhile.
+    /// others decide at their next use. With a thousand tenants, deciding for all of them would
+    /// delay the check of logins, which runs after this function.
     ///
     /// # Errors
     ///

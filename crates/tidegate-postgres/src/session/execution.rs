@@ -94,8 +94,9 @@ impl<'a> Execution<'a> {
 
     /// Waits until the sink is ready for more rows.
     ///
-    /// Meanwhile nothing is read from PostgreSQL, so PostgreSQL waits too. This time does not count
-    /// against the statement's deadline; the caller of the reader's connection limits it.
+    /// During the wait nothing is read from PostgreSQL, so the statement pauses when the socket's
+    /// buffers are full. The wait does not count against the statement's deadline: a slow client
+    /// causes it, and the HTTP layer limits it.
     pub(super) async fn wait_for(&mut self, sink: &mut dyn RowSink) -> Result<(), Error> {
         let began = Instant::now();
         sink.ready().await?;
