@@ -18,6 +18,8 @@ use crate::connection::{Connection, HttpResponse};
 use crate::load::Caller;
 
 const PASSWORD: &str = "bench-password-1";
+/// The hash of a password that is not used. An imported hash is stored as it is, which takes no time.
+const HASH: &str = "$2b$04$abcdefghijklmnopqrstuujydOTSfIH/d5oUHpsygqV5X9xJLQc6e";
 /// The group of all these users, to which rights are granted.
 const GROUP: &str = "bench";
 
@@ -34,7 +36,7 @@ pub(crate) struct BenchTenant {
     pub(crate) owner_token: String,
     /// Whether its users are members.
     pub(crate) members: bool,
-    /// Whether the owner gets the tokens of users, who have no passwords then.
+    /// Whether the owner gets the tokens of its users, so that none of them signs in.
     pub(crate) impersonate: bool,
 }
 
@@ -152,7 +154,9 @@ impl BenchTenant {
         number: u32,
     ) -> Result<()> {
         let mut body = json!({ "name": name, "user_group": GROUP });
-        if !self.impersonate {
+        if self.impersonate {
+            body["password_hash"] = json!(HASH);
+        } else {
             body["password"] = json!(PASSWORD);
         }
         if self.members {

@@ -39,8 +39,8 @@ pub(crate) struct Arguments {
     /// that was kept with users
     #[arg(long)]
     pub(crate) members: bool,
-    /// The sub-users have no passwords, and the owner gets their tokens, which last 15 minutes:
-    /// 10,000 are there in a minute instead of a quarter of an hour
+    /// The sub-users do not sign in: the owner gets their tokens, which last 15 minutes. No password
+    /// is hashed, so 10,000 users are there sooner
     #[arg(long)]
     pub(crate) impersonate: bool,
     /// Also measure so many tenants with three users each; making one takes about a second. They

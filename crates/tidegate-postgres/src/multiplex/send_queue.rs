@@ -16,7 +16,7 @@ use crate::statement::{PreparedStatement, StatementCache, StatementTask};
 
 /// The longest total time that the pipelines on a connection may be expected to take. Beyond it a
 /// connection of its own answers sooner, because another backend runs beside this one.
-const MAX_BACKLOG: Duration = Duration::from_micros(100);
+const MAX_BACKLOG: Duration = Duration::from_micros(200);
 /// The most pipelines on a connection.
 const MAX_PIPELINES: usize = 64;
 /// The longest pipeline in bytes, values included, because others wait until it is sent.
