@@ -192,10 +192,21 @@ async fn the_status_names_the_node_that_reads_the_changes_of_a_database() {
     socket
         .subscribe("a", "subscription { OrdersMessageAdded { id } }")
         .await;
+    // A user may give its session the name of a reader.
+    inside
+        .batch_execute("CREATE ROLE impostor LOGIN PASSWORD 'impostor'")
+        .await
+        .unwrap();
+    let mut login: tokio_postgres::Config = operator.cluster.url("postgres").parse().unwrap();
+    login.user("impostor").password("impostor");
+    login.application_name("tidegate outbox reader 0badf00d");
+    let (_impostor, connection) = login.connect(tokio_postgres::NoTls).await.unwrap();
+    tokio::spawn(connection);
     let status = status(&operator);
     let (nodes, readers) = (&status["nodes"], &status["readers"]);
     assert_eq!(nodes[0]["version"], env!("CARGO_PKG_VERSION"));
     assert!(nodes[0]["seen_seconds_ago"].as_f64().unwrap() < 10.0);
+    assert_eq!(readers.as_array().unwrap().len(), 1, "{readers}");
     assert_eq!(readers[0]["database"], "shop");
     assert_eq!(readers[0]["node"], nodes[0]["id"]);
     assert!(readers[0]["lag_bytes"].is_i64());

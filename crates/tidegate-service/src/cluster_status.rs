@@ -81,7 +81,7 @@ pub async fn readers(control: &KeptConnection) -> Result<Vec<ReaderStatus>, Kept
 }
 
 /// The streams have temporary slots; the retention slots have no reader. An outbox is read by an
-/// ordinary session.
+/// ordinary session of the administrator; a user could give its own session the same name.
 const READERS: &str = "\
     SELECT s.database::text AS database, \
            pg_catalog.substring(w.application_name, '^tidegate reader ([0-9a-f]{8})$') AS node, \
@@ -96,4 +96,5 @@ const READERS: &str = "\
            a.pid, NULL \
     FROM pg_catalog.pg_stat_activity a \
     WHERE pg_catalog.starts_with(a.application_name, 'tidegate outbox reader') \
+    AND a.usename = current_user \
     ORDER BY database, node";
