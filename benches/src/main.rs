@@ -19,6 +19,7 @@ mod feed;
 mod floor;
 mod load;
 mod measure;
+mod newcomers;
 mod oauth;
 mod peer;
 mod process;
@@ -67,6 +68,12 @@ async fn main() -> Result<ExitCode> {
     let failed = compare(&service, &arguments, &shapes, peer.as_ref()).await?;
     if !arguments.quick {
         others(&service, &arguments).await?;
+    }
+    if arguments.newcomers > 0 {
+        newcomers::measure(&service, arguments.newcomers).await?;
+    }
+    if arguments.others > 0 {
+        oauth::members::measure(&service, arguments.others).await?;
     }
     drop(service);
     Ok(ExitCode::from(u8::from(failed > 0)))
