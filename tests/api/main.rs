@@ -23,6 +23,7 @@ mod clients;
 mod cluster;
 mod consent;
 mod demo;
+mod disabled_users;
 mod docs;
 mod doctor;
 mod download;
