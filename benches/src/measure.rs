@@ -61,18 +61,18 @@ impl Bench<'_> {
         let peer = self.checked_peer(shape, load).await;
         // The checkpoint writes the dirty pages of the previous case now, and not during this one.
         self.admin.batch_execute("checkpoint").await?;
-        let script = shape.script();
-        let role = variant::floor_role(variants);
+        let role = variant::floor_role(variants, self.arguments.members);
+        let floor = shape.script().zip(role);
         let (mut samples, mut floors, mut peers) = (Vec::new(), Vec::new(), Vec::new());
         samples.resize_with(variants.len(), Sample::default);
         for _ in 0..self.arguments.slices() {
             for ((variant, plan), sample) in variants.iter().zip(&plans).zip(&mut samples) {
                 self.slice(variant, plan, load, sample).await?;
             }
-            if let Some(script) = &script {
+            if let Some((script, role)) = &floor {
                 let floor = Floor {
                     script,
-                    role: &role,
+                    role,
                     clients: connections,
                     time: load.time,
                 };

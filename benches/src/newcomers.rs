@@ -12,20 +12,23 @@ use serde_json::{Value, json};
 
 use crate::Result;
 use crate::connection::Connection;
+use crate::process;
 use crate::service::{self, Service};
+use crate::statistics::percentile;
 use browser::{Browser, CALLBACK};
 use listeners::Listeners;
 
 /// The name of the case.
 pub(crate) const NAME: &str = "sign-up by pages";
 const CLIENT: &str = "bench-newcomers";
-const TABLE: &str = "create table bench_letters (id bigint generated always as identity primary key, \
-        author text not null default tidegate.user_id(), title text); \
-    create index on bench_letters (author); \
-    alter table bench_letters owner to demo; \
-    alter table bench_letters enable row level security; \
-    create policy own on bench_letters using (author = (select tidegate.user_id())); \
-    grant select, insert on bench_letters to \"demo/group/newcomers\"";
+/// A policy that the service decides by itself, and one that PostgreSQL evaluates for each member.
+const KNOWN_POLICY: &str = "author = (select tidegate.user_id())";
+const OTHER_POLICY: &str = "lower(author) = lower((select tidegate.user_id()))";
+/// At most so many people subscribe under the other policy, and so many rows are inserted.
+const OTHER_PEOPLE: usize = 1_000;
+const OTHER_ROWS: u32 = 5;
+/// How long the schema may take to have the new table.
+const PATIENCE: Duration = Duration::from_secs(10);
 /// How long an event of another person may take to arrive.
 const GRACE: Duration = Duration::from_secs(2);
 
@@ -45,20 +48,16 @@ pub(crate) async fn measure(service: &Service, count: u32) -> Result<()> {
     )
     .await?;
     report(&format!("{count} members"), started, count);
-    service.run(TABLE).await?;
-    known(address, &tokens[0]).await?;
+    table(service, ("letters", KNOWN_POLICY), &tokens[0]).await?;
     let started = Instant::now();
-    let listeners = Listeners::open(address, &tokens).await?;
+    let listeners = Listeners::open(address, &tokens, "BenchLetters").await?;
     report("subscriptions", started, count);
     let started = Instant::now();
     each(
         address,
         count,
         async |connection: &mut Connection, number| {
-            let query = format!(
-                "mutation {{ insertBench_letters(data: {{title: \"{number}\"}}) {{ id }} }}"
-            );
-            graphql(connection, address, (&tokens[number as usize], &query)).await
+            insert(connection, address, (&tokens, "Letters", number)).await
         },
     )
     .await?;
@@ -69,9 +68,9 @@ pub(crate) async fn measure(service: &Service, count: u32) -> Result<()> {
         address,
         count,
         async |connection: &mut Connection, number| {
-            let query = "{ getBench_letters { title } }";
+            let query = "{ getBenchLetters { title } }";
             let rows = graphql(connection, address, (&tokens[number as usize], query)).await?;
-            let own = json!({ "getBench_letters": [{ "title": number.to_string() }] });
+            let own = json!({ "getBenchLetters": [{ "title": number.to_string() }] });
             if rows == own {
                 Ok(())
             } else {
@@ -82,9 +81,88 @@ pub(crate) async fn measure(service: &Service, count: u32) -> Result<()> {
     .await?;
     report("queries", started, count);
     tokio::time::sleep(GRACE).await;
-    listeners.no_others_came()?;
+    listeners.no_others_came(count)?;
     println!("{NAME}: each sees its own row only, in queries and in events");
+    drop(listeners);
+    let some = tokens.len().min(OTHER_PEOPLE);
+    evaluated(service, &tokens[..some]).await
+}
+
+/// Measures what a row costs when PostgreSQL evaluates the policy for each of the subscribers.
+async fn evaluated(service: &Service, tokens: &[String]) -> Result<()> {
+    let address = service.address;
+    table(service, ("whispers", OTHER_POLICY), &tokens[0]).await?;
+    let listeners = Listeners::open(address, tokens, "BenchWhispers").await?;
+    let mut connection = Connection::open(address).await?;
+    let cpu = || -> Result<[f64; 2]> {
+        let server = process::cpu(service.server)?;
+        Ok([server, process::family_cpu(service.postmaster)?])
+    };
+    let before = cpu()?;
+    let mut times = Vec::new();
+    for number in 0..OTHER_ROWS.min(tokens.len() as u32) {
+        let started = Instant::now();
+        insert(&mut connection, address, (tokens, "Whispers", number)).await?;
+        listeners.some_have_their_own(number + 1).await?;
+        times.push(started.elapsed());
+        tokio::time::sleep(GRACE).await;
+    }
+    let rows = times.len() as u32;
+    listeners.no_others_came(rows)?;
+    times.sort_unstable();
+    let [server, database] = cpu()?;
+    let each = |seconds: f64| seconds * 1e3 / f64::from(rows);
+    println!(
+        "{NAME}: a row under a policy that PostgreSQL evaluates, {} subscribers: p50 {:.0} ms to \
+         its own, server {:.0} ms, pg {:.0} ms",
+        tokens.len(),
+        percentile(&times, 0.5),
+        each(server - before[0]),
+        each(database - before[1]),
+    );
     Ok(())
+}
+
+/// Creates the table `bench_<name>` with a policy, and waits until it is in the schema that members
+/// see.
+async fn table(service: &Service, (name, policy): (&str, &str), token: &str) -> Result<()> {
+    let create = format!(
+        "create table bench_{name} (id bigint generated always as identity primary key, \
+            author text not null default tidegate.user_id(), title text); \
+         create index on bench_{name} (author); \
+         alter table bench_{name} owner to demo; \
+         alter table bench_{name} enable row level security; \
+         create policy own on bench_{name} using ({policy}); \
+         grant select, insert on bench_{name} to \"demo/group/newcomers\""
+    );
+    service.run(&create).await?;
+    let mut connection = Connection::open(service.address).await?;
+    let query = format!("{{ get{} {{ id }} }}", type_name(name));
+    let started = Instant::now();
+    while let Err(error) = graphql(&mut connection, service.address, (token, &query)).await {
+        if started.elapsed() > PATIENCE {
+            return Err(error);
+        }
+        tokio::time::sleep(Duration::from_millis(50)).await;
+    }
+    Ok(())
+}
+
+/// The name of a table in GraphQL.
+fn type_name(table: &str) -> String {
+    let (first, rest) = table.split_at(1);
+    format!("Bench{}{rest}", first.to_uppercase())
+}
+
+/// Inserts the row of a person.
+async fn insert(
+    connection: &mut Connection,
+    address: SocketAddr,
+    (tokens, table, number): (&[String], &str, u32),
+) -> Result<Value> {
+    let query =
+        format!("mutation {{ insertBench{table}(data: {{title: \"{number}\"}}) {{ id }} }}");
+    graphql(connection, address, (&tokens[number as usize], &query)).await
 }
 
 fn report(what: &str, started: Instant, count: u32) {
@@ -101,16 +179,6 @@ async fn register(service: &Service) -> Result<()> {
     let owner = format!("Authorization: Bearer {}\r\n", service.owner_token);
     let body = client.to_string();
     service::post(service.address, "/api/v4/clients", &owner, &body).await?;
-    Ok(())
-}
-
-/// Waits until the table is in the schema that members see.
-async fn known(address: SocketAddr, token: &str) -> Result<()> {
-    let mut connection = Connection::open(address).await?;
-    let query = "{ __type(name: \"Bench_letters\") { name } }";
-    while graphql(&mut connection, address, (token, query)).await?["__type"].is_null() {
-        tokio::time::sleep(Duration::from_millis(50)).await;
-    }
     Ok(())
 }
 

@@ -37,6 +37,10 @@ pub(crate) fn of(shape: &Shape, arguments: &Arguments) -> Vec<Variant> {
         aim,
     } in &shape.header.variants
     {
+        // Members run no SQL of their own.
+        if arguments.members && endpoint == Endpoint::Sql && callers.are_users() {
+            continue;
+        }
         for users in numbers(callers, arguments) {
             let who = who(callers, users, arguments);
             let name = format!("{}, {}, {who}", shape.header.name, endpoint.name());
@@ -86,12 +90,14 @@ fn who(callers: Callers, users: u32, arguments: &Arguments) -> String {
     }
 }
 
-/// The role of the floor, which is the role of the first variant's callers.
-pub(crate) fn floor_role(variants: &[Variant]) -> String {
+/// The role of the floor, which is the role of the first variant's callers. `None` for members, whose
+/// claims only the service can set.
+pub(crate) fn floor_role(variants: &[Variant], members: bool) -> Option<String> {
     match variants.first().map(|variant| variant.callers) {
-        Some(Callers::Guest) => "demo/guest".to_owned(),
-        Some(Callers::Owner) | None => "demo".to_owned(),
-        Some(_) => format!("demo/{}", name(0)),
+        Some(Callers::Guest) => Some("demo/guest".to_owned()),
+        Some(Callers::Owner) | None => Some("demo".to_owned()),
+        Some(callers) if members && callers.are_users() => None,
+        Some(_) => Some(format!("demo/{}", name(0))),
     }
 }
 

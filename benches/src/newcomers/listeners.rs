@@ -12,7 +12,6 @@ use tokio::task::JoinSet;
 use crate::Result;
 use crate::feed::sockets::{PONG, frame, messages, open};
 
-const QUERY: &str = "subscription { Bench_lettersMessageAdded { title } }";
 /// How long all sockets together may take for a step.
 const PATIENCE: Duration = Duration::from_mins(2);
 
@@ -35,14 +34,15 @@ pub(crate) struct Listeners {
 }
 
 impl Listeners {
-    /// Opens a socket for each token, and waits until all subscriptions are acknowledged.
-    pub(crate) async fn open(address: SocketAddr, tokens: &[String]) -> Result<Self> {
+    /// Opens a socket for each token, and waits until all subscriptions to `table` are acknowledged.
+    pub(crate) async fn open(address: SocketAddr, tokens: &[String], table: &str) -> Result<Self> {
         let mut listeners = Self {
             counts: Arc::default(),
             sockets: JoinSet::new(),
             expected: tokens.len() as u32,
         };
-        let messages = messages(&[QUERY.to_owned()]);
+        let query = format!("subscription {{ {table}MessageAdded {{ title }} }}");
+        let messages = messages(&[query]);
         for (number, token) in tokens.iter().enumerate() {
             let mut stream = open(address, token).await?;
             stream.write_all(&messages).await?;
@@ -54,26 +54,32 @@ impl Listeners {
                 counts.others.fetch_add(1, Ordering::Relaxed);
             });
         }
-        listeners.until(|counts| &counts.acknowledged).await?;
+        let all = listeners.expected;
+        listeners.until(|counts| &counts.acknowledged, all).await?;
         Ok(listeners)
     }
 
     /// Waits until each socket has received the event of its own row.
     pub(crate) async fn all_have_their_own(&self) -> Result<()> {
-        self.until(|counts| &counts.own).await
+        self.until(|counts| &counts.own, self.expected).await
     }
 
-    /// Fails if a socket has received anything else, or ended.
-    pub(crate) fn no_others_came(&self) -> Result<()> {
+    /// Waits until so many sockets have received the event of their own row.
+    pub(crate) async fn some_have_their_own(&self, count: u32) -> Result<()> {
+        self.until(|counts| &counts.own, count).await
+    }
+
+    /// Fails if a socket has received another event than `own` of them, or ended.
+    pub(crate) fn no_others_came(&self, own: u32) -> Result<()> {
         match self.counts.others.load(Ordering::Relaxed) {
-            0 if self.counts.own.load(Ordering::Relaxed) == self.expected => Ok(()),
+            0 if self.counts.own.load(Ordering::Relaxed) == own => Ok(()),
             _ => Err(format!("events that were not expected: {:?}", self.counts).into()),
         }
     }
 
-    async fn until(&self, count: impl Fn(&Counts) -> &AtomicU32) -> Result<()> {
+    async fn until(&self, count: impl Fn(&Counts) -> &AtomicU32, expected: u32) -> Result<()> {
         let started = Instant::now();
-        while count(&self.counts).load(Ordering::Relaxed) < self.expected {
+        while count(&self.counts).load(Ordering::Relaxed) < expected {
             if started.elapsed() > PATIENCE {
                 return Err(format!("after {PATIENCE:?}: {:?}", self.counts).into());
             }

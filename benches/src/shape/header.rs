@@ -150,6 +150,11 @@ impl Header {
 }
 
 impl Callers {
+    /// Whether they are sub-users of the demo's tenant.
+    pub(crate) fn are_users(self) -> bool {
+        !matches!(self, Self::Owner | Self::Guest | Self::Tenants)
+    }
+
     fn parse(text: &str) -> Result<Self> {
         let some = text
             .strip_suffix(" users")

@@ -234,7 +234,7 @@ impl<'a> Scheme<'a> {
             // The range of its cost begins where bcrypt itself does.
             Self::Bcrypt { .. } => (true, ""),
             Self::Scrypt { params, .. } => {
-                let blocks = u64::from(params.r()) * u64::from(params.p()) << params.log_n();
+                let blocks = (u64::from(params.r()) * u64::from(params.p())) << params.log_n();
                 let expected = "a cost of scrypt where N times r times p is at least 1024";
                 (blocks >= MIN_SCRYPT_BLOCKS, expected)
             }

@@ -46,11 +46,8 @@ impl Issuer {
         }
         let user = store.user(&UserKey::new(&caller.database, name)).await?;
         let user = user.ok_or(IdentityError::NotFound("user"))?;
-        if user.key.is_owner() {
-            return refused("the owner of a database cannot be impersonated");
-        }
-        if user.disabled {
-            return refused("the user is disabled");
+        if user.key.is_owner() || user.disabled {
+            return refused("neither the owner of a database nor a disabled user is impersonated");
         }
         let now = self.ports.clock.now();
         let expires_at = now.plus(LIFETIME);
