@@ -15,7 +15,7 @@ use crate::connection::Connection;
 use crate::process;
 use crate::service::{self, Service};
 use crate::statistics::percentile;
-use browser::{Browser, CALLBACK};
+use browser::{CALLBACK, SignUpBrowser};
 use listeners::Listeners;
 
 /// The name of the case.
@@ -41,7 +41,7 @@ pub(crate) async fn measure(service: &Service, count: u32) -> Result<()> {
         address,
         count,
         async |connection: &mut Connection, number| {
-            Browser::new(connection, address, number)
+            SignUpBrowser::new(connection, address, number)
                 .sign_up(CLIENT)
                 .await
         },

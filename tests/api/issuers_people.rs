@@ -161,7 +161,7 @@ async fn people_are_recorded_where_the_issuer_says_so_and_can_be_kept_out() {
     assert!(refused.to_string().contains("disabled"), "{refused}");
     assert_eq!(socket.close_code().await, 4401);
     assert_eq!(world.titles(&bea).await, ["Paint"]);
-    // Another group of the token lets nobody in again.
+    // Another group in the token changes nothing.
     let (status, _) = world
         .rest(
             Method::POST,

@@ -13,16 +13,16 @@ pub(crate) const CALLBACK: &str = "http://127.0.0.1/callback";
 const VERIFIER: &str = "dBjftJeZ4CVP-mB92K27uhbUJU1p1r_wW1gFWFOEjXk";
 const CHALLENGE: &str = "E9Melhoa2OwvFrEMTJguCHaoeK1t8URWbuGJSstw-cM";
 
-/// A browser that uses one connection.
-pub(crate) struct Browser<'a> {
+/// A person with a browser that uses one connection.
+pub(crate) struct SignUpBrowser<'a> {
     connection: &'a mut Connection,
     address: SocketAddr,
     number: u32,
     cookie: String,
 }
 
-impl<'a> Browser<'a> {
-    /// The browser of a person, with a client address of its own.
+impl<'a> SignUpBrowser<'a> {
+    /// A person with a client address of its own.
     pub(crate) fn new(connection: &'a mut Connection, address: SocketAddr, number: u32) -> Self {
         Self {
             connection,
