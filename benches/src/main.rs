@@ -19,8 +19,8 @@ mod feed;
 mod floor;
 mod load;
 mod measure;
-mod newcomers;
 mod oauth;
+mod page_sign_up;
 mod peer;
 mod process;
 mod service;
@@ -69,8 +69,8 @@ async fn main() -> Result<ExitCode> {
     if !arguments.quick {
         others(&service, &arguments).await?;
     }
-    if arguments.newcomers > 0 {
-        newcomers::measure(&service, arguments.newcomers).await?;
+    if arguments.page_sign_ups > 0 {
+        page_sign_up::measure(&service, arguments.page_sign_ups).await?;
     }
     if arguments.others > 0 {
         oauth::members::measure(&service, arguments.others).await?;

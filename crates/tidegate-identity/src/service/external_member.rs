@@ -65,7 +65,7 @@ impl IdentityService {
         Ok(Some(member))
     }
 
-    /// The name of a record ends with random digits, so that nobody can take it beforehand.
+    /// The name of a record ends with random digits, so that it cannot be taken beforehand.
     fn new_external_member(&self, person: &ExternalMember<'_>) -> Result<User> {
         let suffix = HEXLOWER.encode(&self.ports.random.bytes::<3>()?);
         let name = format!("{}-{suffix}", name_stem(person.name));

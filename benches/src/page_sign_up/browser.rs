@@ -41,7 +41,7 @@ impl<'a> SignUpBrowser<'a> {
         let number = self.number;
         write!(
             form,
-            "&username=newcomer-{number}&email=n{number}%40example.org&password=long-enough"
+            "&username=person-{number}&email=n{number}%40example.org&password=long-enough"
         )?;
         let mut page = self.send("POST", &action, &form).await?;
         while page.header("location").starts_with('/') {

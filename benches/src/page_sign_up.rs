@@ -20,7 +20,7 @@ use listeners::Listeners;
 
 /// The name of the case.
 pub(crate) const NAME: &str = "sign-up by pages";
-const CLIENT: &str = "bench-newcomers";
+const CLIENT: &str = "bench-sign-ups";
 /// A policy that the service decides by itself, and one that PostgreSQL evaluates for each member.
 const KNOWN_POLICY: &str = "author = (select tidegate.user_id())";
 const OTHER_POLICY: &str = "lower(author) = lower((select tidegate.user_id()))";
@@ -133,7 +133,7 @@ async fn table(service: &Service, (name, policy): (&str, &str), token: &str) -> 
          alter table bench_{name} owner to demo; \
          alter table bench_{name} enable row level security; \
          create policy own on bench_{name} using ({policy}); \
-         grant select, insert on bench_{name} to \"demo/group/newcomers\""
+         grant select, insert on bench_{name} to \"demo/group/people\""
     );
     service.run(&create).await?;
     let mut connection = Connection::open(service.address).await?;
@@ -173,9 +173,9 @@ fn report(what: &str, started: Instant, count: u32) {
 
 /// Registers the client of the sign-ups.
 async fn register(service: &Service) -> Result<()> {
-    let client = json!({ "id": CLIENT, "name": "Newcomers", "public": true, "allow_signup": true,
+    let client = json!({ "id": CLIENT, "name": "Sign-ups", "public": true, "allow_signup": true,
         "confirm": false, "redirect_uri": [CALLBACK], "signup_kind": "member",
-        "signup_group": "newcomers" });
+        "signup_group": "people" });
     let owner = format!("Authorization: Bearer {}\r\n", service.owner_token);
     let body = client.to_string();
     service::post(service.address, "/api/v4/clients", &owner, &body).await?;
