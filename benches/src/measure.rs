@@ -62,7 +62,7 @@ impl Bench<'_> {
         // The checkpoint writes the dirty pages of the previous case now, and not during this one.
         self.admin.batch_execute("checkpoint").await?;
         let script = shape.script();
-        let role = variant::floor_role(variants);
+        let role = variant::floor_role(variants, self.arguments.members);
         let (mut samples, mut floors, mut peers) = (Vec::new(), Vec::new(), Vec::new());
         samples.resize_with(variants.len(), Sample::default);
         for _ in 0..self.arguments.slices() {

@@ -86,11 +86,13 @@ fn who(callers: Callers, users: u32, arguments: &Arguments) -> String {
     }
 }
 
-/// The role of the floor, which is the role of the first variant's callers.
-pub(crate) fn floor_role(variants: &[Variant]) -> String {
+/// The role of the floor, which is the role of the first variant's callers. Members have no role:
+/// beside them it is the owner, who has no policies to obey.
+pub(crate) fn floor_role(variants: &[Variant], members: bool) -> String {
     match variants.first().map(|variant| variant.callers) {
         Some(Callers::Guest) => "demo/guest".to_owned(),
         Some(Callers::Owner) | None => "demo".to_owned(),
+        Some(_) if members => "demo".to_owned(),
         Some(_) => format!("demo/{}", name(0)),
     }
 }
