@@ -239,3 +239,24 @@ async fn five_hundred_requests_share_few_connections_without_loss() {
     assert_eq!(counted, stats.held, "all that is held is idle in the end");
     assert!(stats.counters.opened < 60, "{:?}", stats.counters);
 }
+
+/// A multiplexed connection is not returned for long. If it were the role's only one, the requests
+/// that already wait for it would need a login.
+#[tokio::test(start_paused = true)]
+async fn a_role_can_spare_its_only_connection_only_if_it_may_have_no_others() {
+    let alice = login("shop", "shop/alice");
+    let pool = pool(10);
+    assert!(!pool.can_spare_one(&alice), "the role has no connection");
+    let first = pool.acquire(&alice).await.unwrap();
+    assert!(!pool.can_spare_one(&alice));
+    let second = pool.acquire(&alice).await.unwrap();
+    assert!(pool.can_spare_one(&alice));
+    drop((first, second));
+
+    let limited = pool_with(Settings {
+        per_role: 1,
+        ..Settings::default()
+    });
+    let _held = limited.acquire(&alice).await.unwrap();
+    assert!(limited.can_spare_one(&alice));
+}
