@@ -70,8 +70,8 @@ pub(crate) struct Arguments {
     /// Keep the data, the users and their tokens in this folder, and use what is there
     #[arg(long, value_name = "FOLDER")]
     pub(crate) keep: Option<PathBuf>,
-    /// Another GraphQL server on the same database, asked the documents `*.SERVER.graphql`; plain
-    /// HTTP. The measurement waits until it answers
+    /// Another GraphQL server on the same database, to which the documents `*.SERVER.graphql` are
+    /// sent, over plain HTTP. The measurement waits until it answers
     #[arg(long, value_name = "[SERVER=]URL")]
     pub(crate) peer: Option<String>,
     /// Print the table as Markdown

@@ -12,7 +12,7 @@ use tokio::task::JoinSet;
 use crate::node::{Node, operator};
 use crate::operator::Operator;
 use crate::service::eventually;
-use crate::socket::owner;
+use crate::socket_client::owner;
 
 /// The connections that all nodes may open together: `max_connections` 100, without three for
 /// superusers and ten for other clients.

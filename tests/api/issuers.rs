@@ -10,7 +10,7 @@ use crate::issuer_fixture::{IssuerServer, Signer};
 use crate::node::{Node, operator};
 use crate::operator::Operator;
 use crate::service::eventually;
-use crate::socket::open_at;
+use crate::socket_client::open_at;
 
 pub(crate) const ISSUERS: &str = "/api/v4/issuers";
 pub(crate) const GRAPHQL: &str = "/api/graphql/schema/public";

@@ -8,7 +8,7 @@ use crate::issuer_fixture::{IssuerServer, Signer};
 use crate::issuers::{GRAPHQL, ISSUERS, World, world};
 use crate::issuers_attacks::second_tenant;
 use crate::pages::encoded;
-use crate::socket::{Socket, open_at};
+use crate::socket_client::{Socket, open_at};
 
 /// The path of a subscription to new invoices.
 const ADDED: &str = "subscription { InvoicesMessageAdded { title } }";

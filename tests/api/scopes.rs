@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 use crate::openid::part;
 use crate::pages::{Browser, authorization};
 use crate::service::{TextResponse, demo};
-use crate::socket::{Socket, open};
+use crate::socket_client::{Socket, open};
 
 const SCOPES: [&str; 5] = ["read", "write", "methods", "sql", "admin"];
 

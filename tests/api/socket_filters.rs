@@ -4,7 +4,7 @@
 use serde_json::{Value, json};
 
 use crate::service::demo;
-use crate::socket::{Socket, socket};
+use crate::socket_client::{Socket, socket};
 
 async fn write(q: &str) {
     demo().rows("demo", q, json!({})).await;

@@ -5,8 +5,8 @@
 //! while its schemas are in use. Roles belong to the cluster and are compared once for all
 //! databases.
 //!
-//! Each tick reads signs of changes in the control database. Databases are polled and roles are
-//! compared only where a sign has changed, because either may need a login or take long.
+//! Each tick reads change markers in the control database. Databases are polled and roles are
+//! compared only where a marker has changed, because either may need a login or take long.
 
 mod check;
 mod last_check;
@@ -16,7 +16,7 @@ use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 use std::time::Duration;
 
-use tidegate_catalog::load::{self, Roles, RolesChange, Sign, Signs};
+use tidegate_catalog::load::{self, ChangeMarker, ChangeMarkers, Roles, RolesChange};
 use tidegate_catalog::{CatalogCache, DdlVisibility};
 use tidegate_feed::Feed;
 use tidegate_server::Probe;
@@ -78,8 +78,8 @@ pub(crate) struct CatalogWatch {
     states: HashMap<DatabaseName, DatabaseState>,
     checks: JoinSet<Checked>,
     permits: Arc<Semaphore>,
-    /// The last signs of the cluster and of the databases that are watched.
-    signs: Option<Signs>,
+    /// The last markers of the cluster and of the databases that are watched.
+    markers: Option<ChangeMarkers>,
     /// The last comparison of roles, and the roles and memberships at that time.
     last_role_check: LastCheck,
     roles: Option<Roles>,
@@ -105,7 +105,7 @@ impl CatalogWatch {
             states: HashMap::new(),
             checks: JoinSet::new(),
             permits: Arc::new(Semaphore::new(CONCURRENT_CHECKS)),
-            signs: None,
+            markers: None,
             last_role_check: LastCheck::default(),
             roles: None,
             ticks: 0,
@@ -136,7 +136,7 @@ impl CatalogWatch {
         let used = self.used();
         self.states
             .retain(|database, _| watched.contains(database) || used.contains(database));
-        self.signs = self.read_signs(&watched).await;
+        self.markers = self.read_markers(&watched).await;
         let roles_changed = self.have_roles_changed().await;
         let failing: HashSet<_> = self.catalogs.failing().into_iter().collect();
         for database in watched.union(&used) {
@@ -163,25 +163,25 @@ impl CatalogWatch {
         }
     }
 
-    /// Reads the signs of the cluster and of databases; `None` if nothing is in use, or if the
+    /// Reads the markers of the cluster and of databases; `None` if nothing is in use, or if the
     /// control database does not answer. Then the checks that are due report the error.
-    async fn read_signs(&self, databases: &HashSet<DatabaseName>) -> Option<Signs> {
+    async fn read_markers(&self, databases: &HashSet<DatabaseName>) -> Option<ChangeMarkers> {
         if databases.is_empty() && !self.users.is_used() {
             return None;
         }
-        load::signs(&*self.control, databases, &check_options())
+        load::change_markers(&*self.control, databases, &check_options())
             .await
             .ok()
     }
 
-    fn sign(&self, database: &DatabaseName) -> Option<Sign> {
-        self.signs.as_ref().map(|signs| signs.of(database))
+    fn marker(&self, database: &DatabaseName) -> Option<ChangeMarker> {
+        self.markers.as_ref().map(|markers| markers.of(database))
     }
 
     /// Whether nothing has changed since the last check of a database.
     fn is_current(&self, database: &DatabaseName) -> bool {
-        match (self.states.get(database), self.sign(database)) {
-            (Some(state), Some(sign)) => !state.busy && state.last_check.is_current(&sign),
+        match (self.states.get(database), self.marker(database)) {
+            (Some(state), Some(marker)) => !state.busy && state.last_check.is_current(&marker),
             _ => false,
         }
     }
@@ -195,14 +195,14 @@ impl CatalogWatch {
         let others = states.clone().filter(|(_, state)| !is_notified(state));
         let others = u32::try_from(others.count()).unwrap_or(u32::MAX);
         let is_due = |(database, state): &(&DatabaseName, &DatabaseState)| {
-            let Some(sign) = self.sign(database) else {
+            let Some(marker) = self.marker(database) else {
                 return true;
             };
             if is_notified(state) {
                 state.ticks_since_check >= MAX_TICKS_WITHOUT_CHECK
-                    && !state.last_check.is_current(&sign)
+                    && !state.last_check.is_current(&marker)
             } else {
-                state.last_check.is_due(&sign, others)
+                state.last_check.is_due(&marker, others)
             }
         };
         let (no_connection, mut polled): (Vec<_>, HashSet<_>) = {
@@ -238,7 +238,7 @@ impl CatalogWatch {
     /// of roles that can no longer log in.
     ///
     /// Roles belong to the cluster, so the event trigger of a database does not report them. They
-    /// are read only after their sign has changed, because reading thousands of roles takes
+    /// are read only after their marker has changed, because reading thousands of roles takes
     /// milliseconds.
     async fn have_roles_changed(&mut self) -> bool {
         self.ticks = self.ticks.wrapping_add(1);
@@ -248,13 +248,13 @@ impl CatalogWatch {
             return false;
         }
         // After an error all databases are checked. These checks report the error.
-        let Some(sign) = self.signs.as_ref().map(|signs| signs.roles.clone()) else {
+        let Some(marker) = self.markers.as_ref().map(|markers| markers.roles.clone()) else {
             return true;
         };
-        if !self.last_role_check.is_due(&sign, 1) {
+        if !self.last_role_check.is_due(&marker, 1) {
             return self.users.check_open_logins().await.is_err();
         }
-        self.last_role_check.begin(sign);
+        self.last_role_check.begin(marker);
         let began = Instant::now();
         let compared = self.compare_roles().await;
         self.last_role_check.end(began.elapsed());
@@ -316,10 +316,10 @@ impl CatalogWatch {
             return;
         }
         state.busy = true;
-        match &self.signs {
-            // A request may have made the comparison already, before the sign was read.
+        match &self.markers {
+            // A request may have made the comparison already, before the marker was read.
             _ if reason == Reason::Reported => {}
-            Some(signs) => state.last_check.begin(signs.of(&database)),
+            Some(markers) => state.last_check.begin(markers.of(&database)),
             None => state.last_check.fail(),
         }
         let (catalogs, users) = (self.catalogs.clone(), self.users.clone());

@@ -1,8 +1,8 @@
-//! The directory of a cluster: what is in it, whose it is, and who may use it.
+//! The directory of a cluster: its files, their owners and their modes.
 //!
 //! ```text
-//! DIR/                   ours; as root others may pass through it (0711), otherwise closed (0700)
-//!   tidegate-cluster     the mark that we made it; locked while a process uses it
+//! DIR/                   owned by Tidegate's user; 0711 if Tidegate runs as root, otherwise 0700
+//!   tidegate-cluster     marks a directory made by Tidegate; locked while a process uses it
 //!   password             of the administrator (0600, the server user's)
 //!   postgresql.conf      written before every start, like pg_hba.conf
 //!   server.log           of the last start, server.log.old of the one before
@@ -10,7 +10,8 @@
 //!   socket/              its socket, unless the path is too long (0700, the server user's)
 //! ```
 //!
-//! The server user cannot replace what stands beside `data`: as root we write there.
+//! If Tidegate runs as root, the files beside `data` belong to root, so that the server user cannot
+//! replace them.
 
 use std::fs::{self, DirBuilder, File, OpenOptions, Permissions, TryLockError};
 use std::io::{self, Write};

@@ -82,7 +82,7 @@ static POINT: ValueObject = ValueObject {
 };
 static LINE: ValueObject = ValueObject {
     name: "Line",
-    description: "The endless line Ax + By + C = 0.",
+    description: "The infinite line Ax + By + C = 0.",
     members: &[
         member("A", MemberContent::Scalar("Float")),
         member("B", MemberContent::Scalar("Float")),
@@ -134,7 +134,7 @@ macro_rules! range {
             description: concat!(
                 "A range of ",
                 $of,
-                "; a bound that is null is none, an empty range has no bounds at all."
+                "; a null bound means unbounded, an empty range has no bounds at all."
             ),
             members: &[
                 bound("lower", $scalar),
@@ -207,7 +207,7 @@ pub(crate) static SCALARS: [ScalarType; 10] = [
     ),
     scalar_type(
         "DateTime",
-        "A point in time, as `YYYY-MM-DDTHH:MM:SS`, with a `Z` where the column knows its time zone. Input takes every form that PostgreSQL reads.",
+        "A point in time, as `YYYY-MM-DDTHH:MM:SS`, with a `Z` where the column has a time zone. Input takes every form that PostgreSQL reads.",
         ScalarInput::Strings,
     ),
     scalar_type(

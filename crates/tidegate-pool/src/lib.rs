@@ -116,7 +116,7 @@ impl<K: Connector> Pool<K> {
 
     /// Whether one connection of the login's role may be used for long by itself: the role has
     /// others, or may have no others.
-    pub fn can_spare_one(&self, login: &Login) -> bool {
+    pub fn can_use_one_alone(&self, login: &Login) -> bool {
         let state = self.inner.state.lock();
         let role = state.role(&PoolKey::from(login));
         role.is_some_and(|role| {

@@ -53,10 +53,10 @@ async fn capture_or_fail(
 enum Added {
     /// The table was captured before, from this position on.
     Captured(LogPosition),
-    /// The table is captured now, but transactions that are open may not know that.
+    /// The table is captured now, but open transactions may not write their changes accordingly.
     Published,
-    /// The table was captured before, from this position on. Its old rows are reported differently
-    /// now, and transactions that are open may still write them as before.
+    /// The table was captured before, from this position on. Its old rows are written with
+    /// more columns now, except by transactions that were open before.
     Raised(LogPosition),
     /// This session lacks a privilege to capture the table.
     NotAllowed(LogError),

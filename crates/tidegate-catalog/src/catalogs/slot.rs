@@ -44,7 +44,7 @@ impl SchemaSlot {
         now.saturating_sub(self.used())
     }
 
-    /// The tick of the last use.
+    /// The cache's tick counter at the last use.
     pub(super) fn used(&self) -> u64 {
         self.used.load(Ordering::Relaxed)
     }

@@ -1,10 +1,10 @@
 //! Reads the catalogs of PostgreSQL: the relations, fingerprints that show changes, and the keys of
 //! roles.
 
+mod change_markers;
 mod fingerprint;
 mod keys;
 mod relations;
-mod signs;
 
 use std::sync::Arc;
 
@@ -15,10 +15,10 @@ use tidegate_values::{Column, Parameter, RawRow};
 
 use crate::error::Result;
 
+pub use change_markers::{ChangeMarker, ChangeMarkers, change_markers};
 pub use fingerprint::{Fingerprint, Roles, RolesChange, definitions, fingerprint, roles};
 pub(crate) use keys::{RoleKey, keys};
 pub(crate) use relations::{SchemaRows, relations};
-pub use signs::{Sign, Signs, signs};
 
 fn statement(text: &str) -> Arc<Statement> {
     Arc::new(Statement::parse(text).expect("the statement beside this file can be parsed"))

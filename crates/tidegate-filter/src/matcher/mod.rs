@@ -196,11 +196,11 @@ impl MatchNode {
             },
             Self::Compare(operand, operator, value) => match operand.read(image)? {
                 Ok(found) => compare(&found, *operator, value),
-                Err(verdict) => verdict,
+                Err(outcome) => outcome,
             },
             Self::In(operand, list) => match operand.read(image)? {
                 Ok(found) => list.evaluate(&found),
-                Err(verdict) => verdict,
+                Err(outcome) => outcome,
             },
             Self::Like(column, pattern) => match image(*column) {
                 RowValue::Null => Truth::Unknown,
@@ -222,7 +222,7 @@ fn joined<'r>(
     let mut joined = decides.not();
     for node in nodes {
         match node.evaluate(image)? {
-            verdict if verdict == decides => return Ok(decides),
+            outcome if outcome == decides => return Ok(decides),
             Truth::Undecided => joined = Truth::Undecided,
             Truth::Unknown if joined != Truth::Undecided => joined = Truth::Unknown,
             _ => {}
@@ -271,11 +271,11 @@ impl List {
         // This shortens the lifetime of the stored values to that of the row, as `contains`
         // requires.
         let values: &HashSet<Datum<'_>> = &self.values;
-        let verdict = match values.contains(found) {
+        let outcome = match values.contains(found) {
             true => Truth::True,
             false if self.has_null => Truth::Unknown,
             false => Truth::False,
         };
-        if self.negated { verdict.not() } else { verdict }
+        if self.negated { outcome.not() } else { outcome }
     }
 }

@@ -81,7 +81,7 @@ impl Pattern {
     }
 
     /// A pattern that finds a prefix, a suffix or a substring, depending on which ends are open.
-    pub(super) fn part(text: &str, open_start: bool, open_end: bool) -> Self {
+    pub(super) fn substring(text: &str, open_start: bool, open_end: bool) -> Self {
         let mut pieces = vec![text.bytes().map(PatternItem::Byte).collect()];
         if open_start {
             pieces.insert(0, Vec::new());

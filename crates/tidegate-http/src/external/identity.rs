@@ -248,7 +248,7 @@ fn member(token: &Arc<ExternalToken>, group: &str) -> Result<ExternalUser, ApiEr
     })
 }
 
-/// 403: the token is valid, but stands for no user or group of the tenant.
+/// 403: the token is valid, but names no user or group of the tenant.
 fn no_identity(record: &IssuerRecord) -> ApiError {
     let claims: Vec<String> = [&record.settings.user_claim, &record.settings.role_claim]
         .into_iter()

@@ -77,7 +77,8 @@ struct Stat {
 impl Stat {
     fn read() -> Option<Self> {
         let stat = fs::read_to_string("/proc/self/stat").ok()?;
-        // The name of the program is in parentheses and may contain spaces. The text after it
+        // The name of the program is in parentheses and may contain spaces and
+        // parentheses. The text after it
         // starts with field 3 of proc(5).
         let (_, fields) = stat.rsplit_once(") ")?;
         let fields: Vec<_> = fields.split_ascii_whitespace().collect();

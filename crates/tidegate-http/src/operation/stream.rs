@@ -38,7 +38,7 @@ pub struct StatementRun {
 
 opaque_debug!(StatementRun);
 
-/// Runs the job. If the response fits into one chunk, it is returned whole. Before the first chunk
+/// Runs the statement. If the response fits into one chunk, it is returned whole. Before the first chunk
 /// is full, an error gets its own response; later an error can only abort the response. The format
 /// is the writer's, or JSON for a statement without result columns.
 pub async fn run(

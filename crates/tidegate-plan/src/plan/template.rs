@@ -53,7 +53,8 @@ struct TemplateLevel {
 enum Value {
     /// The value is the same for all requests.
     Own(Parameter),
-    /// The value of the variable with this number, which is compared with a column.
+    /// The value of a variable that a filter compares with a column: the variable's number, the
+    /// column's relation, and the comparison without its value.
     Compared(usize, RelationId, Comparison),
     /// The number of rows that are fetched for the page of the level with this index.
     Fetched(usize),

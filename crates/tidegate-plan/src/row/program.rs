@@ -125,7 +125,7 @@ pub(crate) struct Child {
     pub(crate) from: RelationId,
     /// The index of the table in the program that has the key columns.
     pub(crate) table: usize,
-    /// The range of the key columns among the columns of the statement.
+    /// The range of the key columns among the expressions of the program.
     pub(crate) key: Range<usize>,
     /// The number of the child level.
     pub(crate) level: usize,

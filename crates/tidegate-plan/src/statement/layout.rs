@@ -13,7 +13,8 @@ use crate::row::{Cast, Expression, Program};
 /// are NULL.
 #[derive(Debug)]
 pub(crate) struct Layout {
-    /// For each level, the positions of its columns. Position 0 is the number of the level.
+    /// For each level, the positions of its columns in the result. The first column of the result
+    /// is the number of the level.
     positions: Vec<Vec<usize>>,
     /// For each column from 1 on, the level and its column that define the column's type.
     types: Vec<(usize, usize)>,

@@ -243,14 +243,17 @@ async fn five_hundred_requests_share_few_connections_without_loss() {
 /// A multiplexed connection is not returned for long. If it were the role's only one, the requests
 /// that already wait for it would need a login.
 #[tokio::test(start_paused = true)]
-async fn a_role_can_spare_its_only_connection_only_if_it_may_have_no_others() {
+async fn the_only_connection_of_a_role_is_not_used_alone_unless_it_may_have_no_others() {
     let alice = login("shop", "shop/alice");
     let pool = pool(10);
-    assert!(!pool.can_spare_one(&alice), "the role has no connection");
+    assert!(
+        !pool.can_use_one_alone(&alice),
+        "the role has no connection"
+    );
     let first = pool.acquire(&alice).await.unwrap();
-    assert!(!pool.can_spare_one(&alice));
+    assert!(!pool.can_use_one_alone(&alice));
     let second = pool.acquire(&alice).await.unwrap();
-    assert!(pool.can_spare_one(&alice));
+    assert!(pool.can_use_one_alone(&alice));
     drop((first, second));
 
     let limited = pool_with(Settings {
@@ -258,5 +261,5 @@ async fn a_role_can_spare_its_only_connection_only_if_it_may_have_no_others() {
         ..Settings::default()
     });
     let _held = limited.acquire(&alice).await.unwrap();
-    assert!(limited.can_spare_one(&alice));
+    assert!(limited.can_use_one_alone(&alice));
 }

@@ -57,7 +57,7 @@ impl UserExecutor {
             Enqueued::Full => {
                 // The only connection of a role serves more requests when they take turns than when
                 // those that wait already cannot have it.
-                if !self.pool.can_spare_one(&route.login) {
+                if !self.pool.can_use_one_alone(&route.login) {
                     return None;
                 }
                 let (users, login) = (self.clone(), route.login.clone());

@@ -14,7 +14,7 @@
 //! | `date` `time` `timestamp` … | ISO 8601 strings, `timestamptz` in UTC with `Z`; or format specifiers |
 //! | `interval` | `{"y","m","d","h","i","s"}` |
 //! | `bytea` | base64 |
-//! | `point` … `circle` | objects |
+//! | `point` … `circle` | objects; a `polygon` is an array of points |
 //! | PostGIS | GeoJSON geometry |
 //! | ranges, multiranges, composites, arrays | objects and arrays of the above |
 //! | `hstore` | its text as a string; or an object, if the writer is configured so |
@@ -75,7 +75,7 @@ impl ValueWriter {
     }
 
     /// A writer that shows dates and times by format specifiers. `None` if the type is not a date,
-    /// time or timestamp, nor an array or range of them.
+    /// time or timestamp, nor an array, range, multirange or domain of them.
     pub fn formatted(column: &Column, format: &Arc<DateFormat>) -> Option<Self> {
         MomentType::of(&column.r#type)?;
         Some(Self {

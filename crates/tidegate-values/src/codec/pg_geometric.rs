@@ -1,4 +1,4 @@
-//! The built-in geometric types (PostgreSQL, "Geometric Types"), as JSON objects and as GeoJSON.
+//! The built-in geometric types (PostgreSQL, "Geometric Types"), as JSON and as GeoJSON.
 
 use bytes::BytesMut;
 
@@ -52,16 +52,16 @@ impl Numbers<'_> {
 }
 
 impl GeometricType {
-    /// Appends the JSON object for a binary value, which consists of 64-bit floats. Paths and
-    /// polygons have the number of points before them, and a path has a flag before that whether it
-    /// is closed.
+    /// Appends the JSON of a value in the binary format, which consists of 64-bit floats. The number
+    /// of points precedes those of a path or polygon. In a path, a flag before that number says
+    /// whether it is closed.
     pub(super) fn binary(self, raw: &[u8], out: &mut BytesMut) -> Result<()> {
         let mut numbers = self.read_binary(raw)?;
         self.json(&mut numbers, out)?;
         numbers.end()
     }
 
-    /// Appends the JSON object for a value in the text format.
+    /// Appends the JSON of a value in the text format.
     pub(super) fn text(self, raw: &[u8], out: &mut BytesMut) -> Result<()> {
         let mut numbers = Self::read_text(raw)?;
         self.json(&mut numbers, out)?;
