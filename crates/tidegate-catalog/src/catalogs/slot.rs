@@ -1,4 +1,4 @@
-//! A cached load of one schema of a database, or of all of them.
+//! A cache entry for one schema of a database, or for all its schemas.
 
 use std::future::Future;
 use std::sync::Arc;
@@ -27,7 +27,7 @@ pub(super) enum Validity {
 /// Schemas and the roles for which they are valid.
 pub(super) type FoundSchemas = (Schemas, Validity);
 
-/// A cache entry for loaded schemas.
+/// A cache entry for schemas, as the roles of one group see them.
 #[derive(Default)]
 pub(super) struct SchemaSlot {
     loaded: RwLock<Option<CurrentLoad>>,
@@ -83,7 +83,8 @@ impl SchemaSlot {
         F: Future<Output = Result<(Loaded, Validity)>>,
     {
         let _guard = self.loading.lock().await;
-        // Changes during the load belong to the next epoch.
+        // The epoch is read before the load, so that a change during the load makes the result
+        // stale.
         let epoch = epoch();
         if !self.is_older_than(epoch)
             && let Some(schemas) = self.last_loaded()

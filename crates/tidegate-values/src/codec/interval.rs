@@ -21,13 +21,13 @@ pub struct Interval {
     pub micros: i64,
 }
 
-/// Appends the JSON object for a binary value (`interval_send`).
+/// Appends the JSON form of a binary value (`interval_send`).
 pub(super) fn binary(raw: &[u8], out: &mut BytesMut) -> Result<()> {
     Interval::binary(raw)?.write(out);
     Ok(())
 }
 
-/// Appends the JSON object for a text in `IntervalStyle postgres`; `None` for any other text.
+/// Appends the JSON form of a text in `IntervalStyle postgres`. Returns `None` for any other text.
 pub(super) fn text(text: &[u8], out: &mut BytesMut) -> Option<()> {
     Interval::text(text)?.write(out);
     Some(())

@@ -24,7 +24,7 @@ struct Numbers<'a> {
     source: NumberSource<'a>,
     /// Whether a path is open; `false` for other types.
     open: bool,
-    /// The number of points of a path or polygon.
+    /// The number of points of a path or polygon; not used for other types.
     points: usize,
 }
 
@@ -133,8 +133,8 @@ impl GeometricType {
         })
     }
 
-    /// Reads the numbers of a text, which brackets and commas separate. A path in square brackets
-    /// is open.
+    /// Reads the numbers of a text, in which brackets and commas separate them. A path in square
+    /// brackets is open.
     fn read_text(raw: &[u8]) -> Result<Numbers<'_>> {
         let words = raw
             .split(|byte| b"()[]{}<>,".contains(byte))

@@ -69,10 +69,10 @@ impl OutputFormat {
 /// The options for the output of a request.
 #[derive(Clone, Debug, Default)]
 pub struct OutputOptions {
-    /// The format specifiers, as pairs with the name of a column or placeholder.
+    /// Pairs of the name of a column or placeholder, and its format specifiers.
     pub type_formats: Vec<(String, String)>,
-    /// The names of the statement's placeholders. A format with one of these names may have no
-    /// column.
+    /// The names of the statement's placeholders. A format for one of these names is valid even if
+    /// no column has the name.
     pub placeholders: Vec<String>,
     /// The zone in which formatted values are written; `None` is UTC.
     pub timezone: Option<Zone>,
