@@ -138,7 +138,7 @@ impl TypeClass {
     }
 }
 
-/// The operators that the catalog lists for a type that is not built in.
+/// The operators that the catalog lists for a type that is not built in; `None` if it lists none.
 fn comparisons<'c>(column: &'c Column, r#type: &Type) -> Option<&'c Comparisons> {
     let mut all = column.comparisons.iter();
     all.find(|known| known.r#type == r#type.oid())

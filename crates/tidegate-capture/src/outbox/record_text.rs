@@ -27,7 +27,7 @@ pub(super) fn values(image: &[u8], columns: usize) -> Option<Vec<Value<'_>>> {
     (values.len() == columns).then_some(values)
 }
 
-/// Splits off the first value; returns it and the remaining text.
+/// Splits off the first value. Returns the value and the remaining text.
 fn value(text: &[u8]) -> Option<(Value<'_>, &[u8])> {
     if let Some(quoted) = text.strip_prefix(b"\"") {
         let (value, rest) = unquote(quoted)?;

@@ -1,4 +1,4 @@
-//! Removes everything of the feed from a database, at the request of an operator.
+//! Removes all objects that the feed created in a database, at the request of an operator.
 
 use std::time::Duration;
 
@@ -86,8 +86,8 @@ impl Replication {
         self.confirm(database, there, slots).await
     }
 
-    /// Why objects are left. If a node reads the log, the node may have created or kept them.
-    /// Otherwise a privilege is missing.
+    /// Returns why objects are left. If a node reads the log, the node may have created or kept
+    /// them. Otherwise a privilege is missing.
     async fn explain_remaining(&self, database: &DatabaseName) -> LogResult<Removal> {
         if !self.streaming(database).await?.is_empty() {
             return Ok(Removal::Recreated);

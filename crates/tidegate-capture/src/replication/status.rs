@@ -38,7 +38,7 @@ pub struct SlotStatus {
     /// The name of the slot: `tidegate_<oid>` for the retention slot, followed by `_<pid>` for a
     /// stream.
     pub name: String,
-    /// The id of the process that uses the slot.
+    /// The id of the process that uses the slot; `None` if it is not in use.
     pub active: Option<i32>,
     /// The position from which the log is kept for the slot.
     pub restart: Option<LogPosition>,

@@ -75,8 +75,8 @@ impl Stream {
         let body = self.channel.inbound.body();
         match (tag, body.split_first()) {
             (tag::COPY_DATA, Some((b'w', message))) => {
-                // The header has the start, the end and the clock. The content of a pgoutput
-                // message follows it.
+                // The header has two WAL positions and the server's clock. The pgoutput message
+                // follows.
                 let change = message.get(24..).ok_or_else(truncated)?;
                 batch.push(LogMessage::Change(Bytes::copy_from_slice(change)));
             }
@@ -96,7 +96,7 @@ impl Stream {
         Ok(())
     }
 
-    /// Queues a status update. With `reply` it requests an answer.
+    /// Queues a status update. With `reply` it asks PostgreSQL to respond at once.
     fn report(&mut self, reply: bool) {
         let out = &mut self.channel.outbound;
         out.put_u8(tag::COPY_DATA);

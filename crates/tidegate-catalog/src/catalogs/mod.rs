@@ -191,8 +191,8 @@ impl CatalogCache {
             .await
     }
 
-    /// Records that nothing has changed in a database and in the roles of the cluster since the last
-    /// comparison began.
+    /// Records that nothing has changed in a database and in the roles of the cluster since the
+    /// last comparison began.
     pub fn unchanged(&self, database: &DatabaseName) {
         if let Some(tenant) = self.tenants.read().get(database) {
             tenant.unchanged(self.now());

@@ -3,8 +3,8 @@
 //!
 //! The first byte is the class: negative, zero, NaN and so on. For a finite number, the exponent of
 //! the first base-10000 digit follows, and then the digits. For a negative number, all bytes after
-//! the class are inverted, and a byte above every digit ends them, so that more digits make the
-//! number smaller.
+//! the class are inverted, and two bytes that are above every digit end them, so that more digits
+//! make the number smaller.
 
 /// The largest number of digits that is read, more than a `numeric` can have (131,072 before the
 /// decimal point and 16,383 after it).

@@ -161,7 +161,7 @@ impl Datum<'_> {
         }
     }
 
-    /// The form of an interval. PostgreSQL compares intervals with 30 days in a month and 24 hours
+    /// The datum of an interval. PostgreSQL compares intervals with 30 days in a month and 24 hours
     /// in a day.
     fn interval(interval: Interval) -> Self {
         let days = i128::from(interval.months) * 30 + i128::from(interval.days);
@@ -202,7 +202,7 @@ pub(super) fn float<F: Float>(text: &str) -> Option<F> {
     (named || !(value.is_infinite() || underflow)).then_some(value)
 }
 
-/// Reads a UUID: 32 hexadecimal digits, with or without the usual hyphens.
+/// Reads a UUID: 32 hexadecimal digits, with or without the usual hyphens and enclosing braces.
 fn uuid(raw: &[u8]) -> Option<Vec<u8>> {
     let raw = raw
         .strip_prefix(b"{")

@@ -156,7 +156,7 @@ fn encodable(r#type: &Type, value: &Json<'_>, path: &Path<'_>) -> Result<()> {
     .map_err(|error| Error::of_value(error, path))
 }
 
-/// Checks a string for a type other than text.
+/// Checks a string as the text of a value. Every string is accepted for types that are not listed.
 fn string(r#type: &Type, value: &Json<'_>, path: &Path<'_>) -> Result<()> {
     let text = value.string(path)?;
     let word = text.trim();

@@ -52,9 +52,9 @@ impl Numbers<'_> {
 }
 
 impl GeometricType {
-    /// Appends the JSON of a value in the binary format, which consists of 64-bit floats. The number
-    /// of points precedes those of a path or polygon. In a path, a flag before that number says
-    /// whether it is closed.
+    /// Appends the JSON of a value in the binary format, which consists of 64-bit floats. In a path
+    /// or polygon, the number of points precedes the points. In a path, a flag before that number
+    /// says whether the path is closed.
     pub(super) fn binary(self, raw: &[u8], out: &mut BytesMut) -> Result<()> {
         let mut numbers = self.read_binary(raw)?;
         self.json(&mut numbers, out)?;

@@ -116,8 +116,8 @@ fn whole(raw: &[u8], read: impl FnOnce(&mut Tokens<'_>) -> Result<()>) -> Result
     tokens.end()
 }
 
-/// Appends an array from its text. That is `{…}`, with `[l:u]=` before it if lower bounds are not
-/// 1. A vector's text has its elements separated by spaces.
+/// Appends an array from its text `{…}`. If a lower bound is not 1, `[l:u]=` precedes it. In the
+/// text of a vector, spaces separate the elements.
 fn array(array: &Array, raw: &[u8], out: &mut BytesMut) -> Result<()> {
     if array.delimiter == b' ' {
         out.extend_from_slice(b"[");
