@@ -58,7 +58,7 @@ impl Registry {
         self.cache.get(tenant, name)
     }
 
-    /// The method, from the cache or else from the store.
+    /// The method, from the cache or else from the store; `None` if it does not exist.
     ///
     /// # Errors
     ///
@@ -75,7 +75,8 @@ impl Registry {
         Ok(found.into_iter().next().flatten())
     }
 
-    /// The methods of a batch, one for each name, with at most one query of the store.
+    /// The methods of a batch, with at most one query of the store. The result has one entry for
+    /// each name, which is `None` if the method does not exist.
     ///
     /// # Errors
     ///
