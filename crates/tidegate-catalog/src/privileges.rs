@@ -45,7 +45,7 @@ impl Access {
         }
     }
 
-    /// The level with this name.
+    /// The level with this name; `None` if there is none.
     pub fn from_name(name: &str) -> Option<Self> {
         Self::ALL.into_iter().find(|access| access.name() == name)
     }

@@ -53,7 +53,7 @@ impl Registry {
         }
     }
 
-    /// The method if it is cached; does no I/O.
+    /// The method; `None` if it is not cached. Does no I/O.
     pub fn cached(&self, tenant: &DatabaseName, name: &str) -> Option<Arc<Method>> {
         self.cache.get(tenant, name)
     }

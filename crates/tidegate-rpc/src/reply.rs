@@ -90,8 +90,8 @@ impl List {
     }
 }
 
-/// Appends the start of the response to a call, up to its result. A closing brace ends the
-/// response.
+/// Appends the start of the response to a call, up to its result. The caller appends the result and
+/// a closing brace.
 pub(crate) fn begin_result(id: Id<'_>, out: &mut BytesMut) {
     out.extend_from_slice(b"{\"jsonrpc\":\"2.0\",\"id\":");
     out.extend_from_slice(id.as_json().as_bytes());
@@ -287,7 +287,8 @@ impl<'a> Data<'a> {
     }
 }
 
-/// The name of the parameter in a path, such as `tags` in `params[2].tags[1]`.
+/// The name of the parameter in a path, such as `tags` in `params[2].tags[1]`; `None` if the path
+/// has no parameter.
 fn parameter(place: &str) -> Option<&str> {
     let (_, path) = place.split_once('.')?;
     path.split(['.', '[']).next()

@@ -66,7 +66,7 @@ struct Table {
     has_triggers: bool,
     /// The position from which the outbox has all changes of the table; `None` if it is not known.
     since: Option<LogPosition>,
-    /// The names of existing triggers of the service, in any version.
+    /// The names of the service's triggers that exist, from this or an earlier release.
     old_triggers: Vec<String>,
     /// The schema-qualified and quoted names of the table's partitions.
     partitions: Vec<String>,

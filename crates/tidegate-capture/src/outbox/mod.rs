@@ -54,7 +54,8 @@ pub struct OutboxSettings {
     pub pace: (Duration, Duration),
     /// The longest wait for a lock on a table. Writers of the table wait as long as this.
     pub lock_timeout: Duration,
-    /// The id of the node, by which the sessions of its streams can be told from those of others.
+    /// The id of the node, by which the sessions of its streams can be told from those of other
+    /// nodes; `None` if the node has none.
     pub node: Option<u32>,
 }
 

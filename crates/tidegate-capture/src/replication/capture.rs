@@ -201,7 +201,7 @@ impl CaptureSession {
 }
 
 /// The commands that raise the replica identities of tables, each with `timeout` as its lock
-/// timeout, and the previous identities.
+/// timeout. Also returns the OID and the previous identity of each table; `None` is FULL.
 fn raise(leaves: &[&Leaf], timeout: Duration) -> (String, Vec<(u32, Option<ReplicaIdentity>)>) {
     let mut commands = String::new();
     if !leaves.is_empty() {

@@ -23,7 +23,8 @@ pub(super) struct TableMetadata {
     pub(super) since: Option<LogPosition>,
     /// The replica identity before the service raised it; `None` if the service did not.
     pub(super) before: Option<ReplicaIdentity>,
-    /// A position after the last change of partitions by which rows came or went.
+    /// A position after the last change of partitions by which rows came or went; `None` if there
+    /// was none.
     pub(super) changed: Option<LogPosition>,
     pub(super) partitions: Option<Partitions>,
 }

@@ -63,7 +63,8 @@ pub struct ReplicationSettings {
     /// The shortest time between two advances of a retention slot that keeps no more than
     /// `retention`. An advance takes a login.
     pub advance_interval: Duration,
-    /// The id of the node, by which the sessions of its streams can be told from those of others.
+    /// The id of the node, by which the sessions of its streams can be told from those of other
+    /// nodes; `None` if the node has none.
     pub node: Option<u32>,
 }
 

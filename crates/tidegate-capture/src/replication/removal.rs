@@ -24,7 +24,7 @@ pub enum Removal {
         /// The slots that were dropped.
         slots: Vec<String>,
     },
-    /// Nodes read the log; nothing was changed.
+    /// These nodes are reading the log, so nothing was changed.
     Streaming(Vec<StreamingServer>),
     /// A node started to read during the removal and has created some of the objects again.
     Recreated,

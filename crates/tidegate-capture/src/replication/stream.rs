@@ -37,7 +37,8 @@ pub(super) struct Stream {
     report_at: Instant,
     /// When the last data arrived.
     came_at: Instant,
-    /// Until when nothing is read, because transactions are dense.
+    /// The time until which nothing is read, because transactions are dense; `None` if they are
+    /// not.
     rest_until: Option<Instant>,
     /// Whether PostgreSQL waits for a report. The report is sent when the messages were processed,
     /// because a server that shuts down waits until everything is confirmed.

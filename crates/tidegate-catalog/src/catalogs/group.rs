@@ -49,7 +49,8 @@ impl RoleGroup {
         Arc::clone(slots.entry(name.into()).or_default())
     }
 
-    /// The last loaded version of the schema `name`, even if it is stale.
+    /// The last loaded version of the schema `name`, even if it is stale; `None` if it was never
+    /// loaded.
     pub(super) fn last_loaded(&self, name: &str) -> Option<Schemas> {
         self.slots.lock().get(name)?.last_loaded()
     }

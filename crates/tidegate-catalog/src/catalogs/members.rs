@@ -26,8 +26,8 @@ pub(super) struct RoleGroups {
 /// A role that has made requests.
 struct RoleEntry {
     group: Arc<RoleGroup>,
-    /// The previous group of the role. Its schemas are the base for loading those of the current
-    /// group.
+    /// The previous group of the role, if its key changed recently; otherwise `None`. Its schemas
+    /// are the base for loading those of the current group.
     previous: Option<Arc<RoleGroup>>,
     /// The OID of the role in `pg_roles`.
     number: u32,
@@ -56,6 +56,7 @@ impl RoleGroups {
     }
 
     /// The last known group of a role, even if its key is not valid, and the role's previous group.
+    /// `None` for an unknown role.
     pub(super) fn last(
         &self,
         role: &RoleName,

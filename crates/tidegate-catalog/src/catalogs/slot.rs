@@ -49,19 +49,20 @@ impl SchemaSlot {
         self.used.load(Ordering::Relaxed)
     }
 
-    /// The schemas, if they were loaded in the epoch `required` or later.
+    /// The schemas; `None` if they were not loaded in the epoch `required` or later.
     pub(super) fn current(&self, required: u64) -> Option<Schemas> {
         let loaded = self.loaded.read();
         let fresh = loaded.as_ref().filter(|(_, epoch)| *epoch >= required);
         fresh.map(|(loaded, _)| Arc::clone(&loaded.schemas))
     }
 
-    /// The last loaded version of the schemas, even if it is stale.
+    /// The last loaded version of the schemas, even if it is stale; `None` before the first load.
     pub(super) fn last_loaded(&self) -> Option<Schemas> {
         self.loaded().map(|loaded| loaded.schemas)
     }
 
-    /// The last loaded version, with the data that makes the next load cheaper.
+    /// The last loaded version, with the data that makes the next load cheaper; `None` before the
+    /// first load.
     pub(super) fn loaded(&self) -> Option<Loaded> {
         let loaded = self.loaded.read();
         loaded.as_ref().map(|(loaded, _)| loaded.clone())

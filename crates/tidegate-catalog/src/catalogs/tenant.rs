@@ -36,7 +36,8 @@ pub(super) struct DdlCount {
 
 #[derive(Default)]
 struct State {
-    /// The fingerprint of the definitions, and that of the roles.
+    /// The fingerprint of the definitions, and that of the roles; `None` before the first
+    /// comparison.
     fingerprint: Option<(String, Roles)>,
     /// The number of changes of definitions that were detected.
     epoch: u64,
@@ -45,7 +46,8 @@ struct State {
     required: u64,
     /// Whether the database reports the DDL that its functions and triggers run.
     visibility: DdlVisibility,
-    /// The count of definitions at the last comparison of the fingerprint.
+    /// The count of definitions at the last comparison of the fingerprint; `None` before the first
+    /// one.
     definitions: Option<DdlCount>,
     /// The tick of the last comparison of the fingerprint.
     compared: u64,
@@ -93,7 +95,7 @@ impl DatabaseState {
             && now.saturating_sub(state.compared) < WATCH_TICKS
     }
 
-    /// The state of the roles at the last comparison.
+    /// The state of the roles at the last comparison; `None` before the first one.
     pub(super) fn roles(&self) -> Option<Roles> {
         let state = self.state.lock();
         state.fingerprint.as_ref().map(|(_, roles)| roles.clone())
@@ -186,7 +188,7 @@ impl DatabaseState {
         self.state.lock().members.group(role, now)
     }
 
-    /// The last known group of a role.
+    /// The last known group of a role, even if its key is not valid; `None` for an unknown role.
     pub(super) fn last_group(&self, role: &RoleName) -> Option<Arc<RoleGroup>> {
         let state = self.state.lock();
         let (group, _) = state.members.last(role)?;
@@ -222,7 +224,7 @@ impl DatabaseState {
         self.state.lock().members.invalidate_key(role);
     }
 
-    /// The last schemas loaded for a role, even if they are stale.
+    /// The last schemas loaded for a role, even if they are stale; `None` if none were loaded.
     pub(super) fn last_loaded(&self, role: &RoleName, name: &str) -> Option<Schemas> {
         let state = self.state.lock();
         let (group, previous) = state.members.last(role)?;
@@ -230,7 +232,8 @@ impl DatabaseState {
         current.or_else(|| previous?.last_loaded(name))
     }
 
-    /// The schemas loaded for the previous group of a role, from before its privileges changed.
+    /// The schemas loaded for the previous group of a role, from before its privileges changed;
+    /// `None` if there are none.
     pub(super) fn previous(&self, role: &RoleName, name: &str) -> Option<Loaded> {
         let state = self.state.lock();
         let (_, previous) = state.members.last(role)?;

@@ -53,7 +53,8 @@ struct TypeEntry {
     name: Box<str>,
     schema: Box<str>,
     kind: TypeEntryKind,
-    /// The type of the elements of an array, the base type of a domain, or the bounds of a range.
+    /// The type of the elements of an array, the base type of a domain, or the type of the bounds
+    /// of a range or multirange; `None` for other types.
     inner: Option<TypeName>,
     /// The labels of an enum.
     #[serde(default)]
@@ -61,7 +62,7 @@ struct TypeEntry {
     /// The attributes of a composite type.
     #[serde(default)]
     attributes: Vec<Attribute>,
-    /// The type modifier of a domain.
+    /// The type modifier of a domain; `None` if it has none.
     modifier: Option<i32>,
     /// Whether a domain is NOT NULL.
     #[serde(default)]
@@ -150,7 +151,7 @@ struct ColumnEntry {
     identity: Option<IdentityKind>,
     collation: Option<Collation>,
     comment: Option<Box<str>>,
-    /// The role's privileges on this column, if they differ from those on the relation.
+    /// The role's privileges on this column; `None` if they are those on the relation.
     rights: Option<Rights>,
 }
 
@@ -160,7 +161,7 @@ struct ConstraintEntry {
     name: Box<str>,
     kind: ConstraintEntryKind,
     columns: Vec<Box<str>>,
-    /// The referenced columns of a foreign key.
+    /// The referenced columns of a foreign key; `None` for other constraints.
     references: Option<ReferencesEntry>,
     /// Whether rows may violate a foreign key (`NOT VALID`, `NOT ENFORCED`).
     #[serde(default)]

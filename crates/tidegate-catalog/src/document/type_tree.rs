@@ -70,7 +70,7 @@ impl<'a> TypeTree<'a> {
             .is_some()
     }
 
-    /// The type modifier of a domain, or of one of its base types.
+    /// The type modifier of a domain, or of one of its base types; `None` for other types.
     pub(super) fn modifier(&mut self, name: &TypeName) -> Option<i32> {
         self.of_domain(name, |domain| domain.modifier)
     }

@@ -16,7 +16,8 @@ pub struct Column {
     /// The type of the column, with its elements, attributes and base types.
     pub r#type: Type,
     /// The modifier of the column's type or of its domain (`pg_attribute.atttypmod`), such as the
-    /// length of `varchar(n)` or the precision and scale of `numeric(p, s)`.
+    /// length of `varchar(n)` or the precision and scale of `numeric(p, s)`; `None` if the type has
+    /// none.
     pub modifier: Option<i32>,
     /// Whether PostgreSQL, or the extension of the type, has `min` and `max` for the type. This
     /// differs between versions. It is false for arrays and other constructed types.
@@ -35,7 +36,7 @@ pub struct Column {
     pub identity: Option<IdentityKind>,
     /// The collation of the column's text; `None` for types without collation.
     pub collation: Option<Collation>,
-    /// The text of `COMMENT ON COLUMN`.
+    /// The text of `COMMENT ON COLUMN`; `None` without a comment.
     pub comment: Option<Box<str>>,
     /// The role's privileges on the column. A privilege on the table counts for each column.
     pub rights: ColumnRights,

@@ -110,7 +110,7 @@ impl Schema {
         &mut self.relations[id.index()]
     }
 
-    /// Finds a relation by its name in PostgreSQL.
+    /// Finds a relation by its name in PostgreSQL; `None` if it is not visible to the role.
     pub fn find(&self, name: &str) -> Option<RelationId> {
         self.by_name.get(name).copied()
     }

@@ -343,7 +343,7 @@ impl<'a> Parser<'a> {
     }
 }
 
-/// The path by which errors name a value of the text that turns out to be invalid later.
+/// The path under which errors report a value of the text, if it turns out to be invalid later.
 fn place(position: usize) -> String {
     format!("where at character {position}")
 }

@@ -21,7 +21,8 @@ const INFINITY: u8 = 4;
 const NAN: u8 = 5;
 
 /// Reads the binary format (`numeric_send`): the number of base-10000 digits, the weight of the
-/// first one, the sign, the number of digits after the decimal point, the digits.
+/// first digit, the sign, the number of digits after the decimal point, the digits. `None` if the
+/// bytes are malformed.
 pub(super) fn binary(raw: &[u8]) -> Option<Vec<u8>> {
     let (head, digits) = raw.split_first_chunk::<8>()?;
     let field = |at: usize| u16::from_be_bytes([head[at], head[at + 1]]);

@@ -114,7 +114,7 @@ impl Scalar {
         })
     }
 
-    /// Reads the text form of a value, as the output function writes it.
+    /// Reads the text form of a value, as the output function writes it; `None` for any other text.
     pub(super) fn text<'a>(&self, raw: &'a [u8]) -> Option<Datum<'a>> {
         let text = || std::str::from_utf8(raw).ok();
         Some(match self {
@@ -203,6 +203,7 @@ pub(super) fn float<F: Float>(text: &str) -> Option<F> {
 }
 
 /// Reads a UUID: 32 hexadecimal digits, with or without the usual hyphens and enclosing braces.
+/// `None` for any other text.
 fn uuid(raw: &[u8]) -> Option<Vec<u8>> {
     let raw = raw
         .strip_prefix(b"{")

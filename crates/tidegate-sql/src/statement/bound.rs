@@ -161,8 +161,8 @@ impl<'a> Index<'a> {
         Self { names, hashed }
     }
 
-    /// The index of the placeholder with this name. `guess` is tried first, because parameter sets
-    /// mostly have the same order.
+    /// The index of the placeholder with this name; `None` if there is none. The index `guess` is
+    /// tried first, because parameter sets mostly have the order of the placeholders.
     fn find(&self, name: &str, guess: usize) -> Option<usize> {
         if self.names.get(guess).is_some_and(|known| known == name) {
             return Some(guess);

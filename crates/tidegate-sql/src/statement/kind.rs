@@ -26,7 +26,8 @@ const LOCK: [&str; 3] = ["for", "no", "key"];
 pub(super) struct KindReader<'a> {
     words: [Cow<'a, str>; LEADING],
     count: usize,
-    /// The quoted identifier `U&"…"` before a `UESCAPE` whose escape character was not read yet.
+    /// The quoted identifier `U&"…"` before a `UESCAPE` whose escape character was not read yet;
+    /// otherwise `None`.
     quoted: Option<&'a str>,
     stage: Position,
     explain: Explain,

@@ -80,7 +80,7 @@ impl<'a> PurityReader<'a> {
         self.calls
     }
 
-    /// An earlier token, counted backwards; 1 is the last one.
+    /// An earlier token, counted backwards from 1 for the last one; `None` before the first token.
     fn last(&self, back: usize) -> Option<SqlToken<'a>> {
         self.last[(self.count + HISTORY - back) % HISTORY]
     }

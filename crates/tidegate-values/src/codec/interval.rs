@@ -108,7 +108,7 @@ impl Interval {
     }
 }
 
-/// Parses a text such as `1 year -2 mons 3 days -04:05:06.789`.
+/// Parses a text such as `1 year -2 mons 3 days -04:05:06.789`; `None` for any other text.
 fn parse(text: &[u8]) -> Option<Interval> {
     let mut interval = Interval::default();
     let mut scanner = Scanner::new(text);

@@ -19,7 +19,7 @@ pub struct DateFormat {
     zone: Zone,
     /// Whether the literals need no escapes in a JSON string.
     plain: bool,
-    /// Whether a specifier depends on the zone.
+    /// Whether any specifier depends on the zone.
     zoned: bool,
 }
 

@@ -112,7 +112,8 @@ impl MomentType {
     }
 
     /// Reads a timestamp: a date, a time, an offset for `timestamptz`, and perhaps ` BC`.
-    /// `infinity` is the result of the function [`infinity`] for the text.
+    /// `infinity` is the result of the function [`infinity`] for the text. `None` for any other
+    /// text.
     fn timestamp(self, infinity: Option<bool>, scanner: &mut Scanner<'_>) -> Option<Moment> {
         let micros = if let Some(positive) = infinity {
             *scanner = Scanner::new(b"");

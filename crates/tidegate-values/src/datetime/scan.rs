@@ -2,7 +2,8 @@
 
 use super::calendar::{Civil, SECOND};
 
-/// A scanner of a text, which holds the bytes that were not read yet.
+/// A scanner of a text, which holds the bytes that were not read yet. Its functions return `None`
+/// if the text does not continue as they expect.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Scanner<'a> {
     rest: &'a [u8],

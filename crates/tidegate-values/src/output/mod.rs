@@ -27,7 +27,7 @@ pub enum OutputFormat {
 }
 
 impl OutputFormat {
-    /// The format with this name in `output_format`.
+    /// The format with this name in `output_format`; `None` if there is none.
     pub fn parse(name: &str) -> Option<Self> {
         Some(match name {
             "json" => Self::Json,
@@ -76,6 +76,6 @@ pub struct OutputOptions {
     pub placeholders: Vec<String>,
     /// The zone in which formatted values are written; `None` is UTC.
     pub timezone: Option<Zone>,
-    /// The JSON text of the member `id` of a JSON result.
+    /// The JSON text of the member `id` of a JSON result; `None` for a result without the member.
     pub id: Option<String>,
 }
