@@ -64,8 +64,8 @@ impl Partitions {
 /// The stored state of a captured table's partitions.
 #[derive(Debug, Default)]
 pub(crate) struct PartitionRecord {
-    /// A position after the last change of partitions by which rows came or went; `None` if there
-    /// was none.
+    /// A position after the last change of partitions by which the table gained or lost rows;
+    /// `None` if there was none.
     pub(crate) changed: Option<LogPosition>,
     pub(crate) partitions: Option<Partitions>,
 }
@@ -159,9 +159,9 @@ impl CaptureSession {
         Ok(Some(seen))
     }
 
-    /// Whether rows came or went since `before` because partitions were added, removed, rewritten
-    /// or truncated. A TRUNCATE by a transaction in `reported` does not count, because the stream
-    /// has reported it.
+    /// Whether the table gained or lost rows since `before` because partitions were added, removed,
+    /// rewritten or truncated. A TRUNCATE by a transaction in `reported` does not count, because
+    /// the stream has reported it.
     async fn moved(
         &self,
         before: &Partitions,

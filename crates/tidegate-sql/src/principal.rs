@@ -99,8 +99,8 @@ pub enum SharedBy {
     Users,
     /// Anonymous callers, as the default user.
     Anonymous,
-    /// The members of a group. Everything but a pure read is followed by a reset, because
-    /// what is left in the session could name the next member.
+    /// The members of a group. A reset follows everything but a pure read, because a prepared
+    /// statement that remains in the session could reveal the token of the next member.
     Members,
 }
 
@@ -191,7 +191,7 @@ pub enum ClaimText {
     Null,
     /// The text of a string.
     Text(Box<str>),
-    /// The text that PostgreSQL makes of another value, which is not known here.
+    /// The text of another value, which only PostgreSQL knows.
     Other,
 }
 

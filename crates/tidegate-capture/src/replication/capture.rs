@@ -53,7 +53,7 @@ async fn capture_or_fail(
 enum Added {
     /// The table was captured before, from this position on.
     Captured(LogPosition),
-    /// The table is captured now, but open transactions may not write their changes accordingly.
+    /// The table is captured now, but changes of transactions that were open before may be missing.
     Published,
     /// The table was captured before, from this position on. Its old rows are written with
     /// more columns now, except by transactions that were open before.

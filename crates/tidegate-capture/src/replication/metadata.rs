@@ -4,8 +4,8 @@
 //! transaction as the capture. A line is `table since identity`: `since` is the position from which
 //! the table is captured without a gap (`-` if unknown), `identity` the replica identity before the
 //! service raised it (`-` if it did not). For a partitioned table `changed partitions` follows: a
-//! position after the last change of partitions by which rows came or went (`-` for none), and the
-//! partitions as last seen.
+//! position after the last change of partitions by which the table gained or lost rows (`-` for
+//! none), and the partitions as last seen.
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
@@ -23,8 +23,8 @@ pub(super) struct TableMetadata {
     pub(super) since: Option<LogPosition>,
     /// The replica identity before the service raised it; `None` if the service did not.
     pub(super) before: Option<ReplicaIdentity>,
-    /// A position after the last change of partitions by which rows came or went; `None` if there
-    /// was none.
+    /// A position after the last change of partitions by which the table gained or lost rows;
+    /// `None` if there was none.
     pub(super) changed: Option<LogPosition>,
     pub(super) partitions: Option<Partitions>,
 }

@@ -81,7 +81,7 @@ impl DatabaseState {
         self.state.lock().visibility
     }
 
-    /// Sets whether the database reports DDL. Definitions are counted accordingly from now on.
+    /// Sets whether the database reports DDL, which decides how definitions are counted.
     pub(super) fn set_visibility(&self, visibility: DdlVisibility) {
         self.state.lock().visibility = visibility;
     }

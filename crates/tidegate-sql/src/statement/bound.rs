@@ -35,7 +35,7 @@ pub struct BoundStatement {
     /// otherwise `params`.
     pub listed: bool,
     /// For each placeholder, the path of its value in the request, if the value is not a member of
-    /// `params`; an empty path is not known. The list is empty if no paths are known.
+    /// `params`; an empty path stands for an unknown one. The list is empty if no paths are known.
     pub places: Vec<Arc<str>>,
 }
 

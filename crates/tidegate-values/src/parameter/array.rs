@@ -140,8 +140,8 @@ fn is_element(element: &Type, json: &str) -> bool {
     }
 }
 
-/// Whether the first item of an array, an object, is a polygon and not a point. A polygon has the
-/// only member `points`.
+/// Whether the first item of an array, an object, is a polygon and not a point. The only member of
+/// a polygon is `points`.
 fn begins_with_points(json: &str) -> bool {
     let object = json[1..].trim_ascii_start();
     let member = object.strip_prefix('{').map(str::trim_ascii_start);
