@@ -330,7 +330,7 @@ async fn the_discovery_document_agrees_with_that_of_the_authorization_server() {
     ] {
         assert_eq!(openid[name], value, "{name}");
     }
-    // Every claim that the document lists can be requested.
+    // The document lists every claim of an ID token.
     let answer = password_tokens("alice", "openid profile email").await;
     let claims = id_claims(&answer).await;
     for name in claims.as_object().unwrap().keys() {

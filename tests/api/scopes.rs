@@ -204,8 +204,8 @@ async fn each_scope_allows_its_own_endpoints_only() {
                 assert_ne!(answer.status, 401, "{method} {path}");
             }
         }
-        // The requests before this one in the array were executed, so only its own response has the
-        // error.
+        // In an array, only the response of the refused request has the error, because requests
+        // before it may have been executed.
         let answer = send(&token, Method::POST, GRAPHQL, &array).await;
         let inside: Value = serde_json::from_str(&answer.text).unwrap_or_default();
         let refused = inside[0]["errors"][0]["extensions"]["code"] == "INSUFFICIENT_SCOPE";

@@ -163,7 +163,7 @@ fn a_new_relation_takes_no_name_from_another() {
     for (place, one) in names.iter().enumerate() {
         for other in names[place + 1..].iter().chain(&names[..place]) {
             // A relation whose type name is reserved gets a name with a number. Only a relation
-            // whose own name has that form takes it away.
+            // whose own name gives the same type name takes it away.
             let yields = matches!((*one, *other), ("query", "query2") | ("date", "date2"));
             let together = types(one, &[one, other]).swap_remove(0);
             assert_eq!(
