@@ -12,16 +12,17 @@ use crate::error::{Error, Result};
 static CHANGE_MARKERS: LazyLock<Arc<Statement>> =
     LazyLock::new(|| statement(include_str!("change_markers.sql")));
 
-/// The marker of something that may change. While it is equal, nothing has changed.
+/// The marker of a kind of object, such as roles. If two markers are equal, no object has changed
+/// between them.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct ChangeMarker {
     /// A text that changes whenever a transaction of the cluster has written something.
     pub snapshot: String,
-    /// A text that changes with what is watched, up to ten seconds later.
+    /// A text that changes when one of the objects changes, up to ten seconds later.
     pub counts: String,
 }
 
-/// The markers of a cluster.
+/// The markers of a cluster's roles and of the definitions in its databases.
 #[derive(Clone, Debug)]
 pub struct ChangeMarkers {
     /// The marker of roles, memberships, databases and settings of roles.
@@ -30,7 +31,8 @@ pub struct ChangeMarkers {
 }
 
 impl ChangeMarkers {
-    /// The marker of the definitions in a database.
+    /// The marker of the definitions in a database. Its `counts` is empty if the database was not
+    /// read.
     pub fn of(&self, database: &DatabaseName) -> ChangeMarker {
         ChangeMarker {
             snapshot: self.roles.snapshot.clone(),
@@ -53,7 +55,7 @@ pub async fn change_markers(
     databases: impl IntoIterator<Item = &DatabaseName>,
     options: &QueryOptions,
 ) -> Result<ChangeMarkers> {
-    // The text form of an array (PostgreSQL, "Array Input and Output Syntax").
+    // An element in the text form of an array (PostgreSQL, "Array Input and Output Syntax").
     let quoted = |name: &DatabaseName| {
         let name = name.as_str().replace('\\', r"\\").replace('"', "\\\"");
         format!("\"{name}\"")

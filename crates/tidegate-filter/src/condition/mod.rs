@@ -84,8 +84,8 @@ struct Literal {
 }
 
 impl Literal {
-    /// Whether PostgreSQL gives the literal a numeric type of its own. In a list of several values
-    /// it resolves one common type of the values and the column instead.
+    /// Whether PostgreSQL gives the literal a numeric type of its own. For a list of several
+    /// values, PostgreSQL resolves one common type of the values and the column instead.
     fn is_number(&self) -> bool {
         let alone = match self.json.kind() {
             JsonKind::Array => self.json.elements(&"").is_ok_and(|all| all.len() == 1),
@@ -278,8 +278,8 @@ impl<'a> Parser<'a> {
             .ok_or_else(|| self.unexpected("a text in single quotes, a number, TRUE or FALSE"))
     }
 
-    /// Parses a literal, if the next token is one. A column named `true` must be quoted to be no
-    /// literal.
+    /// Parses a literal; `None` if the next token is not one. A column named `true` must be quoted,
+    /// or it is read as a literal.
     fn literal(&mut self) -> Option<Literal> {
         let (json, is_number) = match self.peek() {
             Kind::Text(text) => (string(text), false),
@@ -343,7 +343,7 @@ impl<'a> Parser<'a> {
     }
 }
 
-/// The path by which errors name a value of the text that turns out to be invalid later.
+/// The path under which errors report a value of the text, if it turns out to be invalid later.
 fn place(position: usize) -> String {
     format!("where at character {position}")
 }
@@ -353,8 +353,8 @@ fn compare(target: &ComparedColumn<'_>, operator: Operator, literal: &Literal) -
     let path = &Path::Root(&place);
     let is_number = match target.compared() {
         Compared::Real => literal.is_number(),
-        // PostgreSQL compares a number that is not a value of the column's type as a number of its
-        // own type.
+        // If a number is not a value of the column's type, PostgreSQL compares it as a number of
+        // its own type.
         Compared::Integer => {
             let fits = |number| target.compare(Operator::Eq, number, path).is_ok();
             !literal.numbers.iter().all(fits)

@@ -130,8 +130,8 @@ impl ComparisonCompiler<'_> {
     }
 
     fn constant(&self, scalar: &Scalar, json: &Json<'_>) -> Result<Datum<'static>> {
-        // PostgreSQL gives the number a type of its own. It is read as that type, and remains
-        // comparable with the values of the column.
+        // PostgreSQL gives an unquoted number a type of its own. The number is read as that type.
+        // The result is comparable with the values of the column.
         let (r#type, scalar) = if self.comparison.number {
             (number_type(&self.column.r#type), &Scalar::Float8)
         } else {

@@ -108,7 +108,7 @@ impl ComparedColumn<'_> {
         }
     }
 
-    /// The error for an object without members.
+    /// The error for an object without members, or for a composite value that lacks an attribute.
     fn missing(&self, path: &Path<'_>) -> Error {
         Error::MissingOperator {
             place: path.to_string(),

@@ -51,7 +51,8 @@ pub(super) fn check(
 }
 
 /// The element type of a range or multirange, if `value` is a single element in a `contains`
-/// comparison: neither an object nor the text of a range.
+/// comparison: neither an object nor the text of a range. `None` for other types, operators and
+/// values.
 pub(crate) fn contained_element_type<'t>(
     r#type: &'t Type,
     operator: Operator,
@@ -156,7 +157,7 @@ fn encodable(r#type: &Type, value: &Json<'_>, path: &Path<'_>) -> Result<()> {
     .map_err(|error| Error::of_value(error, path))
 }
 
-/// Checks a string for a type other than text.
+/// Checks a string as the text of a value. Every string is accepted for types that are not listed.
 fn string(r#type: &Type, value: &Json<'_>, path: &Path<'_>) -> Result<()> {
     let text = value.string(path)?;
     let word = text.trim();
