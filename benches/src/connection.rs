@@ -17,6 +17,21 @@ pub(crate) struct HttpResponse {
     pub(crate) retry_after: Option<u64>,
     /// The body.
     pub(crate) body: String,
+    head: String,
+}
+
+impl HttpResponse {
+    /// The value of a header, whose name is given in lower case; empty without it.
+    pub(crate) fn header(&self, name: &str) -> &str {
+        let of_name = |line: &str| {
+            let (found, _) = line.split_once(": ")?;
+            found.eq_ignore_ascii_case(name).then_some(found.len() + 2)
+        };
+        let mut lines = self.head.lines();
+        lines
+            .find_map(|line| of_name(line).map(|from| &line[from..]))
+            .unwrap_or_default()
+    }
 }
 
 /// The result of a request whose response is discarded.
@@ -64,6 +79,7 @@ impl Connection {
             status: status.ok_or("an answer without a status")?,
             retry_after: number("retry-after:").map(|seconds| seconds as u64),
             body: std::str::from_utf8(&self.buffer[head..end])?.to_owned(),
+            head: std::str::from_utf8(&self.buffer[..head])?.to_owned(),
         })
     }
 

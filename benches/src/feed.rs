@@ -3,6 +3,7 @@
 mod bulk;
 mod delivery;
 mod idle;
+pub(crate) mod sockets;
 mod subscribers;
 mod writer;
 mod writers;

@@ -20,6 +20,7 @@ mod floor;
 mod load;
 mod measure;
 mod oauth;
+mod page_sign_up;
 mod peer;
 mod process;
 mod service;
@@ -67,6 +68,12 @@ async fn main() -> Result<ExitCode> {
     let failed = compare(&service, &arguments, &shapes, peer.as_ref()).await?;
     if !arguments.quick {
         others(&service, &arguments).await?;
+    }
+    if arguments.page_sign_ups > 0 {
+        page_sign_up::measure(&service, arguments.page_sign_ups).await?;
+    }
+    if arguments.others > 0 {
+        oauth::members::measure(&service, arguments.others).await?;
     }
     drop(service);
     Ok(ExitCode::from(u8::from(failed > 0)))

@@ -1,6 +1,8 @@
 //! Measures the OAuth server: the cost of checking a token, the rate of refreshes, and how many
 //! concurrent sign-ins affect queries.
 
+pub(crate) mod members;
+
 use std::cell::Cell;
 use std::net::SocketAddr;
 use std::rc::Rc;

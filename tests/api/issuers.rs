@@ -141,7 +141,8 @@ async fn the_owner_manages_issuers() {
     let (status, shown) = world.rest(Method::GET, &one, json!({})).await;
     let expected = json!({"name": "id", "issuer": url, "jwks_url": null, "audience": ["api"],
         "audience_claim": "aud", "algorithms": ["RS256", "ES256", "EdDSA"], "user_claim": null,
-        "role_claim": "roles", "default_role": null, "clock_skew": 60});
+        "role_claim": "roles", "default_role": null, "create_members": false,
+        "clock_skew": 60});
     assert_eq!((status, shown), (200, expected));
     let change = json!({"audience": ["a", "b"], "role_claim": null, "clock_skew": 5});
     let (status, _) = world.rest(Method::PATCH, &one, change).await;

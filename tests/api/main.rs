@@ -24,6 +24,7 @@ mod cluster;
 mod common_rules;
 mod consent;
 mod demo;
+mod disabled_users;
 mod docs;
 mod doctor;
 mod download;

@@ -130,7 +130,7 @@ impl ExternalTokens {
         {
             let issuer = known.issuer.issuer();
             if issuer.recheck(&known.token, now).map_err(refused)? {
-                return self.user_of(&known).await.map(Some);
+                return self.user_of(own, &known).await.map(Some);
             }
         }
         let Ok(claims) = unverified(token) else {
@@ -148,7 +148,7 @@ impl ExternalTokens {
             session: session_of(token),
             identity: Mutex::default(),
         });
-        let user = self.user_of(&known).await?;
+        let user = self.user_of(own, &known).await?;
         self.verified.insert(token.into(), known);
         Ok(Some(user))
     }
@@ -172,14 +172,18 @@ impl ExternalTokens {
     }
 
     /// The user of a verified token. Changes of users count within seconds.
-    async fn user_of(&self, known: &Arc<ExternalToken>) -> Result<ExternalUser, ApiError> {
+    async fn user_of(
+        &self,
+        own: &Issuer,
+        known: &Arc<ExternalToken>,
+    ) -> Result<ExternalUser, ApiError> {
         let before = known.identity();
         if let Some((user, asked_at)) = &before
             && asked_at.elapsed() < CACHE_TTL
         {
             return Ok(user.clone());
         }
-        match self.identities.of(known).await {
+        match self.identities.of(own.identity(), known).await {
             Ok(user) => {
                 known.set_identity(user.clone());
                 Ok(user)

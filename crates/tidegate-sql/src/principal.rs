@@ -179,6 +179,11 @@ impl Member {
         match claims.get(name) {
             None | Some(serde_json::Value::Null) => ClaimText::Null,
             Some(serde_json::Value::String(text)) => ClaimText::Text(text.as_str().into()),
+            Some(serde_json::Value::Bool(value)) => ClaimText::Text(value.to_string().into()),
+            Some(serde_json::Value::Number(number)) => match number.as_i64() {
+                Some(number) => ClaimText::Text(number.to_string().into()),
+                None => ClaimText::Other,
+            },
             Some(_) => ClaimText::Other,
         }
     }
@@ -189,7 +194,7 @@ impl Member {
 pub enum ClaimText {
     /// NULL: the claim is missing or null.
     Null,
-    /// The text of a string.
+    /// The text of a string, a boolean or an integer.
     Text(Box<str>),
     /// The text of another value, which only PostgreSQL knows.
     Other,

@@ -78,6 +78,11 @@ const MIGRATIONS: &[(u32, &str, &str)] = &[
         "members",
         include_str!("../migrations/0100_members.sql"),
     ),
+    (
+        110,
+        "disabled_users",
+        include_str!("../migrations/0110_disabled_users.sql"),
+    ),
 ];
 
 /// The advisory lock that serialises migrations by several nodes. The number is the letters

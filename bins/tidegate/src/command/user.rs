@@ -82,6 +82,7 @@ async fn change(given: ChangedUser, service: &Service) -> Result {
             named.collect()
         }),
         default_user: given.default,
+        disabled: given.disabled,
         ..UserChange::default()
     };
     let key = UserKey::new(&given.database, &given.name);
@@ -152,6 +153,7 @@ async fn list(service: &Service, database: &str) -> Result {
 /// A line of the list. The role of a member is that of its group.
 fn row(user: &User) -> Vec<String> {
     let kind = match (user.key.is_owner(), user.default_user, user.kind()) {
+        _ if user.disabled => "disabled",
         (true, ..) => "owner",
         (_, true, _) => "default",
         (.., UserKind::Member) => "member",

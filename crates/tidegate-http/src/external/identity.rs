@@ -6,7 +6,9 @@ use std::time::{Duration, Instant};
 
 use quick_cache::sync::Cache;
 use serde_json::{Map, Value};
-use tidegate_identity::{StoreError, Timestamp, UserKey, UserName, group_role};
+use tidegate_identity::{
+    ExternalMember, IdentityService, StoreError, Timestamp, User, UserKey, UserName, group_role,
+};
 use tidegate_issuers::{GroupLogins, IssuerRecord, IssuerRegistry, NamedRole};
 use tidegate_oauth::{Claims, IssuerStore, MemberClaims, Scope, Scopes};
 use tidegate_sql::{DatabaseName, Login, Member, RoleName, RoleUse};
@@ -78,9 +80,13 @@ impl Identities {
     ///
     /// # Errors
     ///
-    /// 403 if no claim names one, 401 if the claims cannot be those of a group's member, 503 if the
-    /// store is down.
-    pub(super) async fn of(&self, token: &Arc<ExternalToken>) -> Result<ExternalUser, ApiError> {
+    /// 403 if no claim names one, 401 if it names a disabled user or if the claims cannot be those of a
+    /// group's member, 503 if the store is down.
+    pub(super) async fn of(
+        &self,
+        service: &IdentityService,
+        token: &Arc<ExternalToken>,
+    ) -> Result<ExternalUser, ApiError> {
         let record = token.issuer.record();
         if let Some(name) = &token.token.user
             && let Some(user) = self.user(token, name).await?
@@ -98,7 +104,7 @@ impl Identities {
             .collect();
         let found = match self.role(record, names).await? {
             Some(NamedRole::User(name)) => self.user(token, &name).await?,
-            Some(NamedRole::Group { group, .. }) => Some(member(token, &group)?),
+            Some(NamedRole::Group { group, .. }) => Some(person(service, token, &group).await?),
             None => None,
         };
         found.ok_or_else(|| no_identity(record))
@@ -115,21 +121,7 @@ impl Identities {
         }
         let key = UserKey::new(&record.database, name);
         let found = self.users.user(&key).await.map_err(ApiError::from_bearer)?;
-        Ok(found.map(|user| {
-            let claims = Claims {
-                subject: user.subject().into_owned(),
-                member: MemberClaims::of(&user),
-                shared: user.default_user,
-                properties: user.properties,
-                email: user.email,
-                ..claims(token, name)
-            };
-            ExternalUser {
-                claims: Arc::new(claims),
-                member: None,
-                token: Arc::clone(token),
-            }
-        }))
+        found.map(|user| as_user(token, user)).transpose()
     }
 
     /// The first of these names that is a group or a user. The role of a group is made able to log
@@ -216,26 +208,82 @@ fn claims(token: &ExternalToken, user: &str) -> Claims {
     }
 }
 
-/// A person without a role, in a group. Its id is the name of the issuer, a colon and the subject:
-/// no user has such a name, and no other issuer can give it.
-fn member(token: &Arc<ExternalToken>, group: &str) -> Result<ExternalUser, ApiError> {
+/// The user of a tenant whom a token names. [`disabled`].
+fn as_user(token: &Arc<ExternalToken>, user: User) -> Result<ExternalUser, ApiError> {
+    if user.disabled {
+        return Err(disabled());
+    }
+    let claims = Claims {
+        subject: user.subject().into_owned(),
+        member: MemberClaims::of(&user),
+        shared: user.default_user,
+        properties: user.properties,
+        email: user.email,
+        ..claims(token, &user.key.name)
+    };
+    Ok(ExternalUser {
+        claims: Arc::new(claims),
+        member: None,
+        token: Arc::clone(token),
+    })
+}
+
+/// A person in a group. Its id is the name of the issuer, a colon and the subject: no user has such a
+/// name, and no other issuer can give it. If the issuer creates members, the person has a record,
+/// which the owner may disable, give properties or convert.
+async fn person(
+    service: &IdentityService,
+    token: &Arc<ExternalToken>,
+    group: &str,
+) -> Result<ExternalUser, ApiError> {
     let (record, verified) = (token.issuer.record(), &token.token);
     let id = format!("{}:{}", record.name, verified.subject);
-    let own: Map<String, Value> = verified
+    if !record.settings.create_members {
+        return member(token, (group, &id), None);
+    }
+    let claim = |name| verified.claims.get(name).and_then(Value::as_str);
+    let name = claim("preferred_username").or_else(|| claim("email"));
+    let person = ExternalMember {
+        database: &record.database,
+        issuer: &record.name,
+        id: &id,
+        group,
+        name: name.unwrap_or(&verified.subject),
+    };
+    let recorded = service.record_external_member(&person).await;
+    match recorded.map_err(ApiError::from_bearer)? {
+        Some(user) if user.disabled || !user.is_member() => as_user(token, user),
+        recorded => {
+            let properties = recorded.and_then(|user| user.properties);
+            member(token, (group, &id), properties)
+        }
+    }
+}
+
+/// A person without a role, in a group. Policies read the token's claims, and `properties` in place
+/// of claims of the same names.
+fn member(
+    token: &Arc<ExternalToken>,
+    (group, id): (&str, &str),
+    properties: Option<Map<String, Value>>,
+) -> Result<ExternalUser, ApiError> {
+    let (record, verified) = (token.issuer.record(), &token.token);
+    let mut own: Map<String, Value> = verified
         .claims
         .iter()
         .filter(|(name, _)| !PER_TOKEN_CLAIMS.contains(&name.as_str()))
         .map(|(name, value)| (name.clone(), value.clone()))
         .collect();
+    own.extend(properties.into_iter().flatten());
     let own_text = serde_json::to_string(&own).map_err(ApiError::internal)?;
-    let member = Member::new(&id, &own_text).map_err(|error| {
+    let member = Member::new(id, &own_text).map_err(|error| {
         ApiError::invalid_token(format!("the token cannot be used for a group: {error}"))
     })?;
     let role = group_role(&record.database, group).map_err(ApiError::internal)?;
     let claims = Claims {
         subject: role.clone(),
         properties: Some(own),
-        ..claims(token, &id)
+        ..claims(token, id)
     };
     Ok(ExternalUser {
         claims: Arc::new(claims),
@@ -246,6 +294,11 @@ fn member(token: &Arc<ExternalToken>, group: &str) -> Result<ExternalUser, ApiEr
         }),
         token: Arc::clone(token),
     })
+}
+
+/// 401: the token is valid, but its user is disabled. No other claim or the default role counts then.
+fn disabled() -> ApiError {
+    ApiError::invalid_token("the token is not accepted, its user is disabled")
 }
 
 /// 403: the token is valid, but names no user or group of the tenant.

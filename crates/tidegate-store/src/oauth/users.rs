@@ -11,7 +11,7 @@ use crate::row::{self, Record};
 macro_rules! columns {
     () => {
         "u.database, u.name, u.role, u.id, u.password_hash, u.email, u.properties, u.user_group, \
-         u.default_user, u.created_at"
+         u.default_user, u.disabled, u.created_at"
     };
 }
 pub(super) use columns;
@@ -20,6 +20,11 @@ static FIND: Query = Query::new(concat!(
     "select ",
     columns!(),
     " from tidegate.users u where u.database = :database and u.name = :name",
+));
+static FIND_BY_ID: Query = Query::new(concat!(
+    "select ",
+    columns!(),
+    " from tidegate.users u where u.database = :database and coalesce(u.id, u.name) = :id",
 ));
 static WITH_ROLE: Query = Query::new(concat!(
     "select ",
@@ -60,11 +65,12 @@ static IS_TAKEN: Query = Query::new(
 static UPDATE: Query = Query::new(
     "with changed as (update tidegate.users set kind = :kind, role = :role, id = :id, \
        email = :email, properties = :properties::json, user_group = :user_group, \
-       default_user = :default_user::boolean \
+       default_user = :default_user::boolean, disabled = :disabled::boolean \
      where database = :database and name = :name \
-       and (role, id, email, properties::text, user_group, default_user) is not distinct from \
+       and (role, id, email, properties::text, user_group, default_user, disabled) \
+         is not distinct from \
          (:read_role, :read_id, :read_email, :read_properties, :read_user_group, \
-          :read_default_user::boolean) \
+          :read_default_user::boolean, :read_disabled::boolean) \
        returning database, kind), \
      announced as (select pg_catalog.pg_notify('tidegate', 'users ' || database) \
        from changed where kind = 'role') \
@@ -94,6 +100,14 @@ static DELETE: Query = Query::new(
 
 pub(super) async fn find(database: &Database, key: &UserKey) -> Result<Option<User>> {
     database.row(&FIND, &[&key.database, &key.name], read).await
+}
+
+pub(super) async fn find_by_id(
+    database: &Database,
+    tenant: &str,
+    id: &str,
+) -> Result<Option<User>> {
+    database.row(&FIND_BY_ID, &[&tenant, &id], read).await
 }
 
 pub(super) async fn with_role(database: &Database, tenant: &str) -> Result<Vec<User>> {
@@ -148,7 +162,7 @@ pub(super) async fn insert(database: &Database, user: &User) -> Result<WriteOutc
 pub(super) async fn update(database: &Database, read: &User, user: &User) -> Result<WriteOutcome> {
     let (key, read_properties, properties) = (&user.key, properties(read)?, properties(user)?);
     let (read_groups, groups) = (joined(read), joined(user));
-    let values: [Argument<'_>; 15] = [
+    let values: [Argument<'_>; 17] = [
         &user.kind().name(),
         &user.role,
         &user.id,
@@ -156,6 +170,7 @@ pub(super) async fn update(database: &Database, read: &User, user: &User) -> Res
         &properties,
         &groups,
         &user.default_user,
+        &user.disabled,
         &key.database,
         &key.name,
         &read.role,
@@ -164,6 +179,7 @@ pub(super) async fn update(database: &Database, read: &User, user: &User) -> Res
         &read_properties,
         &read_groups,
         &read.default_user,
+        &read.disabled,
     ];
     match database.row(&UPDATE, &values, row::count).await {
         Ok(Some(1)) => Ok(WriteOutcome::Done),
@@ -218,6 +234,7 @@ pub(super) fn read(row: &mut Record<'_>) -> Result<User> {
         properties: object(row)?,
         user_groups: groups(row.optional_text()?),
         default_user: row.boolean()?,
+        disabled: row.boolean()?,
         created_at: row.timestamp()?,
     })
 }
