@@ -1070,6 +1070,7 @@ var session = y3(null);
 var sessionEnded = y3(false);
 var actor = y3(null);
 var claims = O(() => (actor.value ?? session.value)?.claims ?? null);
+var isMember = O(() => claims.value?.kind === "member");
 var userName = (of) => of.sub.slice(of.sub.indexOf("/") + 1);
 var accessToken = () => (actor.value ?? session.value)?.access;
 var PENDING = "tidegate.console.pending";
@@ -1158,11 +1159,11 @@ async function redeem(answer, pending) {
   });
   if (error) throw new Error(error);
 }
-async function grant(clientId, members) {
+async function grant(clientId, members2) {
   const answer = await fetch(`${home}/api/v4/oauth`, {
     method: "POST",
     headers: { "Content-Type": "application/json" },
-    body: JSON.stringify({ client_id: clientId, ...members })
+    body: JSON.stringify({ client_id: clientId, ...members2 })
   });
   const body = await answer.json();
   if (!answer.ok) {
@@ -1264,12 +1265,12 @@ var ApiError = class extends Error {
   }
 };
 function errorOfBody(status, body) {
-  const members = body ?? {};
-  const first = Array.isArray(members.errors) ? members.errors[0] : void 0;
-  const text = members.message ?? members.error_description ?? first?.message ?? members.error;
-  const code = members.errorCode ?? members.error ?? "ERROR";
+  const members2 = body ?? {};
+  const first = Array.isArray(members2.errors) ? members2.errors[0] : void 0;
+  const text = members2.message ?? members2.error_description ?? first?.message ?? members2.error;
+  const code = members2.errorCode ?? members2.error ?? "ERROR";
   const message = typeof text === "string" ? text : `The server answered with status ${status}.`;
-  return new ApiError(status, String(code), message, members);
+  return new ApiError(status, String(code), message, members2);
 }
 var isAbort = (error) => error instanceof DOMException && error.name === "AbortError";
 function sentence(error) {
@@ -1873,6 +1874,7 @@ var loadUsers = async (after) => {
   return { users: users2.slice(0, PAGE), more: users2.length > PAGE };
 };
 var loadRoles = () => requestJson(`${USERS}?kind=role`);
+var loadFirstMembers = () => requestJson(`${USERS}?kind=member&limit=${PAGE}`);
 var createUser = (body) => request(USERS, { body });
 var changeUser = (name, body) => request(one(USERS, name), { method: "PATCH", body });
 var dropUser = (name, reassign) => request(`${one(USERS, name)}${reassign ? "?reassign=true" : ""}`, { method: "DELETE" });
@@ -1898,6 +1900,7 @@ async function loadAudit(since2, pages = 5) {
 
 // src/view_as.tsx
 var users = y3([]);
+var members = y3([]);
 var offered = y3(false);
 async function prepare() {
   const { paths } = await requestJson("/api/v4/openapi.json");
@@ -1905,7 +1908,10 @@ async function prepare() {
   await loadUsersToView();
 }
 async function loadUsersToView() {
-  if (offered.value) users.value = (await loadRoles()).map(({ name }) => name);
+  if (!offered.value) return;
+  const [roles, first] = await Promise.all([loadRoles(), loadFirstMembers()]);
+  users.value = roles.map(({ name }) => name);
+  members.value = first.map(({ name }) => name);
 }
 async function become(name) {
   actor.value = null;
@@ -1913,7 +1919,8 @@ async function become(name) {
   try {
     const { access_token: access } = await requestJson(`/api/v4/users/${encodeURIComponent(name)}/token`, { method: "POST" });
     actor.value = { name, access, claims: claimsOf(access) };
-    if (OF_OWNERS.includes(route.value.area)) goTo({ area: "tables" });
+    if (isMember.value) goTo({ area: "query" });
+    else if (OF_OWNERS.includes(route.value.area)) goTo({ area: "tables" });
   } catch (error) {
     sayError(error);
   }
@@ -1924,14 +1931,18 @@ function ViewAs() {
     if (own?.superUser) prepare().catch(() => offered.value = false);
   }, [own?.sub]);
   if (!own?.superUser || !offered.value) return null;
+  const others = users.value.filter((name) => name !== userName(own));
+  const acting = actor.value?.name ?? "";
+  const shown2 = acting === "" || others.includes(acting) || members.value.includes(acting) ? members.value : [acting, ...members.value];
   return /* @__PURE__ */ a4("label", { class: "view-as", children: [
     /* @__PURE__ */ a4("span", { children: "View as" }),
-    /* @__PURE__ */ a4("select", { "aria-label": "View as", value: actor.value?.name ?? "", onChange: (event) => void become(event.currentTarget.value), children: [
+    /* @__PURE__ */ a4("select", { "aria-label": "View as", value: acting, onChange: (event) => void become(event.currentTarget.value), children: [
       /* @__PURE__ */ a4("option", { value: "", children: [
         userName(own),
         " (owner)"
       ] }),
-      users.value.filter((name) => name !== userName(own)).map((name) => /* @__PURE__ */ a4("option", { value: name, children: name }, name))
+      others.map((name) => /* @__PURE__ */ a4("option", { value: name, children: name }, name)),
+      shown2.length > 0 && /* @__PURE__ */ a4("optgroup", { label: "Members", children: shown2.map((name) => /* @__PURE__ */ a4("option", { value: name, children: name }, name)) })
     ] })
   ] });
 }
@@ -2211,13 +2222,13 @@ function SecretDialog({ made, onClose }) {
 }
 function ClientForm({ client, onDone, onSecret, onClose }) {
   const save = async (fields) => {
-    const members = membersOf(fields);
+    const members2 = membersOf(fields);
     if (client) {
-      await changeClient(client.id, members);
+      await changeClient(client.id, members2);
       sayDone(`The client ${client.id} was changed.`);
     } else {
       const id = orNull(textOf2(fields, "id"));
-      const made = await createClient(id === null ? members : { id, ...members });
+      const made = await createClient(id === null ? members2 : { id, ...members2 });
       if (made.secret) onSecret({ id: made.id, secret: made.secret });
       sayDone(`The client ${made.id} was created.`);
     }
@@ -2542,6 +2553,7 @@ function Users() {
         /* @__PURE__ */ a4("td", { children: groupsOf2(user).join(", ") }),
         /* @__PURE__ */ a4("td", { children: user.properties && /* @__PURE__ */ a4("code", { children: JSON.stringify(user.properties) }) }),
         /* @__PURE__ */ a4("td", { class: "actions", children: [
+          offered.value && user.name !== claims.value?.database && /* @__PURE__ */ a4("button", { type: "button", "aria-label": `View as ${user.name}`, onClick: () => void become(user.name), children: "View as" }),
           /* @__PURE__ */ a4("button", { type: "button", "aria-label": `Edit ${user.name}`, onClick: () => editing.value = user, children: "Edit" }),
           user.name !== claims.value?.database && /* @__PURE__ */ a4("button", { type: "button", "aria-label": `Delete ${user.name}`, onClick: () => dropping.value = { user, reassign: false }, children: "Delete" })
         ] })
@@ -2567,9 +2579,9 @@ function Users() {
 }
 function UserForm({ user, onDone, onClose }) {
   const save = async (fields) => {
-    const members = membersOf2(fields, user);
-    await (user ? changeUser(user.name, members) : createUser(members));
-    sayDone(user ? `The user ${user.name} was changed.` : `The user ${String(members.name)} was created.`);
+    const members2 = membersOf2(fields, user);
+    await (user ? changeUser(user.name, members2) : createUser(members2));
+    sayDone(user ? `The user ${user.name} was changed.` : `The user ${String(members2.name)} was created.`);
     await onDone();
   };
   return /* @__PURE__ */ a4(FormDialog, { title: user ? `User ${user.name}` : "New user", action: user ? "Save" : "Create user", onSave: save, onClose, children: [
@@ -2614,11 +2626,11 @@ function membersOf2(fields, user) {
   };
   const password = String(fields.get("password") ?? "");
   const changed = Object.entries(all2).filter(([name, value]) => JSON.stringify(value) !== JSON.stringify(user ? user[name] : name === "default_user" ? false : null));
-  const members = Object.fromEntries(changed);
-  if (!user) members.name = textOf2(fields, "name");
-  if (fields.get("member") !== null) members.kind = "member";
-  if (password !== "") members.password = password;
-  return members;
+  const members2 = Object.fromEntries(changed);
+  if (!user) members2.name = textOf2(fields, "name");
+  if (fields.get("member") !== null) members2.kind = "member";
+  if (password !== "") members2.password = password;
+  return members2;
 }
 
 // src/people/page.tsx
@@ -2835,6 +2847,18 @@ function statementsOf(text) {
   }
   return found;
 }
+var BEGIN = /^\s*(begin(\s+(work|transaction))?|start\s+transaction)\s*$/i;
+var COMMIT = /^\s*(commit|end)(\s+(work|transaction))?\s*$/i;
+var CONTROL = /^\s*(begin|start\s+transaction|commit|end|rollback|abort|savepoint|release)\b/i;
+function withoutTransaction(all2) {
+  const framed = all2.length > 1 && BEGIN.test(bare(all2[0].q)) && COMMIT.test(bare(all2.at(-1).q));
+  const inner = framed ? all2.slice(1, -1) : all2;
+  const control = inner.map(({ q: q2 }) => CONTROL.exec(bare(q2))?.[1]).find((word) => word !== void 0);
+  if (!control) return inner;
+  throw new Error(
+    `${control.toUpperCase().replace(/\s+/, " ")} is not needed here: what you run is one transaction, which is committed if every statement succeeds. BEGIN and COMMIT are taken only around everything that you run.`
+  );
+}
 function semicolons(text) {
   const places = [];
   let depth = 0;
@@ -2876,7 +2900,7 @@ function write(of, text) {
 function chosen() {
   const text = texts.sql.value;
   const { from, to } = selection.value ?? { from: 0, to: text.length };
-  const found = statementsOf(text.slice(from, to));
+  const found = withoutTransaction(statementsOf(text.slice(from, to)));
   return found.map(({ q: q2, at }) => ({ q: q2, at: at + from }));
 }
 function chosenOne() {
@@ -2944,12 +2968,13 @@ function run() {
   return during(async (abort) => ({ kind: "rows", result: await runMethod(method.value, parametersOf(text), abort) }));
 }
 function runStatements() {
-  const all2 = chosen();
-  if (all2.length === 0) return Promise.resolve();
   const { from, to } = selection.value ?? { from: 0, to: void 0 };
   remember("sql", texts.sql.value.slice(from, to).trim());
-  const asked = all2.map(({ q: q2 }) => ({ q: q2, params: parametersOf(q2) }));
+  let all2 = [];
   return during(async (abort) => {
+    all2 = chosen();
+    if (all2.length === 0) throw new Error("There is no statement here to run.");
+    const asked = all2.map(({ q: q2 }) => ({ q: q2, params: parametersOf(q2) }));
     const progress = (rows) => {
       if (running.value?.abort === abort) running.value = { ...running.value, rows };
     };
@@ -3759,6 +3784,9 @@ function QueryPage() {
     if (of === "methods" && !methods.value) loadMethods().catch(sayError);
   }, [of]);
   A2(() => suggest(), [tables.value]);
+  A2(() => {
+    if (isMember.value && mode.value === "sql") mode.value = "graphql";
+  }, [isMember.value]);
   const nothingChosen = of === "methods" && !method.value;
   return /* @__PURE__ */ a4("div", { class: "area query-area", children: [
     of === "methods" && methods.value?.length !== 0 && /* @__PURE__ */ a4(MethodList, {}),
@@ -3817,7 +3845,7 @@ function Toolbar() {
   };
   const partly = of === "sql" && selection.value !== null;
   return /* @__PURE__ */ a4("div", { class: "toolbar", role: "toolbar", "aria-label": "Query", children: [
-    /* @__PURE__ */ a4("div", { class: "tabs", role: "group", "aria-label": "Language", children: MODES.map(([name, label]) => /* @__PURE__ */ a4("button", { type: "button", "aria-pressed": of === name, onClick: () => mode.value = name, children: label }, name)) }),
+    /* @__PURE__ */ a4("div", { class: "tabs", role: "group", "aria-label": "Language", children: MODES.filter(([name]) => name !== "sql" || !isMember.value).map(([name, label]) => /* @__PURE__ */ a4("button", { type: "button", "aria-pressed": of === name, onClick: () => mode.value = name, children: label }, name)) }),
     /* @__PURE__ */ a4("button", { type: "button", class: "primary", disabled: !ready2, onClick: () => void run(), title: "Ctrl+Enter", children: of === "methods" ? "Call" : partly ? "Run selection" : "Run" }),
     of === "graphql" && /* @__PURE__ */ a4(SchemaChoice, {}),
     of === "sql" && /* @__PURE__ */ a4($, { children: [
@@ -4131,7 +4159,7 @@ function Event({ entry }) {
   const { change } = entry;
   if (!change) return /* @__PURE__ */ a4("li", { class: "event", children: /* @__PURE__ */ a4("p", { children: entry.text }) });
   const op = change.op.toLowerCase();
-  const members = Object.entries(change.row);
+  const members2 = Object.entries(change.row);
   return /* @__PURE__ */ a4("li", { class: `event ${op}`, children: [
     /* @__PURE__ */ a4("p", { children: [
       /* @__PURE__ */ a4("strong", { class: `op ${op}`, children: op }),
@@ -4153,8 +4181,8 @@ function Event({ entry }) {
       " ms after you saved"
     ] }),
     /* @__PURE__ */ a4("details", { children: [
-      /* @__PURE__ */ a4("summary", { children: members.slice(0, 3).map(([name, value]) => `${name}: ${short(value)}`).join(" · ") }),
-      /* @__PURE__ */ a4("dl", { children: members.slice(0, 100).map(([name, value]) => /* @__PURE__ */ a4($, { children: [
+      /* @__PURE__ */ a4("summary", { children: members2.slice(0, 3).map(([name, value]) => `${name}: ${short(value)}`).join(" · ") }),
+      /* @__PURE__ */ a4("dl", { children: members2.slice(0, 100).map(([name, value]) => /* @__PURE__ */ a4($, { children: [
         /* @__PURE__ */ a4("dt", { children: name }),
         /* @__PURE__ */ a4("dd", { children: short(value, 500) })
       ] })) })
@@ -4579,6 +4607,16 @@ function NoTables() {
     replace("sql", FIRST_TABLE);
     goTo({ area: "query" });
   };
+  if (isMember.value) {
+    return /* @__PURE__ */ a4("div", { class: "empty", children: [
+      /* @__PURE__ */ a4("h1", { children: [
+        userName(claims.value),
+        " is a member"
+      ] }),
+      /* @__PURE__ */ a4("p", { children: "The service gives members GraphQL, methods and live changes, but no SQL, with which this page reads tables." }),
+      /* @__PURE__ */ a4("p", { children: /* @__PURE__ */ a4("button", { type: "button", class: "primary", onClick: () => goTo({ area: "query" }), children: "Ask with GraphQL" }) })
+    ] });
+  }
   if (!claims.value?.superUser) {
     return /* @__PURE__ */ a4("div", { class: "empty", children: [
       /* @__PURE__ */ a4("h1", { children: "No table for you yet" }),
@@ -5694,7 +5732,8 @@ function Console() {
   const subject = claims.value?.sub;
   A2(() => {
     const abort = new AbortController();
-    tables.value = null;
+    tables.value = isMember.peek() ? [] : null;
+    if (isMember.peek()) return;
     loadTables(abort.signal).catch((error) => {
       tables.value = [];
       sayError(error);
@@ -5703,7 +5742,7 @@ function Console() {
   }, [subject]);
   const looksAtList = route.value.area === "tables" && !route.value.table;
   A2(() => {
-    const refresh2 = () => void (tables.peek() && refreshTables().catch(() => void 0));
+    const refresh2 = () => void (tables.peek() && !isMember.peek() && refreshTables().catch(() => void 0));
     if (looksAtList) refresh2();
     addEventListener("focus", refresh2);
     return () => removeEventListener("focus", refresh2);
