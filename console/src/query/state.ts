@@ -6,7 +6,7 @@ import { loadTables } from "../catalog/tables.ts";
 import { draft, type Mode, remember, saveDraft } from "./store.ts";
 import { type Explained, explain, explainPrefix, type GraphqlAnswer, listOf, type Request, type Result, runAll, runGraphql, runMethod, runSql, sqlBody } from "./run.ts";
 import type { Call } from "./snippets.ts";
-import { bare, type Statement, statementsOf, withoutTransaction } from "./statements.ts";
+import { bare, type Statement, statementsOf, toSend } from "./statements.ts";
 
 export type Failure = { text: string; at: number | null; cancelled?: boolean };
 export type Outcome =
@@ -62,7 +62,7 @@ export function write(of: Mode, text: string): void {
 function chosen(): Statement[] {
   const text = texts.sql.value;
   const { from, to } = selection.value ?? { from: 0, to: text.length };
-  const found = withoutTransaction(statementsOf(text.slice(from, to)));
+  const found = toSend(statementsOf(text.slice(from, to)));
   return found.map(({ q, at }) => ({ q, at: at + from }));
 }
 

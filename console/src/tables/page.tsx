@@ -1,7 +1,7 @@
 import { useSignal } from "@preact/signals";
 import { useEffect } from "preact/hooks";
 import { online } from "../api/http.ts";
-import { claims } from "../api/session.ts";
+import { claims, isMember } from "../api/session.ts";
 import { sentence } from "../api/errors.ts";
 import { KINDS, tables } from "../catalog/tables.ts";
 import { sayDone, sayError } from "../parts/notice.tsx";
@@ -57,7 +57,7 @@ export function TablesPage() {
   const missing = at.table && tables.value && !entry;
   return (
     <div class={`area tables-area ${at.table ? "with-table" : ""}`}>
-      <TableList />
+      {!isMember.value && <TableList />}
       <main class="workspace" id="content" tabIndex={-1}>
         {!at.table && <Overview />}
         {missing && <p class="empty">There is no table {at.schema}.{at.table} that you may see. <a href="#/tables">All tables</a></p>}

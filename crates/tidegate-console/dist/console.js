@@ -1833,9 +1833,10 @@ addEventListener("hashchange", () => route.value = read2());
 // src/parts/notice.tsx
 var notices = y3([]);
 var counter = 0;
+var here = () => `${route.value.area} ${claims.value?.sub}`;
 function say(kind, text, seconds, action) {
   const id = counter += 1;
-  notices.value = [...notices.value.filter((notice) => notice.text !== text), { id, kind, text, action }].slice(-2);
+  notices.value = [...notices.value.filter((notice) => notice.text !== text), { id, kind, text, action, place: here() }].slice(-2);
   if (seconds > 0) setTimeout(() => dismiss(id), seconds * 1e3);
 }
 var dismiss = (id) => {
@@ -1846,7 +1847,7 @@ function sayError(error, action) {
   if (!isAbort(error)) say("bad", sentence(error), 0, action);
 }
 function Notices() {
-  return /* @__PURE__ */ a4("div", { class: "notices", role: "status", "aria-live": "polite", children: notices.value.map(({ id, kind, text, action }) => /* @__PURE__ */ a4("div", { class: `notice ${kind}`, children: [
+  return /* @__PURE__ */ a4("div", { class: "notices", role: "status", "aria-live": "polite", children: notices.value.filter(({ kind, place }) => kind === "good" || place === here()).map(({ id, kind, text, action }) => /* @__PURE__ */ a4("div", { class: `notice ${kind}`, children: [
     /* @__PURE__ */ a4("span", { children: text }),
     action && /* @__PURE__ */ a4(
       "button",
@@ -2553,7 +2554,7 @@ function Users() {
         /* @__PURE__ */ a4("td", { children: groupsOf2(user).join(", ") }),
         /* @__PURE__ */ a4("td", { children: user.properties && /* @__PURE__ */ a4("code", { children: JSON.stringify(user.properties) }) }),
         /* @__PURE__ */ a4("td", { class: "actions", children: [
-          offered.value && user.name !== claims.value?.database && /* @__PURE__ */ a4("button", { type: "button", "aria-label": `View as ${user.name}`, onClick: () => void become(user.name), children: "View as" }),
+          offered.value && user.name !== claims.value?.database && /* @__PURE__ */ a4("button", { type: "button", class: "view-as-user", "aria-label": `View as ${user.name}`, onClick: () => void become(user.name), children: "View as" }),
           /* @__PURE__ */ a4("button", { type: "button", "aria-label": `Edit ${user.name}`, onClick: () => editing.value = user, children: "Edit" }),
           user.name !== claims.value?.database && /* @__PURE__ */ a4("button", { type: "button", "aria-label": `Delete ${user.name}`, onClick: () => dropping.value = { user, reassign: false }, children: "Delete" })
         ] })
@@ -2850,7 +2851,13 @@ function statementsOf(text) {
 var BEGIN = /^\s*(begin(\s+(work|transaction))?|start\s+transaction)\s*$/i;
 var COMMIT = /^\s*(commit|end)(\s+(work|transaction))?\s*$/i;
 var CONTROL = /^\s*(begin|start\s+transaction|commit|end|rollback|abort|savepoint|release)\b/i;
-function withoutTransaction(all2) {
+var OTHERWISE = [
+  [/^\s*\\/, "Commands of psql, which begin with a backslash, do not work here. The Tables area shows tables with their structure."],
+  [/^\s*copy\b/i, "COPY is not available here. Import CSV and Export CSV of a table do the same."]
+];
+function toSend(all2) {
+  const other = OTHERWISE.find(([begins]) => all2.some(({ q: q2 }) => begins.test(bare(q2))));
+  if (other) throw new Error(other[1]);
   const framed = all2.length > 1 && BEGIN.test(bare(all2[0].q)) && COMMIT.test(bare(all2.at(-1).q));
   const inner = framed ? all2.slice(1, -1) : all2;
   const control = inner.map(({ q: q2 }) => CONTROL.exec(bare(q2))?.[1]).find((word) => word !== void 0);
@@ -2900,7 +2907,7 @@ function write(of, text) {
 function chosen() {
   const text = texts.sql.value;
   const { from, to } = selection.value ?? { from: 0, to: text.length };
-  const found = withoutTransaction(statementsOf(text.slice(from, to)));
+  const found = toSend(statementsOf(text.slice(from, to)));
   return found.map(({ q: q2, at }) => ({ q: q2, at: at + from }));
 }
 function chosenOne() {
@@ -3038,9 +3045,9 @@ function CopyAs({ call, onClose }) {
     /* @__PURE__ */ a4("div", { class: "tabs", role: "group", "aria-label": "Language", children: SNIPPETS.map(([name], index) => /* @__PURE__ */ a4("button", { type: "button", "aria-pressed": chosen2.value === index, onClick: () => chosen2.value = index, children: name }, name)) }),
     /* @__PURE__ */ a4("textarea", { readOnly: true, rows: 14, "aria-label": "Snippet", value: text, spellcheck: false }),
     /* @__PURE__ */ a4("p", { class: "hint", children: [
-      "The access token is not part of it; put ",
-      /* @__PURE__ */ a4("a", { href: `${home}/docs/how-to/curl#a-token`, target: "_blank", rel: "noopener", children: "one" }),
-      " into the variable."
+      "The access token is not part of it: ",
+      /* @__PURE__ */ a4("a", { href: `${home}/docs/how-to/curl#a-token`, target: "_blank", rel: "noopener", children: "how to get one" }),
+      "."
     ] }),
     /* @__PURE__ */ a4("footer", { children: /* @__PURE__ */ a4("button", { type: "button", class: "primary", onClick: () => void copyText(text), children: "Copy" }) })
   ] });
@@ -4710,6 +4717,9 @@ var SAMPLE = 40;
 var NARROWEST = 70;
 var WIDEST = 340;
 var CHARACTER = 7.8;
+var KEY_MARK = 20;
+var LINK = 34;
+var phone = matchMedia("(max-width: 720px)");
 function gridColumns(view) {
   const { table: table2 } = view;
   return table2.columns.map((column3, index) => {
@@ -4719,7 +4729,7 @@ function gridColumns(view) {
     return {
       name: column3.name,
       title: [column3.name, column3.type, isKey && "key", column3.not_null && "not null", column3.comment].filter(Boolean).join(" · "),
-      width: widthOf(view, column3, index) + (isLink ? 34 : 0) + (isKey ? 20 : 0),
+      width: widthOf(view, column3, index, isKey ? KEY_MARK : 0, isLink ? LINK : 0),
       numeric: isNumber(column3),
       header: /* @__PURE__ */ a4($, { children: [
         isKey && /* @__PURE__ */ a4("span", { class: "key", "aria-hidden": "true", children: "◆ " }),
@@ -4731,14 +4741,15 @@ function gridColumns(view) {
     };
   });
 }
-function widthOf(view, column3, index) {
+function widthOf(view, column3, index, mark, link) {
   let longest = 0;
   for (let at = 0; at < SAMPLE; at += 1) {
     const text = view.rows.value.row(at)?.cells[index];
     longest = Math.max(longest, text?.length ?? 4);
   }
-  const header = (column3.name.length + 0.8 * typeName(column3).length + 3) * CHARACTER + 20;
-  return Math.round(Math.min(WIDEST, Math.max(NARROWEST, longest * CHARACTER + 24, Math.min(220, header))));
+  const type = phone.matches ? 0 : 0.8 * typeName(column3).length;
+  const header = (column3.name.length + type + 3) * CHARACTER + 20 + mark;
+  return Math.round(Math.min(WIDEST, Math.max(NARROWEST, longest * CHARACTER + 24 + link, Math.min(220, header))));
 }
 
 // src/tables/rows.ts
@@ -5583,7 +5594,7 @@ function TablesPage() {
   }, [problem.value, online.value]);
   const missing = at.table && tables.value && !entry;
   return /* @__PURE__ */ a4("div", { class: `area tables-area ${at.table ? "with-table" : ""}`, children: [
-    /* @__PURE__ */ a4(TableList, {}),
+    !isMember.value && /* @__PURE__ */ a4(TableList, {}),
     /* @__PURE__ */ a4("main", { class: "workspace", id: "content", tabIndex: -1, children: [
       !at.table && /* @__PURE__ */ a4(Overview, {}),
       missing && /* @__PURE__ */ a4("p", { class: "empty", children: [
