@@ -1,7 +1,7 @@
 // The People area and View as, task by task: a user, a client, rights, columns, the audit log.
 import assert from "node:assert/strict";
-import { passwordGrant, post } from "../demo.mjs";
-import { accessible, home, openTable, owner, person, picture, signIn, sql, stage } from "./stage.mjs";
+import { passwordGrant } from "../demo.mjs";
+import { accessible, home, openTable, person, picture, signIn, sql, stage } from "./stage.mjs";
 
 const scene = await stage();
 const ada = await person(scene, {}, [/status of (400|403|409)/]);
@@ -137,10 +137,14 @@ await page.getByRole("region", { name: "All tables" }).getByRole("link", { name:
 await press("Be yourself again");
 
 // A member has no SQL: as one, GraphQL answers. The switch has the first members, Users a button for each.
-const admin = (path, body) => post(`${home}${path}`, body, owner);
-await admin("/api/v4/users", { name: "kim", kind: "member", user_group: "patrons" });
-await sql('grant select on artists to "demo/group/patrons"');
 await page.getByRole("link", { name: "People" }).click();
+await press("New user");
+await dialog.getByLabel("Name").fill("kim");
+await dialog.getByLabel(/^Groups/).fill("patrons");
+await dialog.locator("input[name=member]").check();
+await press("Create user");
+await page.getByLabel("View as").locator("optgroup[label=Members] option", { hasText: "kim" }).waitFor({ state: "attached" });
+await sql('grant select on artists to "demo/group/patrons"');
 await page.getByRole("button", { name: "View as kim" }).click();
 await page.getByText(/^You see and do everything as kim/).waitFor();
 assert.equal(await page.getByLabel("View as").inputValue(), "kim");
@@ -154,7 +158,6 @@ await page.getByRole("heading", { name: "kim is a member" }).waitFor();
 await accessible(page, "tables of a member");
 await press("Be yourself again");
 await page.getByRole("region", { name: "All tables" }).waitFor();
-await page.getByLabel("View as").locator("optgroup[label=Members] option", { hasText: "kim" }).waitFor({ state: "attached" });
 
 // The user goes.
 await page.getByRole("link", { name: "People" }).click();
