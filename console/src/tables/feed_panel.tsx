@@ -18,6 +18,7 @@ export function FeedPanel({ view }: { view: TableView }) {
       </h2>
       {lost && <p class="hint">The connection is lost. It is tried again, and what changed in the meantime is read then.</p>}
       {!lost && note && <p class="hint">{note}</p>}
+      {!lost && view.feedEnded.value && <p><button type="button" onClick={() => (view.outdated.value = true)}>Open the table again</button></p>}
       {!lost && !note && entries.length === 0 && (
         <p class="hint">Changes by anybody appear here as they are committed.{view.table.canUpdate && view.table.key.length > 0 && " Edit a cell to see one."}</p>
       )}

@@ -1,6 +1,5 @@
 // What is open in the Tables area: one table with its filters, order, place and live feed.
 import { signal } from "@preact/signals";
-import { sentence } from "../api/errors.ts";
 import { type Change, watch } from "../api/feed.ts";
 import { showValue } from "../api/json.ts";
 import { isCut } from "../catalog/shown.ts";
@@ -35,6 +34,10 @@ export class TableView {
   readonly feed = signal<FeedEntry[]>([]);
   /** Why there is no live feed, or what it is waiting for. */
   readonly feedNote = signal<string | null>("Waiting for the feed…");
+  /** Whether the service has ended the feed, as when a column was dropped. */
+  readonly feedEnded = signal(false);
+  /** Whether the table is to be opened again: it has other columns, keys or rights than it had. */
+  readonly outdated = signal(false);
   /** Keys of rows that have just changed, by when. */
   readonly flashing = signal(new Map<string, string>());
   /** When our own changes were sent and what they replaced, by key. */
@@ -98,7 +101,10 @@ export class TableView {
         this.add(null, `There is a gap (${reason}); the rows were read again.`, null);
         this.refreshSoon();
       },
-      onEnd: (text) => (this.feedNote.value = sentence(new Error(text))),
+      onEnd: (text) => {
+        this.feedNote.value = `${text[0]!.toUpperCase()}${text.slice(1)}.`.replace(/\.\.$/, ".");
+        this.feedEnded.value = true;
+      },
     });
   }
 
@@ -158,6 +164,13 @@ export class TableView {
   private add(change: Change | null, text: string, latency: number | null, differences: Difference[] = []): void {
     const entry = { id: (this.counter += 1), at: new Date(), change, text, latency, differences };
     this.feed.value = [entry, ...this.feed.value].slice(0, FEED_LENGTH);
+  }
+
+  /** Reads the rows again, and whether others have changed the table. */
+  async readAgain(): Promise<void> {
+    this.rows.value.refresh();
+    const now = await loadTable(this.table.entry).catch(() => null);
+    this.outdated.value = now !== null && JSON.stringify(now) !== JSON.stringify(this.table);
   }
 
   /** Reads what is in view again, at most every 300 ms. */

@@ -4155,6 +4155,7 @@ function FeedPanel({ view }) {
     ] }),
     lost && /* @__PURE__ */ a4("p", { class: "hint", children: "The connection is lost. It is tried again, and what changed in the meantime is read then." }),
     !lost && note && /* @__PURE__ */ a4("p", { class: "hint", children: note }),
+    !lost && view.feedEnded.value && /* @__PURE__ */ a4("p", { children: /* @__PURE__ */ a4("button", { type: "button", onClick: () => view.outdated.value = true, children: "Open the table again" }) }),
     !lost && !note && entries.length === 0 && /* @__PURE__ */ a4("p", { class: "hint", children: [
       "Changes by anybody appear here as they are committed.",
       view.table.canUpdate && view.table.key.length > 0 && " Edit a cell to see one."
@@ -4470,7 +4471,7 @@ function InsertDialog({ view, onClose }) {
   ] }) });
 }
 function Field({ column: column3, given, onChange }) {
-  const rest = column3.identity ? "made by the database" : column3.default_value ?? (column3.not_null ? "" : "NULL");
+  const rest = column3.identity ? "by the database" : column3.default_value ?? (column3.not_null ? "" : "NULL");
   const choices = column3.typname === "bool" ? ["true", "false"] : column3.labels;
   const required = rest === "";
   const shared = { value: given.text, "aria-label": column3.name };
@@ -5446,6 +5447,10 @@ var TableView = class _TableView {
   feed = y3([]);
   /** Why there is no live feed, or what it is waiting for. */
   feedNote = y3("Waiting for the feed…");
+  /** Whether the service has ended the feed, as when a column was dropped. */
+  feedEnded = y3(false);
+  /** Whether the table is to be opened again: it has other columns, keys or rights than it had. */
+  outdated = y3(false);
   /** Keys of rows that have just changed, by when. */
   flashing = y3(/* @__PURE__ */ new Map());
   /** When our own changes were sent and what they replaced, by key. */
@@ -5496,7 +5501,10 @@ var TableView = class _TableView {
         this.add(null, `There is a gap (${reason}); the rows were read again.`, null);
         this.refreshSoon();
       },
-      onEnd: (text) => this.feedNote.value = sentence(new Error(text))
+      onEnd: (text) => {
+        this.feedNote.value = `${text[0].toUpperCase()}${text.slice(1)}.`.replace(/\.\.$/, ".");
+        this.feedEnded.value = true;
+      }
     });
   }
   take(changes) {
@@ -5550,6 +5558,12 @@ var TableView = class _TableView {
   add(change, text, latency, differences = []) {
     const entry = { id: this.counter += 1, at: /* @__PURE__ */ new Date(), change, text, latency, differences };
     this.feed.value = [entry, ...this.feed.value].slice(0, FEED_LENGTH);
+  }
+  /** Reads the rows again, and whether others have changed the table. */
+  async readAgain() {
+    this.rows.value.refresh();
+    const now = await loadTable(this.table.entry).catch(() => null);
+    this.outdated.value = now !== null && JSON.stringify(now) !== JSON.stringify(this.table);
   }
   /** Reads what is in view again, at most every 300 ms. */
   refreshSoon() {
@@ -5616,14 +5630,17 @@ function TablesPage() {
         at.table,
         "…"
       ] }),
-      view.value && /* @__PURE__ */ a4(OpenTable, { view: view.value }, view.value.table.sqlName + filters)
+      view.value && /* @__PURE__ */ a4(OpenTable, { view: view.value, onOutdated: () => tries.value += 1 }, view.value.table.sqlName + filters)
     ] })
   ] });
 }
 var PARTS2 = [["rows", "Rows"], ["structure", "Structure"], ["indexes", "Indexes"], ["policies", "Policies"]];
-function OpenTable({ view }) {
+function OpenTable({ view, onOutdated }) {
   const { table: table2 } = view;
   const part = useSignal("rows");
+  A2(() => {
+    if (view.outdated.value) onOutdated();
+  }, [view.outdated.value]);
   return /* @__PURE__ */ a4($, { children: [
     /* @__PURE__ */ a4("header", { class: "table-head", children: [
       /* @__PURE__ */ a4("a", { class: "back", href: "#/tables", "aria-label": "All tables", children: "‹" }),
@@ -5677,7 +5694,7 @@ function RowsPart({ view }) {
         table2.canDelete && table2.key.length > 0 && /* @__PURE__ */ a4("button", { type: "button", disabled: !activeRow, onClick: askDelete, children: "Delete row" }),
         table2.canInsert && /* @__PURE__ */ a4("button", { type: "button", onClick: () => importing.value = true, children: "Import CSV" }),
         /* @__PURE__ */ a4("button", { type: "button", onClick: () => void exportCsv(view), children: "Export CSV" }),
-        /* @__PURE__ */ a4("button", { type: "button", onClick: () => rows.refresh(), children: "Refresh" }),
+        /* @__PURE__ */ a4("button", { type: "button", onClick: () => void view.readAgain(), children: "Refresh" }),
         /* @__PURE__ */ a4("span", { class: "spread" }),
         /* @__PURE__ */ a4(Count, { view })
       ] }),
@@ -5686,7 +5703,7 @@ function RowsPart({ view }) {
       rows.problem.value !== null && /* @__PURE__ */ a4("p", { class: "problem", role: "alert", children: [
         sentence(rows.problem.value),
         " ",
-        /* @__PURE__ */ a4("button", { type: "button", onClick: () => rows.refresh(), children: "Try again" })
+        /* @__PURE__ */ a4("button", { type: "button", onClick: () => void view.readAgain(), children: "Try again" })
       ] }),
       /* @__PURE__ */ a4(RowGrid, { view, onDelete: askDelete })
     ] }),
