@@ -15,6 +15,8 @@ export type FeedEntry = { id: number; at: Date; change: Change | null; text: str
 
 const FEED_LENGTH = 200;
 const FLASH = 1_600;
+/** Milliseconds for which changes are collected before they are shown. */
+const GATHERED = 16;
 /** Larger batches are shown without what changed in each row. */
 const COMPARED = 50;
 /** Types whose text is the same in an event and in the grid. */
@@ -44,6 +46,8 @@ export class TableView {
   private sent = new Map<string, Sent>();
   private counter = 0;
   private unwatch: () => void = () => undefined;
+  private received: Change[] = [];
+  private taking: ReturnType<typeof setTimeout> | undefined;
   private refreshing: ReturnType<typeof setTimeout> | undefined;
 
   constructor(readonly table: Table, filters: Filter[]) {
@@ -58,6 +62,7 @@ export class TableView {
 
   close(): void {
     this.unwatch();
+    clearTimeout(this.taking);
     clearTimeout(this.refreshing);
     this.rows.value.dispose();
   }
@@ -96,7 +101,7 @@ export class TableView {
       schema: this.table.entry.schema,
       table: this.table.entry.name,
       onReady: () => (this.feedNote.value = null),
-      onChanges: (changes) => this.take(changes),
+      onChanges: (changes) => this.receive(changes),
       onResync: (reason) => {
         this.add(null, `There is a gap (${reason}); the rows were read again.`, null);
         this.refreshSoon();
@@ -108,8 +113,20 @@ export class TableView {
     });
   }
 
+  /** Collects changes for a moment, because a statement may send thousands of batches. */
+  private receive(changes: Change[]): void {
+    // More are not listed.
+    this.received = [...this.received, ...changes.slice(-FEED_LENGTH)].slice(-FEED_LENGTH);
+    this.taking ??= setTimeout(() => {
+      this.taking = undefined;
+      this.take(this.received);
+      this.received = [];
+    }, GATHERED);
+  }
+
   private take(changes: Change[]): void {
     const flashing = new Map(this.flashing.value);
+    const flashed: string[] = [];
     for (const change of changes) {
       const key = this.table.key.map(({ name }) => String(change.row[name] ?? change.key.find(([of]) => of === name)?.[1]));
       const text = keyText(key);
@@ -118,9 +135,10 @@ export class TableView {
       const differences = changes.length > COMPARED ? [] : this.differences(change, text, sent);
       this.add(change, named, sent ? performance.now() - sent.at : null, differences);
       flashing.set(text, change.op.toLowerCase());
-      setTimeout(() => this.endFlash(text), FLASH);
+      flashed.push(text);
     }
     this.flashing.value = flashing;
+    setTimeout(() => this.endFlash(flashed), FLASH);
     this.refreshSoon();
   }
 
@@ -155,9 +173,9 @@ export class TableView {
     });
   }
 
-  private endFlash(key: string): void {
+  private endFlash(keys: string[]): void {
     const rest = new Map(this.flashing.value);
-    rest.delete(key);
+    for (const key of keys) rest.delete(key);
     this.flashing.value = rest;
   }
 

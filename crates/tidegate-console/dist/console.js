@@ -3225,8 +3225,8 @@ function PlanTree({ explained }) {
   ] });
 }
 function weight(plan) {
-  const time2 = plan["Actual Total Time"];
-  return time2 === void 0 ? plan["Total Cost"] : time2 * (plan["Actual Loops"] ?? 1);
+  const time = plan["Actual Total Time"];
+  return time === void 0 ? plan["Total Cost"] : time * (plan["Actual Loops"] ?? 1);
 }
 var SHOWN = /Cond|Filter|Key|Strategy|Join Type|Rows Removed|Hit Blocks|Read Blocks|Method|Memory|Workers/;
 var number = (value) => value.toLocaleString("en", { maximumFractionDigits: 2 });
@@ -3724,11 +3724,11 @@ function Rows({ result, json }) {
 }
 function summary({ rows, cut, affected, statements, milliseconds }) {
   const count2 = rows.length.toLocaleString("en");
-  const time2 = `${Math.round(milliseconds).toLocaleString("en")} ms`;
-  if (cut) return `The first ${ROW_LIMIT.toLocaleString("en")} rows, ${time2}. Export CSV gives all of them.`;
+  const time = `${Math.round(milliseconds).toLocaleString("en")} ms`;
+  if (cut) return `The first ${ROW_LIMIT.toLocaleString("en")} rows, ${time}. Export CSV gives all of them.`;
   const written = affected === void 0 ? "" : `${affected.toLocaleString("en")} row${affected === 1 ? "" : "s"} written, `;
   const ran = statements === void 0 ? "" : `${statements} statements in one transaction, `;
-  return `${ran}${written}${rows.length === 0 && (affected !== void 0 || statements !== void 0) ? "" : `${count2} row${rows.length === 1 ? "" : "s"}, `}${time2}`;
+  return `${ran}${written}${rows.length === 0 && (affected !== void 0 || statements !== void 0) ? "" : `${count2} row${rows.length === 1 ? "" : "s"}, `}${time}`;
 }
 var Json = ({ value }) => /* @__PURE__ */ a4("pre", { class: "json", tabIndex: 0, "aria-label": "Answer as JSON", children: stringifyExact(value, 2) });
 function Graphql({ answer, list, milliseconds }) {
@@ -4107,19 +4107,29 @@ function changesOf(batch) {
   const changes = [];
   for (const tables2 of Object.values(batch)) {
     for (const table2 of Object.values(tables2)) {
+      const rowOf = rowsByKey(table2);
       for (const op of ["INSERT", "UPDATE", "DELETE"]) {
         for (const flat of table2[op] ?? []) {
           const key = [];
           for (let at = 0; at < flat.length; at += 2) key.push([String(flat[at]), flat[at + 1]]);
-          const row = table2.full_data?.find((row2) => key.every(([name, value]) => same(row2[name], value)));
-          changes.push({ op, key, row: row ?? Object.fromEntries(key) });
+          changes.push({ op, key, row: rowOf(key) ?? Object.fromEntries(key) });
         }
       }
     }
   }
   return changes;
 }
-var same = (left, right) => String(left) === String(right);
+function rowsByKey({ full_data: rows = [], ...operations }) {
+  const flat = Object.values(operations).find((keys) => keys.length > 0)?.[0] ?? [];
+  const names = flat.filter((_part, at) => at % 2 === 0).map(String);
+  const text = (values2) => JSON.stringify(values2.map(String));
+  const found = /* @__PURE__ */ new Map();
+  for (const row of rows) {
+    const key = text(names.map((name) => row[name]));
+    if (!found.has(key)) found.set(key, row);
+  }
+  return (key) => found.get(text(key.map(([, value]) => value)));
+}
 x2(() => {
   const token = accessToken();
   if (!token || !socket || token === usedToken) return;
@@ -4142,7 +4152,7 @@ function sameSubject(left = "", right = "") {
 }
 
 // src/tables/feed_panel.tsx
-var time = (at) => at.toLocaleTimeString("en-GB", { hour12: false });
+var TIME = new Intl.DateTimeFormat("en-GB", { timeStyle: "medium" });
 function FeedPanel({ view }) {
   const entries = view.feed.value;
   const note = view.feedNote.value;
@@ -4160,9 +4170,17 @@ function FeedPanel({ view }) {
       "Changes by anybody appear here as they are committed.",
       view.table.canUpdate && view.table.key.length > 0 && " Edit a cell to see one."
     ] }),
-    /* @__PURE__ */ a4("ol", { class: "events", "aria-live": "polite", "aria-relevant": "additions", tabIndex: 0, "aria-label": "Changes, newest first", children: entries.map((entry) => /* @__PURE__ */ a4(Event, { entry }, entry.id)) })
+    /* @__PURE__ */ a4("ol", { class: "events", "aria-live": "polite", "aria-relevant": "additions", tabIndex: 0, "aria-label": "Changes, newest first", children: entries.map((entry) => /* @__PURE__ */ a4(Entry, { entry }, entry.id)) })
   ] });
 }
+var Entry = class extends x {
+  shouldComponentUpdate({ entry }) {
+    return entry !== this.props.entry;
+  }
+  render() {
+    return /* @__PURE__ */ a4(Event, { entry: this.props.entry });
+  }
+};
 function Event({ entry }) {
   const { change } = entry;
   if (!change) return /* @__PURE__ */ a4("li", { class: "event", children: /* @__PURE__ */ a4("p", { children: entry.text }) });
@@ -4173,7 +4191,7 @@ function Event({ entry }) {
       /* @__PURE__ */ a4("strong", { class: `op ${op}`, children: op }),
       " ",
       /* @__PURE__ */ a4("span", { class: "event-key", children: entry.text }),
-      /* @__PURE__ */ a4("time", { children: time(entry.at) })
+      /* @__PURE__ */ a4("time", { children: TIME.format(entry.at) })
     ] }),
     entry.differences.map(({ name, was }) => /* @__PURE__ */ a4("p", { class: "difference", children: [
       /* @__PURE__ */ a4("span", { children: name }),
@@ -4311,6 +4329,11 @@ function ImportDialog({ view, onClose }) {
   const file = useSignal(null);
   const problem = useSignal(null);
   const done = useSignal(null);
+  const cancelled = T2(false);
+  const cancel2 = () => {
+    if (done.value === null) onClose();
+    else cancelled.current = true;
+  };
   const choose = async (chosen2) => {
     problem.value = null;
     file.value = null;
@@ -4325,8 +4348,10 @@ function ImportDialog({ view, onClose }) {
     const { columns, rows } = file.value;
     done.value = 0;
     problem.value = null;
+    cancelled.current = false;
     try {
       for (const batch of batches(rows)) {
+        if (cancelled.current) throw new DOMException("", "AbortError");
         await insertBatch(view, columns, batch);
         done.value += batch.length;
       }
@@ -4340,7 +4365,7 @@ function ImportDialog({ view, onClose }) {
     }
     view.refreshSoon();
   };
-  return /* @__PURE__ */ a4(Dialog, { title: `Import into ${view.table.entry.name}`, onClose, children: [
+  return /* @__PURE__ */ a4(Dialog, { title: `Import into ${view.table.entry.name}`, onClose: cancel2, children: [
     /* @__PURE__ */ a4("p", { children: "A CSV file whose first line names columns of the table. Empty fields are NULL; columns that the file lacks get their defaults." }),
     /* @__PURE__ */ a4("input", { type: "file", accept: ".csv,text/csv", "aria-label": "CSV file", onChange: (event) => void choose(event.currentTarget.files?.[0]) }),
     problem.value && /* @__PURE__ */ a4("p", { class: "problem", role: "alert", children: problem.value }),
@@ -4352,7 +4377,7 @@ function ImportDialog({ view, onClose }) {
     ] }),
     done.value !== null && file.value && /* @__PURE__ */ a4("progress", { "aria-label": "Imported rows", max: file.value.rows.length, value: done.value }),
     /* @__PURE__ */ a4("footer", { children: [
-      /* @__PURE__ */ a4("button", { type: "button", onClick: onClose, children: "Cancel" }),
+      /* @__PURE__ */ a4("button", { type: "button", onClick: cancel2, children: "Cancel" }),
       /* @__PURE__ */ a4("button", { type: "button", class: "primary", disabled: !file.value || done.value !== null, onClick: () => void run2(), children: "Import" })
     ] })
   ] });
@@ -5429,6 +5454,7 @@ function keyOf2(columns, constraints) {
 // src/tables/view.ts
 var FEED_LENGTH = 200;
 var FLASH = 1600;
+var GATHERED = 16;
 var COMPARED = 50;
 var COMPARABLE = /* @__PURE__ */ new Set(["int2", "int4", "int8", "numeric", "text", "varchar", "bool", "date", "uuid"]);
 var AS_TYPED = /* @__PURE__ */ new Set(["text", "varchar"]);
@@ -5457,12 +5483,15 @@ var TableView = class _TableView {
   sent = /* @__PURE__ */ new Map();
   counter = 0;
   unwatch = () => void 0;
+  received = [];
+  taking;
   refreshing;
   static async open(entry, filters, abort) {
     return new _TableView(await loadTable(entry, abort), filters);
   }
   close() {
     this.unwatch();
+    clearTimeout(this.taking);
     clearTimeout(this.refreshing);
     this.rows.value.dispose();
   }
@@ -5496,7 +5525,7 @@ var TableView = class _TableView {
       schema: this.table.entry.schema,
       table: this.table.entry.name,
       onReady: () => this.feedNote.value = null,
-      onChanges: (changes) => this.take(changes),
+      onChanges: (changes) => this.receive(changes),
       onResync: (reason) => {
         this.add(null, `There is a gap (${reason}); the rows were read again.`, null);
         this.refreshSoon();
@@ -5507,8 +5536,18 @@ var TableView = class _TableView {
       }
     });
   }
+  /** Collects changes for a moment, because a statement may send thousands of batches. */
+  receive(changes) {
+    this.received = [...this.received, ...changes.slice(-FEED_LENGTH)].slice(-FEED_LENGTH);
+    this.taking ??= setTimeout(() => {
+      this.taking = void 0;
+      this.take(this.received);
+      this.received = [];
+    }, GATHERED);
+  }
   take(changes) {
     const flashing = new Map(this.flashing.value);
+    const flashed = [];
     for (const change of changes) {
       const key = this.table.key.map(({ name }) => String(change.row[name] ?? change.key.find(([of]) => of === name)?.[1]));
       const text = keyText(key);
@@ -5517,9 +5556,10 @@ var TableView = class _TableView {
       const differences = changes.length > COMPARED ? [] : this.differences(change, text, sent);
       this.add(change, named2, sent ? performance.now() - sent.at : null, differences);
       flashing.set(text, change.op.toLowerCase());
-      setTimeout(() => this.endFlash(text), FLASH);
+      flashed.push(text);
     }
     this.flashing.value = flashing;
+    setTimeout(() => this.endFlash(flashed), FLASH);
     this.refreshSoon();
   }
   /** What was sent that became this change. Somebody else may have changed the same row meanwhile. */
@@ -5550,9 +5590,9 @@ var TableView = class _TableView {
       return was === (now === null ? null : showValue(now)) ? [] : [{ name: of.name, was }];
     });
   }
-  endFlash(key) {
+  endFlash(keys) {
     const rest = new Map(this.flashing.value);
-    rest.delete(key);
+    for (const key of keys) rest.delete(key);
     this.flashing.value = rest;
   }
   add(change, text, latency, differences = []) {

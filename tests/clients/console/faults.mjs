@@ -75,6 +75,16 @@ await openTable(page, "seen_albums");
 await page.getByText("Read-only: this view has no primary key, so a single row cannot be named. Edit rows in the table behind it.").waitFor();
 await sql("drop view seen_albums");
 
+// Others write many rows: the page lists the last ones and stays quick.
+await sql("create table bulk (id int primary key)");
+await page.evaluate(() => dispatchEvent(new Event("focus")));
+grid = await openTable(page, "bulk");
+await live(page);
+await sql("insert into bulk select generate_series(1, 50000)");
+await page.locator(".event.insert").filter({ hasText: "id 50000" }).first().waitFor();
+await page.getByText("50,000 rows", { exact: true }).waitFor();
+await sql("drop table bulk");
+
 // Others change the table that is open: a refresh shows its columns, and a feed that has ended is opened again.
 await sql("create table altered (id int primary key, note text)");
 await page.evaluate(() => dispatchEvent(new Event("focus")));
