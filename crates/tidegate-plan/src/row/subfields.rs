@@ -8,8 +8,9 @@ use super::projection::{Inner, NO_NUMBER};
 use crate::PathSegment;
 use crate::operation::{Subfield, SubfieldOutput};
 
-/// Appends the selected subfields of a value's JSON form, or of each element of a list; returns
-/// whether GraphQL can represent them.
+/// Appends the selected subfields of `value`, which is JSON. If it is a list, appends the subfields
+/// of each element. Returns false if GraphQL cannot represent a non-null subfield; then the
+/// appended text must be discarded.
 pub(super) fn write(
     value: &str,
     wanted: &[Subfield],
