@@ -48,7 +48,7 @@ pub(crate) async fn tables(service: &Service, shapes: &[Shape]) -> Result<()> {
     Ok(())
 }
 
-/// Creates a method of the owner, or updates it in a kept folder.
+/// Creates a method, with the owner's token. If the method is already in a kept folder, updates it.
 async fn define(service: &Service, method: &Value) -> Result<()> {
     let authorization = format!("Authorization: Bearer {}\r\n", service.owner_token);
     let body = json!([method]).to_string();

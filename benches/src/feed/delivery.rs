@@ -22,8 +22,8 @@ pub(crate) struct Case {
 /// The rows to which sockets subscribe.
 #[derive(Clone, Copy, Debug)]
 enum Filters {
-    /// Each socket has this many subscriptions, each to the rows with another key. No two
-    /// subscriptions have the same key.
+    /// Each socket has this many subscriptions. Each subscription selects the rows with one key. No
+    /// two subscriptions have the same key.
     Keys(usize),
     /// Each socket has one subscription to all rows. All subscriptions have the same selection.
     All,

@@ -41,7 +41,7 @@ pub(crate) struct VariantSpec {
     pub(crate) endpoint: Endpoint,
     /// The callers.
     pub(crate) callers: Callers,
-    /// The ratio that should be reached at least. It is the ratio to the rate of one user if many
+    /// The smallest ratio that is good enough. It is the ratio to the rate of one user if many
     /// users are compared with one user, and otherwise the ratio to the floor.
     pub(crate) aim: Option<f64>,
 }

@@ -33,8 +33,8 @@ use listen::{ListenerEvent, listen};
 
 /// The polling interval. It is short enough that a change takes effect within a second.
 const TICK: Duration = Duration::from_millis(400);
-/// Roles are checked every this many ticks. The number is low enough that a change takes effect
-/// within a second.
+/// The number of ticks from one check of roles to the next. It is low enough that a change takes
+/// effect within a second.
 const TICKS_PER_ROLE_CHECK: u32 = 2;
 /// A database is checked after this many ticks even without a notification, if its change marker
 /// has changed. Without this check, a request would have to compare the definitions a few ticks
@@ -44,8 +44,8 @@ const MAX_TICKS_WITHOUT_CHECK: u32 = 50;
 const CONCURRENT_CHECKS: usize = 4;
 /// Listening to a database ends after this many ticks without a statement in it.
 const UNUSED_AFTER_TICKS: u32 = 60;
-/// How many of the databases to which the node cannot listen, because no service connection is
-/// free, are polled in a tick. The databases that have waited longest come first. There may be
+/// The node cannot listen to some databases, because no service connection is free. This many of
+/// them are polled in a tick. The databases that have waited longest come first. There may be
 /// hundreds of such databases, and each poll may need a login: five polls a second take PostgreSQL
 /// about a twentieth of a core.
 const POLLS_WITHOUT_CONNECTION: usize = 2;
@@ -75,8 +75,8 @@ pub(crate) struct CatalogWatch {
     users: UserPool,
     /// The feed, whose captures may have to be renewed after a change of a definition.
     feed: Option<Feed>,
-    /// For each database, the number of statements that have run, and the number of ticks since the
-    /// former has changed.
+    /// For each database, the number of statements that have run, and the number of ticks since
+    /// that number last changed.
     used: HashMap<DatabaseName, (u64, u32)>,
     states: HashMap<DatabaseName, DatabaseState>,
     checks: JoinSet<Checked>,

@@ -113,8 +113,8 @@ impl UserPool {
         self.authenticators.invalidate(database);
     }
 
-    /// Waits until no connection is in use and all cancelled statements have ended, including those
-    /// on connections that will be closed instead of reused.
+    /// Waits until no connection is in use and all cancelled statements have ended, including
+    /// statements on connections that will be closed instead of reused.
     pub(crate) async fn wait_idle(&self) {
         const POLL_INTERVAL: std::time::Duration = std::time::Duration::from_millis(20);
         while self.postgres.user_executor().pool().stats().busy() > 0 {

@@ -3,11 +3,12 @@
 //! ```text
 //! DIR/                   owned by Tidegate's user; 0711 if Tidegate runs as root, otherwise 0700
 //!   tidegate-cluster     marks a directory made by Tidegate; locked while a process uses it
-//!   password             of the administrator (0600, the server user's)
+//!   password             the administrator's password (0600, owned by the server user)
 //!   postgresql.conf      written before every start, like pg_hba.conf
-//!   server.log           of the last start, server.log.old of the one before
-//!   data/                PostgreSQL's own (0700, the server user's)
-//!   socket/              its socket, unless the path is too long (0700, the server user's)
+//!   server.log           the log of the last start; server.log.old is the log of the start before
+//!   data/                PostgreSQL's data directory (0700, owned by the server user)
+//!   socket/              the directory of PostgreSQL's Unix socket, unless the path is too long
+//!                        (0700, owned by the server user)
 //! ```
 //!
 //! If Tidegate runs as root, the files beside `data` belong to root, so that the server user cannot

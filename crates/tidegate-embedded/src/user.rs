@@ -67,8 +67,8 @@ impl ServerUser {
         self.own_uid
     }
 
-    /// A command that runs `program` as this user, with an empty environment, in a process group of
-    /// its own.
+    /// A command that runs `program` as the server user, with an empty environment, in a process
+    /// group of its own.
     ///
     /// The environment is empty because it may contain secrets, which every superuser of the
     /// cluster could read, and `PG…` variables, which would change what the programs do. Because of

@@ -29,7 +29,7 @@ pub struct RoleLimits {
 }
 
 impl RoleLimits {
-    /// The general limits `others`, with the role's own limits instead where it has them.
+    /// The general limits `others`, but with the role's own `depth`, `fields` and `roots`.
     pub(crate) const fn with(&self, others: Limits) -> Limits {
         Limits {
             depth: self.depth,

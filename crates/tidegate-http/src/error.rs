@@ -61,7 +61,7 @@ pub enum Challenge {
     Bearer,
     /// The token is not accepted.
     InvalidToken,
-    /// The token's scopes do not include the request (RFC 6750, section 3.1).
+    /// The token's scopes do not allow the request (RFC 6750, section 3.1).
     InsufficientScope,
     /// The client's credentials in `Authorization` are not accepted (RFC 6749, section 5.2).
     Basic,

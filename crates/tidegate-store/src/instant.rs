@@ -5,7 +5,7 @@ use std::fmt::Write as _;
 use tidegate_identity::Timestamp;
 
 const MILLIS_PER_DAY: i64 = 86_400_000;
-/// The milliseconds from 1970-01-01 to 2000-01-01. The latter is the epoch of PostgreSQL's binary
+/// The milliseconds from 1970-01-01 to 2000-01-01. 2000-01-01 is the epoch of PostgreSQL's binary
 /// format.
 const POSTGRES_EPOCH_MILLIS: i64 = 10_957 * MILLIS_PER_DAY;
 /// The range of times, in milliseconds since 1970, that are written as a date. Times outside of

@@ -218,7 +218,7 @@ impl Element for RoleLimit {
         "a list of roles and their limits such as shop/guest=8/200/5";
 }
 
-/// A URL such as the one at which users reach the service, without a trailing slash.
+/// The URL of a service, such as `https://api.example.com`, without a trailing slash.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct PublicUrl(pub(crate) String);
 

@@ -21,7 +21,7 @@ struct OAuthError<'a> {
     rest: Option<RestMembers<'a>>,
 }
 
-/// The members that the guest endpoint adds to those of an OAuth error.
+/// The members that the guest endpoint adds to the members of an OAuth error.
 #[derive(Serialize)]
 struct RestMembers<'a> {
     success: bool,

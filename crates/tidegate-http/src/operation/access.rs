@@ -1,4 +1,4 @@
-//! Decides which SQL statements callers may run that they write themselves.
+//! Decides whether callers may run SQL statements that they write themselves.
 //!
 //! Users run what their privileges allow. For callers that run as the default user, the tenant's
 //! setting `anonymous_sql` decides, because anyone can be such a caller, and PostgreSQL lets every

@@ -110,7 +110,7 @@ pub(crate) struct Join {
     pub(crate) from: usize,
     /// The index of the table to which the relationship leads.
     pub(crate) to: usize,
-    /// The relationship, among those of the relation at which it starts.
+    /// The id of the relationship in the relation at which it starts.
     pub(crate) relationship: RelationshipId,
 }
 
@@ -129,7 +129,7 @@ pub(crate) struct Child {
     pub(crate) key: Range<usize>,
     /// The index of the child level.
     pub(crate) level: usize,
-    /// The relationship, among those of the relation at which it starts.
+    /// The id of the relationship in the relation at which it starts.
     pub(crate) relationship: RelationshipId,
     /// Whether the child has at most one row, which is written as an object and not as a list.
     pub(crate) one: bool,

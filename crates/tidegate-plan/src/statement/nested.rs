@@ -343,7 +343,8 @@ impl ParentLevel<'_> {
         sql.numbered("p.c", self.header + first + at);
     }
 
-    /// Appends a key column in the form in which PostgreSQL compares it.
+    /// Appends the key column with this index without a cast to `text`, so that PostgreSQL compares
+    /// values of its type.
     fn raw_key(&self, schema: &Schema, at: usize, sql: &mut SqlWriter) {
         let is_raw = |key: &&Expression| as_text(schema, self.program, key).is_some();
         if self.key().get(at).is_none_or(|key| !is_raw(&key)) {
