@@ -6,7 +6,8 @@
 //! compared once for all databases.
 //!
 //! Each tick reads change markers in the control database. A database is polled, or roles are
-//! compared, only if the marker has changed, because both may need a login or take long.
+//! compared, only if the marker has changed, because polls and comparisons may need a login or take
+//! long.
 
 mod check;
 mod last_check;
@@ -169,8 +170,8 @@ impl CatalogWatch {
     }
 
     /// Reads the change markers of the cluster and of databases; `None` if nothing is in use, or if
-    /// the control database does not respond. In the latter case, the following checks report the
-    /// error.
+    /// the control database does not respond. If it does not respond, the following checks report
+    /// the error.
     async fn read_markers(&self, databases: &HashSet<DatabaseName>) -> Option<ChangeMarkers> {
         if databases.is_empty() && !self.users.is_used() {
             return None;

@@ -168,7 +168,7 @@ impl ShareKeeper {
     }
 }
 
-/// The number of connections that a node has at least, however small its share is.
+/// The smallest number of connections that a node has, however small its share is.
 fn least_claim() -> usize {
     Limits::for_node(0).least()
 }

@@ -143,8 +143,8 @@ pub(crate) async fn run(settings: &Settings) -> Result {
     node.serve(sockets, stop).await
 }
 
-/// Fails if `public_url` is missing although the service listens on more than loopback, or if
-/// credentials would cross a network unencrypted.
+/// Fails if `public_url` is missing although the service listens on an address other than loopback,
+/// or if credentials would cross a network unencrypted.
 pub(crate) fn require_safe_address(settings: &Settings) -> Result {
     let loopback = settings
         .listen

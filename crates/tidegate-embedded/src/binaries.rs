@@ -30,7 +30,7 @@ const PACKAGE_FOLDERS: [&str; 15] = [
     "/usr/local/lib/postgresql/{}/bin", // by hand, per version
     "/usr/local/postgresql-{}/bin",     // by hand, per version
 ];
-/// Directories that are searched after the versioned ones.
+/// Directories that are searched after the directories with a version.
 const UNVERSIONED: [&str; 3] = ["/usr/local/pgsql/bin", "/usr/bin", "/usr/local/bin"];
 
 /// The directory of a server's programs.

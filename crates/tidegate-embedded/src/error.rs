@@ -34,7 +34,7 @@ pub enum Error {
         /// The reason why the folder is not usable.
         problem: String,
     },
-    /// No server of the major version was found that created the persistent cluster.
+    /// No server was found with the major version that created the persistent cluster.
     #[error(
         "{} was made by PostgreSQL {major}, and no server of that version was found{}; \
          install PostgreSQL {major}, or choose another directory",

@@ -62,7 +62,7 @@ impl ServerUser {
         self.dropped.is_some()
     }
 
-    /// The id of the current user.
+    /// The user id of this process.
     pub(crate) fn own_uid(&self) -> u32 {
         self.own_uid
     }
@@ -160,7 +160,7 @@ impl Account {
     }
 }
 
-/// The id of the current user. The standard library does not provide it, so it is read from the
+/// The user id of this process. The standard library does not provide it, so it is read from the
 /// owner of a new file.
 pub(crate) fn effective_uid(scratch: &Path) -> Result<u32> {
     let probe = scratch.join(format!("tidegate-{}", random::hex::<8>()?));

@@ -100,8 +100,8 @@ pub async fn caller(app: &App, headers: &HeaderMap, needed: &[Scope]) -> Result<
 ///
 /// # Errors
 ///
-/// 400 for more than one header, because a proxy may have checked another one than this service
-/// would use.
+/// 400 if the request has the header more than once, because a proxy may have checked a header that
+/// this service would not use.
 pub fn named_database(headers: &HeaderMap) -> Result<Option<&str>, ApiError> {
     let mut names = headers.get_all(DATABASE).iter();
     match (names.next(), names.next()) {

@@ -79,7 +79,7 @@ impl Challenge {
     }
 }
 
-/// The code for a token whose scopes do not include the request.
+/// The code for a token whose scopes do not allow the request.
 pub(crate) const INSUFFICIENT_SCOPE: &str = "INSUFFICIENT_SCOPE";
 
 /// This is a macro and not a function, because the level of a `tracing` event must be a constant.

@@ -23,8 +23,8 @@ use identity::Identities;
 
 pub(crate) use identity::ExternalUser;
 
-/// How many bytes of tokens are cached, with two copies of each. Their claims take about three
-/// times as much.
+/// The largest size of the cached tokens in bytes, counting two copies of each token. The claims of
+/// the tokens are not counted. They take about three times as much memory.
 const CACHED_BYTES: u64 = 16 << 20;
 /// The expected length of a token in bytes, from which the initial size of the cache is computed.
 const USUAL_LENGTH: u64 = 1_024;

@@ -47,8 +47,8 @@ pub struct SpanContext {
 }
 
 impl SpanContext {
-    /// A new span whose parent is the client's span in the header `traceparent`, or the root of a
-    /// new trace without a valid header. `None` if the client's trace is not sampled.
+    /// A new span. Its parent is the client's span in the header `traceparent`. Without a valid
+    /// header, the span is the root of a new trace. `None` if the client's trace is not sampled.
     ///
     /// The id of the span is derived from `node` and `number`. No two requests may have the same
     /// pair.

@@ -19,8 +19,8 @@ const CHECK_TIMEOUT: Duration = Duration::from_secs(30);
 /// The reason why a database is checked. If there are several reasons, the last variant counts.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Reason {
-    /// The database has sent a notification about a definition. Such definitions are counted, so a
-    /// request may have checked the database already.
+    /// The database has sent a notification about a definition. A request may have compared the
+    /// schema since then. If so, the check does not compare it again.
     Reported,
     /// Definitions may have changed without a notification.
     Due,

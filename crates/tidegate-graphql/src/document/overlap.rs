@@ -14,8 +14,8 @@ use crate::error::{Code, Error, Errors};
 ///
 /// # Errors
 ///
-/// `GRAPHQL_VALIDATION_FAILED` for each field that differs from the first one of its key, with the
-/// locations of both.
+/// `GRAPHQL_VALIDATION_FAILED` for each field that differs from the first field with its response
+/// key, with the locations of both fields.
 pub(crate) fn check(document: &Document) -> Result<(), Vec<Error>> {
     let mut check = Check {
         document,

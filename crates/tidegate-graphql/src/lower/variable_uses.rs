@@ -145,8 +145,8 @@ impl<'d> Lowerer<'d> {
         fits.then_some((number, self.variables.number(name)?))
     }
 
-    /// The number of the variable that is the value of `limit` or `offset`, whose use is recorded.
-    /// `None` if the value is not a variable with a number.
+    /// The number of the variable that is the value of the argument `name` (`limit` or `offset`).
+    /// Records the use of the variable. `None` if the value is not a variable with a number.
     fn counted(&self, field: &'d Field, name: &str, trace: &VariableUses) -> Option<usize> {
         let value = &field.argument(name)?.value;
         let Value::Variable(variable) = value else {

@@ -18,8 +18,8 @@ pub fn payload<'a>(app: &App, message: &'a [u8]) -> Result<Payload<'a>, Reply> {
     Payload::parse(message, limits)
 }
 
-/// Logs those errors of calls that the service caused, and returns a summary of all errors; `None`
-/// without errors.
+/// Logs the errors of calls that the service itself caused, and returns a summary of all errors;
+/// `None` without errors.
 pub fn report(errors: Vec<tidegate_rpc::Error>, context: &Context<'_>) -> Option<Errors> {
     let failures: Vec<_> = errors.into_iter().map(ApiError::from_rpc).collect();
     for failure in &failures {

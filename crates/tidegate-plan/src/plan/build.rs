@@ -128,8 +128,8 @@ struct Builder<'a> {
 }
 
 impl<'a> Builder<'a> {
-    /// Builds the levels of a root field and returns `None`. A field without levels has its content
-    /// returned instead.
+    /// Builds the levels of a root field and returns `None`. For a field without levels, returns
+    /// its content.
     fn root_field(&mut self, key: &Arc<str>, field: RootField<'a>) -> Result<Option<RootOutput>> {
         match field {
             RootField::Verbatim(text) => return Ok(Some(RootOutput::Verbatim(text))),

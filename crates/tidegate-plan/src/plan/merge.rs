@@ -20,7 +20,7 @@ pub(super) fn data(
 ) -> Result<PlanOutcome> {
     let start = out.len();
     // The size is the text of the rows, and for each gap a `null` or the brackets of a list.
-    // Reserving it avoids that the buffer grows, which copies the whole buffer each time.
+    // Without this reservation, the buffer would have to grow, and each growth would copy it.
     let size = |level: &Level<'_>| {
         let written = &level.rows.written;
         written.text.len() + written.insertion_points.len() * b"null".len()

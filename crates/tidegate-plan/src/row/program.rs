@@ -123,7 +123,7 @@ pub(crate) struct Child {
     pub(crate) name: Arc<str>,
     /// The relation at which the relationship starts.
     pub(crate) from: RelationId,
-    /// The index of the table in the program that has the key columns.
+    /// The index, in the program, of the table that has the key columns.
     pub(crate) table: usize,
     /// The range of the key columns among the expressions of the program.
     pub(crate) key: Range<usize>,

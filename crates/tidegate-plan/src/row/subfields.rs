@@ -112,7 +112,7 @@ fn is_bound(name: &str) -> bool {
     matches!(name, "lower" | "upper")
 }
 
-/// Prepends a segment to the path of each error after the first `known` ones.
+/// Prepends a segment to the path of each error, except for the first `known` errors.
 fn prefix(step: &PathSegment, known: usize, field_errors: &mut [Inner]) {
     for (path, _) in &mut field_errors[known..] {
         path.insert(0, step.clone());
