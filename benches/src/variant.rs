@@ -16,7 +16,7 @@ pub(crate) struct Variant {
     pub(crate) callers: Callers,
     /// The number of sub-users that the variant needs.
     pub(crate) users: u32,
-    /// The ratio that should be reached at least (see [`VariantSpec::aim`]).
+    /// The smallest ratio that is good enough (see [`VariantSpec::aim`]).
     pub(crate) aim: Option<f64>,
 }
 
