@@ -150,7 +150,8 @@ async fn others(service: &Service, arguments: &Arguments) -> Result<()> {
 
 /// Prints the resident memory of the idle service.
 async fn memory(service: &Service, when: &str) -> Result<()> {
-    // The allocator returns the memory of a password hash two seconds after the sign-in.
+    // Waits until the allocator has returned the memory of password hashes, which takes two seconds
+    // after a sign-in.
     tokio::time::sleep(Duration::from_secs(4)).await;
     let resident = process::resident(service.server)? >> 20;
     println!("idle server {when}: {resident} MiB resident");

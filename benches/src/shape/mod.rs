@@ -23,7 +23,7 @@ pub(crate) struct Shape {
     /// The header of the file.
     pub(crate) header: Header,
     stem: String,
-    /// The statement of the floor; empty for a shape without one.
+    /// The statement of the floor; empty for a shape without a floor.
     statement: String,
     document: Option<String>,
     /// The document for the other server; `None` if there is no such document.

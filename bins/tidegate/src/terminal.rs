@@ -74,8 +74,8 @@ impl Drop for NoEcho {
     }
 }
 
-/// Installs handlers for signals that restore the terminal and end the process with the exit code
-/// that shells use.
+/// Installs signal handlers. A handler restores the terminal and ends the process with the exit
+/// code that shells use.
 fn show_again_at_the_end(terminal: &File, before: &Termios) -> io::Result<ExitOnSignal> {
     let mut interruptible = ExitOnSignal::default();
     for kind in [

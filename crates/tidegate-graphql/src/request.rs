@@ -23,7 +23,7 @@ pub struct Request<'a> {
 pub enum Requests<'a> {
     /// The body is a single request.
     One(Request<'a>),
-    /// The body is an array. Each element may be an invalid request.
+    /// The body is an array of requests. An element that is not a valid request is an error.
     Many(Vec<Result<Request<'a>, Error>>),
 }
 

@@ -76,7 +76,8 @@ mod tests {
         check.begin(marker("1", "a"));
         check.end(Duration::from_millis(10));
         assert!(!check.is_due(&marker("1", "a"), 1));
-        // The counts were reported late: the comparison has already seen their transaction.
+        // PostgreSQL reported the counts late. The comparison has already seen the changes of the
+        // transaction.
         assert!(!check.is_due(&marker("1", "b"), 1));
         assert!(check.is_due(&marker("2", "b"), 1));
         assert!(!check.is_due(&marker("2", "a"), 1));

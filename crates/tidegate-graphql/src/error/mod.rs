@@ -33,7 +33,7 @@ pub enum Code {
     Unauthenticated,
     /// The role lacks a privilege.
     Forbidden,
-    /// The token's scopes do not include the operation.
+    /// The token's scopes do not allow the operation.
     InsufficientScope,
     /// The write violates a constraint of the database.
     ConstraintViolation,

@@ -11,7 +11,7 @@ use tidegate_values::json::JsonKind;
 use super::Lowerer;
 use crate::document::{Document, Field, Operation, Selection, Value};
 
-/// Records in which places of a document variables become parameters of statements.
+/// Records the places of a document in which variables become parameters of statements.
 #[derive(Debug, Default)]
 pub(crate) struct VariableUses {
     /// The places in which a variable becomes a parameter, each as the memory address of its

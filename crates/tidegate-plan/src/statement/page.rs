@@ -99,7 +99,7 @@ fn is_equality(filter: &Filter, column: ColumnId) -> bool {
         if comparison.operator == Operator::Eq && comparison.column == column)
 }
 
-/// Whether a number has at most two significant digits. Up to 10,000 there are 281.
+/// Whether a number has at most two significant digits. There are 281 such numbers up to 10,000.
 fn is_round(mut number: u64) -> bool {
     while number >= 100 && number.is_multiple_of(10) {
         number /= 10;

@@ -1,4 +1,4 @@
-//! Key columns in the form in which PostgreSQL compares them, for the joins of the levels below.
+//! Key columns without a cast to `text`, on which the child levels join.
 
 use tidegate_catalog::Schema;
 use tidegate_catalog::model::Column;
