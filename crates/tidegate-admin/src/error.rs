@@ -30,7 +30,7 @@ pub enum Error {
         /// The administrator.
         role: String,
     },
-    /// PostgreSQL refused an internal statement.
+    /// PostgreSQL returned an error for a statement that is not a catalog query.
     #[error("PostgreSQL refused `{statement}`")]
     Statement {
         /// The statement, without secrets.
@@ -61,7 +61,7 @@ pub enum Error {
         "Tidegate did not create the role {0} and does not change it; `tidegate doctor` prints how to give it to a tenant"
     )]
     RoleNotManaged(String),
-    /// PostgreSQL refuses a login for a reason that cannot be repaired.
+    /// PostgreSQL refuses the login of a role for a reason that Tidegate cannot repair.
     #[error("PostgreSQL refuses the login of {role}")]
     LoginRefused {
         /// The role.
@@ -78,7 +78,7 @@ pub enum Error {
         /// The reason, as a sentence without subject.
         reason: &'static str,
     },
-    /// A database that cannot be the service's own.
+    /// A database that cannot be the control database.
     #[error(
         "the database {name} cannot be the control database: {reason}; choose another name for `control_database`"
     )]
@@ -88,7 +88,7 @@ pub enum Error {
         /// The reason, as a sentence without subject.
         reason: &'static str,
     },
-    /// The user owns objects.
+    /// The role of a user owns objects, so it is not dropped.
     #[error(
         "the user's role {role} owns {count} objects of the database, such as {example}; reassign them to the owner (--reassign) or drop them first"
     )]
@@ -110,15 +110,16 @@ pub enum Error {
         /// The objects as PostgreSQL describes them, each with the reason.
         objects: Vec<String>,
     },
-    /// A role has privileges or objects outside of the tenant's database. Dropping what it has in
-    /// that database would leave them.
+    /// A role has privileges or objects outside of the tenant's database. `DROP OWNED` in that
+    /// database would not remove them.
     #[error(
         "the role {role} has rights or objects outside of the tenant's database ({}); remove them there, for example with DROP OWNED BY \"{role}\", and try again", .places.join(", ")
     )]
     UsedElsewhere {
         /// The role.
         role: String,
-        /// The databases, or the shared objects (`tablespace fast`), where these are.
+        /// The other databases, and the shared objects such as `tablespace fast`, on which the role
+        /// has privileges or in which it has objects.
         places: Vec<String>,
     },
     /// The role has privileges that the administrator cannot revoke.
@@ -142,7 +143,8 @@ pub enum Error {
         /// The SQL that removes the role from all groups in which it remains.
         sql: Vec<String>,
     },
-    /// Another session is doing something that only one session may do at a time.
+    /// Another session held the advisory lock of the operation for too long. The text says what
+    /// that session is doing.
     #[error("{0}; try again")]
     Busy(&'static str),
     /// The administrator lacks a privilege.

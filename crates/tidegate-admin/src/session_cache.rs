@@ -49,8 +49,8 @@ impl SessionCache {
         self.0.lock().sessions.pop().map(|(session, _)| session)
     }
 
-    /// Keeps a session that is in its initial state: outside of a transaction, without locks and
-    /// without settings.
+    /// Adds a session to the cache, or closes it if the cache is full. The session must be in its
+    /// initial state: outside of a transaction, without locks and without changed settings.
     pub(super) fn put(&self, session: Session) {
         // Without a runtime, no task could close the session later.
         let Ok(runtime) = Handle::try_current() else {
@@ -67,7 +67,7 @@ impl SessionCache {
     }
 }
 
-/// Closes sessions that were idle for too long. Ends when none is left.
+/// Closes sessions that were idle for too long. Ends when no idle session is left.
 async fn close_old(cache: SessionCache) {
     loop {
         sleep(MAX_IDLE_TIME).await;

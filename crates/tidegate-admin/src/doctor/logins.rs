@@ -129,9 +129,9 @@ const TRUST_LINES: &str = "SELECT pg_catalog.concat_ws(' ', \
            OR pg_catalog.shobj_description(r.oid, 'pg_authid') LIKE ($1::text || '%')) \
     ORDER BY h.line_number";
 
-/// The roles of an existing tenant whose login PostgreSQL refuses. If the administrator may read
-/// `pg_authid`, these are all roles with another password; otherwise those among the roles that are
-/// tried ([`roles_to_try`]).
+/// The findings about roles of an existing tenant whose login PostgreSQL refuses. A superuser finds
+/// all roles with a wrong password by their verifiers. Another administrator finds only those as
+/// which the check logs in ([`roles_to_try`]).
 pub(super) async fn refused(
     admin: &Admin,
     home: &Session,
@@ -223,13 +223,14 @@ async fn roles_to_try(home: &Session, tenant: &RecordedTenant) -> Result<Vec<Str
     Ok(rows.iter().map(|row| row.get(0)).collect())
 }
 
-/// The limit on users as which the check logs in without a specific reason.
+/// The maximum number of users as which the check logs in only to check their passwords.
 const MAX_TRIED: i64 = 100;
 
 /// The SQLSTATE `invalid_password`.
 const INVALID_PASSWORD: &str = "28P01";
 
-/// Logs in as the temporary role. PostgreSQL checks the password before the privilege to connect.
+/// Logs in as the temporary role. A missing CONNECT privilege counts as success, because PostgreSQL
+/// checks the password before that privilege. The error is the reason as text.
 async fn try_login(
     config: &Config,
     database: &str,
@@ -243,7 +244,7 @@ async fn try_login(
     }
 }
 
-/// Tries the login that reads the change log, in the way in which a stream uses it.
+/// Checks that the login that reads the change log can open a replication connection.
 pub(super) async fn replication(config: &Config) -> Finding {
     let name = &config.admin_role;
     match tidegate_capture::identify(config).await {

@@ -65,7 +65,7 @@ pub(super) async fn examine(
     Ok(Some(Finding::advice(text, sql)))
 }
 
-/// Writes the grants for the service's own logins, if the database has another owner. These are the
+/// Returns the grants that the service's own logins lack without PUBLIC. These logins are the
 /// administrator, which creates users and captures, and the login that reads the change log.
 async fn service_grants(
     home: &Session,
