@@ -1,4 +1,5 @@
-//! Counts requests for the owners of tenants, also those whose client disconnected.
+//! Counts requests for the activity that the owners of tenants see. Requests whose client
+//! disconnected count too.
 
 use std::thread;
 use std::time::{Duration, Instant};
@@ -34,7 +35,7 @@ impl<'a> PendingRequest<'a> {
 
 impl Drop for PendingRequest<'_> {
     fn drop(&mut self) {
-        // A panic is also dropped here, and becomes a response with this status.
+        // A request whose handler panics is also dropped here. Its response has the status 500.
         let status = if thread::panicking() {
             500
         } else {

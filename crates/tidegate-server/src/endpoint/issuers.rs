@@ -59,7 +59,8 @@ impl IssuerAdmin {
         Ok(found)
     }
 
-    /// Adds the issuers, all or none.
+    /// Adds all issuers or none: after an error, drops those that it has added. Returns their
+    /// names. `listed` is whether the request has an array, so that an error needs an index.
     async fn create(&self, new: Vec<NewIssuer>, listed: bool) -> Result<Vec<String>, ApiError> {
         let mut made: Vec<String> = Vec::with_capacity(new.len());
         for (index, NewIssuer { name, settings }) in new.into_iter().enumerate() {
@@ -147,7 +148,8 @@ where
     }
 }
 
-/// Makes a change count on this node at once. The other nodes notice it within seconds.
+/// Makes a change of issuers take effect on this node at once. The other nodes notice the change
+/// within seconds.
 async fn reload(app: &App) -> Result<(), ApiError> {
     let reloaded = app.reload_issuers().await;
     reloaded.map_err(|error| failure(DirectoryError::Store(error)))
@@ -200,7 +202,7 @@ fn patch(mut members: ObjectMembers) -> Result<IssuerChange, ApiError> {
     Ok(change)
 }
 
-/// The members that are optional in a new issuer.
+/// Parses the members that are optional in a new issuer.
 fn optional_members(members: &mut ObjectMembers) -> Result<IssuerChange, ApiError> {
     let path = |text: String, member: &str| {
         let path: Result<ClaimPath, _> = text.parse();

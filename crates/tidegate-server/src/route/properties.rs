@@ -2,7 +2,7 @@
 
 use super::Methods;
 
-/// The properties of a route, which are a row of the table of routes.
+/// The properties of a route: the columns of the table of routes except for the handler.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Properties {
     /// The path of the route. Variable parts are names in braces.
@@ -13,7 +13,8 @@ pub(crate) struct Properties {
     pub body: BodyLimit,
 }
 
-/// The callers that may use a route. The handlers check this; the OpenAPI description has the same.
+/// The callers that may use a route. The handlers check the access. A test compares it with the
+/// OpenAPI description.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Access {
     /// All clients. The path needs no credentials.

@@ -14,8 +14,8 @@ pub(super) const fn prefix(template: &str) -> &str {
     template.split_at(end).0
 }
 
-/// The parts of `path` at the places of the names in `template`, percent-decoded. `None` if the
-/// path does not match, or if such a part is empty or not UTF-8.
+/// The segments of `path` where `template` has names, percent-decoded. `None` if the path does not
+/// match, or if such a segment is empty or not UTF-8.
 pub(super) fn names<'p>(
     template: &str,
     path: &'p str,
