@@ -64,13 +64,14 @@ pub enum ClientAuthentication {
     Confidential {
         /// The current secret.
         current: SecretHash,
-        /// The secret before the last rotation.
+        /// The secret before the last rotation; `None` if the secret was never rotated.
         previous: Option<ExpiringSecret>,
     },
 }
 
 impl ClientAuthentication {
-    /// Whether one of `secrets` is valid at `now`. A public client needs none.
+    /// Whether one of `secrets` is valid at `now`. Always `true` for a public client, which needs
+    /// no secret.
     pub(crate) fn accepts<'a>(
         &self,
         secrets: impl Iterator<Item = &'a Secret>,
@@ -82,8 +83,8 @@ impl ClientAuthentication {
         let previous = previous
             .as_ref()
             .filter(|previous| now < previous.expires_at);
-        // Each secret is compared with both stored ones, so that the time does not reveal which
-        // matched.
+        // Each secret is compared with both stored secrets, so that the time does not reveal which
+        // one matched.
         secrets.map(SecretHash::of).fold(false, |accepted, shown| {
             let old = previous.is_some_and(|previous| previous.hash.matches(&shown));
             accepted | current.matches(&shown) | old

@@ -22,7 +22,8 @@ pub use members::{ClientChange, NewClient};
 const OVERLAP: Duration = Duration::from_hours(24);
 /// The start of generated secrets.
 const SECRET_PREFIX: &str = "tgc_";
-/// How often a change of a client is tried again when another request changed the client meanwhile.
+/// The maximum number of attempts at a change of a client. An attempt fails if another request
+/// changes the client at the same time.
 const MAX_TRIES: u32 = 20;
 
 /// A client that was created or changed, with its new secret, which is shown only once.
@@ -36,8 +37,8 @@ pub struct CreatedClient {
 
 /// The records of clients.
 ///
-/// Changes of clients may end sessions. An [`Issuer`](crate::Issuer) refuses their tokens from its
-/// next `refresh_denylist` on.
+/// Changes of clients may end sessions. An [`Issuer`](crate::Issuer) refuses the tokens of these
+/// sessions from its next `refresh_denylist` on.
 #[derive(Clone, Debug)]
 pub struct ClientDirectory {
     ports: Ports,
@@ -169,11 +170,11 @@ impl ClientDirectory {
             .ok_or(IdentityError::NotFound("client").into())
     }
 
-    /// Changes a client and returns it. It gets a new secret with `rotate_secret`, and when a
-    /// public client becomes confidential.
+    /// Changes a client and returns it. The client gets a new secret if `rotate_secret` is set, or
+    /// if it was public and becomes confidential.
     ///
-    /// After a rotation the previous secret works for another 24 hours, older ones stop at once. A
-    /// client that becomes public loses its secrets at once.
+    /// After a rotation the previous secret stays valid for 24 hours; older secrets become invalid
+    /// at once. A client that becomes public loses its secrets at once.
     ///
     /// Errors: [`IdentityError::NotFound`], [`IdentityError::InvalidMember`] naming the member,
     /// also for a rotation of a public client.
@@ -216,8 +217,8 @@ impl ClientDirectory {
         Ok(done.then_some(CreatedClient { client, secret }))
     }
 
-    /// Makes the client public or confidential. Generates a secret for a client that becomes
-    /// confidential or rotates its secret.
+    /// Makes the client public or confidential. Returns the new secret of a client that becomes
+    /// confidential or rotates its secret. Fails for a public client with `rotate`.
     fn change_authentication(
         &self,
         client: &mut Client,

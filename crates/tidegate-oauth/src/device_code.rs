@@ -17,7 +17,7 @@ pub struct DeviceCode {
     /// The hash of the 256-bit code that the device polls with.
     pub hash: SecretHash,
     /// The code that the person enters: 8 characters without the dash, unique among the stored
-    /// ones.
+    /// device codes.
     pub user_code: String,
     /// The client that the device runs.
     pub client_id: String,

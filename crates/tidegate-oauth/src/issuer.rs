@@ -120,9 +120,10 @@ impl Issuer {
 
     /// Handles a token request sent from `address`.
     ///
-    /// The errors are those of the token endpoint (RFC 6749, section 5.2): `unauthorized_client`,
-    /// `invalid_client`, `invalid_grant`; also [`IdentityError::TooManyAttempts`],
-    /// [`IdentityError::Busy`] and [`Error::Identity`].
+    /// Errors: those with the codes `unauthorized_client`, `invalid_client`, `invalid_grant`,
+    /// `invalid_scope` and `invalid_target` (RFC 6749, section 5.2; RFC 8707, section 2), and
+    /// [`Error::Identity`], for example with [`IdentityError::TooManyAttempts`] or
+    /// [`IdentityError::Busy`].
     pub async fn token(
         &self,
         request: TokenRequest,
@@ -161,10 +162,10 @@ impl Issuer {
         Ok(claims)
     }
 
-    /// Checks again whether the token with these claims is still valid: it may have expired, and its
-    /// session may have ended. No I/O.
+    /// Checks whether the token with these claims is still valid: it must not have expired, and its
+    /// session must not have ended. Does no I/O.
     ///
-    /// [`Error::InvalidToken`] with the reason.
+    /// Errors: [`Error::InvalidToken`] with the reason.
     pub fn recheck(&self, claims: &Claims) -> Result<()> {
         let now = self.ports.clock.now();
         if claims.expires_at.plus(self.settings.lifetimes.leeway) <= now {

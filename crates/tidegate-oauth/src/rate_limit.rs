@@ -5,13 +5,14 @@ use std::time::Duration;
 
 use tidegate_identity::{AttemptKey, AttemptLimit};
 
-/// Counts wrong secrets for one client from one address.
+/// The scope of the counters of wrong secrets, one for each client and address.
 const CLIENT: &str = "client";
-/// Counts guest sessions opened from one address.
+/// The scope of the counters of opened guest sessions, one for each address.
 pub(crate) const GUEST: &str = "guest";
-/// Counts device codes requested from one address.
+/// The scope of the counters of requested device codes, one for each address.
 pub(crate) const DEVICE: &str = "device";
-/// Counts wrong user codes from one address, or from one signed-in browser.
+/// The scope of the counters of wrong user codes, one for each address and for each signed-in
+/// browser.
 pub(crate) const USER_CODE: &str = "user_code";
 
 const MINUTE: Duration = Duration::from_mins(1);

@@ -67,8 +67,8 @@ pub enum GrantParameters {
 }
 
 impl TokenRequest {
-    /// Parses a token request. A code has the scopes of its own request, so `scope` is ignored for a
-    /// code.
+    /// Parses a token request. A code has the scopes of its own request, so `scope` is ignored for
+    /// a code.
     ///
     /// `invalid_request` for missing, repeated and ill-typed parameters, then
     /// `unsupported_grant_type` and `invalid_scope`.

@@ -19,7 +19,7 @@ pub struct Session {
     pub grant: GrantKind,
     /// The scopes of its tokens.
     pub scopes: Scopes,
-    /// The personal access token that the session is.
+    /// The name and the hash of the token, if the session is a personal access token.
     pub personal: Option<Box<PersonalToken>>,
     /// The highest number of a refresh token that was ever presented; 0 before the first refresh.
     pub presented: u64,

@@ -102,8 +102,8 @@ pub trait IssuerStore: IdentityStore {
         now: Timestamp,
     ) -> StoreFuture<'_, Option<Session>>;
 
-    /// A tenant's personal access tokens that are alive at `now`, those of one user if it is named,
-    /// the most recently used first, at most `limit`.
+    /// A tenant's personal access tokens that are alive at `now`, the most recently used first, at
+    /// most `limit`. `user` selects the tokens of one user.
     fn personal_tokens<'a>(
         &'a self,
         database: &'a str,
@@ -112,20 +112,20 @@ pub trait IssuerStore: IdentityStore {
         limit: u32,
     ) -> StoreFuture<'a, Vec<Session>>;
 
-    /// What the user allowed the client.
+    /// The consent of a user to a client; `None` if there is none.
     fn consent<'a>(
         &'a self,
         key: &'a UserKey,
         client_id: &'a str,
     ) -> StoreFuture<'a, Option<Consent>>;
 
-    /// Everything that the user allowed, by client. Consents are deleted with the user.
+    /// The consents of a user, sorted by client. Consents are deleted with the user.
     fn consents_of_user<'a>(&'a self, key: &'a UserKey) -> StoreFuture<'a, Vec<Consent>>;
 
     /// Adds a consent, or replaces the one for the same client.
     fn put_consent<'a>(&'a self, key: &'a UserKey, consent: &'a Consent) -> StoreFuture<'a, ()>;
 
-    /// Deletes a consent. Whether it existed.
+    /// Deletes a consent. Returns whether it existed.
     fn delete_consent<'a>(&'a self, key: &'a UserKey, client_id: &'a str) -> StoreFuture<'a, bool>;
 
     /// Ends a session; `false` if it has ended already or does not exist.
@@ -183,7 +183,8 @@ pub trait IssuerStore: IdentityStore {
     fn device_code<'a>(&'a self, user_code: &'a str) -> StoreFuture<'a, Option<DeviceCode>>;
 
     /// Records a poll at `now` and returns the device code, in one atomic step.
-    /// [`DeviceCode::polled`] has the rule as code. `None` when the client has no such device code.
+    /// [`DeviceCode::polled`] computes the new state. `None` when the client has no such device
+    /// code.
     fn poll_device_code<'a>(
         &'a self,
         hash: SecretHash,
@@ -191,8 +192,9 @@ pub trait IssuerStore: IdentityStore {
         now: Timestamp,
     ) -> StoreFuture<'a, Option<DevicePoll>>;
 
-    /// Approves or denies a device code that is pending and not expired at `now`; returns whether
-    /// there was one. The store deletes an approved device code with its browser session.
+    /// Approves a device code that is pending and not expired at `now`, or denies it if `approval`
+    /// is `None`. Returns whether there was such a device code. The store deletes an approved
+    /// device code with its browser session.
     fn decide_device_code<'a>(
         &'a self,
         user_code: &'a str,
@@ -201,7 +203,8 @@ pub trait IssuerStore: IdentityStore {
     ) -> StoreFuture<'a, bool>;
 
     /// In one atomic step, if the device code is approved and not expired at the session's
-    /// `created_at`: consumes the device code and adds the session. Returns whether that was so.
+    /// `created_at`: consumes the device code and adds the session. Returns whether the device code
+    /// was consumed.
     fn redeem_device_code<'a>(
         &'a self,
         hash: SecretHash,

@@ -8,7 +8,8 @@ const MAX_ID_LENGTH: usize = 64;
 const MAX_TEXT_LENGTH: usize = 1024;
 const MAX_URIS: usize = 100;
 
-/// Checks all members: [`IdentityError::InvalidMember`] naming the first one that is invalid.
+/// Checks all members. Fails with [`IdentityError::InvalidMember`], which names the first invalid
+/// member.
 pub(super) fn client(client: &Client) -> Result<()> {
     let invalid = |member, expected| Err(IdentityError::InvalidMember { member, expected }.into());
     let id = |id: &str| {

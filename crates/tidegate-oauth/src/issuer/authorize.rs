@@ -22,7 +22,7 @@ pub struct AuthorizationRequest {
     /// The redirect URI, which the client has registered.
     pub redirect_uri: String,
     /// The database whose users may sign in: the client's, or for a built-in client the one in the
-    /// parameter `database`; `None` for any.
+    /// parameter `database`; `None` if users of any database may sign in.
     pub database: Option<String>,
     /// The scopes.
     pub scopes: Scopes,
@@ -41,7 +41,7 @@ impl AuthorizationRequest {
     }
 }
 
-/// How an invalid authorization request is answered.
+/// The response to an invalid authorization request.
 #[derive(Debug)]
 pub enum AuthorizationError {
     /// The client or its redirect URI is not known: show the error to the person, never redirect.
@@ -55,8 +55,8 @@ impl Issuer {
     ///
     /// [`AuthorizationError::Display`] unless the client and its redirect URI are known; otherwise
     /// [`AuthorizationError::Redirect`] with `invalid_request`, `unsupported_response_type`,
-    /// `invalid_scope`, `unauthorized_client`, or an error of OpenID Connect for a parameter that is
-    /// not supported.
+    /// `invalid_scope`, `unauthorized_client`, or an error of OpenID Connect for a parameter that
+    /// is not supported.
     pub async fn authorization_request(
         &self,
         parameters: &Parameters,
@@ -96,8 +96,8 @@ impl Issuer {
     /// The client of the request with these parameters, and its redirect URI if the client has
     /// registered it.
     ///
-    /// Errors: [`Error::UnknownClient`], [`Error::UnregisteredRedirect`], and the errors of
-    /// malformed parameters.
+    /// Errors: [`Error::UnknownClient`], [`Error::UnregisteredRedirect`], and those of missing,
+    /// repeated and ill-typed parameters.
     pub async fn client_and_redirect_uri(
         &self,
         parameters: &Parameters,
@@ -136,7 +136,8 @@ impl Issuer {
         client.ok_or(Error::UnknownClient)
     }
 
-    /// The client with an id that came in an address.
+    /// The client with an id from a request, which may be of any length. `None` if there is no such
+    /// client.
     pub(super) async fn known_client(&self, id: &str) -> Result<Option<Client>> {
         if id.len() > MAX_ID_LENGTH {
             return Ok(None);
@@ -144,8 +145,8 @@ impl Issuer {
         self.client(id).await
     }
 
-    /// Issues an authorization code to a user who was asked and allowed the request. Returns what
-    /// [`Self::grant_code`] returns.
+    /// Issues an authorization code to a user who was asked for consent and gave it, and writes the
+    /// audit event. Returns the same URL as [`Self::grant_code`].
     pub async fn allow_code(
         &self,
         request: &AuthorizationRequest,
@@ -186,7 +187,8 @@ impl Issuer {
         }
     }
 
-    /// The redirect URL that reports that the user denied the request.
+    /// Writes the audit event of a denied request. Returns the redirect URL that reports the denial
+    /// to the client.
     pub async fn deny_code(
         &self,
         request: &AuthorizationRequest,

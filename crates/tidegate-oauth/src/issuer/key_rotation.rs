@@ -6,7 +6,7 @@ use crate::key::{KeyRing, KeyState, SigningKey, SigningKeyRecord};
 use crate::{Error, IssuerStore, Result};
 use tidegate_identity::{MasterKey, SecureRandom, Timestamp};
 
-/// What generating a signing key needs.
+/// The dependencies for generating a signing key.
 pub(crate) struct KeyGenerator<'a> {
     pub(crate) store: &'a dyn IssuerStore,
     pub(crate) master: &'a MasterKey,
@@ -36,10 +36,11 @@ pub(crate) async fn load(
     Ok(generator.store.signing_keys().await?)
 }
 
-/// Makes the next key active; `load` then generates a new next key. `false` when another node
-/// rotated first.
+/// Makes the next key active; `load` then generates a new next key. Returns `false` when another
+/// node rotated first.
 ///
-/// Errors: [`Error::KeyTooYoung`] when the next key has not been published for `notice` yet.
+/// Errors: [`Error::KeyTooYoung`] when there is no next key, or it has not been published for
+/// `notice` yet.
 pub(crate) async fn rotate(
     store: &dyn IssuerStore,
     ring: &KeyRing,

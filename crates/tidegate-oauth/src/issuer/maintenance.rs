@@ -9,8 +9,8 @@ use crate::key::{KeyRing, KeyState};
 use crate::{Error, PurgeBefore, Result};
 use tidegate_identity::{AuditKind, Error as IdentityError};
 
-/// How long rows of ended and expired sessions are kept, so that late requests about them find
-/// them.
+/// How long the rows of ended and expired sessions are kept, so that late requests about these
+/// sessions find them.
 const SESSION_KEPT: Duration = Duration::from_hours(24);
 /// How long an idle guest session is kept once a tenant has too many of them.
 const GUEST_IDLE: Duration = Duration::from_hours(24);
@@ -82,8 +82,8 @@ impl Issuer {
         self.refresh_keys().await
     }
 
-    /// Rotates the signing key when its time has come, and deletes retired keys and expired rows.
-    /// Must be called about every hour, on one node or on all.
+    /// Rotates the signing key when it has been active for `key_active`, and deletes retired keys
+    /// and expired rows. Must be called about every hour, on one node or on all.
     pub async fn maintain(&self) -> Result<()> {
         self.refresh_keys().await?;
         let lifetimes = self.settings.lifetimes;

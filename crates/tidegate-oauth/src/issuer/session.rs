@@ -20,7 +20,8 @@ impl Issuer {
         self.first_tokens(cx, &session, user, None).await
     }
 
-    /// A new session, not stored yet. Without refresh tokens it ends with its access token.
+    /// Creates a session without storing it. A session of the grant `client_credentials`, which has
+    /// no refresh tokens, ends with its access token.
     pub(crate) fn new_session(
         &self,
         cx: &GrantContext<'_>,
@@ -51,11 +52,12 @@ impl Issuer {
         })
     }
 
-    /// Refuses a member whose record was changed or deleted after it was read, and before the
-    /// session was stored: such a change has not ended the session. The role of the member's group
-    /// would let the token in, unlike the role of a user, which is dropped with the user.
+    /// Ends the session and fails if `user` is a member whose record was changed or deleted since
+    /// it was read. A change before the session was stored has not ended the session. A member's
+    /// token would still work, because it uses the role of the group. The role of other users is
+    /// dropped with the user.
     ///
-    /// [`IdentityError::WrongCredentials`].
+    /// Errors: [`IdentityError::WrongCredentials`].
     pub(crate) async fn require_unchanged(&self, session: &Session, user: &User) -> Result<()> {
         let store = &self.ports.store;
         if !user.is_member() || store.user(&user.key).await?.as_ref() == Some(user) {
@@ -68,7 +70,8 @@ impl Issuer {
         Err(IdentityError::WrongCredentials.into())
     }
 
-    /// Issues the first tokens of a stored session; an ID token repeats `nonce`.
+    /// Issues the first tokens of a stored session, and writes the audit event. An ID token repeats
+    /// `nonce`.
     ///
     /// Errors: those of [`Self::require_unchanged`].
     pub(crate) async fn first_tokens(
@@ -95,8 +98,8 @@ impl Issuer {
         self.tokens(session, user, &issue)
     }
 
-    /// Issues an access token for a session, a refresh token where the grant gives one, and an ID
-    /// token for the scope `openid` where a person signed in.
+    /// Issues an access token for a session; a refresh token, except for the grant
+    /// `client_credentials`; and an ID token, if a person signed in and the scopes have `openid`.
     pub(crate) fn tokens(
         &self,
         session: &Session,

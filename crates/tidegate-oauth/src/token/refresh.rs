@@ -53,7 +53,7 @@ impl RefreshTokens {
         }
     }
 
-    /// Token `number` of a session, for the role `sub`.
+    /// Encodes refresh token `number` of a session. `sub` is the subject of the user.
     pub(crate) fn encode(&self, issuer: &str, sub: &str, session: &Session, number: u64) -> String {
         let sid = session.id.to_string();
         let payload = Payload {
