@@ -10,7 +10,8 @@ use crate::User;
 /// The result of a [`RoleAdmin`]'s methods.
 pub type RoleFuture<'a, T> = Pin<Box<dyn Future<Output = Result<T, RoleError>> + Send + 'a>>;
 
-/// A lock on a tenant's groups. While a node holds it, no other node changes their members.
+/// A lock on a tenant's groups. While a node holds the lock, no other node changes the members of
+/// these groups.
 pub type GroupLock = Box<dyn Send>;
 
 /// The port that creates, changes and drops the roles of users.
@@ -34,11 +35,12 @@ pub trait RoleAdmin: Send + Sync {
     /// role.
     fn limit_role<'a>(&'a self, user: &'a User) -> RoleFuture<'a, ()>;
 
-    /// Writes what `tidegate.user_id()` and `tidegate.claims()` return for the role, from the name,
-    /// the properties and whether it is the default user's.
+    /// Stores in the tenant's database what `tidegate.user_id()` and `tidegate.claims()` return for
+    /// the user's role.
     fn set_claims<'a>(&'a self, user: &'a User) -> RoleFuture<'a, ()>;
 
-    /// Returns the error that [`Self::drop_role`] would return.
+    /// Checks whether [`Self::drop_role`] would fail, and fails with the same error. Changes
+    /// nothing.
     fn check_drop_role<'a>(
         &'a self,
         user: &'a User,
@@ -46,12 +48,13 @@ pub trait RoleAdmin: Send + Sync {
         reassign: bool,
     ) -> RoleFuture<'a, ()>;
 
-    /// Ends the role's connections and drops it. With `reassign`, the objects that it owns go to
-    /// the tenant's owner, whose role is `owner`, unless that would give others the owner's rights
-    /// ([`RoleError::CarriesRights`]); without `reassign`, owning anything is
-    /// [`RoleError::OwnsObjects`]. Rights or objects in other databases are
-    /// [`RoleError::UsedElsewhere`]. A missing role is no error; after an error the role is
-    /// unchanged.
+    /// Ends the role's connections and drops the role. With `reassign`, the objects that the role
+    /// owns are given to `owner`, the role of the tenant's owner. A missing role is no error. After
+    /// an error the role is unchanged.
+    ///
+    /// Errors: [`RoleError::OwnsObjects`] if the role owns objects and `reassign` is not set;
+    /// [`RoleError::CarriesRights`] if reassigned code would let others act with the owner's
+    /// rights; [`RoleError::UsedElsewhere`] for rights or objects in other databases.
     fn drop_role<'a>(
         &'a self,
         user: &'a User,

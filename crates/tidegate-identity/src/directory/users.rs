@@ -10,7 +10,8 @@ use crate::{
     UserKey, UserKind, UserName, UserQuery, WriteOutcome, rate_limit,
 };
 
-/// How often a change of a user is tried again when another request changed the user meanwhile.
+/// The maximum number of attempts at a change of a user. An attempt fails if another request
+/// changes the user at the same time.
 const MAX_TRIES: u32 = 20;
 
 /// The owner of a new tenant.
@@ -18,7 +19,7 @@ const MAX_TRIES: u32 = 20;
 pub struct NewOwner {
     /// The tenant, whose owner has the same name.
     pub database: TenantName,
-    /// The owner's role, if it differs from the tenant's name.
+    /// The owner's role; `None` if it has the tenant's name.
     pub role: Option<String>,
     /// The password; an owner without one cannot sign in.
     pub password: Option<Secret>,
@@ -31,10 +32,10 @@ pub struct NewUser {
     pub database: TenantName,
     /// The user's name.
     pub name: UserName,
-    /// Whether the user gets a role.
+    /// The kind of the user: with a role, or a member of a group.
     pub kind: UserKind,
-    /// What `tidegate.user_id()` returns for a member: 1 to 255 bytes; a UUID is made if absent. A
-    /// user with a role has its name instead.
+    /// What `tidegate.user_id()` returns for a member: 1 to 255 bytes; `None` for a random UUID. A
+    /// user with a role must not have an id.
     pub id: Option<String>,
     /// The password; a user without one cannot sign in, which is usual for a default user.
     pub password: Option<Secret>,
@@ -48,7 +49,8 @@ pub struct NewUser {
     pub user_groups: Vec<String>,
     /// Whether anonymous callers run as this user.
     pub default_user: bool,
-    /// Whether the user registers itself; its name must then not resemble that of another user.
+    /// Whether the user registers itself. If so, its name must not resemble the name of another
+    /// user.
     pub self_registered: bool,
 }
 
@@ -316,7 +318,8 @@ impl UserDirectory {
         store
             .delete_tenant(database, self.ports.clock.now())
             .await?;
-        // Adoption also deletes what an interrupted run may have left.
+        // Without an owner there was no tenant. Adoption calls this function to delete what an
+        // interrupted adoption may have left.
         if existed {
             self.audit_user(AuditKind::UserDropped, &owner).await;
         }

@@ -23,7 +23,7 @@ pub(super) struct Tables {
 }
 
 impl Tables {
-    /// Whether the tenant exists. It does while it has a user.
+    /// Whether the tenant exists. A tenant exists as long as it has a user.
     pub(super) fn has_tenant(&self, database: &str) -> bool {
         self.users.keys().any(|user| user.database == database)
     }

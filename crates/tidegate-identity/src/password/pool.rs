@@ -47,7 +47,7 @@ impl Pool {
     }
 
     /// Runs `job` on one of the threads; [`Error::Busy`] when the queue is full. A queued job is
-    /// skipped if the caller of `run` was dropped meanwhile.
+    /// skipped if the future of its `run` was dropped before.
     pub(crate) async fn run<T: Send + 'static>(
         &self,
         job: impl FnOnce() -> T + Send + 'static,

@@ -121,7 +121,8 @@ impl IdentityService {
         self.renew_with_second_factor(browser, context).await
     }
 
-    /// Counts an attempt, and refunds it if `code` is right.
+    /// Checks a code of the user's second factor, and marks it as used. Counts an attempt, and
+    /// refunds it if the code is right.
     async fn check_second_factor(
         &self,
         key: &UserKey,
@@ -141,6 +142,7 @@ impl IdentityService {
         attempts.refund().await
     }
 
+    /// Whether `code` is a valid code of the user's second factor. Marks a valid code as used.
     async fn is_second_factor(
         &self,
         key: &UserKey,
@@ -204,7 +206,8 @@ impl IdentityService {
         Ok(())
     }
 
-    /// Replaces the browser session by a new one with the second factor verified.
+    /// Replaces the browser session by a new one in which the second factor is verified. Returns
+    /// the new cookie.
     async fn renew_with_second_factor(
         &self,
         browser: &Browser,
