@@ -26,8 +26,8 @@ impl Admin {
     ///
     /// # Errors
     ///
-    /// [`Error::NoRole`], [`Error::RoleNotManaged`]; [`Error::LoginRefused`] if the login is refused
-    /// for another reason.
+    /// [`Error::NoRole`], [`Error::RoleNotManaged`]; [`Error::LoginRefused`] if the login is
+    /// refused for another reason.
     pub async fn repair_login(
         &self,
         connector: &RoleConnector,

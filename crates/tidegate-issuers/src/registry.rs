@@ -1,5 +1,5 @@
-//! The issuers of all tenants, in memory. The issuer of a token is found without I/O, so that tokens
-//! of unknown issuers cost nothing.
+//! The issuers of all tenants, in memory. The issuer of a token is found without I/O, so that
+//! tokens of unknown issuers cost nothing.
 
 use std::collections::HashMap;
 use std::fmt;
@@ -20,7 +20,7 @@ pub struct IssuerRegistry {
     reload: Mutex<()>,
 }
 
-/// The issuers at a version of the store, by their URL.
+/// The issuers at a version of the store, by their URL. `version` is `None` before the first load.
 #[derive(Default)]
 struct KnownIssuers {
     version: Option<String>,
@@ -62,8 +62,8 @@ impl TenantIssuer {
         &self.issuer
     }
 
-    /// Whether the record, or another one with the same URL, has changed since. Then the issuer of
-    /// a token must be selected again.
+    /// Whether the record, or another record with the same URL, has changed since this issuer was
+    /// selected. If so, the issuer of a token must be selected again.
     pub fn is_retired(&self) -> bool {
         self.is_retired.load(Ordering::Acquire)
     }
@@ -85,9 +85,9 @@ impl IssuerRegistry {
         &*self.store
     }
 
-    /// The issuer that verifies a token: one of the tenant with this database, or else the only one
-    /// with the token's issuer and audience. No claim has been verified yet, so the issuer that is
-    /// found must verify all of them.
+    /// Selects the issuer that must verify a token, by the token's issuer URL and audience. With
+    /// `database`, only issuers of this tenant are considered. Without it, the issuers that match
+    /// must belong to one tenant. No claim of the token has been verified yet.
     pub fn select(
         &self,
         token: &UnverifiedToken,
@@ -143,7 +143,8 @@ impl IssuerRegistry {
         Ok(())
     }
 
-    /// The issuers of these records, which have the same URL. `before` are those that were known.
+    /// Creates the issuers of `records`, which have the same URL. `before` are the issuers with
+    /// this URL before the reload. Issuers of unchanged records are reused, with their keys.
     fn issuers(
         &self,
         records: Vec<IssuerRecord>,
@@ -180,7 +181,7 @@ impl IssuerRegistry {
     }
 }
 
-/// Marks the issuers of `before` that are not those of `after`.
+/// Marks the issuers of `before` as retired that are not in `after`.
 fn retire(before: &KnownIssuers, after: &KnownIssuers) {
     for (url, issuers) in &before.by_url {
         let still = after.by_url.get(url).map_or(&[][..], Vec::as_slice);

@@ -31,13 +31,13 @@ pub(crate) struct OpenIdProvider {
     pub(crate) issuer: Arc<Issuer>,
 }
 
-/// Caches what the discovery document of a provider says.
+/// Caches the provider that a discovery document describes, with the time at which it was loaded.
 #[derive(Debug, Default)]
 pub(crate) struct DiscoveryCache(Mutex<Option<(OpenIdProvider, Timestamp)>>);
 
 impl DiscoveryCache {
-    /// The provider with this issuer URL, for a client. Its document is loaded at most once an
-    /// hour.
+    /// The provider with this issuer URL, for a client. Its document is loaded if none was loaded
+    /// in the last hour.
     pub(crate) async fn get(
         &self,
         http: &reqwest::Client,

@@ -112,8 +112,7 @@ impl<'a> PageContext<'a> {
         &self.cookie
     }
 
-    /// The URL path of `path` of this service as the browser sees it, with the prefix of the
-    /// issuer's URL.
+    /// Returns `path` as the browser sees it, prefixed with the path of the issuer's URL.
     pub(super) fn path(&self, path: &str) -> String {
         format!("{}{path}", self.base())
     }
@@ -153,7 +152,7 @@ impl<'a> PageContext<'a> {
         Ok(())
     }
 
-    /// Signs the browser out.
+    /// Signs the browser out, and replaces its cookie.
     pub(super) async fn sign_out(&mut self) -> Result<(), ApiError> {
         let issuer = self.app.issuer();
         if let Some(browser) = self.browser.take() {

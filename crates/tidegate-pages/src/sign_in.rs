@@ -1,4 +1,4 @@
-//! Sign-in, which pages require: by password, and by the second factor where one is required.
+//! Sign-in for the pages that require it: by password, and by a second factor if one is required.
 
 use http::Response;
 use tidegate_identity::{Browser, Secret, UserKey};
@@ -12,7 +12,8 @@ use tidegate_http::body::Body;
 use tidegate_http::error::ApiError;
 use tidegate_http::percent;
 
-/// Returns the signed-in browser, or the next page of the sign-in.
+/// Handles the steps of a sign-in. Returns the next page of the sign-in; `None` if the browser is
+/// signed in as `purpose` requires.
 pub(super) async fn require_sign_in(
     context: &mut PageContext<'_>,
     purpose: &Purpose<'_>,

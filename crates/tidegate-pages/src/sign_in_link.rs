@@ -16,12 +16,12 @@ const REFUSED: &str = "This link works once, for a short time, and only in a bro
     machine where the service runs. Sign in with your password instead, or restart the program \
     that printed the link to get a new one.";
 
-/// `GET /console/sign-in`: signs the browser in and redirects it to the console.
+/// Handles `GET /console/sign-in`, which signs the browser in and redirects it to the console.
 ///
 /// # Errors
 ///
-/// 400 for a link that is missing, expired or used, in a browser that is not signed in, and for one
-/// that comes from another machine.
+/// 400 for a request from another machine and for a request without a link, and for an expired or
+/// used link in a browser that is not signed in.
 pub async fn sign_in_link<B>(call: Call<'_, B>) -> Result<Response<Body>, ApiError>
 where
     B: http_body::Body<Data = bytes::Bytes> + Send + Unpin,
