@@ -26,7 +26,7 @@ const SUFFIX: &str = "/$users";
 /// The longest name of a role, in bytes.
 const LONGEST_NAME: usize = 63;
 
-/// The longest wait for the lock, which is as long as the administrator waits for any lock.
+/// The longest wait for the lock. It equals the `lock_timeout` of the administrator's sessions.
 const LOCK_TIMEOUT: Duration = Duration::from_secs(30);
 
 /// The number of users whose grants one transaction revokes. For each user PostgreSQL reads all

@@ -1,8 +1,9 @@
 //! Authenticators: the roles as which shared connections of a tenant's users log in.
 //!
 //! An authenticator has no privileges except CONNECT on the database and SELECT on the table of
-//! objections to sharing. It is a member of the tenant's users, but never of the owner or of the
-//! default user, because shared connections of these two log in as the role itself.
+//! objections to sharing. It is a member of the roles of the tenant's users, but never of the roles
+//! of the owner and the default user, because shared connections for these two users log in as
+//! their own role.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -19,9 +20,9 @@ use super::{Admin, Result, RolePasswords};
 /// user's role has such a name.
 pub(super) const INFIX: &str = "/$authenticator";
 
-/// The most users of one authenticator. Every change of any role invalidates PostgreSQL's cache of
-/// memberships. The next role switch on each connection rebuilds it in quadratic time (PostgreSQL
-/// 15: 0.4 ms at 250 users, 1.2 ms at 500, 4.2 ms at 1,000).
+/// The maximum number of users of one authenticator. Every change of any role invalidates
+/// PostgreSQL's cache of memberships. The next role switch on each connection rebuilds the cache in
+/// quadratic time (PostgreSQL 15: 0.4 ms at 250 users, 1.2 ms at 500, 4.2 ms at 1,000).
 pub(super) const MAX_MEMBERS: usize = 500;
 
 /// The attributes of an authenticator, after `ALTER ROLE` and its name.
@@ -30,7 +31,7 @@ pub(super) const ATTRIBUTES: &str = " LOGIN NOINHERIT CONNECTION LIMIT -1 VALID 
 /// The longest name of a role, in bytes.
 const MAX_NAME: usize = 63;
 
-/// The longest wait for the lock, which is as long as the administrator waits for any lock.
+/// The longest wait for the lock. It equals the `lock_timeout` of the administrator's sessions.
 const LOCK_TIMEOUT: Duration = Duration::from_secs(30);
 
 /// The users of a tenant that get an authenticator.
@@ -119,7 +120,8 @@ pub(super) async fn find_room(session: &Session, database: &str) -> Result<Authe
         return Ok(AuthenticatorRoom::None);
     }
     let prefix = prefix(database);
-    // The names with the prefix lie between the prefix and this name in the order of the index.
+    // All names that start with `prefix` sort before this name. With the two bounds, PostgreSQL can
+    // use the index on names.
     let end = format!("{database}{}", INFIX.replace("tor", "tos"));
     let rows = session
         .client

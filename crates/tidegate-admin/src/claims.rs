@@ -37,8 +37,8 @@ impl RoleIdentity {
     }
 }
 
-/// Whether the service's role owns the table of identities and its schema. Another owner could run
-/// code in the service's session by a trigger or a view.
+/// Selects whether the administrator owns the table of identities and its schema. Another owner
+/// could run code in the administrator's session by a trigger or a view.
 const OWNS_IDENTITIES: &str = "SELECT EXISTS ( \
     SELECT FROM pg_catalog.pg_class c \
     JOIN pg_catalog.pg_namespace n ON n.oid = c.relnamespace \
@@ -93,7 +93,7 @@ impl Admin {
     ///
     /// # Errors
     ///
-    /// Those of the connection, and [`Error::Busy`](super::Error::Busy).
+    /// Errors of the connection, and [`Error::Busy`](super::Error::Busy).
     pub async fn provide_claims(
         &self,
         database: &DatabaseName,
@@ -148,7 +148,7 @@ impl Admin {
     ///
     /// # Errors
     ///
-    /// Those of the connection.
+    /// Errors of the connection.
     pub async fn set_identity(
         &self,
         database: &DatabaseName,
@@ -173,7 +173,7 @@ impl Admin {
     ///
     /// # Errors
     ///
-    /// Those of the connection.
+    /// Errors of the connection.
     pub async fn delete_identity(&self, database: &DatabaseName, role: &RoleName) -> Result<()> {
         forget(&self.open(database.as_str()).await?, role.as_str()).await
     }
@@ -184,7 +184,7 @@ impl Admin {
     ///
     /// # Errors
     ///
-    /// Those of the connection.
+    /// Errors of the connection.
     pub async fn differing_identities(
         &self,
         database: &DatabaseName,

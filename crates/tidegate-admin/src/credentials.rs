@@ -88,8 +88,8 @@ const DEFAULTS: &str = "\
     FROM free f";
 
 /// Provides the credentials of roles: derives passwords from the master secret, and reads the
-/// `search_path` configured for the role. If anonymous callers share the role, also sets all
-/// settings that they could have changed.
+/// `search_path` configured for the role. If anonymous callers share the role, also provides values
+/// for all settings that they could have changed.
 pub struct RoleCredentials {
     control: Arc<dyn Executor>,
     passwords: RolePasswords,
@@ -200,7 +200,7 @@ impl fmt::Debug for RoleCredentials {
     }
 }
 
-/// Collects rows of a name and a value, both text.
+/// Collects rows with a name and a value as text. Skips rows with a NULL.
 struct Settings(Vec<(String, String)>);
 
 impl RowSink for Settings {

@@ -70,12 +70,13 @@ pub enum Error {
         #[source]
         reason: Cause,
     },
-    /// A database that belongs to the cluster or to the service.
+    /// A database that cannot be a tenant: one of PostgreSQL's own, a template, or the control
+    /// database.
     #[error("the database {name} cannot be a tenant: {reason}")]
     Reserved {
         /// The database.
         name: String,
-        /// The reason, as a sentence without subject.
+        /// The reason, as a clause about the database.
         reason: &'static str,
     },
     /// A database that cannot be the control database.
@@ -85,7 +86,7 @@ pub enum Error {
     Occupied {
         /// The database.
         name: String,
-        /// The reason, as a sentence without subject.
+        /// The reason, as a clause about the database.
         reason: &'static str,
     },
     /// The role of a user owns objects, so it is not dropped.

@@ -22,7 +22,7 @@ pub(super) struct Owner {
     pub(super) reached: bool,
 }
 
-/// An object on which privileges are granted. The name is quoted and has its schema.
+/// An object on which privileges are granted. `name` is quoted and qualified with the schema.
 #[derive(Clone, PartialEq, Eq)]
 pub(super) struct Object {
     pub(super) kind: &'static str,
@@ -47,7 +47,7 @@ pub(super) enum TemporaryGrant {
     Harmful,
 }
 
-/// What one role granted to another on an object.
+/// The privileges that one role granted to another role on an object.
 #[derive(Clone, PartialEq, Eq)]
 pub(super) struct ObjectGrant {
     pub(super) object: Object,

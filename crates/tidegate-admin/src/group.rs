@@ -16,11 +16,11 @@ use super::{Error, Result};
 /// role has such a name.
 const INFIX: &str = "/group/";
 
-/// The key of the lock for changes of groups, followed by the tenant's name.
+/// The first part of the key of the lock for changes of groups. The tenant's name follows.
 const LOCK_KEY: &str = "tidegate groups of ";
 
-/// The longest wait for the lock. It is as long as the administrator waits for any lock, because a
-/// client waits for the response.
+/// The longest wait for the lock. It equals the `lock_timeout` of the administrator's sessions,
+/// because a client waits for the response.
 const LOCK_TIMEOUT: Duration = Duration::from_secs(30);
 
 /// Takes the lock of a tenant's groups. The session holds it until it unlocks it or ends.

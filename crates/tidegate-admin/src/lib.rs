@@ -239,7 +239,7 @@ impl Admin {
     ///
     /// # Errors
     ///
-    /// Those of the connection, [`Error::Busy`] and [`Error::RoleExists`].
+    /// Errors of the connection, [`Error::Busy`] and [`Error::RoleExists`].
     pub async fn provide_roles(
         &self,
         database: &DatabaseName,

@@ -143,8 +143,8 @@ impl Session {
     }
 
     /// Wraps statements that need the privileges of `role`: the administrator becomes a member of
-    /// `role` before `inner` and stops being one after it. Returns `inner` unchanged if the
-    /// administrator already has the privileges and may switch to `role`.
+    /// `role` before `inner`, and the membership ends after `inner`. Returns `inner` unchanged if
+    /// the administrator already has the privileges and may switch to `role`.
     pub(super) async fn with_privileges_of(&self, role: &str, inner: Script) -> Result<Script> {
         if self.has_privileges_of(role).await? && self.may_set_role(role).await? {
             return Ok(inner);

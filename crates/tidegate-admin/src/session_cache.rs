@@ -13,8 +13,8 @@ use tokio::time::sleep;
 use super::Result;
 use super::session::Session;
 
-/// How many idle sessions are kept: one that changes roles, and one that holds a lock in the
-/// meantime.
+/// The maximum number of idle sessions. The creation of a user in groups uses two sessions: one
+/// holds the lock of the groups, and the other changes roles.
 const MAX_IDLE_SESSIONS: usize = 2;
 
 /// How long an idle session is kept.

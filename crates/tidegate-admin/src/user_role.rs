@@ -20,7 +20,7 @@ pub(super) struct NewUser<'a> {
     pub(super) groups: &'a [&'a str],
 }
 
-/// Creates the role of a user, or completes one that an earlier attempt left behind. Returns
+/// Creates the role of a user, or completes a role that an earlier attempt left behind. Returns
 /// whether the user still needs an authenticator. `home` is in the administrator's own database.
 ///
 /// # Errors

@@ -4,8 +4,8 @@ use std::fmt;
 
 use crate::{Error, Result, UserKey};
 
-/// The longest identifier of PostgreSQL, which truncates longer ones ("Identifiers and Key Words",
-/// `NAMEDATALEN`).
+/// The maximum length of an identifier in bytes. PostgreSQL truncates longer identifiers
+/// ("Identifiers and Key Words", `NAMEDATALEN`).
 const IDENTIFIER_BYTES: usize = 63;
 const TENANT_BYTES: usize = 30;
 const USER_CHARACTERS: usize = 32;

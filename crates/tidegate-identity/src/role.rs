@@ -1,5 +1,5 @@
-//! The port to PostgreSQL's roles: the roles of users, and those of groups, as which the statements
-//! of members run.
+//! The port to the PostgreSQL roles of users and of groups. The statements of members run as the
+//! role of their group.
 
 use std::error::Error as StdError;
 use std::future::Future;
@@ -77,8 +77,8 @@ pub enum RoleError {
         /// One of the objects, as PostgreSQL describes it.
         example: String,
     },
-    /// The role owns routines or views. After reassignment, users of these would act with the new
-    /// owner's rights.
+    /// The role owns routines or views. After reassignment, callers of this code would act with the
+    /// new owner's rights.
     #[error("the role owns what would run with the new owner's rights: {}", .0.join(", "))]
     CarriesRights(Vec<String>),
     /// The role has rights or objects in these other databases, where they must be removed first.

@@ -38,7 +38,8 @@ pub struct TenantIssuer {
 /// Why no issuer verifies a token.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum SelectionError {
-    /// No tenant, or not the one that the request names, accepts tokens of this issuer.
+    /// No tenant accepts tokens of this issuer. If the request names a tenant, this tenant does not
+    /// accept them.
     #[error("its issuer is not one that the database accepts")]
     Unknown,
     /// The issuer is known, but the token is for none of the expected audiences.

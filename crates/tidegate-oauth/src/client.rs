@@ -101,7 +101,7 @@ pub struct ExpiringSecret {
     pub expires_at: Timestamp,
 }
 
-/// The grants, by which a client gets a token and a session is opened.
+/// A grant: the way in which a client gets a token and opens a session.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum GrantKind {
     /// A user name and a password (RFC 6749, section 4.3).

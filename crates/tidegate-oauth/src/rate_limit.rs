@@ -25,8 +25,8 @@ pub struct RateLimits {
     pub client: AttemptLimit,
     /// How many guest sessions may be opened from one address.
     pub guest: AttemptLimit,
-    /// How many guest sessions are kept for one tenant. Beyond that, those not refreshed within a
-    /// day are deleted.
+    /// How many guest sessions are kept for one tenant. If a tenant has more, sessions that were
+    /// not refreshed within a day are deleted.
     pub guest_sessions: u32,
     /// How many device codes may be requested from one address.
     pub device: AttemptLimit,

@@ -122,7 +122,7 @@ pub trait IssuerStore: IdentityStore {
     /// The consents of a user, sorted by client. Consents are deleted with the user.
     fn consents_of_user<'a>(&'a self, key: &'a UserKey) -> StoreFuture<'a, Vec<Consent>>;
 
-    /// Adds a consent, or replaces the one for the same client.
+    /// Adds a consent, or replaces the user's consent to the same client.
     fn put_consent<'a>(&'a self, key: &'a UserKey, consent: &'a Consent) -> StoreFuture<'a, ()>;
 
     /// Deletes a consent. Returns whether it existed.
@@ -159,8 +159,8 @@ pub trait IssuerStore: IdentityStore {
     /// Deletes expired rows; returns their number.
     fn purge(&self, before: PurgeBefore) -> StoreFuture<'_, u64>;
 
-    /// Deletes guest sessions that were last refreshed before `before`, except the `kept` most
-    /// recently refreshed ones of each tenant; returns the number of deleted rows.
+    /// Deletes guest sessions that were last refreshed before `before`, except the `kept` sessions
+    /// of each tenant that were refreshed most recently; returns the number of deleted rows.
     fn purge_guests(&self, before: Timestamp, kept: u32) -> StoreFuture<'_, u64>;
 
     /// Adds a code with a new hash, whose browser session exists. The store deletes the code with

@@ -50,7 +50,8 @@ pub(crate) fn count(app: &App, subject: &Subject, status: u16, took: Duration) {
     let (Some(login), Some(route)) = (&subject.login, subject.route) else {
         return;
     };
-    // A page that shows the activity requests it periodically, and would count itself.
+    // A page that shows the activity requests the activity periodically. These requests are not
+    // counted.
     if route.path == Route::Activity.label().path {
         return;
     }

@@ -1,4 +1,4 @@
-//! Checks of the catalog and of the server's settings.
+//! Checks the administrator's privileges, the server's settings, and the connection to the server.
 
 use tidegate_service::{Limits, shared_connections};
 use tidegate_wire::{Config, TlsMode, version};

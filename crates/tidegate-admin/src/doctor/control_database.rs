@@ -1,4 +1,4 @@
-//! Checks the control database from outside.
+//! Checks whether the control database exists, and who may connect to it.
 
 use super::super::script::identifier;
 use super::super::session::Session;

@@ -22,7 +22,8 @@ impl Admin {
         let mut findings = Vec::new();
         for tenant in &tenants {
             let found = missing_objects::examine(&home, tenant, feed).await?;
-            // A finding about the tenant may be why logins fail. Then no login is tried.
+            // If there is a finding about the tenant, no login is tried, because the finding may
+            // explain why logins fail.
             let refused = if found
                 .iter()
                 .all(|finding| finding.severity == Severity::Good)

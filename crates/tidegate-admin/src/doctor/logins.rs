@@ -18,8 +18,9 @@ use super::recorded_tenants::{self, RecordedTenant};
 /// The prefix of the names of temporary roles.
 const PROBE: &str = "tidegate_doctor_";
 
-/// Creates a role like a user's and logs in as it with its password, and with a wrong password.
-/// Tries the databases of tenants too, because a line of `pg_hba.conf` may apply to one database.
+/// Creates a role like the role of a user, logs in with its password and with a wrong password, and
+/// drops the role. The wrong password is also tried in the databases of tenants, because a line of
+/// `pg_hba.conf` may apply to one database.
 pub(super) async fn made_role(admin: &Admin, session: &Session) -> Result<Vec<Finding>> {
     // The name is random, because several nodes may run the check at once.
     let probe = format!("{PROBE}{:08x}", admin.passwords.random_number());
@@ -97,7 +98,8 @@ fn refusal(databases_without_password: &[String]) -> Finding {
 }
 
 /// Reports lines of `pg_hba.conf` that require no password, if the administrator may read the file.
-/// Such a line may apply to addresses from which no check comes, such as the server's own.
+/// The other checks do not notice a line that applies only to other addresses, such as the server's
+/// own.
 pub(super) async fn trusting_lines(session: &Session) -> Result<Option<Finding>> {
     let may = "SELECT pg_catalog.has_function_privilege('pg_catalog.pg_hba_file_rules()', 'EXECUTE') \
                AND pg_catalog.has_table_privilege('pg_catalog.pg_hba_file_rules', 'SELECT')";
@@ -184,8 +186,8 @@ fn cannot_log_in(tenant: &RecordedTenant, role: &str, error: &Error) -> Finding 
     Finding::missing(text, spoilt.then(|| format!("-- {}", key.repair_command())))
 }
 
-/// The roles of a tenant whose verifier was made from another password. PostgreSQL shows verifiers
-/// to superusers only.
+/// The roles of a tenant whose verifier does not match the password that the service derives. Empty
+/// if the administrator is not a superuser, because PostgreSQL shows verifiers to superusers only.
 async fn wrong_passwords(
     admin: &Admin,
     home: &Session,

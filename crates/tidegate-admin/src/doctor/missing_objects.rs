@@ -1,5 +1,5 @@
-//! Checks whether the databases and roles of tenants exist. After an incomplete restore some do
-//! not.
+//! Checks whether the databases and roles of tenants exist. After an incomplete restore some are
+//! missing.
 
 use std::collections::BTreeSet;
 use std::fmt::Write as _;
@@ -16,7 +16,7 @@ use super::recorded_tenants::{
 };
 use super::{FeedLogin, Finding, public_access};
 
-/// How many names a finding lists.
+/// The maximum number of names that a finding lists.
 const MAX_NAMES: usize = 5;
 
 /// Up to this number, the CONNECT grants of a database cost no measurable time.

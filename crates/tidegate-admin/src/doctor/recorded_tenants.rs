@@ -13,7 +13,7 @@ pub struct RecordedTenant {
     pub owner_role: String,
     /// Whether the database was adopted.
     pub(super) adopted: bool,
-    /// The generation of the key of its functions of claims.
+    /// The generation of the key of the tenant's functions of claims.
     pub(super) claims_generation: i32,
     /// The roles of the tenant's users, the owner's first.
     logins: Vec<String>,
@@ -125,8 +125,9 @@ pub(super) struct Login<'a> {
 /// A membership of a login that the control database records.
 pub(super) struct Membership<'a> {
     pub(super) role: &'a str,
-    /// The role of the group, and whether that role exists.
+    /// The role of the group.
     pub(super) group: String,
+    /// Whether the role of the group exists.
     pub(super) group_exists: bool,
     /// Whether the login is a member.
     pub(super) member: bool,

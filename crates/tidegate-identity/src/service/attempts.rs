@@ -1,4 +1,4 @@
-//! Counting attempts, with a refund for those that succeed.
+//! Counts attempts, and refunds successful attempts.
 
 use std::collections::HashMap;
 use std::fmt;

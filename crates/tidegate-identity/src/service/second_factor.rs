@@ -12,7 +12,7 @@ use crate::second_factor::RecoveryCode;
 use crate::totp::{SECRET_BYTES, Totp};
 use crate::{AuditKind, Error, RequestContext, Result, SecondFactor, Secret, SecretHash, UserKey};
 
-/// All ASCII characters but the unreserved ones (RFC 3986, section 2.3).
+/// All ASCII characters except the unreserved characters (RFC 3986, section 2.3).
 const RESERVED: &AsciiSet = &NON_ALPHANUMERIC
     .remove(b'-')
     .remove(b'.')

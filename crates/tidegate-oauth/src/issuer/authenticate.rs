@@ -56,7 +56,7 @@ impl Issuer {
     ///
     /// A valid secret is never rate limited: it has 256 random bits, so it cannot be guessed. A
     /// rate limit only bounds the cost of wrong secrets, and must not let others lock a client out.
-    /// So secrets are compared first, and only wrong ones are counted, by client and address.
+    /// So secrets are compared first, and only wrong secrets are counted, by client and address.
     ///
     /// Errors: [`Error::ClientNotAuthenticated`], [`IdentityError::TooManyAttempts`].
     pub(crate) async fn authenticate(

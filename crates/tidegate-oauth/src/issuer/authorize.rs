@@ -21,8 +21,8 @@ pub struct AuthorizationRequest {
     pub client: Client,
     /// The redirect URI, which the client has registered.
     pub redirect_uri: String,
-    /// The database whose users may sign in: the client's, or for a built-in client the one in the
-    /// parameter `database`; `None` if users of any database may sign in.
+    /// The database whose users may sign in: the database of the client, or for a built-in client
+    /// the database in the parameter `database`; `None` if users of any database may sign in.
     pub database: Option<String>,
     /// The scopes.
     pub scopes: Scopes,

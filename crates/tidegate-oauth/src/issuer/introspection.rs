@@ -40,8 +40,8 @@ impl Issuer {
     /// inactive. Unknown tokens and tokens of other tenants are reported as inactive, without a
     /// reason.
     ///
-    /// Errors: [`Error::UnknownClient`]; [`Error::ClientNotAuthenticated`], which every public
-    /// client gets.
+    /// Errors: [`Error::UnknownClient`]; [`Error::ClientNotAuthenticated`], also for every public
+    /// client.
     pub async fn introspect(
         &self,
         request: TokenManagementRequest,

@@ -13,8 +13,9 @@ pub(crate) struct KeyGenerator<'a> {
     pub(crate) random: &'a dyn SecureRandom,
 }
 
-/// Loads the signing keys; generates the active and the next one if missing. If several nodes
-/// generate keys at once, the store accepts those of one node and the others use them.
+/// Loads the signing keys, and generates the active and the next key if they are missing. If
+/// several nodes generate keys at once, the store accepts the keys of one node, and the other nodes
+/// use these keys.
 pub(crate) async fn load(
     generator: &KeyGenerator<'_>,
     now: Timestamp,

@@ -29,9 +29,9 @@ impl LogoutRequest {
 }
 
 impl Issuer {
-    /// Reads and checks a request to end a browser session. The client is that of the ID token in
-    /// `id_token_hint`, or the one in `client_id`. If neither names a known client, there is no
-    /// redirect (section 3). A hint that this issuer did not sign is ignored.
+    /// Reads and checks a request to end a browser session. The client is named by the ID token in
+    /// `id_token_hint`, or by `client_id`. If neither names a known client, there is no redirect
+    /// (section 3). A hint that this issuer did not sign is ignored.
     ///
     /// Errors: [`Error::UnregisteredRedirect`] unless `post_logout_redirect_uri` is a redirect URI
     /// of the client, `invalid_request` for malformed parameters and for a `client_id` that differs

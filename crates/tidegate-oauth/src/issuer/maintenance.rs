@@ -27,8 +27,9 @@ impl Issuer {
         Ok(())
     }
 
-    /// Loads the signing keys and creates missing ones. Must be called on every notification and
-    /// about every minute, in any case more often than `key_notice`.
+    /// Creates the active and the next signing key if they are missing, and loads all signing keys.
+    /// Must be called on every notification and about every minute, in any case more often than
+    /// `key_notice`.
     pub async fn refresh_keys(&self) -> Result<()> {
         let generator = KeyGenerator {
             store: &*self.ports.store,

@@ -55,7 +55,7 @@ struct Created<'a> {
     secret: Option<&'a str>,
 }
 
-/// The clients of a tenant, and the caller who manages them.
+/// The directory of clients, acting for the caller, and the database of the caller's tenant.
 struct ClientAdmin {
     directory: ClientDirectory,
     database: String,

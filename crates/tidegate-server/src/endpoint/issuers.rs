@@ -31,7 +31,7 @@ struct IssuerView<'a> {
     settings: &'a IssuerSettings,
 }
 
-/// The issuers of a tenant, and the owner who manages them.
+/// The directory of issuers, acting for the caller, and the database of the caller's tenant.
 struct IssuerAdmin {
     directory: IssuerDirectory,
     database: String,
@@ -59,8 +59,9 @@ impl IssuerAdmin {
         Ok(found)
     }
 
-    /// Adds all issuers or none: after an error, drops those that it has added. Returns their
-    /// names. `listed` is whether the request has an array, so that an error needs an index.
+    /// Adds all issuers or none: after an error, drops the issuers that it has added. Returns the
+    /// names of the issuers. `listed` is whether the request has an array, so that an error needs
+    /// an index.
     async fn create(&self, new: Vec<NewIssuer>, listed: bool) -> Result<Vec<String>, ApiError> {
         let mut made: Vec<String> = Vec::with_capacity(new.len());
         for (index, NewIssuer { name, settings }) in new.into_iter().enumerate() {

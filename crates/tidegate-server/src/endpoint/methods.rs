@@ -23,7 +23,8 @@ use tidegate_http::negotiate::ContentType;
 use tidegate_http::report::Subject;
 use tidegate_http::request_body::{self, BodyError, RequestBody};
 
-/// Handles `/api/v4/methods`, which lists methods by name, or defines new ones.
+/// Handles `GET /api/v4/methods`, which lists the methods by name, and `POST`, which defines new
+/// methods.
 pub(crate) async fn collection<B>(call: Call<'_, B>) -> Result<Response<Body>, ApiError>
 where
     B: http_body::Body<Data = Bytes> + Send + Unpin,

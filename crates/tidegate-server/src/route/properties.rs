@@ -34,7 +34,7 @@ pub(crate) enum Access {
 /// The form of a route's errors.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Surface {
-    /// A body as at the REST and SQL endpoints.
+    /// The JSON body of the REST and SQL endpoints.
     Rest,
     /// A body as OAuth defines it (RFC 6749, section 5.2).
     OAuth,
@@ -58,7 +58,7 @@ pub(crate) enum BodyLimit {
 }
 
 impl BodyLimit {
-    /// The limit in bytes, given the configured one.
+    /// The limit in bytes. `configured` is the configured limit.
     pub(crate) fn bytes(self, configured: u64) -> u64 {
         match self {
             Self::None => 0,

@@ -115,8 +115,8 @@ pub(crate) enum Decision {
     Close,
 }
 
-/// Compares the counters of a connection with those of the last check, and stores how long they
-/// have been unchanged.
+/// Compares the counters of a connection with their values at the last check, and stores how long
+/// they have been unchanged.
 pub(crate) struct Monitor {
     activity: Arc<ConnectionActivity>,
     /// The phase at the last check, and the number of requests that had started.

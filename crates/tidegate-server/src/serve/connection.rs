@@ -32,7 +32,7 @@ use tidegate_socket::{self as socket, Handoff};
 /// 400 KiB.
 const HTTP1_BUFFER: usize = 64 * 1024;
 /// hyper's limit on the head of an HTTP/2 request in bytes. It is twice the limit of this service.
-/// Heads between the two limits get a response with a body and an id; only larger ones get hyper's
+/// Heads between the two limits get a response with a body and an id; only larger heads get hyper's
 /// 431 without a body.
 const HTTP2_HEADERS: u32 = 2 * stack::HTTP2_HEAD;
 /// How many bytes one HTTP/2 stream may buffer for a client that does not read.

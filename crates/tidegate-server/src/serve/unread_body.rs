@@ -55,7 +55,7 @@ where
     B: Body<Data = Bytes> + Unpin,
     B::Error: Into<BodyError>,
 {
-    /// Reads and discards a short rest. For a longer one, makes the response announce that the
+    /// Reads and discards a short rest. If the rest is longer, makes the response announce that the
     /// connection will be closed.
     pub(crate) async fn discard_or_close<T>(self, response: &mut Response<T>) {
         let rest = self
