@@ -44,7 +44,7 @@ fn login() -> String {
 
 /// Selects the settings for a session of a role that anonymous callers share. They replace the
 /// role's own settings, which an earlier caller could have changed (`ALTER ROLE … SET`). Each value
-/// is the one configured for the database, or else the server's.
+/// is the value configured for the database, or else the value of the server.
 ///
 /// The rows are all settings of PostgreSQL that a role may change, because a concurrent change may
 /// affect any of them, and those settings of extensions that the role has changed. PostgreSQL

@@ -22,7 +22,7 @@ pub struct Client {
     pub homepage: Option<String>,
     /// A description of the application.
     pub description: Option<String>,
-    /// Whether the client is public or confidential, with the secrets of a confidential one.
+    /// Whether the client is public or confidential, with the secrets of a confidential client.
     pub authentication: ClientAuthentication,
     /// Whether users are asked for consent before the client gets a code.
     pub confirm: bool,

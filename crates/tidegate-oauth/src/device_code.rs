@@ -21,7 +21,7 @@ pub struct DeviceCode {
     pub user_code: String,
     /// The client that the device runs.
     pub client_id: String,
-    /// The scopes that the device asked for.
+    /// The scopes that the device requested.
     pub scopes: Scopes,
     /// Whether a user has approved or denied the request, or the code was redeemed.
     pub state: DeviceState,
@@ -72,7 +72,7 @@ impl DeviceState {
 /// The result of a poll.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct DevicePoll {
-    /// The device code, with the times updated by this poll.
+    /// The device code, with `interval` and `poll_at` as updated by this poll.
     pub device: DeviceCode,
     /// Whether the poll was too early.
     pub early: bool,

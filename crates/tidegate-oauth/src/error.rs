@@ -24,7 +24,7 @@ pub enum Error {
     /// and `_-.` only; any other name is replaced by a description.
     #[error("the parameter {0} is given more than once")]
     DuplicateParameter(String),
-    /// A member of a JSON body is not a string, as it must be.
+    /// A member of a JSON body that must be a string has another type.
     #[error("the parameter {0} is not a string")]
     ParameterNotText(&'static str),
     /// Client credentials in both the header and the body, or two different ids (RFC 6749, section
@@ -34,7 +34,7 @@ pub enum Error {
     /// An unknown grant type.
     #[error("unknown grant type")]
     UnsupportedGrantType,
-    /// An unknown scope, or one that was not granted (RFC 6749, sections 3.3 and 6).
+    /// An unknown scope, or a scope that was not granted (RFC 6749, sections 3.3 and 6).
     #[error("invalid scope")]
     InvalidScope,
     /// A resource other than this service (RFC 8707, section 2).
@@ -111,15 +111,15 @@ pub enum Error {
     /// There is no client with this id.
     #[error("unknown client")]
     UnknownClient,
-    /// There is no client with this id. The guest endpoint reports this with a code of its own.
+    /// There is no client with this id. The guest endpoint reports this with another error code.
     #[error("unknown client")]
     UnknownGuestClient,
     /// The secret of a confidential client is wrong or missing, or a public client asks for
     /// something that requires a secret.
     #[error("client authentication failed")]
     ClientNotAuthenticated,
-    /// The refresh token is forged, expired, revoked, issued to another client, or reused after a
-    /// later one.
+    /// The refresh token is forged, expired, revoked, issued to another client, or presented after
+    /// a later token of its session.
     #[error("invalid refresh token")]
     InvalidRefreshToken,
     /// The database does not exist or has no default user.

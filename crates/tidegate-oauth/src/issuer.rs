@@ -63,8 +63,8 @@ pub struct Issuer {
 }
 
 impl Issuer {
-    /// Starts an issuer: checks the master key against the store, loads the signing keys (and
-    /// creates the first ones if there are none) and the ended sessions.
+    /// Starts an issuer: checks the master key against the store, creates the first signing keys if
+    /// there are none, and loads the signing keys and the ended sessions.
     ///
     /// Errors: [`Error::WrongMasterKey`] when the store belongs to another master key.
     pub async fn start(ports: Ports, master: MasterKey, settings: Settings) -> Result<Self> {
@@ -113,7 +113,8 @@ impl Issuer {
         ClientDirectory::new(self.ports.clone()).reserving(&self.settings.builtin.ids)
     }
 
-    /// The identity of users: sign-in, browser sessions, second factors, linked accounts.
+    /// The service that authenticates users: sign-in, browser sessions, second factors, linked
+    /// accounts.
     pub fn identity(&self) -> &IdentityService {
         &self.identity
     }

@@ -70,8 +70,8 @@ impl TokenRequest {
     /// Parses a token request. A code has the scopes of its own request, so `scope` is ignored for
     /// a code.
     ///
-    /// `invalid_request` for missing, repeated and ill-typed parameters, then
-    /// `unsupported_grant_type` and `invalid_scope`.
+    /// Errors: those with the code `invalid_request` for missing, repeated and ill-typed
+    /// parameters, [`Error::UnsupportedGrantType`], and [`Error::InvalidScope`].
     pub fn parse(parameters: &Parameters, basic: Option<&BasicCredentials>) -> Result<Self> {
         parameters.reject_duplicates()?;
         let grant_type = parameters.required("grant_type")?;
@@ -121,7 +121,7 @@ pub struct GuestRequest {
 }
 
 impl GuestRequest {
-    /// Parses a guest request; the errors of [`TokenRequest::parse`].
+    /// Parses a guest request. The errors are those of [`TokenRequest::parse`].
     pub fn parse(parameters: &Parameters, basic: Option<&BasicCredentials>) -> Result<Self> {
         parameters.reject_duplicates()?;
         let client = ClientCredentials::parse(parameters, basic)?;
@@ -144,7 +144,7 @@ pub struct DeviceRequest {
 }
 
 impl DeviceRequest {
-    /// Parses a device request; the errors of [`TokenRequest::parse`].
+    /// Parses a device request. The errors are those of [`TokenRequest::parse`].
     pub fn parse(parameters: &Parameters, basic: Option<&BasicCredentials>) -> Result<Self> {
         parameters.reject_duplicates()?;
         let client = ClientCredentials::parse(parameters, basic)?;
@@ -164,7 +164,8 @@ pub struct TokenManagementRequest {
 }
 
 impl TokenManagementRequest {
-    /// Parses the request; `invalid_request` as for [`TokenRequest::parse`].
+    /// Parses the request. The errors have the code `invalid_request`, as in
+    /// [`TokenRequest::parse`].
     pub fn parse(parameters: &Parameters, basic: Option<&BasicCredentials>) -> Result<Self> {
         parameters.reject_duplicates()?;
         let client = ClientCredentials::parse(parameters, basic)?;
@@ -176,7 +177,7 @@ impl TokenManagementRequest {
     }
 }
 
-/// The parameter `scope`; [`Error::InvalidScope`].
+/// Parses the parameter `scope`, which may be absent; [`Error::InvalidScope`] for an unknown scope.
 pub(crate) fn scopes(parameters: &Parameters) -> Result<Scopes> {
     Scopes::parse(parameters.text("scope")?.unwrap_or_default())
 }

@@ -49,7 +49,7 @@ impl Session {
 /// A personal access token: a secret that a user made for a program.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct PersonalToken {
-    /// The name that the user gave it.
+    /// The name that the user gave the token.
     pub name: String,
     /// The hash of the token.
     pub hash: SecretHash,

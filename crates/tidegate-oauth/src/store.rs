@@ -29,14 +29,14 @@ pub enum RefreshOutcome {
 /// The times before which [`IssuerStore::purge`] deletes rows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct PurgeBefore {
-    /// Sessions whose `expires_at` or `ended.at` is before this are deleted.
+    /// Sessions whose `expires_at` or `ended.at` is before this time are deleted.
     pub sessions: Timestamp,
-    /// Attempt counters whose `expires_at` is before this are deleted.
+    /// Attempt counters whose `expires_at` is before this time are deleted.
     pub attempts: Timestamp,
-    /// Audit events before this are deleted.
+    /// Audit events before this time are deleted.
     pub audit: Timestamp,
-    /// Authorization codes, device codes and browser sessions whose `expires_at` is before this are
-    /// deleted.
+    /// Authorization codes, device codes and browser sessions whose `expires_at` is before this
+    /// time are deleted.
     pub flows: Timestamp,
 }
 
@@ -176,7 +176,7 @@ pub trait IssuerStore: IdentityStore {
     fn redeem_code<'a>(&'a self, hash: SecretHash, session: &'a Session) -> StoreFuture<'a, bool>;
 
     /// Adds a pending device code; `false` if its user code exists already. The store deletes the
-    /// device code with its client, unless that is a built-in one.
+    /// device code with its client, unless the client is built in.
     fn insert_device_code<'a>(&'a self, device: &'a DeviceCode) -> StoreFuture<'a, bool>;
 
     /// The device code with this user code, in any state.

@@ -41,7 +41,7 @@ pub(crate) struct Segments<'a> {
 }
 
 impl<'a> Segments<'a> {
-    /// Splits a token at its two dots; `None` when it has more or fewer.
+    /// Splits a token at its two dots; `None` if it does not have exactly two dots.
     pub(crate) fn split(token: &'a str) -> Option<Self> {
         let (signed, signature) = token.rsplit_once('.')?;
         let (header, payload) = signed.split_once('.')?;

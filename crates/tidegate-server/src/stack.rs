@@ -116,8 +116,8 @@ where
     B: http_body::Body<Data = Bytes> + Send + Unpin + 'static,
     B::Error: Into<BodyError>,
 {
-    // This check comes before any layer that responds, because it is unclear for which host such a
-    // request is meant.
+    // This check comes before any layer that responds, because it is unclear for which host a
+    // request with an invalid `Host` is meant.
     if let Some(refusal) = host::refusal(&request) {
         return refusal;
     }

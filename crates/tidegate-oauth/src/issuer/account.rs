@@ -83,7 +83,8 @@ impl Issuer {
     }
 
     /// Changes the user's password with [`IdentityService::change_own_password`], which ends
-    /// sessions, and then refuses their tokens.
+    /// sessions. Then refreshes the denylist, so that this node refuses the tokens of these
+    /// sessions. Returns the browser's new cookie.
     ///
     /// [`IdentityService::change_own_password`]:
     /// tidegate_identity::IdentityService::change_own_password
@@ -102,8 +103,8 @@ impl Issuer {
         Ok(changed?)
     }
 
-    /// Sets a password with [`IdentityService::reset_password`], which ends sessions, and then
-    /// refuses their tokens.
+    /// Sets a password with [`IdentityService::reset_password`], which ends sessions. Then
+    /// refreshes the denylist, so that this node refuses the tokens of these sessions.
     ///
     /// [`IdentityService::reset_password`]: tidegate_identity::IdentityService::reset_password
     pub async fn reset_password(

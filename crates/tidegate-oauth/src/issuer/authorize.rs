@@ -53,10 +53,10 @@ pub enum AuthorizationError {
 impl Issuer {
     /// Validates an authorization request.
     ///
-    /// [`AuthorizationError::Display`] unless the client and its redirect URI are known; otherwise
-    /// [`AuthorizationError::Redirect`] with `invalid_request`, `unsupported_response_type`,
-    /// `invalid_scope`, `unauthorized_client`, or an error of OpenID Connect for a parameter that
-    /// is not supported.
+    /// Errors: [`AuthorizationError::Display`] unless the client and its redirect URI are known;
+    /// otherwise [`AuthorizationError::Redirect`] with `invalid_request`,
+    /// `unsupported_response_type`, `invalid_scope`, `unauthorized_client`, or an error of OpenID
+    /// Connect for a parameter that is not supported.
     pub async fn authorization_request(
         &self,
         parameters: &Parameters,
@@ -109,7 +109,8 @@ impl Issuer {
         Ok((client, redirect_uri.to_owned()))
     }
 
-    /// The client as it is when it redirects to `uri`; `None` if it may not redirect there.
+    /// Checks whether the client may redirect to `uri`, and returns the client for this request;
+    /// `None` if it may not. For a built-in client, `confirm` and `description` depend on `uri`.
     pub(super) fn redirecting(&self, client: Client, uri: &str) -> Option<Client> {
         if client.database.is_none() {
             return self.settings.builtin.redirecting(client, uri);

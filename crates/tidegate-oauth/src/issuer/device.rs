@@ -40,7 +40,7 @@ pub struct PendingDevice {
     pub user_code: String,
     /// The client that the device runs.
     pub client: Client,
-    /// The scopes that the device asked for.
+    /// The scopes that the device requested.
     pub scopes: Scopes,
 }
 

@@ -12,7 +12,7 @@ use tidegate_identity::{AuditKind, Error as IdentityError};
 /// How long the rows of ended and expired sessions are kept, so that late requests about these
 /// sessions find them.
 const SESSION_KEPT: Duration = Duration::from_hours(24);
-/// How long an idle guest session is kept once a tenant has too many of them.
+/// How long an idle guest session is kept if a tenant has too many guest sessions.
 const GUEST_IDLE: Duration = Duration::from_hours(24);
 
 impl Issuer {
@@ -52,8 +52,8 @@ impl Issuer {
         Ok(())
     }
 
-    /// Makes the next key the active one and publishes a new next key. Tokens of the old key stay
-    /// valid until they expire.
+    /// Makes the next key active and publishes a new next key. Tokens of the old key stay valid
+    /// until they expire.
     ///
     /// Errors: [`Error::KeyTooYoung`] when the next key has not been published for `key_notice`.
     pub async fn rotate_keys(&self) -> Result<()> {

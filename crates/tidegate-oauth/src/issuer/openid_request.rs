@@ -128,7 +128,7 @@ impl Issuer {
         openid.asks(Prompt::Login) || openid.rejects(browser, self.ports.clock.now())
     }
 
-    /// Whether a request with `prompt=none` can be granted without a page.
+    /// Checks whether a request with `prompt=none` can be granted without a page.
     ///
     /// Errors for the client (section 3.1.2.6): [`Error::LoginRequired`],
     /// [`Error::InteractionRequired`] for a missing second factor, [`Error::ConsentRequired`].

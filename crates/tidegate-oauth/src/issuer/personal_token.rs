@@ -50,7 +50,7 @@ impl Issuer {
     /// Verifies a bearer token of any kind: an access token without I/O, a personal access token
     /// with a lookup that is cached.
     ///
-    /// [`Error::InvalidToken`] with the reason.
+    /// Errors: [`Error::InvalidToken`] with the reason.
     pub async fn authenticate_token(&self, token: &str) -> Result<Arc<Claims>> {
         if !PersonalTokens::is_personal(token) {
             return self.verify(token);
@@ -86,9 +86,9 @@ impl Issuer {
 
     /// Creates a personal access token of the caller.
     ///
-    /// [`Error::PersonalTokenRefused`] for the default user, for an owner who acts as a user, and
-    /// for a caller that itself uses a personal access token; [`Error::InvalidScope`] for scopes
-    /// that the caller's token lacks; [`Error::TooManyPersonalTokens`];
+    /// Errors: [`Error::PersonalTokenRefused`] for the default user, for an owner who acts as a
+    /// user, and for a caller that itself uses a personal access token; [`Error::InvalidScope`] for
+    /// scopes that the caller's token lacks; [`Error::TooManyPersonalTokens`];
     /// [`IdentityError::InvalidMember`].
     pub async fn create_personal_token(
         &self,
@@ -113,9 +113,10 @@ impl Issuer {
             .await
     }
 
-    /// Creates a personal access token of any user, for the operator; the errors of
-    /// [`create_personal_token`](Self::create_personal_token) about its content, and
-    /// [`IdentityError::NotFound`].
+    /// Creates a personal access token of any user, for the operator.
+    ///
+    /// Errors: [`IdentityError::InvalidMember`], [`Error::TooManyPersonalTokens`], and
+    /// [`IdentityError::NotFound`] if the user does not exist.
     pub async fn issue_personal_token(
         &self,
         key: UserKey,
@@ -161,7 +162,7 @@ impl Issuer {
     /// most 1,000. These are the caller's own tokens; for the owner of the tenant, those of all
     /// users or of `user`.
     ///
-    /// [`IdentityError::NotFound`] when a user who is not the owner names another user.
+    /// Errors: [`IdentityError::NotFound`] when a user who is not the owner names another user.
     pub async fn personal_tokens(
         &self,
         caller: &Claims,

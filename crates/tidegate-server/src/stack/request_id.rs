@@ -1,5 +1,5 @@
-//! The layer for `X-Request-Id`. The id is that of the client, if it has 1 to 128 visible ASCII
-//! characters, or a new one.
+//! The layer for `X-Request-Id`. If the client sends an id of 1 to 128 visible ASCII characters,
+//! that id is used. Otherwise the request gets a new id.
 
 use http::{HeaderValue, Request, Response};
 
