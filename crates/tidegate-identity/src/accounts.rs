@@ -81,8 +81,8 @@ impl Accounts {
         Ok(user)
     }
 
-    /// Changes a user. Of a member only the record is changed, and the role of a new group is
-    /// created if missing.
+    /// Changes a user. If the user is a member, only the record changes, and the role of a new
+    /// group is created if it is missing.
     ///
     /// The role of a user who becomes the default user is limited before the record is written. The
     /// limits of the role of a former default user are removed after the record was written.

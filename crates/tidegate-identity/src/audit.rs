@@ -9,7 +9,7 @@ use crate::{EndReason, SessionId, Timestamp};
 pub struct AuditEvent {
     /// When the event happened.
     pub at: Timestamp,
-    /// What happened.
+    /// The kind of the event.
     pub kind: AuditKind,
     /// Additional detail, such as an account's issuer or a table; cut to 255 characters.
     pub detail: Option<String>,
@@ -89,8 +89,8 @@ const NAME_CHARACTERS: usize = 64;
 const DETAIL_CHARACTERS: usize = 255;
 
 impl AuditEvent {
-    /// An event without details. `database` is the tenant's; `None` for an event of the whole
-    /// service.
+    /// An event without details. `database` is the tenant's database; `None` for an event of the
+    /// whole service.
     pub fn new(at: Timestamp, kind: AuditKind, database: Option<&str>) -> Self {
         Self {
             at,

@@ -16,7 +16,7 @@ const MOST_KEYS: usize = 64;
 /// The keys of a key set that can verify signatures.
 pub(crate) struct KeySet {
     keys: Vec<PublicKey>,
-    /// The key set as the issuer sent it, for comparison with another one.
+    /// The key set as the issuer sent it, for comparison with another key set.
     document: Vec<Value>,
 }
 

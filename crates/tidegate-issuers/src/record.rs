@@ -46,7 +46,7 @@ pub trait ExternalIssuerStore: Send + Sync {
     /// The issuers of a tenant, sorted by name.
     fn issuers<'a>(&'a self, database: &'a str) -> StoreFuture<'a, Vec<IssuerRecord>>;
 
-    /// Adds an issuer; `false` if the tenant has one of this name.
+    /// Adds an issuer; `false` if the tenant has an issuer of this name.
     fn insert_issuer<'a>(&'a self, record: &'a IssuerRecord) -> StoreFuture<'a, bool>;
 
     /// Replaces the settings of an issuer if they still equal the settings in `read`. Returns

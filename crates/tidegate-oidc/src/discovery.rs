@@ -71,7 +71,7 @@ async fn load(http: &reqwest::Client, issuer: &str) -> Result<Discovery, Outboun
     let base = issuer.trim_end_matches('/');
     let url = format!("{base}/.well-known/openid-configuration");
     let found: Discovery = get(http, &url).await?;
-    // The issuer must be the configured one (section 4.3). Otherwise one provider could
+    // The issuer must be the configured issuer (section 4.3). Otherwise one provider could
     // impersonate another.
     if found.issuer.trim_end_matches('/') != base {
         return Err(OutboundError::new(

@@ -45,7 +45,8 @@ impl<'a> PageContext<'a> {
         Self::of(Received::read(call).await?).await
     }
 
-    /// The context of a request that has been read; the errors of [`receive`](Self::receive).
+    /// The context of a request that has been read. The errors are those of
+    /// [`receive`](Self::receive).
     pub(super) async fn of(received: Received<'a>) -> Result<Self, ApiError> {
         let Received {
             app,

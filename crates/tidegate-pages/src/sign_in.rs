@@ -99,7 +99,7 @@ async fn sign_in(
     }
 }
 
-/// The message for a signed-in user of another database than the one that the page requires.
+/// The message for a signed-in user whose database is not the one that the page requires.
 fn other_database(browser: &Browser, purpose: &Purpose<'_>) -> FormError {
     let key = &browser.user.key;
     FormError::notice(format!(
@@ -133,8 +133,8 @@ fn sign_in_page(
         Some(database) => format!("/reset?database={}", percent::encode(database)),
         None => "/reset".to_owned(),
     });
-    // An account of an identity provider is looked up in the client's database, so a client without
-    // one gets no buttons.
+    // An account of an identity provider is looked up in the client's database, so there are no
+    // buttons for a client without a database.
     let choices = match purpose.client {
         Some(client) if client.database.is_some() && purpose.returns_to.is_some() => {
             super::providers::choices(context, purpose.next)

@@ -31,7 +31,7 @@ where
     let is_local = forwarded::is_local(call.peer, &call.head.headers);
     let mut context = PageContext::receive(call).await?;
     let refused = || ApiError::input(REFUSED);
-    // Programs that preview links send `HEAD`. It must not use up the link.
+    // Programs that preview links send `HEAD`. Such a request must not use up the link.
     if context.is_head() {
         return Ok(context.redirect(&context.path("/")));
     }

@@ -21,7 +21,7 @@ pub struct NewOwner {
     pub database: TenantName,
     /// The owner's role; `None` if it has the tenant's name.
     pub role: Option<String>,
-    /// The password; an owner without one cannot sign in.
+    /// The password; without a password the owner cannot sign in.
     pub password: Option<Secret>,
 }
 
@@ -37,7 +37,7 @@ pub struct NewUser {
     /// What `tidegate.user_id()` returns for a member: 1 to 255 bytes; `None` for a random UUID. A
     /// user with a role must not have an id.
     pub id: Option<String>,
-    /// The password; a user without one cannot sign in, which is usual for a default user.
+    /// The password; without a password the user cannot sign in, which is usual for a default user.
     pub password: Option<Secret>,
     /// The hash of a password that the user gave earlier; `password` takes precedence.
     pub password_hash: Option<PasswordHash>,
@@ -176,8 +176,8 @@ impl UserDirectory {
         Ok((user, hash.or(given)))
     }
 
-    /// Refuses a reserved name, the tenant's name, and a name that differs from another user's only
-    /// in case: [`Error::Taken`].
+    /// Refuses with [`Error::Taken`] a reserved name, the tenant's name, and a name that differs
+    /// from the name of another user only in case.
     async fn require_distinct_name(&self, new: &NewUser) -> Result<()> {
         let (database, name) = (new.database.as_str(), new.name.as_str());
         let similar = is_official(name)
@@ -225,7 +225,7 @@ impl UserDirectory {
         let hash = self.hash(change.password.as_ref()).await?;
         let given = change.password_hash.clone().map(PasswordHash::into_text);
         let (before, after) = self.write_change(key, &change).await?;
-        // Sessions are ended also when the record was unchanged, so that repeating a change that
+        // Sessions are also ended when the record was unchanged, so that repeating a change that
         // failed half-way completes it.
         let ends = after.default_user != before.default_user || made_default;
         if ends || after.is_member() && !has_same_claims(&before, &after) {

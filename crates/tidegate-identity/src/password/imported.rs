@@ -17,7 +17,8 @@ use crate::{Error, Result, Secret};
 const MAX_LENGTH: usize = 512;
 /// The allowed lengths of a digest in bytes. A shorter digest could be guessed.
 const DIGEST: std::ops::RangeInclusive<usize> = 16..=64;
-/// The limits of the cost. A sign-in with a hash at its limit takes up to two seconds.
+/// The limits of the cost of bcrypt. At the limits of the cost of all kinds of hashes, a sign-in
+/// takes up to two seconds.
 const BCRYPT_COST: std::ops::RangeInclusive<u32> = 4..=14;
 const PBKDF2_ITERATIONS: u32 = 2_000_000;
 /// `N * r * p`; a block is 128 bytes, so the memory is at most 128 MiB.
@@ -44,7 +45,7 @@ pub struct PasswordHash(Secret);
 
 impl PasswordHash {
     /// A hash that another system made: argon2id, argon2i, bcrypt, scrypt or PBKDF2 with SHA-256 or
-    /// SHA-512, in PHC or crypt form, PBKDF2 also in Django's.
+    /// SHA-512, in PHC or crypt form, and PBKDF2 also in Django's form.
     ///
     /// Errors: [`Error::InvalidMember`] for another form, and for a cost that would make a sign-in
     /// too expensive.

@@ -132,7 +132,7 @@ pub enum AttemptOutcome {
 impl AttemptCounter {
     /// Counts an attempt at `now`. This is the rule that a store must apply in
     /// [`IdentityStore::count_attempt`](crate::IdentityStore::count_attempt), as a pure function
-    /// from the stored counter to the new one and the result.
+    /// from the stored counter to the new counter and the result.
     pub fn count(
         before: Option<Self>,
         limit: &AttemptLimit,

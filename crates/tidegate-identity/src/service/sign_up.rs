@@ -191,8 +191,8 @@ impl IdentityService {
         Ok((cookie, link.next))
     }
 
-    /// Marks a link as used and creates its user. If that fails, the mark is removed. The mark is
-    /// kept for longer than the link is valid.
+    /// Marks a link as used and creates its user. If the creation fails, the mark is removed. The
+    /// mark is kept for longer than the link is valid.
     async fn use_sign_up_link(
         &self,
         token: &str,
@@ -223,7 +223,7 @@ impl IdentityService {
     }
 }
 
-/// Creates a user who registers itself. The audit events name the new user as the acting one.
+/// Creates a user who registers itself. The audit events name the new user as the acting user.
 pub(super) async fn create_self_registered(
     accounts: &Accounts,
     new: NewUser,

@@ -33,8 +33,8 @@ pub struct Claims {
     /// Whether the user owns the tenant, `superUser`.
     pub owner: bool,
     /// Whether anonymous callers share the role, because the user is the tenant's default user.
-    /// Only tokens of such a user have this private claim. A user's sessions end when it becomes
-    /// the default user or ceases to be, so the claim is true as long as the token is valid.
+    /// Only tokens of such a user have this private claim. A user's sessions end when it becomes or
+    /// stops being the default user, so the claim is true as long as the token is valid.
     pub shared: bool,
     /// The scopes of the token, `scope`.
     pub scopes: Scopes,

@@ -16,7 +16,7 @@ pub(crate) fn notice(title: &str, text: &str, next: Option<(&str, &str)>) -> Mar
     }
 }
 
-/// The links of an error page.
+/// Which links an error page has.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum FailureLinks {
     Nothing,
