@@ -178,9 +178,10 @@ impl Admin {
         forget(&self.open(database.as_str()).await?, role.as_str()).await
     }
 
-    /// The roles whose stored identity differs from the one in `wanted`, or is missing from
+    /// The roles whose stored identity differs from the identity in `wanted`, or is missing from
     /// `wanted`. `wanted` must contain all users of the tenant. Empty in a database without the
-    /// functions.
+    /// functions., or is missing from `wanted`. `wanted` must contain all users of the tenant.
+    /// Empty in a database without the functions.
     ///
     /// # Errors
     ///

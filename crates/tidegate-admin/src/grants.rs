@@ -162,7 +162,8 @@ pub(super) async fn of_roles(session: &Session, roles: &[&str]) -> Result<Vec<Ob
     Ok(grants.into_values().flatten().collect())
 }
 
-/// Merges a grant into the previous one if the two differ only in the privilege.
+/// Adds `grant`. If it differs from the last grant only in the privilege, adds its privilege to the
+/// last grant instead.
 fn merge(grants: &mut Vec<ObjectGrant>, grant: ObjectGrant) {
     if let Some(last) = grants.last_mut() {
         let privileges = std::mem::take(&mut last.privileges);

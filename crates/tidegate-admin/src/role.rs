@@ -25,7 +25,7 @@ pub(super) async fn origin(session: &Session, role: &str) -> Result<RoleOrigin> 
     Ok(found.first().copied().unwrap_or(RoleOrigin::Missing))
 }
 
-/// Does the same for several roles. The results are in the order of `roles`.
+/// Looks up the origins of several roles. The results are in the order of `roles`.
 pub(super) async fn origins(session: &Session, roles: &[&str]) -> Result<Vec<RoleOrigin>> {
     let rows = session
         .client
@@ -139,7 +139,7 @@ pub(super) async fn require_nothing_owned(session: &Session, role: &str) -> Resu
 pub(super) enum OutsideDatabase {
     /// Privileges and objects in other databases, and databases that the role owns.
     InDatabases,
-    /// Those of `InDatabases`, and privileges on shared objects. Used where `DROP OWNED`, which
+    /// What `InDatabases` selects, and privileges on shared objects. Used where `DROP OWNED`, which
     /// would revoke the privileges, does not run.
     Shared,
 }

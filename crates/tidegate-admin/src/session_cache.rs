@@ -35,7 +35,7 @@ impl SessionCache {
     ///
     /// # Errors
     ///
-    /// Those of [`Session::open`].
+    /// The errors of [`Session::open`].
     pub(super) async fn take(&self, config: &Config) -> Result<Session> {
         while let Some(session) = self.pop() {
             if session.client.simple_query("").await.is_ok() {

@@ -23,8 +23,9 @@ const BOUND: &str = "SELECT ( \
             WHERE name = 'temp_file_limit' AND setting <> '-1')";
 
 /// Sets the limit if anonymous callers share the role (`shared` is `true`), and removes it
-/// otherwise. Does nothing if the administrator may not change the limit, or if an operator has set
-/// another one.
+/// otherwise. Does nothing if the administrator may not change the limit, Sets the limit if
+/// anonymous callers share the role (`shared` is `true`), and removes it otherwise. Does nothing if
+/// the administrator may not change the limit, or if an operator has set another limit.
 pub(super) async fn limit(session: &Session, role: &str, shared: bool) -> Result<()> {
     if !may_limit(session).await? {
         return Ok(());
@@ -58,8 +59,8 @@ pub(super) fn set(role: &str) -> Script {
     script
 }
 
-/// Whether the administrator may set the limit for roles (PostgreSQL, "Resource Consumption": only
-/// superusers and, since 15, roles with SET on the parameter).
+/// Whether the administrator may set the limit for roles. Only superusers may, and since PostgreSQL
+/// 15 roles with SET on the parameter ("Resource Consumption").
 async fn may_limit(session: &Session) -> Result<bool> {
     if session.superuser || !version::has_parameter_privileges(session.version) {
         return Ok(session.superuser);

@@ -175,7 +175,7 @@ impl Accounts {
     }
 
     /// Drops a sub-user: the role, then the record, so that a failed attempt can be repeated. With
-    /// `reassign`, the tenant's owner gets what the role owns.
+    /// `reassign`, the tenant's owner gets the objects that the role owns.
     ///
     /// Errors: those of [`UserDirectory::drop_user`], and [`Error::Role`](crate::Error::Role) when
     /// the role owns something and `reassign` is not set, or is used in other databases.

@@ -11,7 +11,7 @@ use crate::key_set::KeySet;
 use crate::token::Token;
 use crate::{ClaimPath, IssuerSettings, Network, SettingsError, SignatureAlgorithm, TokenError};
 
-/// The longest subject and name of a user or role that is accepted, in bytes.
+/// The maximum length of a subject, and of the name of a user or role, in bytes.
 const MAX_NAME: usize = 255;
 /// The largest number of roles in a token that is accepted.
 const MOST_ROLES: usize = 256;
@@ -28,10 +28,11 @@ pub struct Issuer {
 pub struct VerifiedToken {
     /// The claim `sub`: an id that the issuer never gives to another subject.
     pub subject: String,
-    /// The value of the user claim, if one is configured and the token has it.
+    /// The value of the user claim; `None` if no user claim is configured or the token does not
+    /// have the claim.
     pub user: Option<String>,
-    /// The values of the role claim in the order of the token. Empty if none is configured or the
-    /// token does not have it.
+    /// The values of the role claim in the order of the token. Empty if no role claim is configured
+    /// or the token does not have the claim.
     pub roles: Vec<String>,
     /// When the token expires, in seconds since 1970.
     pub expires_at: u64,

@@ -70,8 +70,8 @@ impl ClientDirectory {
         }
     }
 
-    /// The same directory, which also refuses to register clients with these ids, because built-in
-    /// clients have them.
+    /// The same directory, which also refuses to register clients with these ids, because they are
+    /// the ids of built-in clients.
     #[must_use]
     pub fn reserving(self, ids: &[String]) -> Self {
         Self {
@@ -176,8 +176,8 @@ impl ClientDirectory {
     /// After a rotation the previous secret stays valid for 24 hours; older secrets become invalid
     /// at once. A client that becomes public loses its secrets at once.
     ///
-    /// Errors: [`IdentityError::NotFound`], [`IdentityError::InvalidMember`] naming the member,
-    /// also for a rotation of a public client.
+    /// Errors: [`IdentityError::NotFound`]; [`IdentityError::InvalidMember`] with the name of the
+    /// invalid member, also if the change rotates the secret of a public client.
     pub async fn change_client(
         &self,
         database: &str,

@@ -33,8 +33,8 @@ pub struct DeviceCode {
     pub expires_at: Timestamp,
 }
 
-/// The user who approved a device, and the browser session in which that happened. The approval is
-/// void when that session ends.
+/// The user who approved a device, and the browser session of the approval. The approval is void
+/// when that session ends.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Approval {
     /// The user who approved the device.

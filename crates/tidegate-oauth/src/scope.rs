@@ -13,7 +13,7 @@ pub enum Scope {
     Write,
     /// Call methods and list them.
     Methods,
-    /// Run SQL of one's own.
+    /// Run any SQL.
     Sql,
     /// Manage the tenant: users, clients, sessions, tokens, settings, definitions of methods.
     Admin,

@@ -42,8 +42,10 @@ pub struct PurgeBefore {
 
 /// The port to durable storage. Object safe; the issuer holds a `dyn IssuerStore`.
 pub trait IssuerStore: IdentityStore {
-    /// Stores `fingerprint` if none is stored yet; returns the stored one. Atomic: if two nodes
-    /// start at once with different master keys, one of them gets the other's fingerprint.
+    /// Stores `fingerprint` if no fingerprint is stored yet; returns the stored fingerprint. The
+    /// call is atomic: if two nodes start at once with different master keys, one of them gets the
+    /// other's fingerprint. Atomic: if two nodes start at once with different master keys, one of
+    /// them gets the other's fingerprint.
     fn claim_master_key<'a>(&'a self, fingerprint: &'a str) -> StoreFuture<'a, String>;
 
     /// The client with this id, in any tenant.
@@ -139,7 +141,7 @@ pub trait IssuerStore: IdentityStore {
     /// All signing keys.
     fn signing_keys(&self) -> StoreFuture<'_, Vec<SigningKeyRecord>>;
 
-    /// Adds a key in state `Next` or `Active`, unless there is one in that state already; returns
+    /// Adds a key in state `Next` or `Active`, unless there is a key in that state already; returns
     /// whether the key was added. The check and the insertion are one atomic step.
     fn insert_signing_key<'a>(&'a self, key: &'a SigningKeyRecord) -> StoreFuture<'a, bool>;
 
@@ -163,8 +165,10 @@ pub trait IssuerStore: IdentityStore {
     /// of each tenant that were refreshed most recently; returns the number of deleted rows.
     fn purge_guests(&self, before: Timestamp, kept: u32) -> StoreFuture<'_, u64>;
 
-    /// Adds a code with a new hash, whose browser session exists. The store deletes the code with
-    /// its client, and sets `browser` to `None` when the browser session is deleted.
+    /// Adds a code. Its hash is new, and its browser session exists. The store deletes the code
+    /// with its client, and sets `browser` to `None` when the browser session is deleted. The store
+    /// deletes the code with its client, and sets `browser` to `None` when the browser session is
+    /// deleted.
     fn insert_code<'a>(&'a self, code: &'a AuthorizationCode) -> StoreFuture<'a, ()>;
 
     /// The code with this hash, used or not, expired or not.

@@ -45,7 +45,7 @@ impl Drop for PendingRequest<'_> {
     }
 }
 
-/// Counts a request in the activity of its tenant, except one for the activity itself.
+/// Counts a request in the activity of its tenant. Requests that read the activity are not counted.
 pub(crate) fn count(app: &App, subject: &Subject, status: u16, took: Duration) {
     let (Some(login), Some(route)) = (&subject.login, subject.route) else {
         return;

@@ -155,7 +155,7 @@ impl<'p> Route<'p> {
         }
     }
 
-    /// Whether a path is that of an HTML page.
+    /// Whether `path` is the path of an HTML page.
     pub(crate) fn is_path_of_page(path: &'p str) -> bool {
         Self::find(path).is_some_and(|route| route.properties().surface == Surface::Page)
     }

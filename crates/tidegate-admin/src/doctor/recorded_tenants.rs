@@ -117,8 +117,8 @@ pub(super) struct Login<'a> {
     pub(super) origin: RoleOrigin,
     /// If PostgreSQL refuses the role's login: the clause of `ALTER ROLE` that allows it again.
     pub(super) locked_out: Option<&'static str>,
-    /// By which privilege the role may connect to the database. A database that does not exist
-    /// refuses no role.
+    /// By which privilege the role may connect to the database. Never `Refused` if the database
+    /// does not exist.
     pub(super) connect: ConnectPrivilege,
 }
 

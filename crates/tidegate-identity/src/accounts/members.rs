@@ -21,7 +21,8 @@ pub struct Conversion {
     pub reassign: bool,
 }
 
-/// How long a check that a group can log in is valid for further members of the group.
+/// How long after a check that a group can log in the check is not repeated for other members of
+/// the group.
 const PROVIDED: Duration = Duration::from_secs(10);
 
 /// The times at which this node last checked that a group can log in. Sign-ups are frequent, and

@@ -37,7 +37,7 @@ pub struct NewUser {
     /// What `tidegate.user_id()` returns for a member: 1 to 255 bytes; `None` for a random UUID. A
     /// user with a role must not have an id.
     pub id: Option<String>,
-    /// The password; without a password the user cannot sign in, which is usual for a default user.
+    /// The password; without a password the user cannot sign in. A default user usually has none.
     pub password: Option<Secret>,
     /// The hash of a password that the user gave earlier; `password` takes precedence.
     pub password_hash: Option<PasswordHash>,
@@ -377,7 +377,7 @@ pub(super) fn written(written: WriteOutcome) -> Result<()> {
     }
 }
 
-/// Whether tokens of a member are the same for both records.
+/// Whether tokens of a member have the same claims for both records.
 fn has_same_claims(one: &User, other: &User) -> bool {
     one.user_groups == other.user_groups && one.properties == other.properties
 }

@@ -206,8 +206,8 @@ impl IdentityService {
         Ok(())
     }
 
-    /// Replaces the browser session by a new one in which the second factor is verified. Returns
-    /// the new cookie.
+    /// Replaces the browser session by a new session in which the second factor is verified.
+    /// Returns the new cookie. the second factor is verified. Returns the new cookie.
     async fn renew_with_second_factor(
         &self,
         browser: &Browser,

@@ -44,7 +44,8 @@ impl AuthorizationRequest {
 /// The response to an invalid authorization request.
 #[derive(Debug)]
 pub enum AuthorizationError {
-    /// The client or its redirect URI is not known: show the error to the person, never redirect.
+    /// The client or its redirect URI is not known. Show the error to the person, and do not
+    /// redirect.
     Display(Error),
     /// The browser goes to this URL, which carries the error to the client.
     Redirect(String),

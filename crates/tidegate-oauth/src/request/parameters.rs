@@ -76,8 +76,9 @@ impl Parameters {
     }
 
     /// Refuses a request with a duplicate parameter, known or not (RFC 6749, sections 3.1 and 3.2).
-    /// A program that reads the first value and one that reads the last would see different
-    /// requests.
+    /// Refuses a request with a duplicate parameter, known or not (RFC 6749, sections 3.1 and 3.2).
+    /// A program that reads the first value and a program that reads the last value would see
+    /// different requests.
     ///
     /// Errors: [`Error::DuplicateParameter`] with the name, if it is safe to repeat.
     pub fn reject_duplicates(&self) -> Result<()> {

@@ -171,7 +171,7 @@ where
     request_body::read(body, &head.headers, app.limits(), reservation).await
 }
 
-/// The JSON of methods: an object for one, an array for several.
+/// The JSON of methods: an object for one method, an array for several methods.
 fn show(methods: &[Arc<Method>]) -> String {
     match methods {
         [method] => method.to_json(),

@@ -151,8 +151,10 @@ where
     }
 }
 
-/// Creates users, all or none: those with a role one after the other, then the members in one
-/// statement. The number in an error is the index in `new` of the user that was refused.
+/// Creates users, all or none: Creates users, all or none. Users with a role are created one after
+/// the other, then the members in one statement. The number in an error is the index in `new` of
+/// the user that was refused. statement. The number in an error is the index in `new` of the user
+/// that was refused.
 async fn create(accounts: &Accounts, new: Vec<NewUser>) -> Result<(), (usize, Error)> {
     let places = new.into_iter().enumerate();
     let (members, others): (Vec<_>, Vec<_>) =
