@@ -196,7 +196,7 @@ fn move_public_rights(
     changes
 }
 
-/// Releases a database: drops its users' roles, gives what they own to the database's owner, and
+/// Releases a database: drops its users' roles, gives their objects to the database's owner, and
 /// undoes `changes`. `session` is in that database, `home` in the administrator's own database.
 pub(super) async fn release(
     (home, session): (&Session, &Session),

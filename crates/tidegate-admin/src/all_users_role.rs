@@ -179,11 +179,11 @@ async fn revoke_own(
 }
 
 /// Selects the users of the tenant `$1` whose own grants equal the privileges of the role `$3`:
-/// CONNECT on the database, and USAGE on the schema `public` exactly if the role has it. Grants
-/// with GRANT OPTION do not count, because the service does not make such grants. `$2` is the
-/// comment that marks Tidegate's roles. Before PostgreSQL 16 a role with NOINHERIT would get
-/// nothing from its membership, so it keeps its grants. `IS TRUE` prevents a join, which takes
-/// minutes with 10,000 users.
+/// CONNECT on the database, and USAGE on the schema `public` if and only if the role `$3` has it.
+/// Grants with GRANT OPTION do not count, because the service does not make such grants. `$2` is
+/// the comment that marks Tidegate's roles. Before PostgreSQL 16 a role with NOINHERIT would get
+/// nothing from its membership, so such a role keeps its grants. `IS TRUE` prevents a join, which
+/// takes minutes with 10,000 users.
 pub(super) const WITH_OWN_GRANTS: &str = "WITH connect AS MATERIALIZED ( \
         SELECT DISTINCT a.grantee FROM pg_catalog.pg_database d \
         CROSS JOIN LATERAL pg_catalog.aclexplode( \

@@ -180,8 +180,7 @@ impl Admin {
 
     /// The roles whose stored identity differs from the identity in `wanted`, or is missing from
     /// `wanted`. `wanted` must contain all users of the tenant. Empty in a database without the
-    /// functions., or is missing from `wanted`. `wanted` must contain all users of the tenant.
-    /// Empty in a database without the functions.
+    /// functions.
     ///
     /// # Errors
     ///

@@ -176,9 +176,8 @@ impl Membership {
 }
 
 /// Returns the statements that end the memberships of `roles` in other roles, and of other roles in
-/// `roles`. Returns the statements that end the memberships of `roles` in other roles, and of other
-/// roles in `roles`. Leaves out memberships that the administrator cannot end, and memberships of
-/// the administrator itself.
+/// `roles`. Leaves out memberships that the administrator cannot end, and memberships of the
+/// administrator itself.
 pub(super) async fn leave_all(session: &Session, roles: &[&str]) -> Result<Script> {
     let by_grantor = version::roles_need_admin_option(session.version);
     let rows = session

@@ -313,7 +313,7 @@ impl Admin {
         Ok(())
     }
 
-    /// Releases a database from the service: drops the tenant's roles, gives what they own to the
+    /// Releases a database from the service: drops the tenant's roles, gives their objects to the
     /// database's owner, and undoes `changes`.
     ///
     /// If the database does not exist, the roles are dropped and there is no error. After any error

@@ -15,9 +15,9 @@ use super::script::{Script, SqlPart};
 use super::session::Session;
 use super::{Result, group, handover, role};
 
-/// Drops roles that Tidegate created, in the running transaction. With `reassign`, what they own in
-/// the session's database is first given to `heir`. Without `reassign`, a role that owns something
-/// is refused.
+/// Drops roles that Tidegate created, in the running transaction. With `reassign`, the objects that
+/// they own in the session's database are first given to `heir`. Without `reassign`, dropping a
+/// role that owns objects is refused.
 pub(super) async fn drop_roles(
     session: &Session,
     roles: &[&str],

@@ -23,9 +23,8 @@ const BOUND: &str = "SELECT ( \
             WHERE name = 'temp_file_limit' AND setting <> '-1')";
 
 /// Sets the limit if anonymous callers share the role (`shared` is `true`), and removes it
-/// otherwise. Does nothing if the administrator may not change the limit, Sets the limit if
-/// anonymous callers share the role (`shared` is `true`), and removes it otherwise. Does nothing if
-/// the administrator may not change the limit, or if an operator has set another limit.
+/// otherwise. Does nothing if the administrator may not change the limit, or if an operator has set
+/// another limit.
 pub(super) async fn limit(session: &Session, role: &str, shared: bool) -> Result<()> {
     if !may_limit(session).await? {
         return Ok(());

@@ -82,10 +82,8 @@ pub(super) struct CreatedObjects {
     database: bool,
 }
 
-/// Creates the owner's role, the role of all users, and the database. Creates the owner's role, the
-/// role of all users, and the database. Records in `made` which of them it has created, also if it
-/// fails. `session` is in the administrator's own database. `session` is in the administrator's own
-/// database.
+/// Creates the owner's role, the role of all users, and the database. Records in `made` which of
+/// them it has created, also if it fails. `session` is in the administrator's own database.
 pub(super) async fn create(
     session: &Session,
     database: &str,
@@ -225,8 +223,7 @@ pub(super) async fn may_drop_user(
 
 /// Drops the role of a user. `session` is in the tenant's database, `home` in the administrator's
 /// own database. With `reassign`, the tenant's owner gets the objects that the role owns in the
-/// tenant's database. With `reassign` the tenant's owner gets what the role owns in the tenant's
-/// database.
+/// tenant's database.
 pub(super) async fn drop_user(
     (home, session): (&Session, &Session),
     (database, (role, owner)): (&str, (&str, &str)),

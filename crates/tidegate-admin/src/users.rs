@@ -146,8 +146,9 @@ impl Admin {
         tenant::may_drop_user(&session, (database.as_str(), names), reassign).await
     }
 
-    /// Drops the role of a user. With `reassign`, what the role owns goes to the tenant's owner.
-    /// There is no error if the role does not exist. After an error the role keeps what it has.
+    /// Drops the role of a user. With `reassign`, the objects that the role owns go to the tenant's
+    /// owner. There is no error if the role does not exist. After an error the role keeps what it
+    /// has.
     ///
     /// # Errors
     ///

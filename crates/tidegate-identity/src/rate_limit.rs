@@ -19,7 +19,6 @@ const SECOND_FACTOR: &str = "second_factor";
 /// The scope of the counters of sign-ups, one for each address.
 pub(crate) const SIGN_UP: &str = "sign_up";
 /// The scope of the counters of email messages, for each user, each recipient and each address. The
-/// scope of the counters of email messages, for each user, each recipient and each address. The
 /// text is not `email`, because stored rows contain `letter`.
 pub(crate) const EMAIL: &str = "letter";
 /// The scope of the counters of uses of a link.

@@ -44,8 +44,7 @@ pub struct PurgeBefore {
 pub trait IssuerStore: IdentityStore {
     /// Stores `fingerprint` if no fingerprint is stored yet; returns the stored fingerprint. The
     /// call is atomic: if two nodes start at once with different master keys, one of them gets the
-    /// other's fingerprint. Atomic: if two nodes start at once with different master keys, one of
-    /// them gets the other's fingerprint.
+    /// other's fingerprint.
     fn claim_master_key<'a>(&'a self, fingerprint: &'a str) -> StoreFuture<'a, String>;
 
     /// The client with this id, in any tenant.
@@ -166,9 +165,7 @@ pub trait IssuerStore: IdentityStore {
     fn purge_guests(&self, before: Timestamp, kept: u32) -> StoreFuture<'_, u64>;
 
     /// Adds a code. Its hash is new, and its browser session exists. The store deletes the code
-    /// with its client, and sets `browser` to `None` when the browser session is deleted. The store
-    /// deletes the code with its client, and sets `browser` to `None` when the browser session is
-    /// deleted.
+    /// with its client, and sets `browser` to `None` when the browser session is deleted.
     fn insert_code<'a>(&'a self, code: &'a AuthorizationCode) -> StoreFuture<'a, ()>;
 
     /// The code with this hash, used or not, expired or not.

@@ -67,7 +67,6 @@ impl Listener {
 }
 
 /// Serves `app` on all `listeners` until `shutdown` completes. Then stops accepting, gives requests
-/// Serves `app` on all `listeners` until `shutdown` completes. Then stops accepting, gives requests
 /// in progress the drain timeout to end, and cancels the requests that are still in progress.
 ///
 /// # Errors

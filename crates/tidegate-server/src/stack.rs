@@ -38,8 +38,8 @@ use observation::Observation;
 
 /// The whole API as a tower service, for requests of `peer`.
 ///
-/// It is generic over the request's body, because hyper's body type has no constructor: tests use
-/// `Full<Bytes>`.
+/// The service is generic over the request's body, because hyper's body type has no constructor:
+/// tests use `Full<Bytes>`.
 pub fn service<B>(
     app: App,
     peer: Peer,

@@ -207,7 +207,7 @@ impl IdentityService {
     }
 
     /// Replaces the browser session by a new session in which the second factor is verified.
-    /// Returns the new cookie. the second factor is verified. Returns the new cookie.
+    /// Returns the new cookie.
     async fn renew_with_second_factor(
         &self,
         browser: &Browser,

@@ -56,9 +56,8 @@ pub(super) fn client(client: &Client) -> Result<()> {
     Ok(())
 }
 
-/// Checks the secret given for a new client: [`IdentityError::InvalidMember`] Checks the secret
-/// given for a new client. Fails with [`IdentityError::InvalidMember`] if the client may not have
-/// the secret.
+/// Checks the secret given for a new client. Fails with [`IdentityError::InvalidMember`] if the
+/// client may not have the secret.
 pub(super) fn secret(secret: Option<&Secret>, public: bool) -> Result<()> {
     let expected = match secret {
         Some(_) if public => "no secret for a public client",

@@ -76,7 +76,6 @@ impl Parameters {
     }
 
     /// Refuses a request with a duplicate parameter, known or not (RFC 6749, sections 3.1 and 3.2).
-    /// Refuses a request with a duplicate parameter, known or not (RFC 6749, sections 3.1 and 3.2).
     /// A program that reads the first value and a program that reads the last value would see
     /// different requests.
     ///

@@ -9,10 +9,8 @@ use super::Claims;
 ///
 /// A lookup compares the whole token, so a token with the same signature but other claims is not
 /// found. Only verified tokens are inserted, so callers cannot fill the cache with invalid tokens.
-/// A lookup compares the whole token, so a token with the same signature but other claims is not
-/// found. Only verified tokens are inserted, so callers cannot fill the cache with invalid tokens.
 /// Two generations bound the size: when the young generation is full, it replaces the old
-/// generation. when the young generation is full, it replaces the old one.
+/// generation.
 #[derive(Debug)]
 pub(crate) struct TokenCache {
     generations: RwLock<Generations>,

@@ -290,8 +290,8 @@ fn patch(mut members: ObjectMembers) -> Result<ClientChange, ApiError> {
     Ok(change)
 }
 
-/// The grants of a client in a request. A list of all grants stands for all, including those that
-/// later versions add. `None` if the member is absent.
+/// The grants of a client in a request. A list with all grants means all grants, including grants
+/// that later versions add. `None` if the member is absent.
 fn grants(members: &mut ObjectMembers) -> Result<Option<GrantSet>, ApiError> {
     let Some(names) = members.texts("grants")? else {
         return Ok(None);

@@ -80,7 +80,7 @@ async fn is_ready(probe: &dyn Probe) -> bool {
 /// Handles `GET /metrics`: the metrics in Prometheus' text format.
 ///
 /// The metrics contain names of tenants, so access is restricted. It requires the configured token.
-/// If none is configured, access is limited to listeners for operators and to clients on this
+/// If no token is configured, access is limited to listeners for operators and to clients on this
 /// machine.
 pub(crate) fn metrics<B>(
     call: &Call<'_, B>,

@@ -220,8 +220,7 @@ pub(crate) fn query(head: &Parts, known: &[&str]) -> Result<Vec<(String, String)
 }
 
 /// The maximum length of a `Location` that names objects, in bytes, because proxies and clients
-/// limit headers. The maximum length of a `Location` that names objects, in bytes, because proxies
-/// and clients limit headers. If it would be longer, `Location` is the URL of the collection.
+/// limit headers. If it would be longer, `Location` is the URL of the collection.
 const LONGEST_LOCATION: usize = 4 * 1024;
 
 /// A response with the URLs of objects, in the header `Location` and in the body.

@@ -26,8 +26,8 @@ struct SessionView<'a> {
     current: bool,
 }
 
-/// Handles `GET`, which lists the active sessions that the caller may see. Handles `GET`, which
-/// lists the active sessions that the caller may see. `?user=` selects the sessions of one user.
+/// Handles `GET`, which lists the active sessions that the caller may see. `?user=` selects the
+/// sessions of one user.
 pub(crate) async fn list<B>(mut call: Call<'_, B>) -> Result<Response<Body>, ApiError> {
     let caller = rest::user(&mut call, Scope::Admin).await?;
     let query = rest::query(call.head, &["user"])?;

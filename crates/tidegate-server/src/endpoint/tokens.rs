@@ -40,8 +40,7 @@ struct Created<'a> {
 }
 
 /// Handles `/api/v4/tokens`. `GET` lists the personal access tokens that the caller may see;
-/// Handles `/api/v4/tokens`. `GET` lists the personal access tokens that the caller may see;
-/// `?user=` selects the tokens of one user. `POST` creates a token. `POST` creates a token.
+/// `?user=` selects the tokens of one user. `POST` creates a token.
 pub(crate) async fn collection<B>(mut call: Call<'_, B>) -> Result<Response<Body>, ApiError>
 where
     B: http_body::Body<Data = Bytes> + Send + Unpin,

@@ -17,10 +17,8 @@ use tidegate_http::memory::Holder;
 use tidegate_http::negotiate::ContentType;
 use tidegate_http::request_body::{self, BodyError};
 
-/// Handles `GET` and `POST /api/v4/oauth/userinfo`. The token is in `Authorization`. A `POST`
 /// Handles `GET` and `POST /api/v4/oauth/userinfo`. The token is in `Authorization`. In a `POST`,
-/// the token may be in the field `access_token` of a form instead (RFC 6750, section 2.2). (RFC
-/// 6750, section 2.2).
+/// the token may be in the field `access_token` of a form instead (RFC 6750, section 2.2).
 ///
 /// # Errors
 ///

@@ -71,7 +71,7 @@ impl UserAdmin {
 }
 
 /// Handles `GET`, which lists the users that the caller may see, and `POST`, which creates one or
-/// several.
+/// several users.
 pub(crate) async fn collection<B>(mut call: Call<'_, B>) -> Result<Response<Body>, ApiError>
 where
     B: http_body::Body<Data = Bytes> + Send + Unpin,
@@ -151,10 +151,8 @@ where
     }
 }
 
-/// Creates users, all or none: Creates users, all or none. Users with a role are created one after
-/// the other, then the members in one statement. The number in an error is the index in `new` of
-/// the user that was refused. statement. The number in an error is the index in `new` of the user
-/// that was refused.
+/// Creates users, all or none. Users with a role are created one after the other, then the members
+/// in one statement. The number in an error is the index in `new` of the user that was refused.
 async fn create(accounts: &Accounts, new: Vec<NewUser>) -> Result<(), (usize, Error)> {
     let places = new.into_iter().enumerate();
     let (members, others): (Vec<_>, Vec<_>) =

@@ -4,8 +4,8 @@ use std::borrow::Cow;
 
 use tidegate_http::percent;
 
-/// The part of a template before its first name. It is compared first, because that is cheap and
-/// most paths differ there.
+/// The part of a template before its first name. It is compared first, because this comparison is
+/// cheap and most paths already differ in this part.
 pub(super) const fn prefix(template: &str) -> &str {
     let mut end = 0;
     while end < template.len() && template.as_bytes()[end] != b'{' {

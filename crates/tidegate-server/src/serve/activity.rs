@@ -137,8 +137,8 @@ impl Monitor {
         }
     }
 
-    /// Decides whether the connection continues, by what has changed since the last check. Aborts
-    /// responses that have stalled for the write timeout.
+    /// Decides whether the connection continues, from the counters that have changed since the last
+    /// check. Aborts responses that have stalled for the write timeout.
     pub(crate) fn check(&mut self, timeouts: &Timeouts, now: Instant) -> Decision {
         let written = self.activity.written.load(Relaxed);
         if written != self.written || !self.activity.blocked.load(Relaxed) {

@@ -68,9 +68,8 @@ impl Watcher for ResponseInProgress {
 struct Timer(Option<Pin<Box<Sleep>>>);
 
 impl Timer {
-    /// Called when there are no bytes to send. Called when there are no bytes to send. Requests a
-    /// check if a check is due, and registers the task of the connection to be woken for the next
-    /// check. task of the connection to be woken for the next one.
+    /// Called when there are no bytes to send. Requests a check if a check is due, and registers
+    /// the task of the connection to be woken for the next check.
     fn wait(&mut self, in_flight: &InFlight, cx: &mut Context<'_>) {
         let timer = self
             .0

@@ -2,8 +2,8 @@
 //!
 //! hyper's parser refuses a malformed head by itself and writes a status without a body, past the
 //! layers of this service. Only such a response is written while no request is in progress and all
-//! earlier bytes have been flushed. This is how it is recognised. It is replaced by an error
-//! response of this service with the same status.
+//! earlier bytes have been flushed. hyper's response is recognised by this, and is replaced by an
+//! error response of this service with the same status.
 
 use std::io::{self, IoSlice};
 use std::pin::Pin;
