@@ -238,8 +238,8 @@ pub trait IdentityStore: Send + Sync {
     /// A user's second factor.
     fn second_factor<'a>(&'a self, key: &'a UserKey) -> StoreFuture<'a, Option<SecondFactor>>;
 
-    /// Adds a user's second factor with its recovery codes; `false` if the user has one already.
-    /// The store deletes it with the user.
+    /// Adds a user's second factor with its recovery codes; `false` if the user has a second factor
+    /// already. The store deletes the second factor with the user.
     fn insert_second_factor<'a>(
         &'a self,
         key: &'a UserKey,

@@ -127,7 +127,8 @@ impl IssuerDirectory {
         Ok(self.issuers.issuers(database).await?)
     }
 
-    /// An issuer of a tenant; [`DirectoryError::NotFound`] if there is none of this name.
+    /// An issuer of a tenant; [`DirectoryError::NotFound`] if the tenant has no issuer of this
+    /// name.
     pub async fn find(&self, database: &str, name: &str) -> Result<IssuerRecord, DirectoryError> {
         let all = self.list(database).await?;
         let found = all.into_iter().find(|record| record.name == name);

@@ -84,7 +84,7 @@ impl ClientAuthentication {
             .as_ref()
             .filter(|previous| now < previous.expires_at);
         // Each secret is compared with both stored secrets, so that the time does not reveal which
-        // one matched.
+        // of them matched.
         secrets.map(SecretHash::of).fold(false, |accepted, shown| {
             let old = previous.is_some_and(|previous| previous.hash.matches(&shown));
             accepted | current.matches(&shown) | old

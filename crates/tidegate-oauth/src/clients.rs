@@ -82,8 +82,8 @@ impl ClientDirectory {
 
     /// Registers a client.
     ///
-    /// Errors: [`IdentityError::InvalidMember`] naming the member, [`IdentityError::Taken`] when
-    /// the id is taken.
+    /// Errors: [`IdentityError::InvalidMember`] with the name of the invalid member,
+    /// [`IdentityError::Taken`] when the id is taken.
     pub async fn create_client(&self, new: NewClient) -> Result<CreatedClient> {
         check::secret(new.secret.as_ref(), new.public)?;
         let id = match &new.id {

@@ -127,7 +127,7 @@ impl UserDirectory {
 
     /// Creates the record of a sub-user. Its role is `database/name`; a member has none.
     ///
-    /// Errors: [`Error::InvalidMember`] naming the member, [`Error::Taken`],
+    /// Errors: [`Error::InvalidMember`] with the name of the invalid member, [`Error::Taken`],
     /// [`Error::DefaultUserTaken`].
     pub async fn create_user(&self, new: NewUser) -> Result<User> {
         let (user, password_hash) = self.prepare(&new).await?;
@@ -208,9 +208,9 @@ impl UserDirectory {
             .ok_or(Error::NotFound("user"))
     }
 
-    /// Changes a user. A new password ends the user's sessions, and so does becoming or ceasing to
-    /// be the default user, because tokens say whether the role is shared. Another group and other
-    /// properties end the sessions of a member, because tokens have both.
+    /// Changes a user. A new password ends the user's sessions, and so does becoming the default
+    /// user or no longer being the default user, because tokens say whether the role is shared.
+    /// Another group and other properties end the sessions of a member, because tokens have both.
     ///
     /// Errors: [`Error::NotFound`], [`Error::InvalidMember`], [`Error::DefaultUserTaken`],
     /// [`Error::Busy`].
@@ -238,7 +238,7 @@ impl UserDirectory {
         Ok(after)
     }
 
-    /// Validates a change without writing it. Returns the user before and after it.
+    /// Validates a change without writing it. Returns the user before and after the change.
     pub(crate) async fn check_change(
         &self,
         key: &UserKey,
@@ -254,7 +254,7 @@ impl UserDirectory {
     }
 
     /// Writes a change, and retries after concurrent changes, so that no change undoes another.
-    /// Returns the user before and after it.
+    /// Returns the user before and after the change.
     async fn write_change(&self, key: &UserKey, change: &UserChange) -> Result<(User, User)> {
         for _ in 0..MAX_TRIES {
             let before = self.user(key).await?;

@@ -108,8 +108,8 @@ impl Tables {
         WriteOutcome::Done
     }
 
-    /// Adds all members or none. Returns the index of the first member that cannot be added,
-    /// `None` if all were.
+    /// Adds all members or none. Returns the index of the first member that cannot be added, `None`
+    /// if all were added.
     pub(super) fn insert_members(&mut self, members: &[User]) -> Option<usize> {
         for (place, member) in members.iter().enumerate() {
             if self.insert_user(member) != WriteOutcome::Done {

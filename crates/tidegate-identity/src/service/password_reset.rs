@@ -28,7 +28,8 @@ struct ResetLink {
 }
 
 impl IdentityService {
-    /// Counts a request for an email message by the address that it came from, for any recipient.
+    /// Counts a request for an email message by the address that the request came from, for any
+    /// recipient.
     ///
     /// Errors: [`Error::TooManyAttempts`].
     pub async fn count_email_request(&self, context: &RequestContext) -> Result<()> {

@@ -23,7 +23,7 @@ impl Issuer {
         self.authenticate(&client, &request.client, address).await?;
         if self.personal_tokens.hash(request.token.expose()).is_some() {
             // A personal access token belongs to no client, so it is not revoked here. A response
-            // without an error would say that it was.
+            // without an error would say that the token was revoked.
             return Err(Error::ForeignToken);
         }
         let Some((session, owner)) = self.session_of(&request.token) else {

@@ -44,8 +44,8 @@ impl Issuer {
     /// Ends sessions that the caller may see: on this node at once, on others after their next
     /// denylist refresh.
     ///
-    /// Errors: [`IdentityError::NotFound`] if the caller may not see one of the sessions, or it is
-    /// not alive. In this case no session is ended.
+    /// Errors: [`IdentityError::NotFound`] if the caller may not see one of the sessions, or if a
+    /// session is not alive. In this case no session is ended.
     pub async fn end_sessions(
         &self,
         caller: &Claims,

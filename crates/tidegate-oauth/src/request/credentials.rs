@@ -15,7 +15,8 @@ impl ClientCredentials {
     /// be in both.
     ///
     /// Errors: [`Error::MissingParameter`] without an id, [`Error::TwoCredentials`] if the body has
-    /// a secret besides Basic credentials, or an id that differs from theirs.
+    /// a secret besides Basic credentials, or an id that differs from the id of the Basic
+    /// credentials.
     pub fn parse(parameters: &Parameters, basic: Option<&BasicCredentials>) -> Result<Self> {
         let id = parameters.text("client_id")?;
         let secret = parameters.text("client_secret")?;

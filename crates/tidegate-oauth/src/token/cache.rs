@@ -40,7 +40,7 @@ impl TokenCache {
     }
 
     /// The claims of a token that was verified before. A token found in the old generation is added
-    /// to the young one.
+    /// to the young generation.
     pub(crate) fn get(&self, signed: &str, signature: &str) -> Option<Arc<Claims>> {
         let generations = self
             .generations
