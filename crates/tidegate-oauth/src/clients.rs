@@ -135,7 +135,8 @@ impl ClientDirectory {
         Ok(Secret::new(format!("{SECRET_PREFIX}{}", secret.expose())))
     }
 
-    /// Checks the service user of a client: the user must exist, and the client be confidential.
+    /// Checks the service user of a client. The user must exist, and the client must be
+    /// confidential.
     ///
     /// Errors: [`IdentityError::InvalidMember`].
     async fn check_service_user(&self, client: &Client) -> Result<()> {

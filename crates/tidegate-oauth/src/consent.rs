@@ -9,7 +9,7 @@ use crate::Scopes;
 pub struct Consent {
     /// The client.
     pub client_id: String,
-    /// The scopes.
+    /// The scopes that the user consented to.
     pub scopes: Scopes,
     /// When the consent was given, or last extended.
     pub given_at: Timestamp,

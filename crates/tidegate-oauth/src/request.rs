@@ -35,7 +35,7 @@ pub enum GrantParameters {
         password: Secret,
         /// The tenant's database; `None` when the user is the tenant's owner.
         database: Option<String>,
-        /// The scopes.
+        /// The requested scopes.
         scopes: Scopes,
     },
     /// A refresh token.
@@ -61,7 +61,7 @@ pub enum GrantParameters {
     },
     /// The client's own credentials.
     ClientCredentials {
-        /// The scopes.
+        /// The requested scopes.
         scopes: Scopes,
     },
 }
@@ -116,7 +116,7 @@ pub struct GuestRequest {
     pub client: ClientCredentials,
     /// The tenant's database.
     pub database: String,
-    /// The scopes.
+    /// The requested scopes.
     pub scopes: Scopes,
 }
 
@@ -139,7 +139,7 @@ impl GuestRequest {
 pub struct DeviceRequest {
     /// The client's credentials.
     pub client: ClientCredentials,
-    /// The scopes.
+    /// The requested scopes.
     pub scopes: Scopes,
 }
 

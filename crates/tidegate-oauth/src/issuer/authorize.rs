@@ -24,7 +24,7 @@ pub struct AuthorizationRequest {
     /// The database whose users may sign in: the database of the client, or for a built-in client
     /// the database in the parameter `database`; `None` if users of any database may sign in.
     pub database: Option<String>,
-    /// The scopes.
+    /// The requested scopes.
     pub scopes: Scopes,
     /// The parameters of OpenID Connect.
     pub openid: OpenIdRequest,
