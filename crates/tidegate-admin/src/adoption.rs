@@ -17,7 +17,7 @@ use super::{Error, Result, RolePasswords, revocation, role, tenant};
 pub struct RightsChange {
     /// PUBLIC, or the role whose privilege was changed.
     pub grantee: Grantee,
-    /// The privilege.
+    /// The privilege that was changed.
     pub right: Right,
 }
 

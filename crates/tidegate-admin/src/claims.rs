@@ -19,7 +19,7 @@ const LOCK_TIMEOUT: Duration = Duration::from_secs(30);
 /// The id and the claims that `tidegate.user_id()` and `tidegate.claims()` return for a role.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct RoleIdentity {
-    /// The role.
+    /// The role for which the functions return these values.
     pub role: RoleName,
     /// The result of `tidegate.user_id()`; `None` for NULL.
     pub user_id: Option<String>,

@@ -12,11 +12,11 @@ pub enum Error {
     /// PostgreSQL cannot be reached as the administrator.
     #[error("cannot log in to the database {database} as {role}")]
     Connect {
-        /// The database.
+        /// The name of the database.
         database: String,
-        /// The administrator.
+        /// The administrator's role.
         role: String,
-        /// The reason.
+        /// Why the connection failed.
         #[source]
         source: Box<ConnectError>,
     },
@@ -25,9 +25,9 @@ pub enum Error {
         "cannot log in to the database {database} as {role}: PostgreSQL asks for a password, and `admin_url` has none; put it into the settings file or the environment (TIDEGATE_ADMIN_URL)"
     )]
     NoPassword {
-        /// The database.
+        /// The name of the database.
         database: String,
-        /// The administrator.
+        /// The administrator's role.
         role: String,
     },
     /// PostgreSQL returned an error for a statement that is not a catalog query.
@@ -64,7 +64,7 @@ pub enum Error {
     /// PostgreSQL refuses the login of a role for a reason that Tidegate cannot repair.
     #[error("PostgreSQL refuses the login of {role}")]
     LoginRefused {
-        /// The role.
+        /// The name of the role.
         role: String,
         /// The error of PostgreSQL.
         #[source]
@@ -74,7 +74,7 @@ pub enum Error {
     /// database.
     #[error("the database {name} cannot be a tenant: {reason}")]
     Reserved {
-        /// The database.
+        /// The name of the database.
         name: String,
         /// The reason, as a clause about the database.
         reason: &'static str,
@@ -84,7 +84,7 @@ pub enum Error {
         "the database {name} cannot be the control database: {reason}; choose another name for `control_database`"
     )]
     Occupied {
-        /// The database.
+        /// The name of the database.
         name: String,
         /// The reason, as a clause about the database.
         reason: &'static str,
@@ -94,9 +94,9 @@ pub enum Error {
         "the user's role {role} owns {count} objects of the database, such as {example}; reassign them to the owner (--reassign) or drop them first"
     )]
     OwnsObjects {
-        /// The role.
+        /// The name of the role.
         role: String,
-        /// The number of objects.
+        /// How many objects the role owns.
         count: i64,
         /// One of the objects.
         example: String,
@@ -117,7 +117,7 @@ pub enum Error {
         "the role {role} has rights or objects outside of the tenant's database ({}); remove them there, for example with DROP OWNED BY \"{role}\", and try again", .places.join(", ")
     )]
     UsedElsewhere {
-        /// The role.
+        /// The name of the role.
         role: String,
         /// The other databases, and the shared objects such as `tablespace fast`, on which the role
         /// has privileges or in which it has objects.
@@ -126,7 +126,7 @@ pub enum Error {
     /// The role has privileges that the administrator cannot revoke.
     #[error("the role {role} cannot be dropped: {reason}")]
     StillUsed {
-        /// The role.
+        /// The name of the role.
         role: String,
         /// The error of PostgreSQL, which names the objects.
         reason: String,
@@ -137,7 +137,7 @@ pub enum Error {
         "the role {role} stays in the group {group}, which another role granted; run as a superuser and try again: {}", .sql.join(" ")
     )]
     StaysMember {
-        /// The member.
+        /// The role that stays a member.
         role: String,
         /// The group's role.
         group: String,
@@ -151,7 +151,7 @@ pub enum Error {
     /// The administrator lacks a privilege.
     #[error("the role {role} may not do this; run as a superuser:\n{}", .sql.join("\n"))]
     MissingRight {
-        /// The administrator.
+        /// The administrator's role.
         role: String,
         /// The SQL that grants the privilege.
         sql: Vec<String>,

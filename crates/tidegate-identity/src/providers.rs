@@ -29,7 +29,7 @@ pub struct Email {
     pub to: String,
     /// The subject, one line.
     pub subject: String,
-    /// The body.
+    /// The body as plain text.
     pub text: String,
 }
 

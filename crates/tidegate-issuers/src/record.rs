@@ -22,7 +22,7 @@ pub struct IssuerRecord {
 pub enum NamedRole {
     /// The user with this name.
     User(String),
-    /// A group.
+    /// The group with this name.
     Group {
         /// The name of the group.
         group: String,

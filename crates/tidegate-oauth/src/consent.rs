@@ -7,7 +7,7 @@ use crate::Scopes;
 /// The consent of a user to a client. The user is not asked again for scopes that it covers.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Consent {
-    /// The client.
+    /// The id of the client.
     pub client_id: String,
     /// The scopes that the user consented to.
     pub scopes: Scopes,

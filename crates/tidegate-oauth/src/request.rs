@@ -159,7 +159,7 @@ impl DeviceRequest {
 pub struct TokenManagementRequest {
     /// The client's credentials.
     pub client: ClientCredentials,
-    /// The token.
+    /// The token to revoke or introspect.
     pub token: Secret,
 }
 

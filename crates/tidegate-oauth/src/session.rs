@@ -11,7 +11,7 @@ use crate::{GrantKind, Scopes};
 pub struct Session {
     /// The session's id: the claim `sid` of its tokens.
     pub id: SessionId,
-    /// The user.
+    /// The user of the session.
     pub user: UserKey,
     /// The client that the tokens were issued to; empty for a personal access token.
     pub client_id: String,

@@ -29,7 +29,7 @@ pub struct Browser {
 /// A user who is signed in, and since when.
 #[derive(Clone, Debug)]
 pub struct SignedIn {
-    /// The user.
+    /// The record of the user.
     pub user: User,
     /// When the user signed in.
     pub since: Timestamp,

@@ -17,7 +17,7 @@ const MAX_ID_LENGTH: usize = 255;
 /// A valid authorization request.
 #[derive(Clone, Debug)]
 pub struct AuthorizationRequest {
-    /// The client.
+    /// The client that sent the request.
     pub client: Client,
     /// The redirect URI, which the client has registered.
     pub redirect_uri: String,

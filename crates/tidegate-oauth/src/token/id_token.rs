@@ -107,7 +107,7 @@ pub(crate) struct IdTokenHint {
     iss: String,
     /// The subject of the user.
     pub(crate) sub: String,
-    /// The client.
+    /// The id of the client.
     pub(crate) aud: String,
 }
 
