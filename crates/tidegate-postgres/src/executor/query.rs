@@ -93,7 +93,7 @@ impl UserExecutor {
         options: &QueryOptions,
         sink: &mut dyn RowSink,
     ) -> Result<Completion> {
-        // No statements are known to `begin`, so it must not choose a shared connection.
+        // `begin` does not know the statements, so it must not choose a shared connection.
         let author = match options.author {
             Author::Service => Author::Owner,
             author => author,
