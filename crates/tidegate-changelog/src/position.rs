@@ -28,8 +28,8 @@ impl FromStr for LogPosition {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct LogIdentity(pub u32);
 
-/// A log, with the logs that it continues. A log continues another after a standby was promoted: the
-/// primary's changes up to the promotion are in both, at the same positions.
+/// A log, with the logs that it continues. A log continues another after a standby was promoted:
+/// the primary's changes up to the promotion are in both, at the same positions.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Lineage {
     /// The log.

@@ -173,8 +173,8 @@ impl<K: Connector> Pool<K> {
         &self.inner.limits
     }
 
-    /// Changes the limit on the connections of all roles together. If the pool holds more, idle ones
-    /// are closed at once, and others when they are returned. Returns how many more it holds.
+    /// Changes the limit on the connections of all roles together. If the pool holds more, idle
+    /// ones are closed at once, and others when they are returned. Returns how many more it holds.
     pub fn set_capacity(&self, capacity: usize) -> usize {
         let now = Instant::now();
         self.inner

@@ -135,8 +135,8 @@ async fn install(
         let sql = sql.replace("{generation}", &generation);
         transaction.batch_execute(&sql).await?;
     }
-    // The key is a parameter, so that no logged text contains it. It is set last, when no other role
-    // may read the sequences.
+    // The key is a parameter, so that no logged text contains it. It is set last, when no other
+    // role may read the sequences.
     let set = "SELECT pg_catalog.setval(pg_catalog.to_regclass($1), $2) IS NULL";
     for (half, key) in ["a", "b"].into_iter().zip(wanted.key) {
         let sequence = format!("tidegate_private.key_{generation}_{half}");

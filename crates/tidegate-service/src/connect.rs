@@ -15,9 +15,9 @@ use super::error;
 use super::tls::Tls;
 
 /// The settings of every service session. The empty `search_path` prevents the accidental use of a
-/// user's object. The timeouts limit how long a statement, a lock or an idle transaction lasts. With
-/// the keepalives PostgreSQL ends the sessions of a machine that is gone after half a minute. The
-/// read-write default keeps a database administrable whose own default is read-only.
+/// user's object. The timeouts limit how long a statement, a lock or an idle transaction lasts.
+/// With the keepalives PostgreSQL ends the sessions of a machine that is gone after half a minute.
+/// The read-write default keeps a database administrable whose own default is read-only.
 pub(super) const CONTROL: &str = "-c search_path= -c TimeZone=UTC -c DateStyle=ISO -c jit=off \
     -c statement_timeout=60s -c lock_timeout=30s -c idle_in_transaction_session_timeout=60s \
     -c tcp_keepalives_idle=15 -c tcp_keepalives_interval=5 -c tcp_keepalives_count=3 \

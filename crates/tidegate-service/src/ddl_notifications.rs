@@ -57,8 +57,8 @@ pub fn event_trigger_source() -> &'static str {
     FUNCTION.split("$announce$").nth(1).unwrap_or_default()
 }
 
-/// Whether this release or a later one made a function with this body. The number after `-- Version`
-/// in the function tells: raise it with every change of the function or of `decide.sql`.
+/// Whether this release or a later one made a function with this body. The number after `--
+/// Version` in the function tells: raise it with every change of the function or of `decide.sql`.
 fn is_current(source: &str) -> bool {
     let own = event_trigger_source();
     source == own || version(source) > version(own)
@@ -70,10 +70,10 @@ fn version(source: &str) -> Option<u32> {
     rest[..end.unwrap_or(rest.len())].parse().ok()
 }
 
-/// Inspects the event trigger. The first column is the body of its function; NULL unless the trigger
-/// exists, fires, and belongs to the service with everything it uses. The second says whether the
-/// service may create it, which takes a superuser. With prepared transactions the trigger must not
-/// exist, because a transaction with NOTIFY cannot be prepared.
+/// Inspects the event trigger. The first column is the body of its function; NULL unless the
+/// trigger exists, fires, and belongs to the service with everything it uses. The second says
+/// whether the service may create it, which takes a superuser. With prepared transactions the
+/// trigger must not exist, because a transaction with NOTIFY cannot be prepared.
 const INSPECT: &str = "SELECT made.source,
     (SELECT r.rolsuper
      AND pg_catalog.current_setting('max_prepared_transactions') OPERATOR(pg_catalog.=) '0'

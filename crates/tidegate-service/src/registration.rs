@@ -81,7 +81,8 @@ impl NodeRegistration {
     ///
     /// # Errors
     ///
-    /// If the control database cannot be reached. The node is registered again by the next exchange.
+    /// If the control database cannot be reached. The node is registered again by the next
+    /// exchange.
     pub async fn exchange(&mut self, demand: &NodeDemand) -> Result<NodeShare, ConnectError> {
         let exchanging = async {
             let client = match self.client.take() {

@@ -15,8 +15,8 @@ use super::untrusted_names::{UntrustedSets, find};
 
 /// The age at which the names are read again, if statements run in the database.
 const REFRESH: Duration = Duration::from_millis(400);
-/// How long the cached names may be used. A definition from outside this node takes effect after this
-/// time at the latest.
+/// How long the cached names may be used. A definition from outside this node takes effect after
+/// this time at the latest.
 const VALID_FOR: Duration = Duration::from_secs(1);
 /// After a query, the next query waits this many times as long as the last one took.
 const PAUSE_FACTOR: u32 = 4;
