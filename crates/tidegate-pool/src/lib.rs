@@ -304,7 +304,7 @@ impl<K: Connector> Inner<K> {
     }
 }
 
-/// The position of a request in the queue. Dropping it removes the request from the queue.
+/// A request in the queue. Dropping this value removes the request from the queue.
 struct QueuedRequest<'a, K: Connector> {
     inner: &'a Arc<Inner<K>>,
     key: PoolKey,

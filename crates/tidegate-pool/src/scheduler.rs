@@ -21,9 +21,9 @@ type Rank = (u64, u64);
 
 /// The next action for a role with waiting requests.
 enum NextAction {
-    /// Hand out an idle connection.
+    /// Give an idle connection of the role to a waiting request.
     CheckOut(PoolKey),
-    /// Open a connection.
+    /// Open a connection of the role.
     Open(PoolKey),
     /// Open a connection for the first role, and close an idle connection of the second role.
     Replace(PoolKey, PoolKey),

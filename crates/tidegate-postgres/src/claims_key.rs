@@ -36,12 +36,12 @@ pub const CLAIMS_GENERATION: &str = "SELECT pg_catalog.substring(p.prosrc, ', ge
              AND r.oid OPERATOR(pg_catalog.<>) m.oid AND NOT (m.rolsuper AND r.rolsuper))";
 
 /// The message with which `tidegate.user_id()` and `tidegate.claims()` refuse claims that are
-/// missing, forged or sealed with another key; its SQLSTATE is 42501.
+/// missing, forged or sealed with another key. The SQLSTATE of the error is 42501.
 pub const CLAIMS_REFUSED: &str =
     "the claims of this transaction are missing or were not set by Tidegate";
 
 /// The key with which the functions of a tenant's database check claims. It is derived from the
-/// master key and stored in the database only, where no role but the service's can read it.
+/// master key and stored in the database only, where only the service's role can read it.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub struct ClaimsKey([u8; 16]);
 

@@ -33,7 +33,7 @@ pub(crate) enum Decoded {
     /// The message describes a table with unknown types, whose OIDs are listed. The caller resolves
     /// the types and calls [`ChangeDecoder::describe`].
     Undescribed(Relation, Vec<u32>),
-    /// From here on, a table has this schema.
+    /// The message describes a table. The next changes of the table have this schema.
     Described(Arc<RelationSchema>),
     /// A row was changed.
     Changed(RowChange),

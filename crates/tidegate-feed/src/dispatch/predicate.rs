@@ -80,8 +80,8 @@ impl Predicate {
         self.columns.iter().flatten().map(|column| &*column.name)
     }
 
-    /// The columns that the filter compares case-insensitively. Each collation has its own rules
-    /// for that.
+    /// The columns that the filter compares case-insensitively. Each collation has its own rules of
+    /// comparison.
     pub(crate) fn case_folded_columns(&self) -> Vec<&str> {
         let named = |id: ColumnId| Some(&*self.columns[id.index()].as_ref()?.name);
         self.matcher

@@ -37,15 +37,15 @@ pub enum Item {
         row: Bytes,
         /// The errors of values that cannot be represented; `None` if there are none.
         field_errors: Option<Arc<[FieldError]>>,
-        /// The columns of the primary key, if the selection requests them and the key may have
-        /// changed since the subscription began.
+        /// The names of the columns of the primary key, if the selection requests them and the key
+        /// is known; otherwise `None`.
         key: Option<Arc<[Box<str>]>>,
     },
     /// There is a gap, so the client must read the table again. Events continue after the gap.
     Resync {
         /// The position after which events continue.
         cursor: Cursor,
-        /// The reason of the gap.
+        /// The reason for the gap.
         reason: Resync,
     },
     /// The last item of the subscription.

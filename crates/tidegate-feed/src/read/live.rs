@@ -162,8 +162,7 @@ impl LiveReader {
     async fn step(&mut self) -> Result<(), LogError> {
         let mut batch = Vec::new();
         loop {
-            // The future of `next` may be dropped and the function called again; no message is
-            // lost.
+            // `next` is cancel safe: if its future is dropped, no message is lost.
             tokio::select! {
                 biased;
                 next = self.stream.next(&mut batch) => {

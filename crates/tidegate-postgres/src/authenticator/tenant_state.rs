@@ -165,7 +165,8 @@ impl TenantState {
         self.query(query, invalidations).await;
     }
 
-    /// Adds plain users to the members of the cached decision. Decides again if that fails.
+    /// Adds plain users to the members of the cached decision. Decides again if the users cannot be
+    /// read. Does nothing if the decision is against shared connections.
     pub(super) async fn add(&self, query: &DecisionQuery<'_>, users: &[String]) {
         let _deciding = self.deciding.lock().await;
         let Some(cached) = self.cached().filter(|cached| cached.shares()) else {

@@ -178,7 +178,8 @@ impl Connection {
         self.session.is_check_due(Instant::now())
     }
 
-    /// If [`Self::is_check_due`], the state becomes [`ConnectionState::NeedsRecovery`].
+    /// If [`Self::is_check_due`] returns `true`, the state becomes
+    /// [`ConnectionState::NeedsRecovery`].
     pub(crate) fn check_if_due(&mut self) {
         if self.is_check_due() {
             self.session.note_side_effects(SideEffects::Session);
@@ -303,7 +304,8 @@ impl Connection {
         }
     }
 
-    /// Returns the tag of the next message that is not asynchronous.
+    /// Waits for the next message for which [`Self::is_asynchronous`] returns `false`, and returns
+    /// its tag.
     pub(crate) async fn next(&mut self, deadline: Option<Instant>) -> Result<u8, Error> {
         loop {
             match self.channel.next(deadline).await {

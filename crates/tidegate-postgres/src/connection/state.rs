@@ -185,7 +185,8 @@ impl SessionState {
         }
     }
 
-    /// Records that a reset was queued. The last `answers` outstanding responses belong to it.
+    /// Records that a reset was queued. The last `answers` outstanding responses belong to the
+    /// reset.
     pub(crate) fn begin_reset(&mut self, side_effects: SideEffects, answers: u32) {
         self.note_side_effects(side_effects);
         if !self.is_closed() {

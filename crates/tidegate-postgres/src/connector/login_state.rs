@@ -47,7 +47,7 @@ const LIMIT: Duration = Duration::from_secs(10);
 #[derive(Debug, Default)]
 pub(crate) struct LoginStates {
     known: Mutex<HashMap<PoolKey, String>>,
-    /// How many checks have been requested.
+    /// How many checks have been requested. `answered` is how many of them are complete.
     asked: AtomicU64,
     answered: tokio::sync::Mutex<u64>,
 }

@@ -42,7 +42,7 @@ impl LimitedCaller {
         }
     }
 
-    /// A member counts by its id, whatever its claims are.
+    /// A member is identified by its id alone. Its requests with different claims count together.
     pub(super) fn member(database: &DatabaseName, member: &Member) -> Self {
         Self {
             database: database.clone(),

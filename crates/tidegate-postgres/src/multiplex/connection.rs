@@ -65,8 +65,8 @@ impl Multiplexed {
         metadata: Arc<MetadataCache>,
         switch: Option<&'static str>,
     ) -> Option<(Self, SendQueue)> {
-        // Recorded before the setup, so that the settings are reset even if the setup fails
-        // halfway.
+        // The side effects are recorded before the setup, so that the settings are reset even if
+        // the setup fails halfway.
         pooled.session.note_side_effects(SideEffects::Session);
         pooled.simple(SETUP);
         pooled.prepare_switch(switch).ok()?;

@@ -45,8 +45,8 @@ pub(super) struct SendQueue {
     pipelines: Vec<PendingPipeline>,
     /// The statements that pipelines without a response prepare.
     speculative: Vec<SpeculativePrepare>,
-    /// How many pipelines are queued or sent and not answered, and how long they are expected to
-    /// take together.
+    /// How many pipelines are queued, or sent and without a complete response. `backlog` is the
+    /// total time that they are expected to take.
     depth: usize,
     backlog: Duration,
     waker: Option<Waker>,

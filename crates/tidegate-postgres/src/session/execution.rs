@@ -38,7 +38,7 @@ pub(super) struct Progress {
     pub(super) ended: bool,
     /// Whether the Sync waits until the sink has taken all rows.
     pub(super) held: bool,
-    /// Why a set could not be encoded.
+    /// Why a set could not be encoded; `None` if all sets could be encoded so far.
     pub(super) invalid: Option<InputError>,
 }
 

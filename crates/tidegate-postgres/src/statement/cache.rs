@@ -196,7 +196,7 @@ impl StatementCache {
         self.entries.insert(hash, entry);
     }
 
-    /// Removes a stale statement, including the one prepared for the task's role alone.
+    /// Removes a stale statement, and the statement prepared for the task's role alone.
     pub(crate) fn forget(&mut self, task: &StatementTask<'_>) {
         let key = self.key(task.bound);
         self.remove(key);

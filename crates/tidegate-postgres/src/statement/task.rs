@@ -109,7 +109,7 @@ pub(crate) enum RunError {
     /// PostgreSQL refused the switch to the caller, or the sealed claims; the statement has had no
     /// effect.
     RoleRefused(Error),
-    /// Anything else.
+    /// Any other error.
     Failed(Error),
 }
 
