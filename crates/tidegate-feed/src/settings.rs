@@ -16,7 +16,7 @@ pub struct FeedSettings {
     pub retention_window: Duration,
     /// The time limit for starting a subscription.
     pub subscribe_timeout: Duration,
-    /// How many databases may be queried at once for the privileges of new subscriptions.
+    /// How many databases may be queried at the same time for the privileges of new subscriptions.
     pub privilege_queries: usize,
     /// The interval after which privileges are read again if no poll of the catalog has confirmed
     /// them.
@@ -31,7 +31,7 @@ pub struct FeedSettings {
     pub retention_interval: Duration,
     /// How long databases and tables stay captured after their last subscription.
     pub idle_timeout: Duration,
-    /// How many subscriptions of a database may read the change log at once to replay.
+    /// How many subscriptions of a database may read the change log at the same time to replay.
     pub max_replays: usize,
 }
 

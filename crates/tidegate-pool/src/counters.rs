@@ -9,7 +9,7 @@ pub const WAIT_BOUNDS: [u64; 8] = [1, 5, 25, 100, 250, 500, 1_000, 2_500];
 /// Counts of events since the start.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Counters {
-    /// How many times an idle connection was checked out at once.
+    /// How many times an idle connection was checked out without a wait.
     pub reused: u64,
     /// How many connections were opened.
     pub opened: u64,

@@ -16,8 +16,9 @@ impl<K: Connector> State<K> {
     /// from one of its own roles. Otherwise the order is: first connections of roles that have
     /// several, then the only connections of roles in databases that hold more than their share,
     /// then the only connections of other roles. Within each of these, the connection that has been
-    /// idle longest is closed. Since the most recently used connection is checked out first, the
-    /// role has not needed the longest idle connection for parallel requests since then.
+    /// idle longest is closed. The most recently used connection of a role is always checked out
+    /// first. If a connection has been idle for long, the role has therefore not needed it for
+    /// parallel requests during that time.
     pub(super) fn victim(&self, key: &PoolKey, now: Instant) -> Option<PoolKey> {
         if self.idle == 0 {
             return None;

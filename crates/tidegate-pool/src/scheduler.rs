@@ -67,9 +67,8 @@ impl<K: Connector> State<K> {
         Ok(number)
     }
 
-    /// Closes the connections of a role when anonymous callers or members start or stop to share
-    /// it, because the existing sessions lack the fixed settings, or have them when they should
-    /// not.
+    /// Closes the connections of a role when anonymous callers or members start or stop sharing it,
+    /// because the existing sessions lack the fixed settings, or have them when they should not.
     fn close_if_sharing_changes(
         &mut self,
         key: &PoolKey,

@@ -26,7 +26,7 @@ pub struct Settings {
     pub open: Duration,
     /// How long a reset may take.
     pub reset: Duration,
-    /// Whether quick reads may be multiplexed while many run at once.
+    /// Whether quick reads may be multiplexed while many run at the same time.
     pub multiplex: bool,
 }
 

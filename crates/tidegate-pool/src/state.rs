@@ -20,8 +20,8 @@ use super::settings::Settings;
 
 /// An action that is performed after the lock is released.
 pub(super) enum Action<K: Connector> {
-    /// Open a connection of the role. The number is that of the event at which this was decided.
-    /// The last value is a connection to close first.
+    /// Open a connection of the role. The number identifies the event at which this was decided.
+    /// The last value is a connection to close first; `None` if no connection has to be closed.
     Open(PoolKey, u64, Option<Box<PoolEntry<K>>>),
     Close(Box<PoolEntry<K>>),
     CheckOut(Reply<K>, Box<PoolEntry<K>>, bool),

@@ -156,8 +156,8 @@ impl ServiceConnections {
         self.config.streams.load(Ordering::Relaxed)
     }
 
-    /// A receiver of the notifications from now on. A receiver that lags too far behind misses
-    /// some, and must then act as after [`Notification::Listening`].
+    /// Returns a receiver of the notifications that arrive after this call. A receiver that lags
+    /// too far behind misses notifications. It must then act as after [`Notification::Listening`].
     pub fn notifications(&self) -> broadcast::Receiver<Notification> {
         self.notifications.subscribe()
     }

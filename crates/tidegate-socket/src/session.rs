@@ -45,8 +45,8 @@ const CHECKS_PER_PING: u8 = 10;
 /// socket.
 const FIRST_MESSAGE_TIMEOUT: Duration = Duration::from_secs(10);
 const MAX_SUBSCRIPTIONS: usize = 100;
-/// The limit on operations that run at once. At the limit, no message is read until an operation
-/// has ended.
+/// The limit on operations that run at the same time on a socket. At the limit, no message is read
+/// until an operation has ended.
 const MAX_OPERATIONS: usize = 100;
 /// How long the client may take to reply to a Close frame.
 const CLOSE_TIMEOUT: Duration = Duration::from_secs(2);

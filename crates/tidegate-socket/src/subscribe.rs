@@ -57,7 +57,7 @@ impl Refusal {
     }
 }
 
-/// Converts a prepared GraphQL subscription.
+/// Converts a prepared GraphQL subscription to a request to the feed.
 pub(crate) fn of_graphql(
     api: &Api,
     prepared: &PreparedOperation,

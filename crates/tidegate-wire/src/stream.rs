@@ -126,9 +126,9 @@ impl Stream {
         !matches!(self, Self::Tcp(_) | Self::Paused(PausedStream::Tcp(_)))
     }
 
-    /// Deregisters the stream from readiness events, because each wake-up costs CPU time in both
-    /// processes. Reads and writes then fail until [`Stream::resume_reads`] is called. Does nothing
-    /// for an encrypted stream.
+    /// Deregisters the stream from readiness events, because each wake-up costs CPU time in this
+    /// process and in PostgreSQL. Reads and writes then fail until [`Stream::resume_reads`] is
+    /// called. Does nothing for an encrypted stream.
     pub fn pause_reads(&mut self) -> io::Result<()> {
         *self = match std::mem::replace(self, Self::Paused(PausedStream::Lost)) {
             Self::Tcp(stream) => Self::Paused(PausedStream::Tcp(stream.into_std()?)),

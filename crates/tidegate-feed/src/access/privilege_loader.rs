@@ -1,8 +1,8 @@
-//! Loads privileges for many subscriptions at once.
+//! Loads privileges for many subscriptions together.
 //!
-//! Many subscriptions that start at once must not cause a query each. While a query runs on a
-//! database, new requests wait for the next query, which covers all of them. A request is answered
-//! by a query that starts after the request, so no request gets an outdated result.
+//! Many subscriptions that start at the same time must not cause a query each. While a query runs
+//! on a database, new requests wait for the next query, which covers all of them. A request is
+//! answered by a query that starts after the request, so no request gets an outdated result.
 
 use std::collections::HashMap;
 use std::fmt;

@@ -1,4 +1,4 @@
-//! Queries which tables and columns roles may read. The service queries for many roles at once on
+//! Queries which tables and columns roles may read. The service queries for many roles together on
 //! its own connection, so that a table with thousands of subscribed roles does not need a
 //! connection for each role.
 

@@ -30,7 +30,7 @@ pub(crate) struct ConnectionSubscriber {
     /// Gaps before this position were already reported to the subscription, or are from before it
     /// began.
     pub(crate) complete_from: EventPosition,
-    /// The reason of a gap that is to be reported when the replay has ended; `None` without a gap.
+    /// The reason for a gap that is to be reported when the replay has ended; `None` without a gap.
     pub(crate) missed: Option<Resync>,
 }
 

@@ -34,7 +34,7 @@ pub(crate) struct Hub {
     pub(crate) lagging: HashSet<usize>,
     /// The positions of the subscriptions that replay, by id.
     pub(crate) replays: HashMap<u64, EventPosition>,
-    /// How many table definitions have come through the change log.
+    /// How many table definitions the feed has read from the change log.
     pub(crate) definition_count: u64,
 }
 

@@ -170,9 +170,9 @@ impl Predicate {
     }
 }
 
-/// Whether the labels of an enum type, which differs from its state before, have to be replaced. A
-/// type with fewer labels is an older state of the enum, and its labels are not used. Returns
-/// `None` if the types are not states of the same enum.
+/// Compares two different states of an enum type. Returns `true` if the labels of `current` have to
+/// replace those of `before`, and `false` if `current` has fewer labels and is therefore the older
+/// state. Returns `None` if the types are not states of the same enum.
 fn labels_changed(before: &Type, current: &Type) -> Option<bool> {
     match (before.kind(), current.kind()) {
         (TypeKind::Enum(known), TypeKind::Enum(labels)) if before.oid() == current.oid() => {

@@ -271,8 +271,8 @@ struct LowWater {
 }
 
 impl EventReceiver {
-    /// Waits until the queue has items, and takes all of them, so that they can be written at once.
-    /// Returns `None` if the queue was closed and is empty.
+    /// Waits until the queue has items, and takes all of them, so that they can be written
+    /// together. Returns `None` if the queue was closed and is empty.
     pub async fn next(&mut self) -> Option<Vec<Delivery>> {
         loop {
             let queue = self.0.clone();

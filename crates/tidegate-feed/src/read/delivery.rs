@@ -17,8 +17,8 @@ use crate::read::commit_visibility;
 pub(crate) struct SubscriptionEnded;
 
 /// Evaluates a change for a subscription. `binding` is the subscription's last binding, which is
-/// replaced if the schema has changed. Changes up to `history` are from before the subscription.
-/// Ends the subscription if it does not fit the schema of a later change.
+/// replaced if the schema has changed. Changes up to `history` were made before the subscription
+/// began. Ends the subscription if it does not fit the schema of a later change.
 pub(crate) fn evaluate(
     subscriber: &Subscriber,
     binding: &mut Option<SchemaBinding>,

@@ -43,7 +43,7 @@ struct Replay {
     database: Arc<DatabaseFeed>,
     subscriber: Arc<Subscriber>,
     position: EventPosition,
-    /// Changes up to this position are from before the subscription.
+    /// Changes up to this position were made before the subscription began.
     history: EventPosition,
     binding: Option<SchemaBinding>,
 }

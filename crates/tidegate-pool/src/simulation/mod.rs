@@ -80,7 +80,8 @@ fn a_thousand_databases_of_which_a_hundred_are_active_fit_a_larger_pool() {
     assert!(seen.logins_per_request() < 0.001, "{seen:?}");
 }
 
-/// Each client sends eight requests at once for a user drawn at random, as a web page does.
+/// Each client sends eight requests at the same time for a user drawn at random, as a web page
+/// does.
 #[test]
 fn a_burst_of_a_user_opens_few_connections() {
     let load = Load {

@@ -29,7 +29,7 @@ pub(super) struct Load {
     /// The number of roles of each tenant.
     pub(super) users: u32,
     pub(super) clients: usize,
-    /// How many requests for the same role a client sends at once.
+    /// How many requests for the same role a client sends at the same time.
     pub(super) burst: usize,
     /// The time between two bursts of a client.
     pub(super) pause: Duration,
@@ -53,7 +53,7 @@ impl Default for Load {
     }
 }
 
-/// The results of a simulation. Fields about others cover all tenants except the first.
+/// The results of a simulation. Fields named after `others` cover all tenants except the first.
 #[derive(Debug, Default)]
 pub(super) struct Measured {
     pub(super) served: u64,

@@ -186,6 +186,7 @@ async fn terminate_until_gone(backend: &Backend, terminator: &dyn Terminator) {
 enum Errors {
     /// Errors are ignored, because the statement was cancelled.
     Expected,
-    /// An error is a failure, because the statement is an internal one.
+    /// An error ends the wait, because the statement is internal. The exception is a prepared
+    /// statement that does not exist (26000).
     Fatal,
 }

@@ -89,7 +89,7 @@ struct LimitState {
 
 struct CallerEntry {
     free: Arc<Semaphore>,
-    /// How many requests run or wait. The entry is removed when there are none.
+    /// How many requests run or wait. The entry is removed when this number becomes 0.
     requests: usize,
     waiting: usize,
 }

@@ -57,9 +57,9 @@ impl UserExecutor {
             Enqueued::Queued(answer) => answer,
             Enqueued::NotMultiplexed => return None,
             Enqueued::Full => {
-                // If the role holds a single connection but may open more, that connection is not
-                // multiplexed. Requests that already wait for it could not have it, and fewer
-                // requests would be served than if they took turns.
+                // If the role holds only one connection but may open more, this connection is not
+                // multiplexed. Multiplexing would keep it from the requests that wait for it, and
+                // fewer requests would be served than if requests took turns.
                 if !self.pool.can_use_one_alone(&route.login) {
                     return None;
                 }

@@ -84,8 +84,8 @@ impl UserExecutor {
         Ok(return_connection(pooled, outcome).await?)
     }
 
-    /// Runs all parameter sets in one explicit transaction, because the statement may otherwise
-    /// commit in between.
+    /// Runs all parameter sets in one explicit transaction. Outside of one, the statement may
+    /// commit between two sets.
     async fn query_in_transaction(
         &self,
         login: &Login,

@@ -26,7 +26,7 @@ const GROWTH: u32 = 128;
 /// than on the statement.
 #[derive(Debug)]
 pub(crate) struct LatencyEstimate {
-    /// The time on a connection of its own, in nanoseconds; 0 if unknown.
+    /// The time on a connection that is not multiplexed, in nanoseconds; 0 if unknown.
     alone: AtomicU32,
     /// The time on a multiplexed connection since the end of the previous response, in nanoseconds.
     served: AtomicU32,

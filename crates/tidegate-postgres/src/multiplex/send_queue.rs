@@ -1,4 +1,5 @@
-//! The requests' side of a multiplexed connection: the pipelines that are sent next.
+//! The send queue of a multiplexed connection. Requests add pipelines, which the driver of the
+//! connection sends next.
 
 use std::sync::Arc;
 use std::task::Waker;

@@ -201,7 +201,7 @@ impl Connection {
         }
     }
 
-    /// Processes the result after `ReadyForQuery`.
+    /// Records the result of the statement after `ReadyForQuery`, and returns it.
     fn conclude(
         &mut self,
         run: &mut Execution<'_>,

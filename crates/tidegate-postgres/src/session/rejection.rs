@@ -40,8 +40,8 @@ impl Connection {
 /// timeout message no hint is added.
 fn explain(rejection: &mut DatabaseError) {
     match &*rejection.sqlstate {
-        // Two statements changed the same row of a system catalog at once, such as the row of a
-        // role. PostgreSQL has no SQLSTATE for such a conflict.
+        // Two statements changed the same row of a system catalog at the same time, such as the row
+        // of a role. PostgreSQL has no SQLSTATE for such a conflict.
         "XX000" if rejection.message.starts_with("tuple concurrently ") => {
             "40001".clone_into(&mut rejection.sqlstate);
         }
