@@ -10,7 +10,7 @@ use crate::members::{GRAPHQL, SignedIn, USERS, member};
 use crate::node::{Node, operator};
 use crate::pages::{Browser, CALLBACK, authorization};
 use crate::service::{RestResponse, demo, eventually};
-use crate::socket::{open_at, socket_at};
+use crate::socket_client::{open_at, socket_at};
 use crate::users::{SQL, owner, sign_in};
 
 async fn set_disabled(name: &str, disabled: bool) {

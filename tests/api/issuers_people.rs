@@ -11,7 +11,7 @@ use crate::issuers::{GRAPHQL, ISSUERS, World, world};
 use crate::issuers_attacks::second_tenant;
 use crate::pages::encoded;
 use crate::service::eventually;
-use crate::socket::{Socket, open_at};
+use crate::socket_client::{Socket, open_at};
 
 /// The path of a subscription to new invoices.
 const ADDED: &str = "subscription { InvoicesMessageAdded { title } }";
@@ -99,7 +99,7 @@ async fn a_flood_of_people_leaves_nothing_behind() {
         assert_eq!(world.titles(&token).await, ["Paint"]);
     }
     assert_eq!(stored(&world).await, before);
-    // They share the connections of the group.
+    // The people share the connections of the group.
     let logins = "SELECT count(*)::text FROM pg_stat_activity WHERE usename LIKE 'shop/%'";
     let open: u32 = world.operator.value(logins).await.parse().unwrap();
     assert!(open <= 16, "{open} connections");
@@ -257,7 +257,8 @@ async fn a_page_names_the_database_in_the_address_of_a_socket() {
     );
     let event = first_event(&world, &format!("{stream}&database=shop")).await;
     assert!(event.unwrap().contains("subscribe_ack"));
-    // The parameter names the database of an anonymous caller too: this one has no default user.
+    // For an anonymous caller too, the parameter names the database. The database `other` has no
+    // default user.
     let anonymous = format!("schema=public&database=other&query={}", encoded(ADDED));
     let (status, text) = first_event(&world, &anonymous).await.unwrap_err();
     assert!(

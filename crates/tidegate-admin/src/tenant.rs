@@ -6,7 +6,9 @@ use tidegate_wire::version;
 use super::role::{self, OutsideDatabase, RoleOrigin};
 use super::script::{Script, SqlPart, identifier};
 use super::session::Session;
-use super::{Error, Result, RolePasswords, claims, handover, restricted, revocation, users_role};
+use super::{
+    Error, Result, RolePasswords, all_users_role, claims, handover, restricted, revocation,
+};
 
 pub(super) async fn database_exists(session: &Session, database: &str) -> Result<bool> {
     let found = session
@@ -19,8 +21,8 @@ pub(super) async fn database_exists(session: &Session, database: &str) -> Result
     Ok(found.is_some())
 }
 
-/// Why a database of this name can be neither a tenant's nor the control database; `None` if it
-/// can.
+/// Why a database of this name can be neither a tenant's nor the control database; `None` if it can
+/// be both.
 pub(super) fn reserved(database: &str) -> Option<&'static str> {
     match database {
         "" => Some("it has no name"),
@@ -41,8 +43,8 @@ pub(super) fn require_free(name: &str) -> Result<()> {
     }
 }
 
-/// Fails if a database belongs to a tenant or contains tables that are not the control database's.
-/// `session` is in the database.
+/// Fails with [`Error::Occupied`] if an existing database cannot be the control database, because
+/// it belongs to a tenant or contains other tables. `session` is in that database.
 pub(super) async fn require_control(session: &Session, name: &str) -> Result<()> {
     let row = session
         .client
@@ -80,7 +82,8 @@ pub(super) struct CreatedObjects {
     database: bool,
 }
 
-/// Creates the owner's role and the database. `session` is in the administrator's own database.
+/// Creates the owner's role, the role of all users, and the database. Records in `made` which of
+/// them it has created, also if it fails. `session` is in the administrator's own database.
 pub(super) async fn create(
     session: &Session,
     database: &str,
@@ -96,9 +99,9 @@ pub(super) async fn create(
         .run(session)
         .await?;
     made.role = !was_there;
-    let users_role = users_role::name(database);
+    let users_role = all_users_role::name(database);
     if let Some(role) = &users_role {
-        let script = users_role::make(session, role).await?;
+        let script = all_users_role::make(session, role).await?;
         script.run(session).await?;
         made.users_role = !script.is_empty();
     }
@@ -119,7 +122,7 @@ pub(super) async fn create(
     ]);
     script.append(owner_rights(database, database));
     if let Some(role) = &users_role {
-        script.append(users_role::connect(database, role));
+        script.append(all_users_role::connect(database, role));
     }
     script.run_each(session).await
 }
@@ -135,7 +138,7 @@ fn template(session: &Session) -> &'static str {
     }
 }
 
-/// Writes the grants of the owner's privileges on the database itself.
+/// Returns the statement that grants the owner its privileges on the database.
 pub(super) fn owner_rights(database: &str, owner: &str) -> Script {
     let mut script = Script::default();
     script.push(&[
@@ -147,7 +150,8 @@ pub(super) fn owner_rights(database: &str, owner: &str) -> Script {
     script
 }
 
-/// Gives the owner the schema `public`. `session` is in the new database.
+/// Gives the owner the schema `public`, takes CREATE on the schema from PUBLIC, and restricts
+/// dangerous functions to the owner. `session` is in the new database.
 pub(super) async fn hand_over(session: &Session, owner: &str) -> Result<()> {
     let public = session.owner_of_public().await?;
     if !session
@@ -167,8 +171,8 @@ pub(super) async fn hand_over(session: &Session, owner: &str) -> Result<()> {
     }
     let mut script = Script::default();
     script.push(&[Syntax("REVOKE CREATE ON SCHEMA public FROM PUBLIC")]);
-    if let Some(role) = users_role::name(owner) {
-        script.append(users_role::usage(&role));
+    if let Some(role) = all_users_role::name(owner) {
+        script.append(all_users_role::usage(&role));
     }
     script.push(&[Syntax("ALTER SCHEMA public OWNER TO "), Name(owner)]);
     session
@@ -190,7 +194,7 @@ async fn undo_create(session: &Session, database: &str, made: &CreatedObjects) -
     if made.database {
         drop_database(session, database).await?;
     }
-    if let Some(role) = users_role::name(database).filter(|_| made.users_role) {
+    if let Some(role) = all_users_role::name(database).filter(|_| made.users_role) {
         drop_roles(session, &[role]).await?;
     }
     if made.role {
@@ -199,9 +203,9 @@ async fn undo_create(session: &Session, database: &str, made: &CreatedObjects) -
     Ok(())
 }
 
-/// Checks whether a role may be dropped. What the role owns would go to `owner`, for which
-/// `reassign` must be set. Fails if code would get the owner's privileges, or if the role is used
-/// in other databases.
+/// Checks whether a role may be dropped. Without `reassign`, fails if the role owns objects. With
+/// `reassign`, what the role owns will go to `owner`; fails if code of the role would get the
+/// owner's privileges. Also fails if the role is used in other databases.
 pub(super) async fn may_drop_user(
     session: &Session,
     (database, (role, owner)): (&str, (&str, &str)),
@@ -218,7 +222,8 @@ pub(super) async fn may_drop_user(
 }
 
 /// Drops the role of a user. `session` is in the tenant's database, `home` in the administrator's
-/// own. With `reassign` the tenant's owner gets what the role owns in the tenant's database.
+/// own database. With `reassign`, the tenant's owner gets the objects that the role owns in the
+/// tenant's database.
 pub(super) async fn drop_user(
     (home, session): (&Session, &Session),
     (database, (role, owner)): (&str, (&str, &str)),

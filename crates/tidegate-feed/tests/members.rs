@@ -145,7 +145,8 @@ async fn a_subscription_that_resumes_gets_the_members_own_rows() {
     assert_eq!(second.event().await, "+{\"id\":5}");
 }
 
-/// Policies of which the first [`RECOGNISED`] are recognised, and some that only look like it.
+/// Policies. The feed recognises the first [`RECOGNISED`], and must not recognise the others, which
+/// look similar.
 const POLICIES: [&str; 16] = [
     "a = (SELECT tidegate.user_id())",
     "b = (SELECT tidegate.user_id())",

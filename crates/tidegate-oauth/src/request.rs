@@ -12,7 +12,8 @@ pub use parameters::Parameters;
 use crate::{Error, GrantKind, Result, Scopes};
 use tidegate_identity::Secret;
 
-/// A request to the token endpoint (RFC 6749, sections 4.1.3, 4.3.2 and 6; RFC 8628, section 3.4).
+/// A request to the token endpoint (RFC 6749, sections 4.1.3, 4.3.2, 4.4.2 and 6; RFC 8628,
+/// section 3.4).
 #[derive(Clone, Debug)]
 pub struct TokenRequest {
     /// The client's credentials.
@@ -34,14 +35,14 @@ pub enum GrantParameters {
         password: Secret,
         /// The tenant's database; `None` when the user is the tenant's owner.
         database: Option<String>,
-        /// The scopes.
+        /// The requested scopes.
         scopes: Scopes,
     },
     /// A refresh token.
     RefreshToken {
         /// The refresh token.
         token: Secret,
-        /// The scopes of the new access token; none for those of the session.
+        /// The scopes of the new access token; if empty, the scopes of the session.
         scopes: Scopes,
     },
     /// An authorization code.
@@ -60,17 +61,17 @@ pub enum GrantParameters {
     },
     /// The client's own credentials.
     ClientCredentials {
-        /// The scopes.
+        /// The requested scopes.
         scopes: Scopes,
     },
 }
 
 impl TokenRequest {
-    /// Parses a token request. A code has the scopes of its own request, so `scope` is ignored with
-    /// one.
+    /// Parses a token request. A code has the scopes of its own request, so `scope` is ignored for
+    /// a code.
     ///
-    /// `invalid_request` for missing, repeated and ill-typed parameters, then
-    /// `unsupported_grant_type` and `invalid_scope`.
+    /// Errors: those with the code `invalid_request` for missing, repeated and ill-typed
+    /// parameters, [`Error::UnsupportedGrantType`], and [`Error::InvalidScope`].
     pub fn parse(parameters: &Parameters, basic: Option<&BasicCredentials>) -> Result<Self> {
         parameters.reject_duplicates()?;
         let grant_type = parameters.required("grant_type")?;
@@ -115,12 +116,12 @@ pub struct GuestRequest {
     pub client: ClientCredentials,
     /// The tenant's database.
     pub database: String,
-    /// The scopes.
+    /// The requested scopes.
     pub scopes: Scopes,
 }
 
 impl GuestRequest {
-    /// Parses a guest request; the errors of [`TokenRequest::parse`].
+    /// Parses a guest request. The errors are those of [`TokenRequest::parse`].
     pub fn parse(parameters: &Parameters, basic: Option<&BasicCredentials>) -> Result<Self> {
         parameters.reject_duplicates()?;
         let client = ClientCredentials::parse(parameters, basic)?;
@@ -138,12 +139,12 @@ impl GuestRequest {
 pub struct DeviceRequest {
     /// The client's credentials.
     pub client: ClientCredentials,
-    /// The scopes.
+    /// The requested scopes.
     pub scopes: Scopes,
 }
 
 impl DeviceRequest {
-    /// Parses a device request; the errors of [`TokenRequest::parse`].
+    /// Parses a device request. The errors are those of [`TokenRequest::parse`].
     pub fn parse(parameters: &Parameters, basic: Option<&BasicCredentials>) -> Result<Self> {
         parameters.reject_duplicates()?;
         let client = ClientCredentials::parse(parameters, basic)?;
@@ -158,12 +159,13 @@ impl DeviceRequest {
 pub struct TokenManagementRequest {
     /// The client's credentials.
     pub client: ClientCredentials,
-    /// The token.
+    /// The token to revoke or introspect.
     pub token: Secret,
 }
 
 impl TokenManagementRequest {
-    /// Parses the request; `invalid_request` as for [`TokenRequest::parse`].
+    /// Parses the request. The errors have the code `invalid_request`, as in
+    /// [`TokenRequest::parse`].
     pub fn parse(parameters: &Parameters, basic: Option<&BasicCredentials>) -> Result<Self> {
         parameters.reject_duplicates()?;
         let client = ClientCredentials::parse(parameters, basic)?;
@@ -175,7 +177,7 @@ impl TokenManagementRequest {
     }
 }
 
-/// The parameter `scope`; [`Error::InvalidScope`].
+/// Parses the parameter `scope`, which may be absent; [`Error::InvalidScope`] for an unknown scope.
 pub(crate) fn scopes(parameters: &Parameters) -> Result<Scopes> {
     Scopes::parse(parameters.text("scope")?.unwrap_or_default())
 }

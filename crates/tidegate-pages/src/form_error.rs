@@ -8,7 +8,7 @@ use tidegate_oauth::{Error, ErrorKind};
 use crate::template::FormMessage;
 
 /// The error code of an invalid form.
-const REFUSED: &str = "INPUT_VALIDATION_ERROR";
+const INVALID_FORM: &str = "INPUT_VALIDATION_ERROR";
 
 /// An error that the person can correct.
 #[derive(Clone, Debug)]
@@ -16,13 +16,14 @@ pub(super) struct FormError {
     pub(super) status: StatusCode,
     /// The error code for the log and the metrics.
     pub(super) code: &'static str,
+    /// The seconds after which the person may try again, if the error is temporary.
     pub(super) retry_after: Option<u64>,
     pub(super) message: FormMessage,
 }
 
 impl FormError {
-    /// The form error for `error`, whose message is shown beside `field`. Errors that the person
-    /// cannot correct are returned as [`ApiError`].
+    /// Converts `error` to a form error whose message is shown beside `field`. Fails with an
+    /// [`ApiError`] if the person cannot correct the error.
     pub(super) fn of(field: &'static str, error: impl Into<Error>) -> Result<Self, ApiError> {
         let error = error.into();
         let (retry_after, code) = (error.retry_after(), error.code());
@@ -50,7 +51,7 @@ impl FormError {
     pub(super) fn expired_link() -> Self {
         Self {
             status: StatusCode::BAD_REQUEST,
-            code: REFUSED,
+            code: INVALID_FORM,
             retry_after: None,
             message: FormMessage::new("", ""),
         }
@@ -60,7 +61,7 @@ impl FormError {
     pub(super) fn wrong_database(text: String) -> Self {
         Self {
             status: StatusCode::BAD_REQUEST,
-            code: REFUSED,
+            code: INVALID_FORM,
             retry_after: None,
             message: FormMessage::new("database", text),
         }
@@ -70,7 +71,7 @@ impl FormError {
     pub(super) fn notice(text: String) -> Self {
         Self {
             status: StatusCode::OK,
-            code: REFUSED,
+            code: INVALID_FORM,
             retry_after: None,
             message: FormMessage::new("", text),
         }
@@ -80,7 +81,7 @@ impl FormError {
     pub(super) fn missing(field: &'static str) -> Self {
         Self {
             status: StatusCode::BAD_REQUEST,
-            code: REFUSED,
+            code: INVALID_FORM,
             retry_after: None,
             message: FormMessage::new(field, "Fill in this field."),
         }

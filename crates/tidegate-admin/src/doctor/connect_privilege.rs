@@ -5,7 +5,7 @@ use tidegate_wire::version;
 use super::super::role::RoleOrigin;
 use super::super::script::Script;
 use super::super::session::Session;
-use super::super::{authenticator, group, tenant, users_role};
+use super::super::{all_users_role, authenticator, group, tenant};
 use super::recorded_tenants::{ConnectPrivilege, Login, RecordedTenant, TenantRoles};
 
 impl Login<'_> {
@@ -14,8 +14,8 @@ impl Login<'_> {
     }
 }
 
-/// The role of all users, if it is missing and users need it. Until a node has created the role,
-/// the users of a tenant of an older release have grants of their own.
+/// The role of all users, if it is missing and a user cannot connect without it. Users of a tenant
+/// of an older release have grants of their own until a node creates the role.
 pub(super) fn needed<'a, 'b>(roles: &'b TenantRoles<'a>) -> Option<&'b Login<'a>> {
     let of_users = roles.of_users.as_ref().filter(|login| !login.exists())?;
     let mut logins = roles.logins.iter();
@@ -27,7 +27,8 @@ pub(super) fn needs_admin_option(home: &Session) -> bool {
     !home.superuser && version::roles_need_admin_option(home.version)
 }
 
-/// Writes the statement that grants a role CONNECT, as at the creation of the role.
+/// Appends the SQL that lets a role connect to the tenant's database, as when the role was created:
+/// the owner's privileges, membership in the role of all users, or a grant of its own.
 pub(super) fn connect(home: &Session, tenant: &RecordedTenant, role: &str, script: &mut Script) {
     if role == tenant.owner_role {
         return script.append(tenant::owner_rights(&tenant.name, role));
@@ -36,7 +37,7 @@ pub(super) fn connect(home: &Session, tenant: &RecordedTenant, role: &str, scrip
         Some(of_users) if is_member(tenant, role) => {
             group::join(home, (role, of_users), grantor(home))
         }
-        _ => users_role::connect(&tenant.name, role),
+        _ => all_users_role::connect(&tenant.name, role),
     });
 }
 
@@ -51,8 +52,9 @@ pub(super) fn is_member(tenant: &RecordedTenant, role: &str) -> bool {
         && !role.starts_with(&authenticator::prefix(&tenant.name))
 }
 
-/// The administrator, if it must be named as the grantor. Since PostgreSQL 16, a grant without that
-/// could only be revoked by the superuser who ran it.
+/// The role for the `GRANTED BY` clause of a grant that a superuser runs: the administrator, if it
+/// is not a superuser, since PostgreSQL 16. Without the clause, the administrator could not revoke
+/// the grant.
 pub(super) fn grantor(home: &Session) -> Option<&str> {
     needs_admin_option(home).then_some(home.role.as_str())
 }

@@ -1,5 +1,5 @@
-//! Checks whether the databases and roles of tenants exist. After an incomplete restore some do
-//! not.
+//! Checks whether the databases and roles of tenants exist. After an incomplete restore some are
+//! missing.
 
 use std::collections::BTreeSet;
 use std::fmt::Write as _;
@@ -9,17 +9,17 @@ use SqlPart::{Name, Syntax};
 use super::super::role::{self, RoleOrigin};
 use super::super::script::{Script, SqlPart, identifier};
 use super::super::session::Session;
-use super::super::{Result, group, tenant, users_role};
+use super::super::{Result, all_users_role, group, tenant};
 use super::connect_privilege::{connect, grantor, is_member, needed, needs_admin_option};
 use super::recorded_tenants::{
     ConnectPrivilege, Login, Membership, RecordedTenant, TenantRoles, memberships, roles,
 };
 use super::{FeedLogin, Finding, public_access};
 
-/// How many names a finding lists.
+/// The maximum number of names that a finding lists.
 const MAX_NAMES: usize = 5;
 
-/// The number of CONNECT grants in a database up to which they cost no measurable time.
+/// The number of CONNECT grants on a database up to which they cost no measurable time.
 const MAX_GRANTED: usize = 100;
 
 /// Checks whether the tenant's database and roles exist, and whether its users and no others may
@@ -78,8 +78,8 @@ fn missing_roles(
         script.append(group::create(of_users.role));
         administered(home, of_users.role, &mut script);
         if found {
-            script.append(users_role::connect(&tenant.name, of_users.role));
-            inside.append(users_role::usage(of_users.role));
+            script.append(all_users_role::connect(&tenant.name, of_users.role));
+            inside.append(all_users_role::usage(of_users.role));
         }
         missing_roles.insert(0, of_users);
     }
@@ -112,8 +112,8 @@ fn missing_roles(
     Some(Finding::missing(text, sql.trim_end().to_owned()))
 }
 
-/// Grants the administrator the ADMIN OPTION for a role. Since PostgreSQL 16 the administrator
-/// needs it for a role that a superuser creates.
+/// Appends the statement that grants the administrator the ADMIN OPTION for a role, which the
+/// administrator needs since PostgreSQL 16 for a role that a superuser creates.
 fn administered(home: &Session, role: &str, script: &mut Script) {
     if needs_admin_option(home) {
         script.push(&[
@@ -126,19 +126,19 @@ fn administered(home: &Session, role: &str, script: &mut Script) {
     }
 }
 
-/// Writes the grants that a role gets inside the database when it is created.
+/// Appends the statements that give a new role its privileges inside of the database.
 fn grant_inside(tenant: &RecordedTenant, role: &str, script: &mut Script) {
     if role != tenant.owner_role {
         if tenant.users_role.is_none() {
-            script.append(users_role::usage(role));
+            script.append(all_users_role::usage(role));
         }
     } else if !tenant.adopted {
         script.push(&[Syntax("ALTER SCHEMA public OWNER TO "), Name(role)]);
     }
 }
 
-/// The finding about roles of the tenant that Tidegate did not create, and so neither changes nor
-/// repairs.
+/// The finding about roles of the tenant that Tidegate did not create. Tidegate neither changes nor
+/// repairs such roles.
 fn foreign(tenant: &RecordedTenant, roles: &TenantRoles<'_>) -> Option<Finding> {
     let all = roles.logins.iter().chain(&roles.of_users);
     let foreign = all.filter(|login| login.origin == RoleOrigin::Other);
@@ -190,7 +190,8 @@ fn missing_memberships(
     (!outside.is_empty()).then(|| Finding::missing(text, sql))
 }
 
-/// The finding about roles whose login an attribute prevents. Operators lock out roles in this way.
+/// The finding about roles that cannot log in because of an attribute or a missing CONNECT
+/// privilege. Operators lock out roles in this way, so the SQL is commented out.
 fn roles_without_login(
     home: &Session,
     tenant: &RecordedTenant,
@@ -201,7 +202,10 @@ fn roles_without_login(
     if let Some(closed) =
         of_users.filter(|role| role.exists() && role.connect == ConnectPrivilege::Refused)
     {
-        sql.push(commented(&users_role::connect(&tenant.name, closed.role)));
+        sql.push(commented(&all_users_role::connect(
+            &tenant.name,
+            closed.role,
+        )));
         roles.push(closed.role);
     }
     for login in found.logins.iter().filter(|login| login.exists()) {

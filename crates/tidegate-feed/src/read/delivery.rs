@@ -2,10 +2,10 @@
 //! and waits for room in the queue.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use tracing::{debug, warn};
 
-use crate::catalog_query::RETRIES;
 use crate::decode::change::RowChange;
 use crate::dispatch::queue::PushError;
 use crate::dispatch::subscriber::{ChangeOutcome, SchemaBinding, Subscriber};
@@ -13,11 +13,15 @@ use crate::event::cursor::EventPosition;
 use crate::event::item::{Ended, Item, Resync};
 use crate::read::commit_visibility;
 
-/// The subscription has ended, so nothing more is delivered.
+/// The pause before policies are evaluated again while PostgreSQL is unreachable.
+const OUTAGE_PAUSE: Duration = Duration::from_millis(250);
+
+/// The error of a subscription that has ended. Nothing more is delivered to it.
 pub(crate) struct SubscriptionEnded;
 
-/// Evaluates a change for a subscription. `binding` is its last binding, which is replaced if the
-/// schema has changed. Changes up to `history` are older than the subscription.
+/// Evaluates a change for a subscription. `binding` is the subscription's last binding, which is
+/// replaced if the schema has changed. Changes up to `history` were made before the subscription
+/// began. Ends the subscription if it does not fit the schema of a later change.
 pub(crate) fn evaluate(
     subscriber: &Subscriber,
     binding: &mut Option<SchemaBinding>,
@@ -36,8 +40,8 @@ pub(crate) fn evaluate(
     if !binding.as_ref().is_some_and(fits) {
         match subscriber.bind(schema) {
             Ok(bound) => *binding = Some(bound),
-            // An old schema need not fit, because the subscription fits a later schema of the
-            // table.
+            // The schema of a change from before the subscription need not fit, because the
+            // subscription fits a later schema of the table.
             Err(_) if change.position <= history => {
                 return Ok(ChangeOutcome::Gap(Resync::Incomplete));
             }
@@ -52,7 +56,8 @@ pub(crate) fn evaluate(
 }
 
 /// Decides for each change whether row level security lets the subscription see it. If PostgreSQL
-/// cannot decide, the subscription ends, so that nothing is delivered unchecked.
+/// cannot evaluate the policies, the subscription ends, so that nothing is delivered unchecked.
+/// While PostgreSQL is unreachable the subscription waits.
 pub(crate) async fn visible(
     subscriber: &Subscriber,
     changes: &[Arc<RowChange>],
@@ -61,19 +66,17 @@ pub(crate) async fn visible(
     let Some(rls) = rls else {
         return Ok(vec![true; changes.len()]);
     };
-    let (attempts, pause) = RETRIES;
     let mut visibility_pause = commit_visibility::PAUSE.0;
-    let mut attempt = 0;
-    while attempt <= attempts {
+    while !subscriber.is_ended() {
         match rls.visible(changes).await {
             Ok(Some(visible)) => return Ok(visible),
-            // The transactions are not visible to queries yet. That may take long and is not an
-            // error.
-            Ok(None) if !subscriber.is_ended() => {
+            // The transactions are not visible to queries yet. They may become visible much later,
+            // which is not an error.
+            Ok(None) => {
                 tokio::time::sleep(visibility_pause).await;
                 visibility_pause = (visibility_pause * 2).min(commit_visibility::PAUSE.1);
             }
-            // The policies are slow, so fewer rows are evaluated at a time, down to one.
+            // The policies are slow. Fewer rows are evaluated at a time, down to a single row.
             Err(tidegate_sql::Error::Deadline) if changes.len() > 1 => {
                 let (first, rest) = changes.split_at(changes.len() / 2);
                 let mut all = Box::pin(visible(subscriber, first)).await?;
@@ -85,25 +88,27 @@ pub(crate) async fn visible(
                       "subscription ended: row level security policies took too long for one event");
                 break;
             }
-            Err(error @ (tidegate_sql::Error::Rejected(_) | tidegate_sql::Error::Internal(_))) => {
+            Err(
+                error @ (tidegate_sql::Error::Rejected(_)
+                | tidegate_sql::Error::Internal(_)
+                | tidegate_sql::Error::NoDatabase),
+            ) => {
                 warn!(role = %subscriber.login.role, %error, sqlstate = error.sqlstate(),
                       "subscription ended: row level security policies failed");
                 break;
             }
-            Err(error) if attempt < attempts && !subscriber.is_ended() => {
+            Err(error) => {
                 debug!(%error, "PostgreSQL is unreachable; will retry row level security");
-                tokio::time::sleep(pause).await;
-                attempt += 1;
+                tokio::time::sleep(OUTAGE_PAUSE).await;
             }
-            Ok(None) | Err(_) => break,
         }
     }
     subscriber.end(Ended::NotAllowed);
     Err(SubscriptionEnded)
 }
 
-/// Pushes an item when the connection's queue has room. Closes the queue if its client does not
-/// read.
+/// Waits until the connection's queue has room, and pushes an item. Closes the queue if its client
+/// does not read.
 pub(crate) async fn push(subscriber: &Subscriber, item: Item) -> Result<(), SubscriptionEnded> {
     loop {
         if subscriber.is_ended() {

@@ -89,7 +89,7 @@ impl Certificate {
     ///
     /// # Errors
     ///
-    /// As [`Certificate::read`]. The certificate in use then stays in use.
+    /// The errors of [`Certificate::read`]. After an error the current certificate stays in use.
     pub fn reload(&self) -> Result<(), CertificateError> {
         let files = &self.0;
         let fresh = Arc::new(read(&files.certificate, &files.key, &files.provider)?);
@@ -135,7 +135,8 @@ impl Certificate {
 }
 
 impl Files {
-    /// Whether the modification time of a file differs from the last one. Stores the new times.
+    /// Whether the certificate or the key was modified since the previous call. Stores the times of
+    /// modification for the next call.
     fn has_changed(&self) -> bool {
         let now = [modified(&self.certificate), modified(&self.key)];
         let mut changed = self.changed.write().unwrap_or_else(PoisonError::into_inner);

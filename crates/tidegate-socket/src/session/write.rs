@@ -1,4 +1,4 @@
-//! Writes messages. A write may take long, as long as the client reads at least some bytes.
+//! Writes messages. Each write must end within `timeouts.write`.
 
 use bytes::Bytes;
 use futures_util::{SinkExt as _, StreamExt as _};
@@ -7,11 +7,11 @@ use tokio::time::timeout;
 use tokio_tungstenite::tungstenite::protocol::CloseFrame;
 use tokio_tungstenite::tungstenite::{Error, Message, Utf8Bytes};
 
-use super::{CLOSE_TIMEOUT, CloseReason, Flow, Session};
+use super::{CLOSE_TIMEOUT, CloseReason, Session, SessionResult};
 
 impl Session {
     /// Writes a message and flushes it.
-    pub(super) async fn send(&mut self, text: Bytes) -> Flow {
+    pub(super) async fn send(&mut self, text: Bytes) -> SessionResult {
         let Ok(text) = Utf8Bytes::try_from(text) else {
             return Err(CloseReason::new(1011, "internal error"));
         };
@@ -19,15 +19,15 @@ impl Session {
     }
 
     /// Writes several messages and flushes them together.
-    pub(super) async fn send_all(&mut self, texts: Vec<Bytes>) -> Flow {
+    pub(super) async fn send_all(&mut self, texts: Vec<Bytes>) -> SessionResult {
         for text in texts {
             self.feed(text).await?;
         }
         self.flush().await
     }
 
-    /// Writes a message without flushing it, because others follow.
-    pub(super) async fn feed(&mut self, text: Bytes) -> Flow {
+    /// Writes a message without flushing it, because other messages follow.
+    pub(super) async fn feed(&mut self, text: Bytes) -> SessionResult {
         let Ok(text) = Utf8Bytes::try_from(text) else {
             return Err(CloseReason::new(1011, "internal error"));
         };
@@ -36,17 +36,18 @@ impl Session {
         check_written(&timeout(limit, fed).await)
     }
 
-    pub(super) async fn flush(&mut self) -> Flow {
+    pub(super) async fn flush(&mut self) -> SessionResult {
         let limit = self.app.limits().timeouts.write;
         check_written(&timeout(limit, self.socket.flush()).await)
     }
 
-    pub(super) async fn write(&mut self, message: Message) -> Flow {
+    pub(super) async fn write(&mut self, message: Message) -> SessionResult {
         let limit = self.app.limits().timeouts.write;
         check_written(&timeout(limit, self.socket.send(message)).await)
     }
 
-    /// Writes the close. A client that does not read gets as much time as for other messages.
+    /// Ends the operations and sends the Close frame. If the client does not read, it gets as much
+    /// time as for other messages, and its last message is sent first.
     pub(super) async fn end(&mut self, end: CloseReason) {
         if end.code == 0 {
             return;
@@ -61,7 +62,7 @@ impl Session {
         } else {
             CLOSE_TIMEOUT
         };
-        // Statements are cancelled and subscriptions end before the client is waited for.
+        // Operations and subscriptions end before the socket waits for the client.
         self.operations_by_id.clear();
         self.operations.abort_all();
         let close = async {
@@ -87,8 +88,8 @@ impl Session {
     }
 }
 
-/// Whether the client has accepted the message in time.
-fn check_written(written: &Result<Result<(), Error>, Elapsed>) -> Flow {
+/// Turns the result of a write into the reason why the socket ends, if it failed or took too long.
+fn check_written(written: &Result<Result<(), Error>, Elapsed>) -> SessionResult {
     match written {
         Ok(Ok(())) => Ok(()),
         Ok(Err(_)) => Err(CloseReason::disconnected()),
