@@ -87,6 +87,7 @@ mod limits;
 mod locked_out;
 mod many_users;
 mod members;
+mod members_batches;
 mod members_events;
 mod members_sign_up;
 mod members_tokens;

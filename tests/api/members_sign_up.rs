@@ -11,7 +11,7 @@ use crate::users::owner;
 
 const CLIENTS: &str = "/api/v4/clients";
 /// How many people sign up.
-const PEOPLE: usize = 30;
+const PEOPLE: usize = 200;
 
 /// A table for the group of those who sign up.
 const POSTS_TABLE: [&str; 4] = [
