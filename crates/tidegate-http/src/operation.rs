@@ -1,4 +1,4 @@
-//! Runs the operations that callers request. The code is the same for HTTP and WebSockets.
+//! Runs the operations that callers request. The code is the same for HTTP and for sockets.
 
 mod access;
 mod bind;

@@ -16,7 +16,7 @@ use crate::access::rls_evaluators::RlsEvaluators;
 use crate::api::subscription::{SubscribeRequest, Subscription};
 use crate::capture::ensure;
 use crate::database::database_feed::DatabaseFeed;
-use crate::dispatch::hub::{Attached, StartAt};
+use crate::dispatch::attachment::{Attached, StartAt};
 use crate::dispatch::predicate::Predicate;
 use crate::dispatch::queue::EventSender;
 use crate::dispatch::subscriber::Subscriber;

@@ -5,8 +5,9 @@ use std::sync::Arc;
 use tokio::sync::Notify;
 
 use crate::decode::change::RowChange;
+use crate::dispatch::attachment::LaggingConnection;
 use crate::dispatch::connection::{ConnectionSubscriber, DeliveryMode, PendingGap};
-use crate::dispatch::hub::{Hub, LaggingConnection};
+use crate::dispatch::hub::Hub;
 use crate::dispatch::subscriber::Subscriber;
 use crate::event::cursor::EventPosition;
 

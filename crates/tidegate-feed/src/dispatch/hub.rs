@@ -6,9 +6,9 @@ use std::sync::Arc;
 
 use tidegate_changelog::{Lineage, LogIdentity, LogPosition};
 use tidegate_sql::RoleName;
-use tokio::sync::Notify;
 
 use crate::decode::change::RowChange;
+use crate::dispatch::attachment::{Attached, LaggingConnection, StartAt};
 use crate::dispatch::connection::{
     ConnectionState, ConnectionSubscriber, DeliveryMode, LaggingState, PendingGap,
 };
@@ -36,37 +36,6 @@ pub(crate) struct Hub {
     pub(crate) replays: HashMap<u64, EventPosition>,
     /// How many table definitions the feed has read from the change log.
     pub(crate) definition_count: u64,
-}
-
-/// A connection that lags from now on and needs a reader.
-#[derive(Debug)]
-pub(crate) struct LaggingConnection {
-    pub(crate) connection: usize,
-    pub(crate) position: EventPosition,
-    pub(crate) wake: Arc<Notify>,
-}
-
-/// Where a subscription starts.
-#[derive(Clone, Copy, Debug)]
-pub(crate) enum StartAt {
-    /// At the next commit.
-    Now,
-    /// After this position.
-    After(EventPosition),
-    /// At the next commit, after a gap with this reason.
-    Gap(Resync),
-}
-
-/// How a subscription that was just added gets its changes.
-#[derive(Debug)]
-pub(crate) enum Attached {
-    /// The live reader pushes the changes.
-    Live,
-    /// The subscription's connection lags from now on. The caller must start a reader for the
-    /// connection.
-    Lagging(LaggingConnection),
-    /// The subscription needs a replay from this position. The caller must start the replay.
-    Replay(EventPosition),
 }
 
 impl Hub {

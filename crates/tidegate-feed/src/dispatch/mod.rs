@@ -1,5 +1,6 @@
 //! Decides which subscriptions get a change.
 
+pub(crate) mod attachment;
 pub(crate) mod backlog;
 pub(crate) mod case_folding;
 pub(crate) mod connection;

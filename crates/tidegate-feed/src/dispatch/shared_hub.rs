@@ -10,8 +10,9 @@ use tokio::sync::Notify;
 
 use crate::decode::change::RowChange;
 use crate::decode::schema::RelationSchema;
+use crate::dispatch::attachment::LaggingConnection;
 use crate::dispatch::backlog::{self, BacklogRead, ReplayRead};
-use crate::dispatch::hub::{Hub, LaggingConnection};
+use crate::dispatch::hub::Hub;
 use crate::dispatch::ring::Ring;
 use crate::dispatch::subscriber::Subscriber;
 use crate::event::cursor::{Cursor, EventPosition};

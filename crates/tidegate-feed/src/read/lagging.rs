@@ -8,9 +8,9 @@ use std::sync::Arc;
 use tokio::sync::Notify;
 
 use crate::decode::change::RowChange;
+use crate::dispatch::attachment::LaggingConnection;
 use crate::dispatch::backlog::BacklogRead;
 use crate::dispatch::connection::ConnectionSubscriber;
-use crate::dispatch::hub::LaggingConnection;
 use crate::dispatch::shared_hub::SharedHub;
 use crate::dispatch::subscriber::{ChangeOutcome, SchemaBinding, Subscriber};
 use crate::event::cursor::{Cursor, EventPosition};

@@ -1,0 +1,39 @@
+//! How subscriptions begin to get changes.
+
+use std::sync::Arc;
+
+use tokio::sync::Notify;
+
+use crate::event::cursor::EventPosition;
+use crate::event::item::Resync;
+
+/// A connection that lags from now on and needs a reader.
+#[derive(Debug)]
+pub(crate) struct LaggingConnection {
+    pub(crate) connection: usize,
+    pub(crate) position: EventPosition,
+    pub(crate) wake: Arc<Notify>,
+}
+
+/// Where a subscription starts.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum StartAt {
+    /// At the next commit.
+    Now,
+    /// After this position.
+    After(EventPosition),
+    /// At the next commit, after a gap with this reason.
+    Gap(Resync),
+}
+
+/// How a subscription that was just added gets its changes.
+#[derive(Debug)]
+pub(crate) enum Attached {
+    /// The live reader pushes the changes.
+    Live,
+    /// The subscription's connection lags from now on. The caller must start a reader for the
+    /// connection.
+    Lagging(LaggingConnection),
+    /// The subscription needs a replay from this position. The caller must start the replay.
+    Replay(EventPosition),
+}
