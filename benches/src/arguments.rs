@@ -95,7 +95,7 @@ pub(crate) struct Arguments {
 }
 
 impl Arguments {
-    /// Whether a case of this name is wanted.
+    /// Whether a case of this name is selected.
     pub(crate) fn wants(&self, name: &str) -> bool {
         let only = self.only.as_ref();
         only.is_none_or(|text| name.contains(text.as_str()))
@@ -107,7 +107,7 @@ impl Arguments {
         active.min(self.tenants)
     }
 
-    /// Connections, few with `--quick`.
+    /// The number of connections, which is small with `--quick`.
     pub(crate) fn connections(&self) -> usize {
         if self.quick {
             4
@@ -116,7 +116,7 @@ impl Arguments {
         }
     }
 
-    /// How long one slice lasts.
+    /// The duration of one slice.
     pub(crate) fn slice(&self) -> Duration {
         if self.quick {
             Duration::from_millis(300)
@@ -125,12 +125,12 @@ impl Arguments {
         }
     }
 
-    /// How many slices there are.
+    /// The number of slices.
     pub(crate) fn slices(&self) -> u32 {
         if self.quick { 1 } else { self.slices.max(1) }
     }
 
-    /// Seconds of all slices together.
+    /// The number of seconds of all slices together.
     pub(crate) fn whole_seconds(&self) -> u64 {
         self.seconds.max(1) * u64::from(self.slices())
     }

@@ -1,5 +1,5 @@
-//! Subscribers that use little CPU. They read raw WebSocket frames into one buffer, count them and
-//! discard them.
+//! Subscribers that use little CPU. They read raw WebSocket frames (RFC 6455, section 5) into a
+//! common buffer, count them and discard them.
 
 use std::future::poll_fn;
 use std::pin::Pin;
@@ -15,20 +15,21 @@ use super::sockets::{PONG, frame, messages, open};
 use crate::Result;
 use crate::service::Service;
 
-/// Counts of what all sockets together have received.
+/// Counts of the messages that all sockets together have received.
 #[derive(Debug, Default)]
 pub(crate) struct Received {
-    /// How many subscriptions were acknowledged.
+    /// The number of acknowledged subscriptions.
     pub(crate) acknowledged: usize,
-    /// How many events arrived.
+    /// The number of received events.
     pub(crate) events: usize,
-    /// How many reads returned events. The server has made at least as many writes.
+    /// The number of reads that returned events. The server has made at least as many writes.
     pub(crate) reads: usize,
-    /// The times in microseconds from the clock value in an event to the event's arrival.
+    /// The microseconds from the time in an event's column `at` to the arrival of the event.
     pub(crate) latencies: Vec<i64>,
     /// When the last event arrived.
     pub(crate) last: Option<Instant>,
-    /// The first message that is neither an acknowledgement nor an event.
+    /// The first message that is neither an acknowledgement nor an event, or the reason why a
+    /// socket ended.
     other: Option<String>,
     buffer: Vec<u8>,
 }
@@ -67,7 +68,8 @@ impl Subscribers {
         Ok(subscribers)
     }
 
-    /// Waits until the counts meet a condition.
+    /// Waits until `enough` returns true for the counts. Fails after `limit`, and if a socket has
+    /// ended.
     pub(crate) async fn until(
         &self,
         limit: Duration,
@@ -93,12 +95,12 @@ impl Subscribers {
         }
     }
 
-    /// Locks the counts of what the sockets have received so far.
+    /// Locks and returns the counts.
     pub(crate) fn received(&self) -> std::sync::MutexGuard<'_, Received> {
         self.received.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Resets the counts.
+    /// Resets all counts except the number of acknowledgements.
     pub(crate) fn reset(&self) {
         let mut received = self.received();
         (received.events, received.reads, received.last) = (0, 0, None);
@@ -124,7 +126,7 @@ impl Socket {
         received.other.get_or_insert(ended);
     }
 
-    /// Reads until the socket ends. Returns the reason.
+    /// Reads until the socket ends. Returns the reason why it ended.
     async fn read(&mut self) -> String {
         loop {
             let pings = poll_fn(|context| self.poll_read(context)).await;
@@ -141,7 +143,7 @@ impl Socket {
         }
     }
 
-    /// Processes received bytes; returns whether a ping was among them.
+    /// Reads and processes bytes. Returns whether they contained a ping.
     fn poll_read(&mut self, context: &mut Context<'_>) -> Poll<Result<bool, String>> {
         let mut received = self.received.lock().unwrap_or_else(PoisonError::into_inner);
         let mut buffer = std::mem::take(&mut received.buffer);
@@ -167,7 +169,7 @@ impl Socket {
     }
 }
 
-/// Counts complete frames; returns their bytes and whether a ping was among them.
+/// Counts complete frames. Returns the number of their bytes, and whether they contained a ping.
 fn take(bytes: &[u8], received: &mut Received) -> (usize, bool) {
     const EVENT: &[u8] = br#"{"type":"subscription","#;
     const ACKNOWLEDGED: &[u8] = br#"{"type":"subscribe_ack""#;
@@ -199,8 +201,8 @@ fn take(bytes: &[u8], received: &mut Received) -> (usize, bool) {
     (at, ping)
 }
 
-/// The value of the column `at` if it is the first one in an event's row. It is a bigint, so its
-/// digits are in quotes.
+/// The value of the column `at`, if it is the first column in an event's row. The column is a
+/// bigint, so its digits are in quotes.
 fn clock(payload: &[u8]) -> Option<i64> {
     const COLUMN: &[u8] = br#"{"at":""#;
     let start = payload

@@ -1,12 +1,13 @@
 //! Keeps cached schemas and statement metadata fresh.
 //!
-//! A database with an event trigger notifies of definitions. It is checked after a notification, and
-//! after [`MAX_TICKS_WITHOUT_CHECK`] in which the cluster has changed. Any other database is polled
-//! while its schemas are in use. Roles belong to the cluster and are compared once for all
-//! databases.
+//! A database with an event trigger sends notifications about definitions. It is checked after a
+//! notification, and after [`MAX_TICKS_WITHOUT_CHECK`] ticks if its change marker has changed. Any
+//! other database is polled while its schemas are in use. Roles belong to the cluster and are
+//! compared once for all databases.
 //!
-//! Each tick reads change markers in the control database. Databases are polled and roles are
-//! compared only where a marker has changed, because either may need a login or take long.
+//! Each tick reads change markers in the control database. A database is polled, or roles are
+//! compared, only if the marker has changed, because polls and comparisons may need a login or take
+//! long.
 
 mod check;
 mod last_check;
@@ -31,56 +32,60 @@ use check::{Checked, Reason, check, check_options};
 use last_check::LastCheck;
 use listen::{ListenerEvent, listen};
 
-/// The polling interval. With it, a change takes effect within a second.
+/// The polling interval. It is short enough that a change takes effect within a second.
 const TICK: Duration = Duration::from_millis(400);
-/// The number of ticks between two checks of roles. With it, a change takes effect within a second.
+/// The number of ticks from one check of roles to the next. It is low enough that a change takes
+/// effect within a second.
 const TICKS_PER_ROLE_CHECK: u32 = 2;
-/// A database is checked after this many ticks even without a notification, if the cluster has
-/// changed. The number is lower than that after which the next request would compare the database.
+/// A database is checked after this many ticks even without a notification, if its change marker
+/// has changed. Without this check, a request would have to compare the definitions a few ticks
+/// later.
 const MAX_TICKS_WITHOUT_CHECK: u32 = 50;
-/// The number of databases that are checked at the same time.
+/// The largest number of databases that are checked at the same time.
 const CONCURRENT_CHECKS: usize = 4;
-/// Listening to a database ends after this many ticks without a statement.
+/// Listening to a database ends after this many ticks without a statement in it.
 const UNUSED_AFTER_TICKS: u32 = 60;
-/// The number of databases that are polled in a tick because no service connection is free to
-/// listen. Those that have waited longest come first. There may be hundreds of them, and each poll
-/// may need a login: five polls a second take PostgreSQL about a twentieth of a core.
+/// The node cannot listen to some databases, because no service connection is free. This many of
+/// them are polled in a tick. The databases that have waited longest come first. There may be
+/// hundreds of such databases, and each poll may need a login: five polls a second take PostgreSQL
+/// about a twentieth of a core.
 const POLLS_WITHOUT_CONNECTION: usize = 2;
 
 /// The state of a database in use.
 #[derive(Default)]
 struct DatabaseState {
-    /// The task that listens. Dropping the set ends it.
+    /// The task that listens to the database. Dropping the set ends the task.
     listener: JoinSet<()>,
-    /// Whether the database notifies of definitions.
+    /// Whether the database sends notifications about definitions.
     visibility: DdlVisibility,
     /// Whether listening failed only because no service connection is free.
     no_connection: bool,
     /// Whether a check is running.
     busy: bool,
     again: Option<Reason>,
-    /// How many ticks have passed since the last check.
+    /// The number of ticks since the last check.
     ticks_since_check: u32,
     /// The last check.
     last_check: LastCheck,
 }
 
-/// Watches the databases in use.
+/// Watches the databases in use while [`run`](Self::run) is polled.
 pub(crate) struct CatalogWatch {
     catalogs: Arc<CatalogCache>,
     control: Arc<ServiceConnections>,
     users: UserPool,
-    /// The feed, whose captures may have to be renewed after a definition.
+    /// The feed, whose captures may have to be renewed after a change of a definition.
     feed: Option<Feed>,
-    /// For each database the number of statements that have run, and the ticks since that number
-    /// changed.
+    /// For each database, the number of statements that have run, and the number of ticks since
+    /// that number last changed.
     used: HashMap<DatabaseName, (u64, u32)>,
     states: HashMap<DatabaseName, DatabaseState>,
     checks: JoinSet<Checked>,
     permits: Arc<Semaphore>,
-    /// The last markers of the cluster and of the databases that are watched.
+    /// The change markers of the cluster and of the watched databases, which are read in each tick;
+    /// `None` if they could not be read.
     markers: Option<ChangeMarkers>,
-    /// The last comparison of roles, and the roles and memberships at that time.
+    /// The last comparison of roles. The field `roles` has the roles and memberships at that time.
     last_role_check: LastCheck,
     roles: Option<Roles>,
     ticks: u32,
@@ -148,7 +153,8 @@ impl CatalogWatch {
                 state
             });
             state.ticks_since_check += 1;
-            // The schemas of the database may be in use only since this tick.
+            // This is repeated in each tick, because the schemas of the database may be in use only
+            // since this tick.
             self.catalogs.set_visibility(database, state.visibility);
         }
         let polled = self.to_poll(&watched);
@@ -163,8 +169,9 @@ impl CatalogWatch {
         }
     }
 
-    /// Reads the markers of the cluster and of databases; `None` if nothing is in use, or if the
-    /// control database does not answer. Then the checks that are due report the error.
+    /// Reads the change markers of the cluster and of databases; `None` if nothing is in use, or if
+    /// the control database does not respond. If it does not respond, the following checks report
+    /// the error.
     async fn read_markers(&self, databases: &HashSet<DatabaseName>) -> Option<ChangeMarkers> {
         if databases.is_empty() && !self.users.is_used() {
             return None;
@@ -186,7 +193,7 @@ impl CatalogWatch {
         }
     }
 
-    /// The databases that are checked in this tick.
+    /// The watched databases that are due to be checked in this tick.
     fn to_poll(&self, watched: &HashSet<DatabaseName>) -> HashSet<DatabaseName> {
         let is_notified = |state: &DatabaseState| state.visibility == DdlVisibility::Always;
         let states = watched
@@ -216,7 +223,8 @@ impl CatalogWatch {
         polled
     }
 
-    /// The databases in which statements have run recently.
+    /// The databases in which statements have run recently. Must be called once in each tick,
+    /// because it counts idle ticks.
     fn used(&mut self) -> HashSet<DatabaseName> {
         let known = std::mem::take(&mut self.used);
         for (database, count) in self.users.databases() {
@@ -234,10 +242,10 @@ impl CatalogWatch {
         used.map(|(database, _)| database.clone()).collect()
     }
 
-    /// Whether roles or memberships have changed, other than by new roles. Also closes connections
+    /// Whether roles or memberships have changed; new roles do not count. Also closes connections
     /// of roles that can no longer log in.
     ///
-    /// Roles belong to the cluster, so the event trigger of a database does not report them. They
+    /// Roles belong to the cluster, so the event trigger of a database does not report them. Roles
     /// are read only after their marker has changed, because reading thousands of roles takes
     /// milliseconds.
     async fn have_roles_changed(&mut self) -> bool {
@@ -247,7 +255,7 @@ impl CatalogWatch {
         {
             return false;
         }
-        // After an error all databases are checked. These checks report the error.
+        // Without markers all databases are checked, and these checks report the error.
         let Some(marker) = self.markers.as_ref().map(|markers| markers.roles.clone()) else {
             return true;
         };
@@ -317,7 +325,8 @@ impl CatalogWatch {
         }
         state.busy = true;
         match &self.markers {
-            // A request may have made the comparison already, before the marker was read.
+            // The marker is not recorded, because a request may have made the comparison before the
+            // marker was read.
             _ if reason == Reason::Reported => {}
             Some(markers) => state.last_check.begin(markers.of(&database)),
             None => state.last_check.fail(),
@@ -342,7 +351,7 @@ impl CatalogWatch {
     }
 }
 
-/// The databases that have waited longest for a check, as many as are polled without a connection.
+/// The [`POLLS_WITHOUT_CONNECTION`] databases that have waited longest for a check.
 fn longest_waiting(mut states: Vec<(&DatabaseName, &DatabaseState)>) -> Vec<DatabaseName> {
     states.sort_unstable_by_key(|(database, state)| {
         (std::cmp::Reverse(state.ticks_since_check), *database)

@@ -1,4 +1,4 @@
-//! Opens the feed of change events if its source can be used, and reports its state.
+//! Opens the feed of change events, and reports its state.
 
 use std::fmt::{self, Write as _};
 use std::sync::Arc;
@@ -35,7 +35,8 @@ pub(crate) async fn open(
     Ok(Some(Feed::new(log, executor, FeedSettings::default())))
 }
 
-/// The setting `feed_source` in the form that the doctor takes.
+/// The source of change events in the form that the doctor's checks take. `reader` is the login
+/// that reads the WAL.
 pub(crate) fn source<'a>(settings: &Settings, reader: &'a Config) -> FeedLogin<'a> {
     match settings.feed_source {
         FeedSource::Logical => FeedLogin::Logical(reader),
@@ -43,7 +44,7 @@ pub(crate) fn source<'a>(settings: &Settings, reader: &'a Config) -> FeedLogin<'
     }
 }
 
-/// The change log of outboxes.
+/// Opens the change log that reads outboxes.
 pub(crate) async fn outbox(service: &Service) -> Result<Outbox> {
     let owners = Arc::new(owners(service).await?);
     let admin = (*service.config).clone();
@@ -64,7 +65,7 @@ async fn owners(service: &Service) -> Result<RoleCredentials> {
     )?)
 }
 
-/// The change log of the WAL.
+/// Opens the change log that decodes the WAL.
 pub(crate) async fn replication(service: &Service, settings: &Settings) -> Result<Replication> {
     let owners = owners(service).await?;
     let mut reader = service::replication_config(settings)?;
@@ -138,7 +139,7 @@ impl MetricsSource for FeedStatus {
     }
 }
 
-/// A label's value, escaped for the text format (Prometheus, "Exposition formats").
+/// Escapes the value of a label for the text format (Prometheus, "Exposition formats").
 fn label(value: &str) -> String {
     let quoted = value.replace('\\', "\\\\").replace('"', "\\\"");
     quoted.replace('\n', "\\n")

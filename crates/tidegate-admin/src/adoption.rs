@@ -17,7 +17,7 @@ use super::{Error, Result, RolePasswords, revocation, role, tenant};
 pub struct RightsChange {
     /// PUBLIC, or the role whose privilege was changed.
     pub grantee: Grantee,
-    /// The privilege.
+    /// The privilege that was changed.
     pub right: Right,
 }
 
@@ -48,7 +48,7 @@ const TABLE_RIGHTS: &str = "SELECT, INSERT, UPDATE, DELETE, TRUNCATE, REFERENCES
 
 const SEQUENCE_RIGHTS: &str = "USAGE, SELECT, UPDATE";
 
-/// Plans an adoption. `session` is a session in the database.
+/// Plans an adoption. `session` is in the database to be adopted.
 pub(super) async fn plan(
     session: &Session,
     database: &str,
@@ -196,8 +196,8 @@ fn move_public_rights(
     changes
 }
 
-/// Releases a database: drops its users' roles, gives what they own to the database's owner, and
-/// undoes `changes`. `session` is in the database, `home` in the administrator's own.
+/// Releases a database: drops its users' roles, gives their objects to the database's owner, and
+/// undoes `changes`. `session` is in that database, `home` in the administrator's own database.
 pub(super) async fn release(
     (home, session): (&Session, &Session),
     database: &str,
@@ -228,11 +228,10 @@ pub(super) async fn release(
     session.end(done).await
 }
 
-/// Removes the event trigger with its schema.
+/// Drops the event trigger and its schema.
 const FORGET: &str = include_str!("forget.sql");
 
-/// Writes the statements that undo changes. Privileges of a role that was dropped need no
-/// statement.
+/// Returns the statements that undo `changes`. A role that was dropped needs no statement.
 fn restore(database: &str, changes: &[RightsChange], logins: &BTreeSet<String>) -> Script {
     let mut script = Script::default();
     for RightsChange { grantee, right } in changes {

@@ -26,7 +26,7 @@ const SUFFIX: &str = "/$users";
 /// The longest name of a role, in bytes.
 const LONGEST_NAME: usize = 63;
 
-/// The longest wait for the lock, which is as long as the administrator waits for any lock.
+/// The longest wait for the lock. It equals the `lock_timeout` of the administrator's sessions.
 const LOCK_TIMEOUT: Duration = Duration::from_secs(30);
 
 /// The number of users whose grants one transaction revokes. For each user PostgreSQL reads all
@@ -41,7 +41,8 @@ pub(super) fn name(database: &str) -> Option<String> {
     (name.len() <= LONGEST_NAME).then_some(name)
 }
 
-/// The role of a tenant, if it exists and Tidegate created it.
+/// The name of the role of a tenant's users; `None` if the role does not exist or Tidegate did not
+/// create it.
 pub(super) async fn of_tenant(session: &Session, database: &str) -> Result<Option<String>> {
     let Some(role) = name(database) else {
         return Ok(None);
@@ -50,7 +51,7 @@ pub(super) async fn of_tenant(session: &Session, database: &str) -> Result<Optio
     Ok(there.then_some(role))
 }
 
-/// Writes the statements that create the role if it does not exist.
+/// Returns the statements that create the role; an empty script if Tidegate has already created it.
 ///
 /// # Errors
 ///
@@ -63,7 +64,7 @@ pub(super) async fn make(session: &Session, role: &str) -> Result<Script> {
     }
 }
 
-/// Writes the statement that lets the role's members connect.
+/// Returns the statement that grants a role CONNECT on the database.
 pub(super) fn connect(database: &str, role: &str) -> Script {
     let mut script = Script::default();
     script.push(&[
@@ -75,14 +76,14 @@ pub(super) fn connect(database: &str, role: &str) -> Script {
     script
 }
 
-/// Writes the statement that lets a role use the schema `public`.
+/// Returns the statement that grants a role USAGE on the schema `public`.
 pub(super) fn usage(role: &str) -> Script {
     let mut script = Script::default();
     script.push(&[Syntax("GRANT USAGE ON SCHEMA public TO "), Name(role)]);
     script
 }
 
-/// Writes the statement that makes users members of the role.
+/// Returns the statement that makes users members of the role.
 pub(super) fn join(session: &Session, role: &str, users: &[&str]) -> Script {
     let mut parts = vec![Syntax("GRANT "), Name(role), Syntax(" TO ")];
     parts.extend(list(users.iter().map(|user| Name(user))));
@@ -151,8 +152,8 @@ async fn provide_once(session: &Session, database: &str, role: &str) -> Result<(
     Ok(())
 }
 
-/// Writes the statements that revoke CONNECT on the database and USAGE on the schema `public` where
-/// they were granted to each of `users`.
+/// Returns the statements that revoke CONNECT on the database and USAGE on the schema `public` from
+/// each of `users`.
 async fn revoke_own(
     session: &Session,
     (database, owner_of_public): (&str, Option<&str>),
@@ -178,10 +179,11 @@ async fn revoke_own(
 }
 
 /// Selects the users of the tenant `$1` whose own grants equal the privileges of the role `$3`:
-/// CONNECT on the database, and USAGE on the schema `public` exactly if the role has it. Grants
-/// with GRANT OPTION were not made by the service. Before PostgreSQL 16 a role with NOINHERIT would
-/// get nothing from its membership, so it keeps its grants. `IS TRUE` prevents a join, which takes
-/// minutes with 10,000 users.
+/// CONNECT on the database, and USAGE on the schema `public` if and only if the role `$3` has it.
+/// Grants with GRANT OPTION do not count, because the service does not make such grants. `$2` is
+/// the comment that marks Tidegate's roles. Before PostgreSQL 16 a role with NOINHERIT would get
+/// nothing from its membership, so such a role keeps its grants. `IS TRUE` prevents a join, which
+/// takes minutes with 10,000 users.
 pub(super) const WITH_OWN_GRANTS: &str = "WITH connect AS MATERIALIZED ( \
         SELECT DISTINCT a.grantee FROM pg_catalog.pg_database d \
         CROSS JOIN LATERAL pg_catalog.aclexplode( \

@@ -1,8 +1,9 @@
 //! Authenticators: the roles as which shared connections of a tenant's users log in.
 //!
-//! An authenticator has no privileges except CONNECT on the database and reading the objections to
-//! sharing. It is a member of the tenant's users, but never of the owner or of the default user,
-//! because shared connections of these two log in as the role itself.
+//! An authenticator has no privileges except CONNECT on the database and SELECT on the table of
+//! objections to sharing. It is a member of the roles of the tenant's users, but never of the roles
+//! of the owner and the default user, because shared connections for these two users log in as
+//! their own role.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -16,12 +17,12 @@ use super::session::{self, AdvisoryLock, Session};
 use super::{Admin, Result, RolePasswords};
 
 /// The part of an authenticator's name after the tenant's name. User names have no `$`, so no
-/// user's role contains it.
+/// user's role has such a name.
 pub(super) const INFIX: &str = "/$authenticator";
 
-/// The most users of one authenticator. Every change of any role invalidates PostgreSQL's cache of
-/// memberships. The next role switch on each connection rebuilds it in quadratic time (PostgreSQL
-/// 15: 0.4 ms at 250 users, 1.2 ms at 500, 4.2 ms at 1,000).
+/// The maximum number of users of one authenticator. Every change of any role invalidates
+/// PostgreSQL's cache of memberships. The next role switch on each connection rebuilds the cache in
+/// quadratic time (PostgreSQL 15: 0.4 ms at 250 users, 1.2 ms at 500, 4.2 ms at 1,000).
 pub(super) const MAX_MEMBERS: usize = 500;
 
 /// The attributes of an authenticator, after `ALTER ROLE` and its name.
@@ -30,22 +31,22 @@ pub(super) const ATTRIBUTES: &str = " LOGIN NOINHERIT CONNECTION LIMIT -1 VALID 
 /// The longest name of a role, in bytes.
 const MAX_NAME: usize = 63;
 
-/// The longest wait for the lock, which is as long as the administrator waits for any lock.
+/// The longest wait for the lock. It equals the `lock_timeout` of the administrator's sessions.
 const LOCK_TIMEOUT: Duration = Duration::from_secs(30);
 
-/// A tenant whose users get authenticators.
+/// The users of a tenant that get an authenticator.
 pub(super) struct Users<'a> {
     pub(super) database: &'a str,
-    /// The owner's role. A user that is a member of it gets no authenticator.
+    /// The owner's role. A member of this role gets no authenticator. `None` skips this check.
     pub(super) owner: Option<&'a str>,
-    /// The roles that anonymous callers share.
+    /// The roles that anonymous callers share. They get no authenticator.
     pub(super) shared: &'a [String],
-    /// If given, only this user gets an authenticator.
+    /// The only user that gets an authenticator; `None` for all users.
     pub(super) only: Option<&'a str>,
 }
 
-/// Selects the users without an authenticator, except users that can become a role with more
-/// privileges than a user's.
+/// Selects the users without an authenticator, except users that are members, directly or
+/// indirectly, of a role with more privileges than a user.
 pub(super) const UNASSIGNED: &str = "WITH RECURSIVE usr AS ( \
         SELECT r.oid, r.rolname FROM pg_catalog.pg_roles r \
         WHERE pg_catalog.starts_with(r.rolname::text, $1 || '/') \
@@ -67,8 +68,8 @@ pub(super) const UNASSIGNED: &str = "WITH RECURSIVE usr AS ( \
         WHERE m.roleid = u.oid AND pg_catalog.starts_with(a.rolname::text, $3)) \
     ORDER BY 1";
 
-/// Selects a tenant's authenticators that Tidegate created: the number of users of each, and
-/// whether it has the privileges that it needs.
+/// Selects a tenant's authenticators that Tidegate created: the name, the number of users, and
+/// whether attributes, settings and privileges are as the service sets them.
 pub(super) const LIST: &str = "SELECT a.rolname::text, pg_catalog.count(DISTINCT m.roleid), \
         a.rolcanlogin AND NOT a.rolinherit AND a.rolconnlimit <> 0 \
         AND coalesce(a.rolvaliduntil, 'infinity') = 'infinity' \
@@ -83,7 +84,7 @@ pub(super) const LIST: &str = "SELECT a.rolname::text, pg_catalog.count(DISTINCT
       AND pg_catalog.starts_with(pg_catalog.shobj_description(a.oid, 'pg_authid'), $2) \
     GROUP BY a.oid, a.rolname, a.rolcanlogin, a.rolinherit, a.rolconnlimit, a.rolvaliduntil";
 
-/// The names of a tenant's authenticators.
+/// The names of a tenant's authenticators that Tidegate created.
 pub(super) async fn of_tenant(session: &Session, database: &str) -> Result<Vec<String>> {
     let rows = session
         .client
@@ -119,7 +120,8 @@ pub(super) async fn find_room(session: &Session, database: &str) -> Result<Authe
         return Ok(AuthenticatorRoom::None);
     }
     let prefix = prefix(database);
-    // The names with the prefix lie between the prefix and this name in the order of the index.
+    // All names that start with `prefix` sort before this name. With the two bounds, PostgreSQL can
+    // use the index on names.
     let end = format!("{database}{}", INFIX.replace("tor", "tos"));
     let rows = session
         .client
@@ -141,9 +143,9 @@ const FEWEST_MEMBERS: &str = "SELECT a.rolname::text, \
       AND pg_catalog.starts_with(pg_catalog.shobj_description(a.oid, 'pg_authid'), $3) \
     ORDER BY 2 LIMIT 1";
 
-/// Creates the authenticators of a tenant, and assigns one to every user who may have one. Does
-/// nothing if the event trigger cannot be created, because connections can then never be shared.
-/// `session` is in the tenant's database.
+/// Creates the event trigger and the authenticators of a tenant, and assigns an authenticator to
+/// every user who may have one. Does nothing if the event trigger cannot be created, because
+/// without it connections are never shared. `session` is in the tenant's database.
 pub(super) async fn provide(admin: &Admin, session: &Session, users: &Users<'_>) -> Result<()> {
     if !session.superuser || !tidegate_service::install_event_trigger(&session.client).await? {
         return Ok(());
@@ -228,7 +230,8 @@ async fn assign_all(session: &Session, users: &Users<'_>, passwords: &RolePasswo
     script.run(session).await
 }
 
-/// The next authenticator name that no role has.
+/// Increments `number` until no role has the name `prefix` followed by `number`, and returns that
+/// name; `None` if the name becomes too long.
 async fn next(session: &Session, prefix: &str, number: &mut u32) -> Result<Option<String>> {
     loop {
         *number += 1;
@@ -242,15 +245,17 @@ async fn next(session: &Session, prefix: &str, number: &mut u32) -> Result<Optio
     }
 }
 
-/// An empty script whose later grants are no objection to sharing, because it sets a setting that
-/// the event trigger accepts from superusers.
+/// Returns a script that sets `tidegate.provisioning`. With this setting the event trigger, which
+/// accepts it from superusers only, does not record the grants that follow as objections to
+/// sharing.
 pub(super) fn provisioning_script() -> Script {
     let mut script = Script::default();
     script.push(&[Syntax("SET LOCAL tidegate.provisioning = 'on'")]);
     script
 }
 
-/// Writes the statements that grant an authenticator its privileges.
+/// Returns the statements that set an authenticator's attributes, remove its settings, and grant
+/// its privileges.
 fn grant_privileges(database: &str, name: &str) -> Script {
     let mut script = Script::default();
     for what in [ATTRIBUTES, " RESET ALL"] {
@@ -276,7 +281,8 @@ fn grant_privileges(database: &str, name: &str) -> Script {
     script
 }
 
-/// Writes the statement that makes an authenticator a member of the users' roles.
+/// Returns the statement that makes an authenticator a member of the users' roles; an empty script
+/// if `users` is empty.
 pub(super) fn join(session: &Session, authenticator: &str, users: &[String]) -> Script {
     let mut script = Script::default();
     if users.is_empty() {

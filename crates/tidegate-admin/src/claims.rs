@@ -1,5 +1,5 @@
 //! The functions `tidegate.user_id()`, `tidegate.claims()` and `tidegate.claim(text)` in tenants'
-//! databases, and the identities of users with a role, which they return.
+//! databases, and the identities that they return for users with a role.
 
 use std::time::Duration;
 
@@ -10,7 +10,7 @@ use tokio_postgres::error::SqlState;
 use super::session::{AdvisoryLock, Session};
 use super::{Admin, Result};
 
-/// The generation of the key of a tenant's functions until the key is rotated.
+/// The generation that the key of a tenant's functions has until the key is first rotated.
 pub const FIRST_CLAIMS_GENERATION: i32 = 1;
 
 /// The longest wait for the lock.
@@ -19,16 +19,17 @@ const LOCK_TIMEOUT: Duration = Duration::from_secs(30);
 /// The id and the claims that `tidegate.user_id()` and `tidegate.claims()` return for a role.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct RoleIdentity {
-    /// The role.
+    /// The role for which the functions return these values.
     pub role: RoleName,
-    /// The result of `tidegate.user_id()`.
+    /// The result of `tidegate.user_id()`; `None` for NULL.
     pub user_id: Option<String>,
     /// The result of `tidegate.claims()`: a JSON object that `jsonb` can store.
     pub claims: String,
 }
 
 impl RoleIdentity {
-    /// Whether the functions return the same without a row for the role.
+    /// Whether the functions return this identity also if the table of identities has no row for
+    /// the role.
     fn is_default(&self, database: &str) -> bool {
         let name = self.role.as_str().strip_prefix(database);
         let name = name.and_then(|rest| rest.strip_prefix('/'));
@@ -36,8 +37,8 @@ impl RoleIdentity {
     }
 }
 
-/// Whether the service's role owns the table of identities and its schema. Another owner could run
-/// code in the service's session by a trigger or a view.
+/// Selects whether the administrator owns the table of identities and its schema. Another owner
+/// could run code in the administrator's session by a trigger or a view.
 const OWNS_IDENTITIES: &str = "SELECT EXISTS ( \
     SELECT FROM pg_catalog.pg_class c \
     JOIN pg_catalog.pg_namespace n ON n.oid = c.relnamespace \
@@ -67,8 +68,8 @@ async fn owns_identities(session: &Session) -> Result<bool> {
     Ok(session.client.query_one(OWNS_IDENTITIES, &[]).await?.get(0))
 }
 
-/// Deletes the identity of a role that is dropped in the same transaction: a user that gets the
-/// name later must not get its claims.
+/// Deletes the identity of a role that is dropped, so that a later user with the same role name
+/// does not get its claims. Does nothing in a database without the functions.
 pub(super) async fn forget(session: &Session, role: &str) -> Result<()> {
     if owns_identities(session).await? {
         session.client.execute(DELETE, &[&role]).await?;
@@ -77,7 +78,7 @@ pub(super) async fn forget(session: &Session, role: &str) -> Result<()> {
 }
 
 impl Admin {
-    /// The functions of a database with the key of this generation.
+    /// The functions as they should be in a database, with the key of this generation.
     pub(super) fn claims_functions(&self, database: &str, generation: i32) -> ClaimsFunctions {
         let key = self.passwords.claims_key(database, generation);
         ClaimsFunctions {
@@ -87,12 +88,12 @@ impl Admin {
     }
 
     /// Creates or replaces the functions of claims in a tenant's database if they are missing or
-    /// differ from what this release and this generation of the key need. Several nodes may call
-    /// this at once.
+    /// differ from what this release and this generation of the key need. Returns the state after
+    /// that. Several nodes may call this at once.
     ///
     /// # Errors
     ///
-    /// Those of the connection, and [`Error::Busy`](super::Error::Busy).
+    /// Errors of the connection, and [`Error::Busy`](super::Error::Busy).
     pub async fn provide_claims(
         &self,
         database: &DatabaseName,
@@ -116,7 +117,8 @@ impl Admin {
         Ok(install_claims(&mut session.client, &wanted).await?)
     }
 
-    /// The same for a new tenant with the identity of its owner, ignoring errors: nodes retry.
+    /// Calls [`Self::provide_claims`] for a new tenant, and stores the identity of its owner.
+    /// Errors are only logged, because nodes retry.
     pub(super) async fn try_to_provide_claims(&self, database: &DatabaseName, owner: &RoleName) {
         let identity = RoleIdentity {
             role: owner.clone(),
@@ -141,12 +143,12 @@ impl Admin {
         }
     }
 
-    /// Writes what the functions return for a role. Does nothing in a database without the
-    /// functions.
+    /// Stores the identity that the functions return for a role. Does nothing in a database without
+    /// the functions.
     ///
     /// # Errors
     ///
-    /// Those of the connection.
+    /// Errors of the connection.
     pub async fn set_identity(
         &self,
         database: &DatabaseName,
@@ -167,21 +169,22 @@ impl Admin {
         Ok(())
     }
 
-    /// Deletes what the functions return for a role that is no user's.
+    /// Deletes the identity of a role that no longer belongs to a user.
     ///
     /// # Errors
     ///
-    /// Those of the connection.
+    /// Errors of the connection.
     pub async fn delete_identity(&self, database: &DatabaseName, role: &RoleName) -> Result<()> {
         forget(&self.open(database.as_str()).await?, role.as_str()).await
     }
 
-    /// The roles for which the functions of a database return something else than `wanted`, which
-    /// are all users of the tenant. None in a database without the functions.
+    /// The roles whose stored identity differs from the identity in `wanted`, or is missing from
+    /// `wanted`. `wanted` must contain all users of the tenant. Empty in a database without the
+    /// functions.
     ///
     /// # Errors
     ///
-    /// Those of the connection.
+    /// Errors of the connection.
     pub async fn differing_identities(
         &self,
         database: &DatabaseName,

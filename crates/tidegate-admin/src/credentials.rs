@@ -25,8 +25,8 @@ const SEARCH_PATH: &str = "\
       AND pg_catalog.starts_with(c.setting, 'search_path=') \
     ORDER BY s.setrole = 0, s.setdatabase = 0 LIMIT 1)";
 
-/// Selects the login state, and whether the role may log in. These rows follow those of either of
-/// the other queries, under names that no setting has.
+/// Returns the end of both queries. It adds two rows, under names that no setting has: the login
+/// state, and whether the role may log in.
 fn login() -> String {
     format!(
         " UNION ALL SELECT 'login state', {LOGIN_STATE} FROM pg_catalog.pg_roles r, pg_catalog.pg_database d \
@@ -42,17 +42,19 @@ fn login() -> String {
     )
 }
 
-/// Selects the settings of a session without those of the role, which an anonymous caller could
-/// have changed for the next one (`ALTER ROLE … SET`). Each value is that of the database, or else
-/// that of the server.
+/// Selects the settings for a session of a role that anonymous callers share. They replace the
+/// role's own settings, which an earlier caller could have changed (`ALTER ROLE … SET`). Each value
+/// is the value configured for the database, or else the value of the server.
 ///
-/// The rows are all settings that a role may change, because a concurrent change may affect any of
-/// them, and the extensions' settings that the role has changed. PostgreSQL refuses a login with an
-/// invalid value. Therefore a setting that no library declares is empty, one that a library
-/// declares has its own default, and settings that the role cannot have changed are left out.
+/// The rows are all settings of PostgreSQL that a role may change, because a concurrent change may
+/// affect any of them, and those settings of extensions that the role has changed. PostgreSQL
+/// refuses a login with an invalid value. Therefore a setting that no library declares gets an
+/// empty value, a setting that a library declares gets the library's default, and settings that the
+/// role cannot have changed are left out.
 ///
-/// `statement_timeout` is left out too: operators limit anonymous callers with it, and these cannot
-/// run `ALTER ROLE` (`Statement::check_for_shared_role`).
+/// `statement_timeout` is left out too. Operators limit anonymous callers with it, and anonymous
+/// callers cannot change it, because they cannot run `ALTER ROLE`
+/// (`Statement::check_for_shared_role`).
 const DEFAULTS: &str = "\
     WITH given AS ( \
         SELECT pg_catalog.split_part(c.setting, '=', 1) AS name, \
@@ -86,8 +88,8 @@ const DEFAULTS: &str = "\
     FROM free f";
 
 /// Provides the credentials of roles: derives passwords from the master secret, and reads the
-/// `search_path` configured for the role. If anonymous callers share the role, also sets all
-/// settings that they could have changed.
+/// `search_path` configured for the role. If anonymous callers share the role, also provides values
+/// for all settings that they could have changed.
 pub struct RoleCredentials {
     control: Arc<dyn Executor>,
     passwords: RolePasswords,
@@ -97,8 +99,8 @@ pub struct RoleCredentials {
 }
 
 impl RoleCredentials {
-    /// Reads the settings of roles through `control`, which runs statements as the service.
-    /// `server_version` is `server_version_num`.
+    /// Creates a provider that reads the settings of roles through `control`, which runs statements
+    /// as the administrator. `server_version` is `server_version_num`.
     pub fn new(
         control: Arc<dyn Executor>,
         passwords: RolePasswords,
@@ -198,7 +200,7 @@ impl fmt::Debug for RoleCredentials {
     }
 }
 
-/// Collects rows of a name and a value, both text.
+/// Collects rows with a name and a value as text. Skips rows with a NULL.
 struct Settings(Vec<(String, String)>);
 
 impl RowSink for Settings {

@@ -12,7 +12,7 @@ pub(super) struct DatabaseContent {
     pub(super) schemas: Vec<Schema>,
     /// The owners of the database and of its objects.
     pub(super) owners: BTreeSet<String>,
-    /// The privileges of PUBLIC.
+    /// The privileges of PUBLIC that an adoption moves.
     pub(super) public_rights: Vec<Right>,
     logins: Vec<Login>,
 }
@@ -20,7 +20,7 @@ pub(super) struct DatabaseContent {
 /// A schema and its objects.
 pub(super) struct Schema {
     pub(super) name: String,
-    /// Whether the schema already belongs to the new owner.
+    /// Whether the schema already belongs to the tenant's owner.
     pub(super) owned: bool,
     pub(super) tables: Vec<Object>,
     pub(super) sequences: Vec<Object>,
@@ -97,8 +97,8 @@ const LOGINS: &str = "
     ORDER BY 1";
 
 impl DatabaseContent {
-    /// Inspects the session's database. Leaves out objects that already belong to `heir`, because a
-    /// database may be adopted again after its records were lost.
+    /// Inspects the session's database. Leaves out objects that already belong to `heir`, the role
+    /// of the tenant's owner, because a database may be adopted again after its records were lost.
     pub(super) async fn take(session: &Session, heir: &str) -> Result<Self> {
         let row = session
             .client
@@ -147,8 +147,8 @@ impl DatabaseContent {
         }
     }
 
-    /// The roles whose future objects the tenant is granted too. PostgreSQL's own roles are left
-    /// out, because they create none.
+    /// The roles on whose future objects the tenant's owner gets privileges. PostgreSQL's own roles
+    /// are left out, because they create no objects.
     pub(super) fn object_creators(&self) -> impl Iterator<Item = &str> {
         self.owners
             .iter()
@@ -156,7 +156,7 @@ impl DatabaseContent {
             .filter(|owner| !owner.starts_with("pg_"))
     }
 
-    /// The login roles that hold a privilege only through PUBLIC.
+    /// The login roles to which the privilege is not granted directly.
     pub(super) fn logins_without(&self, right: Right) -> impl Iterator<Item = &str> {
         let without = self
             .logins
@@ -177,7 +177,7 @@ impl DatabaseContent {
         Ok(row.get(0))
     }
 
-    /// The login roles that exist and were not created by Tidegate.
+    /// The login roles that are not superusers and were not created by Tidegate.
     pub(super) async fn logins(session: &Session) -> Result<BTreeSet<String>> {
         Ok(logins(session)
             .await?

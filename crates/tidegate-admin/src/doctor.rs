@@ -1,4 +1,5 @@
-//! Checks all privileges and settings that the service needs, and returns the missing ones as SQL.
+//! Checks all privileges and settings that the service needs, and returns the SQL for those that
+//! are missing.
 
 mod authenticators;
 mod checks;
@@ -79,7 +80,8 @@ impl Finding {
         }
     }
 
-    /// As [`Finding::require`], for a condition without which the service works.
+    /// The finding `good` if `holds`, otherwise the finding `advice` with its SQL. Used for
+    /// conditions without which the service works.
     fn recommend(holds: bool, good: &str, advice: &str, sql: String) -> Self {
         if holds {
             Self::ok(good)

@@ -12,11 +12,11 @@ pub enum Error {
     /// PostgreSQL cannot be reached as the administrator.
     #[error("cannot log in to the database {database} as {role}")]
     Connect {
-        /// The database.
+        /// The name of the database.
         database: String,
-        /// The administrator.
+        /// The administrator's role.
         role: String,
-        /// The reason.
+        /// Why the connection failed.
         #[source]
         source: Box<ConnectError>,
     },
@@ -25,12 +25,12 @@ pub enum Error {
         "cannot log in to the database {database} as {role}: PostgreSQL asks for a password, and `admin_url` has none; put it into the settings file or the environment (TIDEGATE_ADMIN_URL)"
     )]
     NoPassword {
-        /// The database.
+        /// The name of the database.
         database: String,
-        /// The administrator.
+        /// The administrator's role.
         role: String,
     },
-    /// PostgreSQL refused an internal statement.
+    /// PostgreSQL returned an error for a statement that is not a catalog query.
     #[error("PostgreSQL refused `{statement}`")]
     Statement {
         /// The statement, without secrets.
@@ -61,41 +61,42 @@ pub enum Error {
         "Tidegate did not create the role {0} and does not change it; `tidegate doctor` prints how to give it to a tenant"
     )]
     RoleNotManaged(String),
-    /// PostgreSQL refuses a login for a reason that cannot be repaired.
+    /// PostgreSQL refuses the login of a role for a reason that Tidegate cannot repair.
     #[error("PostgreSQL refuses the login of {role}")]
     LoginRefused {
-        /// The role.
+        /// The name of the role.
         role: String,
         /// The error of PostgreSQL.
         #[source]
         reason: Cause,
     },
-    /// A database that belongs to the cluster or to the service.
+    /// A database that cannot be a tenant: one of PostgreSQL's own, a template, or the control
+    /// database.
     #[error("the database {name} cannot be a tenant: {reason}")]
     Reserved {
-        /// The database.
+        /// The name of the database.
         name: String,
-        /// The reason, as a sentence without subject.
+        /// The reason, as a clause about the database.
         reason: &'static str,
     },
-    /// A database that cannot be the service's own.
+    /// A database that cannot be the control database.
     #[error(
         "the database {name} cannot be the control database: {reason}; choose another name for `control_database`"
     )]
     Occupied {
-        /// The database.
+        /// The name of the database.
         name: String,
-        /// The reason, as a sentence without subject.
+        /// The reason, as a clause about the database.
         reason: &'static str,
     },
-    /// The user owns objects.
+    /// The role of a user owns objects, so it is not dropped.
     #[error(
         "the user's role {role} owns {count} objects of the database, such as {example}; reassign them to the owner (--reassign) or drop them first"
     )]
     OwnsObjects {
-        /// The role.
+        /// The name of the role.
         role: String,
-        /// The number of objects.
+        /// How many objects the role owns.
         count: i64,
         /// One of the objects.
         example: String,
@@ -110,21 +111,22 @@ pub enum Error {
         /// The objects as PostgreSQL describes them, each with the reason.
         objects: Vec<String>,
     },
-    /// A role has privileges or objects outside of the tenant's database. Dropping what it has in
-    /// that database would leave them.
+    /// A role has privileges or objects outside of the tenant's database. `DROP OWNED` in that
+    /// database would not remove them.
     #[error(
         "the role {role} has rights or objects outside of the tenant's database ({}); remove them there, for example with DROP OWNED BY \"{role}\", and try again", .places.join(", ")
     )]
     UsedElsewhere {
-        /// The role.
+        /// The name of the role.
         role: String,
-        /// The databases, or the shared objects (`tablespace fast`), where these are.
+        /// The other databases, and the shared objects such as `tablespace fast`, on which the role
+        /// has privileges or in which it has objects.
         places: Vec<String>,
     },
     /// The role has privileges that the administrator cannot revoke.
     #[error("the role {role} cannot be dropped: {reason}")]
     StillUsed {
-        /// The role.
+        /// The name of the role.
         role: String,
         /// The error of PostgreSQL, which names the objects.
         reason: String,
@@ -135,20 +137,21 @@ pub enum Error {
         "the role {role} stays in the group {group}, which another role granted; run as a superuser and try again: {}", .sql.join(" ")
     )]
     StaysMember {
-        /// The member.
+        /// The role that stays a member.
         role: String,
         /// The group's role.
         group: String,
         /// The SQL that removes the role from all groups in which it remains.
         sql: Vec<String>,
     },
-    /// Another session is doing something that only one session may do at a time.
+    /// Another session held the advisory lock of the operation for too long. The text says what
+    /// that session is doing.
     #[error("{0}; try again")]
     Busy(&'static str),
     /// The administrator lacks a privilege.
     #[error("the role {role} may not do this; run as a superuser:\n{}", .sql.join("\n"))]
     MissingRight {
-        /// The administrator.
+        /// The administrator's role.
         role: String,
         /// The SQL that grants the privilege.
         sql: Vec<String>,

@@ -14,14 +14,15 @@ use super::{Result, role};
 /// Selects the grants to and by roles, and the other grants on the same objects.
 const GRANTS: &str = include_str!("grants.sql");
 
-/// The owner of an object or of its schema, and whether the administrator can act for it.
+/// A role that owns an object or its schema, or that made a grant.
 #[derive(Clone, PartialEq, Eq)]
 pub(super) struct Owner {
     pub(super) role: String,
+    /// Whether the administrator can act as the role.
     pub(super) reached: bool,
 }
 
-/// An object on which privileges are granted. The name is quoted and has its schema.
+/// An object on which privileges are granted. `name` is quoted and qualified with the schema.
 #[derive(Clone, PartialEq, Eq)]
 pub(super) struct Object {
     pub(super) kind: &'static str,
@@ -29,6 +30,7 @@ pub(super) struct Object {
     /// The column, for a column privilege.
     pub(super) column: Option<String>,
     pub(super) owner: Owner,
+    /// The schema and its owner; `None` for an object that is in no schema.
     pub(super) schema: Option<(String, Owner)>,
 }
 
@@ -39,13 +41,13 @@ pub(super) enum TemporaryGrant {
     Right,
     /// Only the GRANT OPTION, because the grantor still has the privilege from the owner.
     Option,
-    /// Nothing can be granted. Revoking it again would take the privilege from roles that remain,
-    /// to which the grantor granted it too, or from the grantor itself, if the owner granted it on
-    /// single columns.
+    /// No privilege can be granted temporarily, because the later REVOKE would do harm. It would
+    /// take the privilege from remaining roles to which the grantor also granted it, or from the
+    /// grantor itself, if the owner granted it on columns.
     Harmful,
 }
 
-/// What one role granted to another on an object.
+/// The privileges that one role granted to another role on an object.
 #[derive(Clone, PartialEq, Eq)]
 pub(super) struct ObjectGrant {
     pub(super) object: Object,
@@ -70,7 +72,9 @@ impl ObjectGrant {
 /// One privilege of a grant.
 struct Edge {
     grant: ObjectGrant,
+    /// Whether the grantee has the GRANT OPTION.
     grantable: bool,
+    /// Whether one of the roles to be dropped made or received the grant.
     touches: bool,
 }
 
@@ -111,7 +115,8 @@ impl Edge {
     }
 }
 
-/// A privilege: the kind of its object, the object with its columns, and the privilege's name.
+/// A privilege: the kind and the name of its object, and the privilege's name. Grants on a table
+/// and on its columns have the same key.
 type Right<'a> = (&'static str, &'a str, &'a str);
 
 fn kind(name: &str) -> &'static str {
@@ -149,14 +154,16 @@ pub(super) async fn of_roles(session: &Session, roles: &[&str]) -> Result<Vec<Ob
     for edge in edges.iter().filter(|edge| edge.touches) {
         let grantor = (edge.right(), edge.grant.grantor.role.as_str());
         let depth = graph.depth(grantor, &mut depths);
-        // Revoking something in a schema takes USAGE on the schema, so grants on schemas come last.
+        // A REVOKE on an object in a schema needs USAGE on the schema, so grants on schemas come
+        // last.
         let place = (edge.grant.object.kind == "SCHEMA", Reverse(depth));
         merge(grants.entry(place).or_default(), graph.grant(edge));
     }
     Ok(grants.into_values().flatten().collect())
 }
 
-/// Merges a grant into the previous one if the two differ only in the privilege.
+/// Adds `grant`. If it differs from the last grant only in the privilege, adds its privilege to the
+/// last grant instead.
 fn merge(grants: &mut Vec<ObjectGrant>, grant: ObjectGrant) {
     if let Some(last) = grants.last_mut() {
         let privileges = std::mem::take(&mut last.privileges);
@@ -175,8 +182,9 @@ fn merge(grants: &mut Vec<ObjectGrant>, grant: ObjectGrant) {
 
 /// The graph of grants: an edge leads from a grantor to a grantee.
 struct Graph<'a> {
+    /// The grants of a privilege to a role.
     edges: HashMap<(Right<'a>, &'a str), Vec<&'a Edge>>,
-    /// The privileges that a grantor has granted to roles that remain.
+    /// Pairs of a privilege and a grantor that has granted it to a role that remains.
     kept: HashSet<(Right<'a>, &'a str)>,
 }
 
@@ -222,7 +230,8 @@ impl<'a> Graph<'a> {
         depth
     }
 
-    /// The grant of an edge, with what the grantor holds.
+    /// The grant of an edge. Sets [`ObjectGrant::holds`] and [`ObjectGrant::temporary`] by the
+    /// privileges that the grantor has.
     fn grant(&self, edge: &'a Edge) -> ObjectGrant {
         let mut grant = edge.grant.clone();
         let column = &grant.object.column;

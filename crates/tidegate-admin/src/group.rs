@@ -1,5 +1,6 @@
-//! Groups of users: roles with users as their members. A group with members who have no role of
-//! their own logs in for them ([`make_login`]); other groups cannot log in.
+//! Groups of users: roles with users as their members. If a group has members without a role of
+//! their own, the group's role logs in for them (`group_login`). The roles of other groups cannot
+//! log in.
 
 use std::time::Duration;
 
@@ -12,17 +13,17 @@ use super::session::{AdvisoryLock, Session};
 use super::{Error, Result};
 
 /// The part of a group role's name after the tenant's name. User names have no slash, so no user's
-/// role contains it.
+/// role has such a name.
 const INFIX: &str = "/group/";
 
-/// The key of the lock for changes of groups, followed by the tenant's name.
+/// The first part of the key of the lock for changes of groups. The tenant's name follows.
 const LOCK_KEY: &str = "tidegate groups of ";
 
-/// The longest wait for the lock. It is as long as the administrator waits for any lock, because a
-/// client waits for the response.
+/// The longest wait for the lock. It equals the `lock_timeout` of the administrator's sessions,
+/// because a client waits for the response.
 const LOCK_TIMEOUT: Duration = Duration::from_secs(30);
 
-/// Takes the lock of a tenant's groups until the session ends.
+/// Takes the lock of a tenant's groups. The session holds it until it unlocks it or ends.
 pub(super) async fn lock(session: &Session, database: &str) -> Result<()> {
     let lock = AdvisoryLock {
         key: &format!("{LOCK_KEY}{database}"),
@@ -37,7 +38,8 @@ pub(super) async fn lock(session: &Session, database: &str) -> Result<()> {
 ///
 /// # Errors
 ///
-/// [`Error::StaysMember`], without any change, if another role granted a membership that must end.
+/// [`Error::RoleExists`] if Tidegate did not create one of `groups`. [`Error::StaysMember`] if
+/// another role granted a membership that must end. Nothing changes after an error.
 pub(super) async fn set(
     session: &Session,
     (database, role): (&str, &str),
@@ -62,7 +64,7 @@ pub(super) async fn set(
     session.end(done).await
 }
 
-/// Fails if a role is in a group of the tenant other than `groups`.
+/// Fails with [`Error::StaysMember`] if a role is in a group of the tenant other than `groups`.
 async fn require_left(
     session: &Session,
     (database, role): (&str, &str),
@@ -82,7 +84,7 @@ async fn require_left(
     })
 }
 
-/// Writes the statements that create a group's role if it does not exist.
+/// Appends to `script` the statements that create a group's role if it does not exist.
 pub(super) async fn make(session: &Session, group: &str, script: &mut Script) -> Result<()> {
     match role::origin(session, group).await? {
         RoleOrigin::Tidegate => {}
@@ -97,7 +99,7 @@ pub(super) fn role_of(database: &str, group: &str) -> String {
     format!("{database}{INFIX}{group}")
 }
 
-/// Writes the statements that create a group's role.
+/// Returns the statements that create a group's role.
 pub(super) fn create(group: &str) -> Script {
     let mut script = Script::default();
     script.push(&[
@@ -109,8 +111,8 @@ pub(super) fn create(group: &str) -> Script {
     script
 }
 
-/// Writes the statement that makes a role a member of a group. Without `grantor` the current role
-/// is the grantor.
+/// Returns the statement that makes a role a member of a group. If `grantor` is `None`, PostgreSQL
+/// chooses the grantor.
 pub(super) fn join(
     session: &Session,
     (role, group): (&str, &str),
@@ -131,7 +133,7 @@ pub(super) fn join(
     script
 }
 
-/// The roles of a tenant's groups.
+/// The roles of a tenant's groups that Tidegate created.
 pub(super) async fn of_tenant(session: &Session, database: &str) -> Result<Vec<String>> {
     let rows = session
         .client
@@ -149,14 +151,14 @@ pub(super) async fn of_tenant(session: &Session, database: &str) -> Result<Vec<S
 /// A membership of a role.
 struct Membership {
     group: String,
-    /// The grantor, if only that role can end the membership.
+    /// The grantor, if REVOKE must name it (since PostgreSQL 16).
     grantor: Option<String>,
     /// Whether the administrator can end the membership.
     revocable: bool,
 }
 
 impl Membership {
-    /// Writes the statement that ends the membership.
+    /// Returns the statement that ends the membership.
     fn revoke(&self, role: &str) -> Script {
         let mut parts = vec![
             Syntax("REVOKE "),
@@ -173,8 +175,9 @@ impl Membership {
     }
 }
 
-/// Writes the statements that end the memberships of these roles, and of other roles in them, that
-/// the administrator can end. The administrator's own memberships stay.
+/// Returns the statements that end the memberships of `roles` in other roles, and of other roles in
+/// `roles`. Leaves out memberships that the administrator cannot end, and memberships of the
+/// administrator itself.
 pub(super) async fn leave_all(session: &Session, roles: &[&str]) -> Result<Script> {
     let by_grantor = version::roles_need_admin_option(session.version);
     let rows = session

@@ -9,8 +9,8 @@ use super::{Admin, Result, all_users_role, authenticator, group};
 
 /// Lets a group log in for its members who have no role of their own. The role gets LOGIN, its
 /// password, and the privileges of every user: CONNECT on the database and USAGE on the schema
-/// `public`. A missing role is created; one that has LOGIN does not change. `session` is in the
-/// tenant's database.
+/// `public`. A missing role is created. A role that already has LOGIN does not change. `session` is
+/// in the tenant's database.
 ///
 /// # Errors
 ///
@@ -63,9 +63,9 @@ pub(super) async fn of_tenant(session: &Session, database: &str) -> Result<Vec<S
 }
 
 impl Admin {
-    /// Lets a group (`database/group/name`) log in for its members who have no role of their own. The
-    /// role is created if missing. Does nothing if it logs in already. The caller must hold
-    /// [`Self::lock_groups`].
+    /// Lets a group (`database/group/name`) log in for its members who have no role of their own.
+    /// The role is created if missing. A role that can already log in does not change. The caller
+    /// must hold [`Self::lock_groups`].
     ///
     /// # Errors
     ///

@@ -10,7 +10,7 @@ pub(super) enum HandoverStep {
     /// While the objects belong to the roles that are to be dropped.
     Before,
     /// After the running transaction has given the objects to the heir. This check also finds
-    /// objects that were created after the first one.
+    /// objects that were created after the first check.
     Reassigned,
 }
 

@@ -49,26 +49,29 @@ use tidegate_wire::Config;
 use session::{AdvisoryLock, Session};
 use session_cache::SessionCache;
 
-/// The limits of a PostgreSQL server.
+/// The version and the connection limits of a PostgreSQL server.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Server {
     /// The server's `server_version_num`.
     pub version: u32,
     /// The server's `max_connections`.
     pub max_connections: usize,
-    /// How many of the connections are reserved, so that ordinary roles cannot use them.
+    /// How many of `max_connections` ordinary roles cannot use: the sum of
+    /// `superuser_reserved_connections` and `reserved_connections`.
     pub reserved_connections: usize,
 }
 
-/// Holds the lock of a tenant's groups. While it is held, no other node changes their members.
+/// Holds the advisory lock of a tenant's groups until it is dropped. While a node holds the lock,
+/// no other node changes the members of these groups.
 pub struct GroupLock {
-    /// The session with the lock.
+    /// The session that holds the lock. It is `None` only after the drop has begun.
     session: Option<Session>,
     sessions: SessionCache,
 }
 
 impl Drop for GroupLock {
-    /// Releases the lock in the background. Without a runtime, the end of the session releases it.
+    /// Releases the lock in a background task, and returns the session to the cache. Outside of a
+    /// Tokio runtime the session is closed instead, which also releases the lock.
     fn drop(&mut self) {
         let (Some(session), Ok(runtime)) = (self.session.take(), Handle::try_current()) else {
             return;
@@ -89,20 +92,20 @@ impl fmt::Debug for GroupLock {
     }
 }
 
-/// The administrator of a cluster.
+/// Runs administrative operations on a cluster, logged in as the administrator.
 #[derive(Clone, Debug)]
 pub struct Admin {
     config: Config,
     passwords: RolePasswords,
-    /// Serialises changes of one database's users, because PostgreSQL lets no two sessions change
-    /// the privileges on one database at once. Tenants do not delay each other.
+    /// One lock for each database, by name. The lock serialises changes of the database's users,
+    /// because two sessions cannot change the privileges on the same database at the same time.
     users: Arc<Mutex<HashMap<String, Arc<tokio::sync::Mutex<()>>>>>,
-    /// Idle sessions in the administrator's own database.
+    /// Idle sessions in the database of `admin_url`.
     sessions: SessionCache,
 }
 
-/// The lock for creating and dropping databases. Its wait is long, because several nodes may wait
-/// and each may take as long as any statement of the administrator.
+/// The lock for creating and dropping databases. Its timeout is long, because several nodes may
+/// wait in turn, and each may hold the lock as long as a statement of the administrator may run.
 const DATABASE_LOCK: AdvisoryLock<'_> = AdvisoryLock {
     key: "tidegate makes a database",
     others: "others make or drop databases",
@@ -110,7 +113,8 @@ const DATABASE_LOCK: AdvisoryLock<'_> = AdvisoryLock {
 };
 
 impl Admin {
-    /// An administrator with the login of `config`. It connects when it is first used.
+    /// Creates an administrator that logs in with `config`. The first operation opens the first
+    /// connection.
     pub fn new(config: Config, passwords: RolePasswords) -> Self {
         Self {
             config,
@@ -124,12 +128,13 @@ impl Admin {
         Session::open(&self.config, database).await
     }
 
-    /// A session in the database of `admin_url`.
+    /// Opens a session in the database of `admin_url`.
     async fn open_admin_database(&self) -> Result<Session> {
         self.open(self.config.admin_database.as_str()).await
     }
 
-    /// The limits of the server, from which the size of the pool follows.
+    /// Reads the version and the connection limits of the server. The size of the pool follows from
+    /// them.
     pub async fn server(&self) -> Result<Server> {
         let session = self.open_admin_database().await?;
         let row = session
@@ -161,8 +166,9 @@ impl Admin {
     ///
     /// # Errors
     ///
-    /// [`Error::MissingRight`] with the SQL to run if the administrator may not create it, and
-    /// [`Error::Occupied`] if the database belongs to the cluster or is used by others.
+    /// [`Error::MissingRight`] with the SQL to run if the administrator may not create the
+    /// database; [`Error::Occupied`] if the database is one of PostgreSQL's own, belongs to a
+    /// tenant, or contains other tables; [`Error::Busy`].
     pub async fn prepare_control_database(&self) -> Result<()> {
         let name = self.config.control_database.as_str();
         tenant::require_free(name)?;
@@ -196,12 +202,14 @@ impl Admin {
         script.run(&self.open_admin_database().await?).await
     }
 
-    /// Creates a tenant: the owner's role, and a database whose schema `public` the owner gets.
+    /// Creates a tenant: the owner's role, the role of all users, and a database whose schema
+    /// `public` belongs to the owner.
     ///
     /// # Errors
     ///
-    /// [`Error::Reserved`], [`Error::DatabaseExists`], [`Error::RoleExists`]. After any error,
-    /// everything that was created is dropped again.
+    /// [`Error::Reserved`], [`Error::DatabaseExists`], [`Error::RoleExists`],
+    /// [`Error::MissingRight`], [`Error::Busy`]. After any error, everything that was created is
+    /// dropped again.
     pub async fn create_tenant(&self, database: &DatabaseName) -> Result<()> {
         self.refuse_reserved(database)?;
         let name = database.as_str();
@@ -223,14 +231,15 @@ impl Admin {
         Ok(())
     }
 
-    /// Creates the roles that a tenant of an older release, or a user that an older node created,
-    /// lacks. These are the role that lets the users connect, with all of them as members, and the
-    /// authenticators if users may share connections. `owner` is the owner's role; `shared` are the
-    /// roles that anonymous callers share. Several nodes may call this at once.
+    /// Creates the role of all users and the authenticators of a tenant if they are missing, and
+    /// makes the users members. They are missing if an older release created the tenant or the
+    /// user. Authenticators are created only if users may share connections. `owner` is the owner's
+    /// role. `shared` are the roles that anonymous callers share; they get no authenticator.
+    /// Several nodes may call this at once.
     ///
     /// # Errors
     ///
-    /// Those of the connection, [`Error::Busy`] and [`Error::RoleExists`].
+    /// Errors of the connection, [`Error::Busy`] and [`Error::RoleExists`].
     pub async fn provide_roles(
         &self,
         database: &DatabaseName,
@@ -248,7 +257,8 @@ impl Admin {
         authenticator::provide(self, &session, &users).await
     }
 
-    /// Calls [`Self::provide_roles`] for a new tenant, which works without; so errors are logged.
+    /// Calls [`Self::provide_roles`] for a new tenant. An error is only logged, because the tenant
+    /// works without authenticators.
     async fn try_to_share(&self, database: &DatabaseName, owner: &RoleName) {
         if let Err(error) = self.provide_roles(database, owner, &[]).await {
             tracing::warn!(%database, %error, "could not create an authenticator for the tenant; retrying within an hour");
@@ -260,7 +270,7 @@ impl Admin {
         tenant::hand_over(&session, database).await
     }
 
-    /// Fails if a database belongs to the cluster or to the service.
+    /// Fails if a database is one of PostgreSQL's own or the control database.
     fn refuse_reserved(&self, database: &DatabaseName) -> Result<()> {
         let name = database.as_str();
         let ours = *database == self.config.control_database;
@@ -293,7 +303,8 @@ impl Admin {
         adoption::plan(&session, name, owner.as_str(), &self.passwords).await
     }
 
-    /// Runs a planned adoption in one transaction.
+    /// Runs a planned adoption in one transaction. After that, tries to create the tenant's
+    /// authenticators and functions of claims; errors of this step are only logged.
     pub async fn adopt(&self, database: &DatabaseName, adoption: &Adoption) -> Result<()> {
         let session = self.open(database.as_str()).await?;
         adoption.script.run(&session).await?;
@@ -302,11 +313,11 @@ impl Admin {
         Ok(())
     }
 
-    /// Releases a database from the service: drops the tenant's roles, gives what they own to the
+    /// Releases a database from the service: drops the tenant's roles, gives their objects to the
     /// database's owner, and undoes `changes`.
     ///
     /// If the database does not exist, the roles are dropped and there is no error. After any error
-    /// everything is as before, except that the roles' sessions have ended.
+    /// everything is as before, except that the roles' sessions may have been terminated.
     ///
     /// # Errors
     ///
@@ -326,7 +337,9 @@ impl Admin {
         roles.extend(all_users_role::of_tenant(&home, name).await?);
         let names: Vec<_> = roles.iter().map(String::as_str).collect();
         let found = tenant::database_exists(&home, name).await?;
-        // DROP OWNED also removes privileges on shared objects, but it needs a database to run in.
+        // `DROP OWNED` also revokes privileges on shared objects, but it can only run in the
+        // tenant's database. If the database does not exist, these privileges prevent dropping the
+        // roles.
         let elsewhere = if found {
             role::OutsideDatabase::InDatabases
         } else {
@@ -345,7 +358,7 @@ impl Admin {
     ///
     /// # Errors
     ///
-    /// [`Error::UsedElsewhere`]. It is returned before anything is dropped.
+    /// [`Error::Busy`] and [`Error::UsedElsewhere`]. Both are returned before anything is dropped.
     pub async fn drop_tenant(&self, database: &DatabaseName, roles: &[String]) -> Result<()> {
         let session = self.open_admin_database().await?;
         session.lock(&DATABASE_LOCK).await?;

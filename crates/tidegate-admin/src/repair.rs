@@ -19,15 +19,15 @@ impl Admin {
         Ok(names.into_iter().map(RoleName::new).collect())
     }
 
-    /// Sets the password of a role that Tidegate created, and logs in as it by `connector`. While
-    /// PostgreSQL refuses the login because of settings of the role, resets the settings that the
-    /// error names. `shared` says whether anonymous callers share the role. Returns the statements
-    /// that reset settings.
+    /// Sets the password of a role that Tidegate created, and logs in as this role with
+    /// `connector`. While PostgreSQL refuses the login because of settings of the role, resets the
+    /// settings that the error names. `shared` says whether anonymous callers share the role.
+    /// Returns the statements that reset settings.
     ///
     /// # Errors
     ///
-    /// [`Error::NoRole`], [`Error::RoleNotManaged`]; [`Error::LoginRefused`] if the login is refused
-    /// for another reason.
+    /// [`Error::NoRole`], [`Error::RoleNotManaged`]; [`Error::LoginRefused`] if the login is
+    /// refused for another reason.
     pub async fn repair_login(
         &self,
         connector: &RoleConnector,
@@ -92,8 +92,9 @@ fn reason(refused: OpenError) -> Cause {
     }
 }
 
-/// Writes the statements that reset the role's own settings that a message names. If the message
-/// names none, the cause is in the database, for example an event trigger.
+/// Returns the statements that reset those of the role's own settings that a message names. If the
+/// message names no setting of the role, the script is empty: the cause is in the database, for
+/// example an event trigger.
 async fn resets(home: &Session, key: &PoolKey, reported: &DatabaseError) -> Result<Script> {
     let (role, database) = (key.role.as_str(), key.database.as_str());
     let rows = home.client.query(SETTINGS, &[&role, &database]).await?;

@@ -6,10 +6,11 @@ use super::Result;
 use super::script::{Script, SqlPart, list};
 use super::session::Session;
 
-/// Selects functions that are dangerous without a privilege on any table. Large objects and
-/// messages in the WAL fill the disk. Session locks fill the lock table that all databases of the
-/// cluster share. Callers who share a role can terminate each other's sessions. Functions that
-/// release locks are not included, because they do no harm.
+/// Selects functions that are dangerous even in the hands of a role without privileges on tables,
+/// and whether PUBLIC may call each. Large objects and messages in the WAL fill the disk. Session
+/// locks fill the lock table that all databases of the cluster share. Callers who share a role can
+/// terminate each other's sessions. Functions that release locks are not included, because they do
+/// no harm.
 const RESTRICTED: &str = "SELECT p.oid::pg_catalog.regprocedure::text, \
            pg_catalog.has_function_privilege('public', p.oid, 'EXECUTE') \
     FROM pg_catalog.pg_proc p \
@@ -36,8 +37,8 @@ pub(super) async fn open_to_all(session: &Session) -> Result<Vec<String>> {
     Ok(open.map(|row| row.get(0)).collect())
 }
 
-/// Writes the statements that revoke functions from PUBLIC and grant them to the owner, with GRANT
-/// OPTION, and to the service's own logins.
+/// Returns the statements that revoke functions from PUBLIC and grant them to the owner, with GRANT
+/// OPTION, and to `service`, the service's own logins.
 pub(super) fn script(functions: &[String], owner: Option<&str>, service: &[&str]) -> Script {
     let mut script = Script::default();
     let on = list(functions.iter().map(|function| Quoted(function)));

@@ -1,9 +1,10 @@
 //! Drops roles together with the grants that depend on them, in one transaction.
 //!
 //! Only the grantor can revoke a grant on another role's object, and only while the grantor holds
-//! the GRANT OPTION. A superuser has to act as the grantor for it (`SET ROLE`). Revoking the
-//! grantor's own privilege first does not help. PostgreSQL keeps the grants of a grantor that holds
-//! the GRANT OPTION through a membership, even if the grantor then loses that membership.
+//! the GRANT OPTION. Even a superuser has to act as the grantor to revoke the grant (`SET ROLE`).
+//! Revoking the grantor's own privilege first does not help. PostgreSQL keeps the grants of a
+//! grantor that holds the GRANT OPTION through a membership, even if the grantor then loses that
+//! membership.
 
 use std::collections::BTreeSet;
 
@@ -14,8 +15,9 @@ use super::script::{Script, SqlPart};
 use super::session::Session;
 use super::{Result, group, handover, role};
 
-/// Drops roles that Tidegate created, in the caller's transaction. What they own in the session's
-/// database is given to `heir` first. Without `reassign`, a role that owns something is refused.
+/// Drops roles that Tidegate created, in the running transaction. With `reassign`, the objects that
+/// they own in the session's database are first given to `heir`. Without `reassign`, dropping a
+/// role that owns objects is refused.
 pub(super) async fn drop_roles(
     session: &Session,
     roles: &[&str],
@@ -38,8 +40,8 @@ pub(super) async fn drop_roles(
         let given = (roles, heir);
         handover::require_data_only(session, given, handover::HandoverStep::Reassigned).await?;
     }
-    // Memberships would end with the roles, but while the memberships exist PostgreSQL revokes
-    // less.
+    // Memberships end with the roles, but they are ended first, because PostgreSQL revokes fewer
+    // grants while memberships exist.
     let memberships = group::leave_all(session, roles).await?;
     memberships.run_each(session).await?;
     revoke_grants(session, roles, heir).await?;
@@ -72,8 +74,8 @@ async fn with_privileges_of(
     Ok(script)
 }
 
-/// Revokes what was granted to and by roles. The administrator may be unable to revoke a grant;
-/// then PostgreSQL names it when the role is dropped.
+/// Revokes what was granted to and by roles. A grant that the administrator cannot revoke stays;
+/// PostgreSQL names it in the error of `DROP ROLE`.
 async fn revoke_grants(session: &Session, roles: &[&str], heir: &str) -> Result<()> {
     let mut writer = RevocationWriter::of(session.superuser);
     let grants = grants::of_roles(session, roles).await?;
@@ -92,7 +94,7 @@ async fn revoke_grants(session: &Session, roles: &[&str], heir: &str) -> Result<
     script.run_each(session).await
 }
 
-/// Writes the REVOKE statements with their role switches.
+/// Builds a script of REVOKE statements and the role switches that they need.
 struct RevocationWriter<'a> {
     script: Script,
     superuser: bool,
@@ -142,8 +144,9 @@ impl<'a> RevocationWriter<'a> {
         self.script.push(&revoke);
     }
 
-    /// Acts as the grantor of a grant. If the grantor lacks a privilege to revoke the grant, grants
-    /// it that privilege until the grant is revoked.
+    /// Adds the statements that revoke a grant as its grantor. Privileges that the grantor lacks
+    /// for this are granted before and revoked after. Adds nothing if the administrator cannot act
+    /// as the grantor, or if such a privilege cannot be granted.
     fn as_grantor(&mut self, grant: &'a ObjectGrant) {
         let grantor = &grant.grantor;
         let Some(missing_privileges) = missing_privileges(grant).filter(|_| grantor.reached) else {
@@ -163,15 +166,16 @@ impl<'a> RevocationWriter<'a> {
     }
 }
 
-/// A privilege that the grantor lacks to revoke its grant, and the role that can grant it.
+/// A privilege that the grantor lacks to revoke its grant, with the role that can grant it and the
+/// statements that grant and revoke it.
 struct MissingPrivilege<'a> {
     lender: &'a Owner,
     give: Vec<SqlPart<'a>>,
     take: Vec<SqlPart<'a>>,
 }
 
-/// The privileges that the grantor lacks to revoke its grant. `None` if they cannot be granted, or
-/// if revoking them again would take something from a role that remains.
+/// The privileges that the grantor lacks to revoke its grant. `None` if the administrator cannot
+/// grant them, or if revoking them later would take a privilege from a role that remains.
 fn missing_privileges(grant: &ObjectGrant) -> Option<Vec<MissingPrivilege<'_>>> {
     let mut missing_privileges = Vec::new();
     let grantor = grant.grantor.role.as_str();

@@ -1,4 +1,4 @@
-//! Login roles: one for each user.
+//! The login roles of users: looks them up, creates them, and checks what they own.
 
 use SqlPart::{Name, Secret, Syntax, Value};
 
@@ -19,13 +19,13 @@ pub(super) enum RoleOrigin {
     Other,
 }
 
-/// Looks up a role.
+/// Looks up whether a role exists, and who created it.
 pub(super) async fn origin(session: &Session, role: &str) -> Result<RoleOrigin> {
     let found = origins(session, &[role]).await?;
     Ok(found.first().copied().unwrap_or(RoleOrigin::Missing))
 }
 
-/// Looks up roles; the results are in the same order.
+/// Looks up the origins of several roles. The results are in the order of `roles`.
 pub(super) async fn origins(session: &Session, roles: &[&str]) -> Result<Vec<RoleOrigin>> {
     let rows = session
         .client
@@ -45,8 +45,9 @@ pub(super) async fn origins(session: &Session, roles: &[&str]) -> Result<Vec<Rol
     Ok(rows.iter().map(origin).collect())
 }
 
-/// Writes the statements that create a role. If an earlier attempt left the role behind, writes
-/// those that set its password.
+/// Returns the statements that create a login role. If Tidegate has already created the role, for
+/// example in an attempt that failed, returns the statement that sets its password. Fails with
+/// [`Error::RoleExists`] if Tidegate did not create the role.
 pub(super) async fn make(
     session: &Session,
     role: &str,
@@ -62,7 +63,7 @@ pub(super) async fn make(
     Ok(script)
 }
 
-/// Writes the statements that create a login role. Without a verifier the role has no password
+/// Returns the statements that create a login role. Without a verifier the role has no password
 /// until `tidegate user repair` sets it.
 pub(super) fn create(role: &str, verifier: Option<&str>) -> Script {
     let mut parts = vec![
@@ -79,7 +80,7 @@ pub(super) fn create(role: &str, verifier: Option<&str>) -> Script {
     script
 }
 
-/// Writes the statement that marks a role as created by Tidegate.
+/// Returns the statement that marks a role as created by Tidegate.
 pub(super) fn mark(role: &str) -> Script {
     let mut script = Script::default();
     script.push(&[
@@ -91,7 +92,7 @@ pub(super) fn mark(role: &str) -> Script {
     script
 }
 
-/// Writes the statement that sets a role's verifier.
+/// Returns the statement that sets a role's password, given as its verifier.
 pub(super) fn password(role: &str, verifier: &str) -> Script {
     let mut script = Script::default();
     script.push(&[
@@ -104,7 +105,8 @@ pub(super) fn password(role: &str, verifier: &str) -> Script {
 }
 
 /// Terminates the sessions of a role in all databases. `home` is in the administrator's own
-/// database, because in a tenant's database only the owner may be allowed to call the function.
+/// database, because in a tenant's database only the owner may be allowed to call
+/// `pg_terminate_backend`.
 pub(super) async fn end_sessions(home: &Session, role: &str) -> Result<()> {
     let ended = home
         .client
@@ -132,16 +134,18 @@ pub(super) async fn require_nothing_owned(session: &Session, role: &str) -> Resu
     }
 }
 
-/// What a role has outside of its tenant's database that prevents dropping it.
+/// Which privileges and objects outside of its tenant's database prevent dropping a role.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum OutsideDatabase {
     /// Privileges and objects in other databases, and databases that the role owns.
     InDatabases,
-    /// Privileges on shared objects too, which `DROP OWNED` would revoke.
+    /// What `InDatabases` selects, and privileges on shared objects. Used where `DROP OWNED`, which
+    /// would revoke the privileges, does not run.
     Shared,
 }
 
-/// Fails if a role has privileges or objects outside of this database.
+/// Fails with [`Error::UsedElsewhere`] if one of `roles` that Tidegate created has privileges or
+/// objects outside of `database`. `elsewhere` selects the privileges and objects that count.
 pub(super) async fn require_nothing_outside(
     session: &Session,
     roles: &[&str],
@@ -178,7 +182,8 @@ pub(super) async fn require_nothing_outside(
     }
 }
 
-/// What a role owns in the session's database: how many objects, and one of them.
+/// The number of objects that a role owns in the session's database, and one of them; `None` if it
+/// owns no object.
 async fn owned(session: &Session, role: &str) -> Result<Option<(i64, String)>> {
     let row = session
         .client

@@ -54,5 +54,5 @@ impl fmt::Debug for RolePasswords {
     }
 }
 
-/// The generation of role passwords.
+/// The generation of role passwords. Another number would derive other passwords.
 const GENERATION: u32 = 1;

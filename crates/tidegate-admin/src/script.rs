@@ -10,7 +10,7 @@ pub(super) enum SqlPart<'a> {
     /// Text from Tidegate's source code.
     Syntax(&'static str),
     Name(&'a str),
-    /// A schema and a name.
+    /// The schema and the name of an object.
     Qualified(&'a str, &'a str),
     Value(&'a str),
     /// A value that is not displayed.
@@ -68,7 +68,8 @@ impl Script {
         self.steps.append(&mut other.steps);
     }
 
-    /// The text of each statement as it runs, and as it is displayed, without secrets.
+    /// For each statement, the SQL that runs and the SQL that is displayed, which has no secrets.
+    /// Comments are left out.
     pub(super) fn statements(&self) -> impl Iterator<Item = (&str, &str)> {
         self.steps.iter().filter_map(|step| match step {
             ScriptStep::Statement { text, shown } => Some((text.as_str(), shown.as_str())),
@@ -76,14 +77,14 @@ impl Script {
         })
     }
 
-    /// Whether there is no statement.
+    /// Whether the script has no statement. Comments do not count.
     pub(super) fn is_empty(&self) -> bool {
         self.statements().next().is_none()
     }
 }
 
 impl fmt::Display for Script {
-    /// Writes the statements as `psql` accepts them. Verifiers of passwords are replaced.
+    /// Writes the statements and comments as input for `psql`. Secrets are replaced by `'…'`.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         for step in &self.steps {
             match step {
@@ -109,7 +110,7 @@ pub fn is_unprintable(char: char) -> bool {
     char.is_control() || directs
 }
 
-/// A quoted identifier. Unprintable characters are written as Unicode escapes, so that displayed
+/// Quotes an identifier. Unprintable characters are written as Unicode escapes, so that displayed
 /// SQL cannot control a terminal or break a line (PostgreSQL, "Identifiers with Unicode Escapes").
 pub(super) fn identifier(name: &str) -> String {
     if !name.contains(is_unprintable) {
@@ -130,7 +131,8 @@ pub(super) fn identifier(name: &str) -> String {
     text
 }
 
-/// Text that PostgreSQL has quoted, with its identifiers written by [`identifier`].
+/// Rewrites text that PostgreSQL has quoted: quoted identifiers are written as [`identifier`]
+/// writes them.
 pub(super) fn printable(quoted: &str) -> String {
     if !quoted.contains(is_unprintable) {
         return quoted.to_owned();
@@ -147,7 +149,8 @@ pub(super) fn printable(quoted: &str) -> String {
     text
 }
 
-/// The unquoted name of the identifier at the start of a text, and the length of its quoted form.
+/// Parses the quoted identifier at the start of a text. Returns the name, and the length of the
+/// quoted form in bytes.
 fn unquote(text: &str) -> (String, usize) {
     let mut name = String::new();
     let mut chars = text.char_indices().skip(1).peekable();
@@ -175,7 +178,7 @@ pub(super) fn comment(text: &str) -> String {
     })
 }
 
-/// Joins the parts of several objects with commas.
+/// Puts a comma between each two of `objects`.
 pub(super) fn list<'a>(objects: impl IntoIterator<Item = SqlPart<'a>>) -> Vec<SqlPart<'a>> {
     let mut parts = Vec::new();
     for object in objects {

@@ -12,22 +12,22 @@ use super::{Error, Result};
 
 /// An advisory lock for an operation that only one node may run at a time.
 pub(super) struct AdvisoryLock<'a> {
-    /// The key of the lock.
+    /// The text whose hash is the key of the lock.
     pub(super) key: &'a str,
-    /// The work of the session that holds the lock, for the text of [`Error::Busy`].
+    /// What the session that holds the lock is doing: the text of [`Error::Busy`].
     pub(super) others: &'static str,
     /// The longest wait for the lock.
     pub(super) timeout: Duration,
 }
 
-/// A connection of the administrator, and its attributes.
+/// A connection, usually of the administrator, with attributes of the server and of the login.
 pub(super) struct Session {
     pub(super) client: Client,
     /// The server's `server_version_num`.
     pub(super) version: u32,
-    /// The administrator's role.
+    /// The role that has logged in.
     pub(super) role: String,
-    /// Whether the administrator is a superuser.
+    /// Whether `role` is a superuser.
     pub(super) superuser: bool,
 }
 
@@ -91,7 +91,8 @@ impl Session {
         Ok(self.client.batch_execute("BEGIN").await?)
     }
 
-    /// Commits if `done` is a success, and rolls back otherwise.
+    /// Commits the transaction if `done` is `Ok`, and rolls back otherwise. Returns the error of
+    /// `done`, or else the error of COMMIT.
     pub(super) async fn end(&self, done: Result<()>) -> Result<()> {
         let end = if done.is_ok() { "COMMIT" } else { "ROLLBACK" };
         let ended = self.client.batch_execute(end).await;
@@ -141,8 +142,9 @@ impl Session {
         Ok(row.map(|row| row.get(0)))
     }
 
-    /// Wraps statements that need the privileges of `role`, which Tidegate created. The
-    /// administrator becomes a member of `role` while they run.
+    /// Wraps statements that need the privileges of `role`: the administrator becomes a member of
+    /// `role` before `inner`, and the membership ends after `inner`. Returns `inner` unchanged if
+    /// the administrator already has the privileges and may switch to `role`.
     pub(super) async fn with_privileges_of(&self, role: &str, inner: Script) -> Result<Script> {
         if self.has_privileges_of(role).await? && self.may_set_role(role).await? {
             return Ok(inner);
@@ -163,7 +165,8 @@ impl Session {
     }
 }
 
-/// The error for a refused login of the administrator.
+/// The error for a failed login: [`Error::NoPassword`] if PostgreSQL refused an empty password,
+/// [`Error::Connect`] in all other cases.
 fn refused(config: &Config, database: &str, source: ConnectError) -> Error {
     let (database, role) = (database.to_owned(), config.admin_role.clone());
     match source {
@@ -184,12 +187,12 @@ fn refused(config: &Config, database: &str, source: ConnectError) -> Error {
 /// The SQLSTATE `invalid_password`.
 const INVALID_PASSWORD: &str = "28P01";
 
-/// How many times an operation is tried that conflicts with changes by other nodes or other SQL.
+/// The maximum number of attempts at an operation that conflicts with changes of other sessions.
 const MAX_TRIES: u32 = 20;
 
 /// Runs `act`, which changes privileges, and retries it if another session changed privileges on
-/// the same object. PostgreSQL reports that as an internal error after the other change is
-/// committed. A failed attempt is rolled back.
+/// the same object. PostgreSQL reports this conflict as an internal error after the other change is
+/// committed. `act` must roll back a failed attempt.
 pub(super) async fn retry_on_conflict<F, T>(act: impl Fn() -> F) -> Result<T>
 where
     F: Future<Output = Result<T>>,
@@ -214,8 +217,9 @@ impl Script {
         session.end(ran).await
     }
 
-    /// Runs the statements one by one, for statements that PostgreSQL does not run in a
-    /// transaction.
+    /// Runs the statements one by one without opening a transaction. Used for statements that
+    /// PostgreSQL does not run in a transaction, and inside of a transaction that the caller has
+    /// opened.
     pub(super) async fn run_each(&self, session: &Session) -> Result<()> {
         for (text, shown) in self.statements() {
             let ran = session.client.batch_execute(text).await;

@@ -13,8 +13,8 @@ use tokio::time::sleep;
 use super::Result;
 use super::session::Session;
 
-/// How many idle sessions are kept: one that changes roles, and one that holds a lock in the
-/// meantime.
+/// The maximum number of idle sessions. The creation of a user in groups uses two sessions: one
+/// holds the lock of the groups, and the other changes roles.
 const MAX_IDLE_SESSIONS: usize = 2;
 
 /// How long an idle session is kept.
@@ -35,7 +35,7 @@ impl SessionCache {
     ///
     /// # Errors
     ///
-    /// Those of [`Session::open`].
+    /// The errors of [`Session::open`].
     pub(super) async fn take(&self, config: &Config) -> Result<Session> {
         while let Some(session) = self.pop() {
             if session.client.simple_query("").await.is_ok() {
@@ -49,8 +49,8 @@ impl SessionCache {
         self.0.lock().sessions.pop().map(|(session, _)| session)
     }
 
-    /// Keeps a session that is in its initial state: outside of a transaction, without locks and
-    /// without settings.
+    /// Adds a session to the cache, or closes it if the cache is full. The session must be in its
+    /// initial state: outside of a transaction, without locks and without changed settings.
     pub(super) fn put(&self, session: Session) {
         // Without a runtime, no task could close the session later.
         let Ok(runtime) = Handle::try_current() else {
@@ -67,7 +67,7 @@ impl SessionCache {
     }
 }
 
-/// Closes sessions that were idle for too long. Ends when none is left.
+/// Closes sessions that were idle for too long. Ends when no idle session is left.
 async fn close_old(cache: SessionCache) {
     loop {
         sleep(MAX_IDLE_TIME).await;

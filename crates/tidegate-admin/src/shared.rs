@@ -22,7 +22,9 @@ const BOUND: &str = "SELECT ( \
     EXISTS (SELECT FROM pg_catalog.pg_settings \
             WHERE name = 'temp_file_limit' AND setting <> '-1')";
 
-/// Sets the limit of a role that anonymous callers share, and removes it from any other role.
+/// Sets the limit if anonymous callers share the role (`shared` is `true`), and removes it
+/// otherwise. Does nothing if the administrator may not change the limit, or if an operator has set
+/// another limit.
 pub(super) async fn limit(session: &Session, role: &str, shared: bool) -> Result<()> {
     if !may_limit(session).await? {
         return Ok(());
@@ -44,7 +46,7 @@ pub(super) async fn limit(session: &Session, role: &str, shared: bool) -> Result
     }
 }
 
-/// Writes the statement that sets the limit.
+/// Returns the statement that sets the limit.
 pub(super) fn set(role: &str) -> Script {
     let mut script = Script::default();
     script.push(&[
@@ -56,8 +58,8 @@ pub(super) fn set(role: &str) -> Script {
     script
 }
 
-/// Whether the administrator may set the limit for roles (PostgreSQL, "Resource Consumption": only
-/// superusers and, since 15, roles with SET on the parameter).
+/// Whether the administrator may set the limit for roles. Only superusers may, and since PostgreSQL
+/// 15 roles with SET on the parameter ("Resource Consumption").
 async fn may_limit(session: &Session) -> Result<bool> {
     if session.superuser || !version::has_parameter_privileges(session.version) {
         return Ok(session.superuser);

@@ -21,8 +21,8 @@ pub(super) async fn database_exists(session: &Session, database: &str) -> Result
     Ok(found.is_some())
 }
 
-/// Why a database of this name can be neither a tenant's nor the control database; `None` if it
-/// can.
+/// Why a database of this name can be neither a tenant's nor the control database; `None` if it can
+/// be both.
 pub(super) fn reserved(database: &str) -> Option<&'static str> {
     match database {
         "" => Some("it has no name"),
@@ -43,8 +43,8 @@ pub(super) fn require_free(name: &str) -> Result<()> {
     }
 }
 
-/// Fails if a database belongs to a tenant or contains tables that are not the control database's.
-/// `session` is in the database.
+/// Fails with [`Error::Occupied`] if an existing database cannot be the control database, because
+/// it belongs to a tenant or contains other tables. `session` is in that database.
 pub(super) async fn require_control(session: &Session, name: &str) -> Result<()> {
     let row = session
         .client
@@ -82,7 +82,8 @@ pub(super) struct CreatedObjects {
     database: bool,
 }
 
-/// Creates the owner's role and the database. `session` is in the administrator's own database.
+/// Creates the owner's role, the role of all users, and the database. Records in `made` which of
+/// them it has created, also if it fails. `session` is in the administrator's own database.
 pub(super) async fn create(
     session: &Session,
     database: &str,
@@ -137,7 +138,7 @@ fn template(session: &Session) -> &'static str {
     }
 }
 
-/// Writes the grants of the owner's privileges on the database itself.
+/// Returns the statement that grants the owner its privileges on the database.
 pub(super) fn owner_rights(database: &str, owner: &str) -> Script {
     let mut script = Script::default();
     script.push(&[
@@ -149,7 +150,8 @@ pub(super) fn owner_rights(database: &str, owner: &str) -> Script {
     script
 }
 
-/// Gives the owner the schema `public`. `session` is in the new database.
+/// Gives the owner the schema `public`, takes CREATE on the schema from PUBLIC, and restricts
+/// dangerous functions to the owner. `session` is in the new database.
 pub(super) async fn hand_over(session: &Session, owner: &str) -> Result<()> {
     let public = session.owner_of_public().await?;
     if !session
@@ -201,9 +203,9 @@ async fn undo_create(session: &Session, database: &str, made: &CreatedObjects) -
     Ok(())
 }
 
-/// Checks whether a role may be dropped. What the role owns would go to `owner`, for which
-/// `reassign` must be set. Fails if code would get the owner's privileges, or if the role is used
-/// in other databases.
+/// Checks whether a role may be dropped. Without `reassign`, fails if the role owns objects. With
+/// `reassign`, what the role owns will go to `owner`; fails if code of the role would get the
+/// owner's privileges. Also fails if the role is used in other databases.
 pub(super) async fn may_drop_user(
     session: &Session,
     (database, (role, owner)): (&str, (&str, &str)),
@@ -220,7 +222,8 @@ pub(super) async fn may_drop_user(
 }
 
 /// Drops the role of a user. `session` is in the tenant's database, `home` in the administrator's
-/// own. With `reassign` the tenant's owner gets what the role owns in the tenant's database.
+/// own database. With `reassign`, the tenant's owner gets the objects that the role owns in the
+/// tenant's database.
 pub(super) async fn drop_user(
     (home, session): (&Session, &Session),
     (database, (role, owner)): (&str, (&str, &str)),

@@ -20,7 +20,7 @@ pub(super) struct NewUser<'a> {
     pub(super) groups: &'a [&'a str],
 }
 
-/// Creates the role of a user, or completes one that an earlier attempt left behind. Returns
+/// Creates the role of a user, or completes a role that an earlier attempt left behind. Returns
 /// whether the user still needs an authenticator. `home` is in the administrator's own database.
 ///
 /// # Errors
@@ -72,7 +72,7 @@ fn make(admin: &Admin, role: &str, origin: RoleOrigin) -> Script {
     }
 }
 
-/// Writes the statement that makes a role a member of other roles.
+/// Returns the statement that makes `role` a member of the roles `of`.
 fn membership<'a>(session: &Session, role: &'a str, of: &[&'a str]) -> Vec<SqlPart<'a>> {
     let mut parts = vec![Syntax("GRANT ")];
     parts.extend(list(of.iter().map(|name| Name(name))));
@@ -81,8 +81,8 @@ fn membership<'a>(session: &Session, role: &'a str, of: &[&'a str]) -> Vec<SqlPa
     parts
 }
 
-/// Does the same for a tenant whose name is too long for a role of all users: grants the privileges
-/// to the user's role itself.
+/// Does what [`create`] does for a tenant whose name is too long for a role of all users. Grants
+/// CONNECT and USAGE to the user's role itself.
 async fn create_with_own_grants(admin: &Admin, home: &Session, new: &NewUser<'_>) -> Result<bool> {
     let session = admin.open(new.database).await?;
     let origin = role::origin(&session, new.role).await?;

@@ -1,4 +1,4 @@
-//! The roles of users: creates, groups and drops them.
+//! Creates and drops the roles of users, and sets the groups of a user.
 
 use std::sync::Arc;
 
@@ -20,7 +20,7 @@ impl Admin {
         self.create_user_in_groups(database, role, &[]).await
     }
 
-    /// Creates the role of a user. It may connect to the tenant's database and use the schema
+    /// Creates the role of a user. The role may connect to the tenant's database and use the schema
     /// `public`, and is a member of the roles `groups` (`database/group/name`), which are created
     /// if missing. A caller with groups must hold [`Self::lock_groups`].
     ///
@@ -50,8 +50,8 @@ impl Admin {
         Ok(())
     }
 
-    /// Assigns an authenticator to a user. Errors are only logged: the user works without an
-    /// authenticator, and gets one when a node starts.
+    /// Assigns an authenticator to a user. Errors are only logged, because the user can work
+    /// without an authenticator. Each node retries when it starts and once an hour.
     async fn try_to_assign(&self, (database, role): (&str, &str)) {
         let users = authenticator::Users {
             database,
@@ -64,8 +64,8 @@ impl Admin {
         }
     }
 
-    /// Waits until no other task of this process changes users of the database, and keeps others
-    /// waiting until the guard is dropped.
+    /// Takes the lock for changes of the database's users, which the tasks of this process share.
+    /// Dropping the guard releases the lock.
     async fn lock_users(&self, database: &DatabaseName) -> OwnedMutexGuard<()> {
         let lock = {
             let mut locks = self.users.lock();
@@ -74,8 +74,8 @@ impl Admin {
         lock.lock_owned().await
     }
 
-    /// Takes the lock of a tenant's groups, which all nodes of the cluster share. Waits at most as
-    /// long as the administrator waits for any lock. Dropping the result releases the lock.
+    /// Takes the lock of a tenant's groups, which all nodes of the cluster share. Waits at most 30
+    /// seconds. Dropping the result releases the lock.
     ///
     /// # Errors
     ///
@@ -109,10 +109,11 @@ impl Admin {
         Ok(())
     }
 
-    /// Limits the temporary files of a role that anonymous callers share, or removes that limit.
-    /// Does nothing if only a superuser may set the limit, or if an operator has set another one;
-    /// the doctor reports both. Such a role has no authenticator: its callers have shared
-    /// connections that log in as the role.
+    /// Prepares a role for anonymous callers who share it (`shared` is `true`), or for one user. A
+    /// shared role gets a limit on temporary files and loses its authenticator, because its
+    /// connections log in as the role itself. The role of one user loses that limit and gets an
+    /// authenticator. The limit does not change if only a superuser may set it, or if an operator
+    /// has set another limit.
     pub async fn limit_shared(&self, role: &RoleName, shared: bool) -> Result<()> {
         let session = self.open_admin_database().await?;
         let role = role.as_str();
@@ -132,7 +133,8 @@ impl Admin {
         Ok(())
     }
 
-    /// Fails with the errors with which [`Self::drop_user`] would refuse the role.
+    /// Checks whether [`Self::drop_user`] would refuse to drop the role, and fails with the same
+    /// error. Does not check for [`Error::StillUsed`].
     pub async fn may_drop_user(
         &self,
         database: &DatabaseName,
@@ -144,14 +146,15 @@ impl Admin {
         tenant::may_drop_user(&session, (database.as_str(), names), reassign).await
     }
 
-    /// Drops the role of a user. With `reassign`, what the role owns goes to the tenant's owner.
-    /// There is no error if the role does not exist. After an error the role keeps what it has.
+    /// Drops the role of a user. With `reassign`, the objects that the role owns go to the tenant's
+    /// owner. There is no error if the role does not exist. After an error the role keeps what it
+    /// has.
     ///
     /// # Errors
     ///
-    /// [`Error::OwnsObjects`] without `reassign`, [`Error::CarriesRights`] with it,
-    /// [`Error::UsedElsewhere`], and [`Error::StillUsed`] if the administrator cannot revoke a
-    /// grant of another role.
+    /// [`Error::RoleExists`] if Tidegate did not create the role, [`Error::OwnsObjects`] without
+    /// `reassign`, [`Error::CarriesRights`] with `reassign`, [`Error::UsedElsewhere`], and
+    /// [`Error::StillUsed`] if the administrator cannot revoke a grant of another role.
     pub async fn drop_user(
         &self,
         database: &DatabaseName,

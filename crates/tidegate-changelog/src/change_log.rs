@@ -1,4 +1,4 @@
-//! The port that gives access to change logs, their streams and captures.
+//! The port for reading change logs and capturing tables.
 
 use std::time::Duration;
 
@@ -11,17 +11,17 @@ use crate::position::{Lineage, LogIdentity, LogPosition};
 /// A message that a stream returns.
 #[derive(Clone, Debug)]
 pub enum LogMessage {
-    /// A message of `pgoutput` with values in their text form (PostgreSQL, "Logical Replication
-    /// Message Formats"). A stream returns whole transactions, in the order of their commits.
+    /// A message of `pgoutput` with values in text form (PostgreSQL, "Logical Replication Message
+    /// Formats"). A stream returns the messages of whole transactions, in the order of the commits.
     Change(Bytes),
-    /// Everything that committed before this position has been returned.
+    /// All transactions that committed before this position have been returned.
     Reached(LogPosition),
 }
 
 /// The position at which a stream starts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum LogStart {
-    /// At the earliest position from which the log is kept.
+    /// At the earliest position in the retention window.
     Earliest,
     /// At this position, with the transactions that commit at or after it.
     At {
@@ -39,29 +39,29 @@ pub trait ChangeLog: Send + Sync {
     /// Opens a stream.
     ///
     /// # Errors
-    /// [`LogError::Gone`](crate::LogError::Gone) when the log does not reach back to the start, or
-    /// does not continue the log of the start.
+    /// [`LogError::Gone`](crate::LogError::Gone) if the log does not reach back to `start`, or does
+    /// not continue the log to which `start` belongs.
     fn open<'a>(
         &'a self,
         database: &'a DatabaseName,
         start: LogStart,
     ) -> BoxFuture<'a, LogResult<Box<dyn LogStream>>>;
 
-    /// Makes the changes of a table appear in the log as `demand` needs them.
+    /// Makes the changes of a table appear in the log as `demand` requires.
     ///
-    /// When this returns, every transaction that began before the table was captured has ended.
+    /// On return, every transaction that began before the table was captured has ended.
     fn capture<'a>(
         &'a self,
         database: &'a DatabaseName,
         demand: &'a Demand,
     ) -> BoxFuture<'a, LogResult<Captured>>;
 
-    /// Checks for changes of a captured table that no stream reports, because rows came or went
-    /// with a partition: a partition that was attached with rows, detached, dropped or truncated.
-    /// Returns the position before which that happened last, or `None` if it never did.
+    /// Checks whether rows of a captured table appeared or disappeared together with a partition,
+    /// which no stream reports: whether a partition with rows was attached, detached, dropped or
+    /// truncated. Returns a position after the last such change, or `None` if there was none.
     ///
-    /// `truncations` are the transactions, by the lower halves of their numbers, for which the
-    /// stream has reported a TRUNCATE of the whole table.
+    /// `truncations` are the lower 32 bits of the ids of the transactions for which the stream has
+    /// reported a TRUNCATE of the whole table.
     fn partitions<'a>(
         &'a self,
         database: &'a DatabaseName,
@@ -70,17 +70,19 @@ pub trait ChangeLog: Send + Sync {
     ) -> BoxFuture<'a, LogResult<Option<LogPosition>>>;
 
     /// The query that reports whether tables are still captured, because an operator or another
-    /// program may change the capture. It is one cheap statement for the catalog of a database. Its
-    /// placeholder `:tables` takes the OIDs of tables as the text of an array.
+    /// program may change the capture. It is a statement with little cost that runs on the catalog
+    /// of a database. Its placeholder `:tables` takes the OIDs of tables as the text of an array.
     ///
     /// It returns a row of four texts for each of these tables that exists, and for each other
-    /// captured table. The first is the table's OID. The second lists marks of the capture of its
-    /// INSERTs, separated by commas; as long as one mark stays, no change was missed. The third
-    /// does the same for its UPDATEs and DELETEs. The fourth says whether every statement that
-    /// writes to the table works in spite of the capture.
+    /// captured table. The first text is the table's OID. The second lists marks of the capture of
+    /// INSERTs, separated by commas. A mark identifies an object of the capture; as long as one of
+    /// the marks exists, no change was missed. The third lists the marks of the capture of UPDATEs
+    /// and DELETEs. The fourth is `true` if the capture makes no statement fail that writes to the
+    /// table.
     fn health_query(&self) -> &'static str;
 
-    /// Ends the capture of all tables except `kept`, and restores what was changed for it.
+    /// Ends the capture of all tables except `kept` (OIDs), and restores properties of the released
+    /// tables that the capture had changed.
     fn release<'a>(
         &'a self,
         database: &'a DatabaseName,
@@ -88,50 +90,51 @@ pub trait ChangeLog: Send + Sync {
     ) -> BoxFuture<'a, LogResult<()>>;
 
     /// Moves the start of the retention window to `keep`, the oldest position that is still needed,
-    /// or further if the window has grown too large. Returns the end of the log.
+    /// or further if the window has grown too large. The start never moves back. Returns the
+    /// current end of the log.
     fn retain<'a>(
         &'a self,
         database: &'a DatabaseName,
         keep: LogPosition,
     ) -> BoxFuture<'a, LogResult<LogPosition>>;
 
-    /// Drops the retention window, because no subscriber will resume.
+    /// Drops the retention window. Subscribers can then no longer resume.
     fn abandon<'a>(&'a self, database: &'a DatabaseName) -> BoxFuture<'a, LogResult<()>>;
 }
 
-/// The properties of a table that a subscription to its changes needs.
+/// What a subscription requires of the capture of a table.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Demand {
     /// The table's OID.
     pub relation: u32,
-    /// Whether UPDATE and DELETE are needed; otherwise INSERT alone.
+    /// Whether UPDATE and DELETE are captured. If not, only INSERT is captured.
     pub changes: bool,
-    /// Whether events need the whole old row.
+    /// Whether the change log must contain whole old rows.
     pub old_rows: bool,
-    /// The longest wait for open transactions to end.
+    /// How long to wait for open transactions to end.
     pub timeout: Duration,
 }
 
-/// A captured table.
+/// The result of the capture of a table.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Captured {
     /// The position from which on every change of the table is in the log.
     pub since: LogPosition,
-    /// The subscription is acknowledged when the stream has reached this position.
+    /// The position that the stream must reach before a subscription to the table is acknowledged.
     pub barrier: LogPosition,
 }
 
 /// A stream of changes.
 pub trait LogStream: Send {
-    /// The log that the stream reads.
+    /// The log that the stream reads, with the logs that it continues.
     fn lineage(&self) -> &Lineage;
 
-    /// The position at which the stream starts. The stream returns everything that commits after
-    /// it.
+    /// The position at which the stream starts. The stream returns all transactions that commit at
+    /// or after it.
     fn start(&self) -> LogPosition;
 
-    /// Waits for messages and appends at least one to `batch`. The future may be dropped and the
-    /// function called again; no message is lost.
+    /// Waits for messages and appends at least one to `batch`. This function is cancel safe: if the
+    /// future is dropped, no message is lost.
     ///
     /// # Errors
     ///
@@ -139,9 +142,9 @@ pub trait LogStream: Send {
     fn next<'a>(&'a mut self, batch: &'a mut Vec<LogMessage>) -> BoxFuture<'a, LogResult<()>>;
 
     /// Confirms that everything up to a position has been processed. The position must be the end
-    /// of a transaction or that of a [`LogMessage::Reached`].
+    /// of a transaction, or the position of a [`LogMessage::Reached`].
     fn confirm(&mut self, position: LogPosition);
 
-    /// Makes the stream return a [`LogMessage::Reached`] soon.
+    /// Requests that the stream soon returns a [`LogMessage::Reached`].
     fn request_position(&mut self);
 }

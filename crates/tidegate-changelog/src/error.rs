@@ -1,11 +1,11 @@
-//! Why a change log cannot be read.
+//! Errors of change logs.
 
 use std::time::Duration;
 
-/// The result of the port's functions.
+/// The result of the functions of [`ChangeLog`](crate::ChangeLog).
 pub type LogResult<T> = Result<T, LogError>;
 
-/// Why the log cannot be read.
+/// Why the change log cannot be read, or a table cannot be captured.
 #[derive(Debug, thiserror::Error)]
 pub enum LogError {
     /// A privilege or a setting is missing.
@@ -25,15 +25,17 @@ pub enum LogError {
     /// A wait took too long.
     #[error("{what} took longer than {limit:?}")]
     TimedOut {
-        /// The awaited event.
+        /// The step that took too long.
         what: String,
-        /// The longest wait.
+        /// The time limit.
         limit: Duration,
     },
-    /// The log no longer reaches back to the requested position.
+    /// The log no longer reaches back to the requested position, or does not continue the requested
+    /// log. Also returned if an object that all captures need no longer exists.
     #[error("the log does not reach back that far")]
     Gone,
-    /// PostgreSQL cannot be reached, is starting or stopping, or has no free slot.
+    /// PostgreSQL cannot be reached, is starting or stopping, or has no free connection or
+    /// replication slot.
     #[error("the change log cannot be read at the moment")]
     Unavailable(#[source] Box<dyn std::error::Error + Send + Sync>),
     /// A bug of this program.

@@ -3,8 +3,8 @@
 use std::fmt;
 use std::str::FromStr;
 
-/// A position in the log: an LSN (PostgreSQL, "`pg_lsn` Type"), or a number with the same order in
-/// a log without LSNs.
+/// A position in a change log: an LSN (PostgreSQL, "`pg_lsn` Type"), or in a log without LSNs a
+/// number that increases in the same way.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct LogPosition(pub u64);
 
@@ -24,22 +24,24 @@ impl FromStr for LogPosition {
     }
 }
 
-/// Identifies a log. Positions of another log cannot be compared.
+/// Identifies a change log. Positions of different logs cannot be compared.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct LogIdentity(pub u32);
 
-/// A log, with the logs that it continues. A log continues another after a standby was promoted: the
-/// primary's changes up to the promotion are in both, at the same positions.
+/// A change log, with the logs that it continues. After a standby was promoted, its log continues
+/// the log of the former primary. Changes before the promotion are in both logs, at the same
+/// positions.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Lineage {
     /// The log.
     pub log: LogIdentity,
-    /// The logs that it continues, each with the position at which they part.
+    /// The logs that the log continues, each with the position up to which their contents are the
+    /// same.
     pub ancestors: Vec<(LogIdentity, LogPosition)>,
 }
 
 impl Lineage {
-    /// A log that continues no other.
+    /// The lineage of a log that continues no other log.
     pub fn new(log: LogIdentity) -> Self {
         Self {
             log,

@@ -1,5 +1,5 @@
-//! Queries about the catalog and about row level security. Their `search_path` is empty, so that
-//! they never call a user's function or operator with the name of a built-in one.
+//! Queries about the catalog and about row level security. They run with an empty `search_path`, so
+//! that they never call a user's function or operator that has the name of a built-in one.
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -12,7 +12,7 @@ use tidegate_sql::{
 use tidegate_values::codec::json_string;
 use tidegate_values::{Column, Parameter, RawRow};
 
-/// The deadline of a query.
+/// The time limit of a query.
 const TIMEOUT: Duration = Duration::from_secs(10);
 
 /// How many times a query is repeated while PostgreSQL is unreachable, and the pause between two
@@ -22,7 +22,7 @@ pub(crate) const RETRIES: (u32, Duration) = (20, Duration::from_millis(250));
 /// A row of text values.
 pub(crate) type TextRow = Vec<Option<String>>;
 
-/// A value of a row; empty for NULL.
+/// The value at an index of a row; empty if it is NULL or missing.
 pub(crate) fn text(row: &TextRow, at: usize) -> Box<str> {
     row.get(at)
         .and_then(Option::as_deref)
@@ -30,7 +30,7 @@ pub(crate) fn text(row: &TextRow, at: usize) -> Box<str> {
         .into()
 }
 
-/// Whether a value of a row is the text `true`.
+/// Whether the value at an index of a row is the text `true`.
 pub(crate) fn is_true(row: &TextRow, at: usize) -> bool {
     row.get(at).and_then(Option::as_deref) == Some("true")
 }
@@ -39,7 +39,7 @@ pub(crate) fn is_true(row: &TextRow, at: usize) -> bool {
 pub(crate) enum QueryOutcome {
     /// The rows of each query.
     Rows(Vec<Vec<TextRow>>),
-    /// The snapshot does not show one of the required transactions yet.
+    /// At least one of the required transactions is not visible in the snapshot yet.
     NotVisibleYet,
 }
 
@@ -97,9 +97,10 @@ fn options() -> QueryOptions {
     }
 }
 
-/// The first statement of a snapshot. It sets the `search_path`, and returns whether the snapshot
-/// shows the required transactions. The change log has only the lower 32 bits of a transaction id.
-/// The upper bits are taken from the next id that PostgreSQL will assign, which is close to it.
+/// The first statement of a snapshot transaction. It sets the `search_path`, and selects whether
+/// the required transactions are visible in the snapshot. The change log contains only the lower 32
+/// bits of a transaction id. The upper bits are derived from the next id that PostgreSQL will
+/// assign, which is close to the id of a recent transaction.
 const OPENING_QUERY: &str = "\
     SELECT pg_catalog.set_config('search_path', '', true), (\
         SELECT pg_catalog.bool_and(pg_catalog.txid_visible_in_snapshot(\
@@ -109,8 +110,9 @@ const OPENING_QUERY: &str = "\
             SELECT shown, pg_catalog.txid_snapshot_xmax(shown) AS next \
             FROM pg_catalog.txid_current_snapshot() AS shown) AS now)::text";
 
-/// Runs queries as a principal, in one snapshot that must show the given transactions. Every column
-/// of the results must be text.
+/// Runs queries as a principal, in one snapshot. Runs none of them if one of `visible_transactions`
+/// (the lower 32 bits of their ids) is not visible in the snapshot. Every column of the results
+/// must be text. A query is a text with the values of its placeholders.
 pub(crate) async fn query_snapshot(
     executor: &dyn Executor,
     principal: &Principal,
@@ -140,7 +142,7 @@ pub(crate) async fn query_snapshot(
     Ok(QueryOutcome::Rows(results))
 }
 
-/// A statement with its values in text form, in the order of the placeholders.
+/// Binds values, in text form and in the order of the placeholders, to a statement.
 fn bind(text: &str, values: &[&str]) -> Result<BoundStatement> {
     let statement = Arc::new(Statement::parse(text)?);
     let count = statement.placeholders().len();
@@ -164,18 +166,18 @@ fn bind(text: &str, values: &[&str]) -> Result<BoundStatement> {
     })
 }
 
-/// A quoted identifier.
+/// Quotes an SQL identifier.
 pub(crate) fn quoted(name: &str) -> String {
     format!("\"{}\"", name.replace('"', "\"\""))
 }
 
-/// Numbers as the text of a PostgreSQL array.
+/// Writes OIDs as the text of a PostgreSQL array.
 pub(crate) fn oid_array<'a>(oids: impl IntoIterator<Item = &'a u32>) -> String {
     let list: Vec<String> = oids.into_iter().map(u32::to_string).collect();
     format!("{{{}}}", list.join(","))
 }
 
-/// Role names as a JSON array.
+/// Writes role names as a JSON array.
 pub(crate) fn role_array<'a>(roles: impl IntoIterator<Item = &'a RoleName>) -> String {
     let mut out = BytesMut::from(&b"["[..]);
     for (number, role) in roles.into_iter().enumerate() {

@@ -31,15 +31,15 @@ pub enum Error {
         /// The SQL to run or the setting to change.
         remedy: String,
     },
-    /// The subscription could not start without a gap in time.
+    /// The subscription could not be started within the time limit.
     #[error("{what} took longer than {limit:?}")]
     Timeout {
-        /// The awaited event.
+        /// The step that took too long.
         what: String,
-        /// The longest wait.
+        /// The time limit.
         limit: Duration,
     },
-    /// The change log cannot be read at the moment.
+    /// The change log cannot be read at the moment. The value is the cause, if it is known.
     #[error("the change log is not available at the moment; retry later")]
     Unavailable(#[source] Option<Box<dyn std::error::Error + Send + Sync>>),
     /// The role does not exist, or may not log in to the database.

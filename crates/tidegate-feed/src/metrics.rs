@@ -38,13 +38,13 @@ impl FeedMetrics {
         counter.fetch_add(1, Relaxed);
     }
 
-    /// Records the end of the change log, observed when everything before `reached` was dispatched.
+    /// Records an observed end of the change log. Everything before `reached` has been dispatched.
     pub(crate) fn record_log_end(&self, end: LogPosition, reached: LogPosition) {
         let mut ends = self.ends.lock();
         ends.retain(|(_, end)| *end > reached);
         if ends.len() == MAX_ENDS {
-            // The oldest entry determines the time and the newest the bytes, so the second one can
-            // be dropped.
+            // The oldest entry determines the time and the newest entry the bytes, so an entry
+            // between them can be dropped.
             ends.remove(1);
         }
         if end > reached {

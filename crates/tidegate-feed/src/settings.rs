@@ -5,31 +5,33 @@ use std::time::Duration;
 /// The settings of a feed.
 #[derive(Clone, Debug)]
 pub struct FeedSettings {
-    /// How many bytes of changes each database keeps in memory for subscriptions that resume or lag.
+    /// How many bytes of changes each database keeps in memory for subscriptions that resume or
+    /// lag.
     pub ring_bytes: usize,
-    /// How many bytes of changes all databases together keep in memory. Many databases share it in
-    /// equal parts.
+    /// How many bytes of changes all databases together keep in memory. It is divided equally among
+    /// the databases.
     pub rings_bytes: usize,
-    /// How long a subscriber may be disconnected and still resume without a gap, if the source
-    /// retains that much log.
+    /// How long a subscriber may be disconnected and still resume without a gap, provided that the
+    /// change log is retained that long.
     pub retention_window: Duration,
-    /// How long it may take to start a subscription.
+    /// The time limit for starting a subscription.
     pub subscribe_timeout: Duration,
-    /// How many databases may be queried at once for the privileges of new subscriptions.
+    /// How many databases may be queried at the same time for the privileges of new subscriptions.
     pub privilege_queries: usize,
-    /// How often privileges are read again if no poll of the catalog has confirmed them.
+    /// The interval after which privileges are read again if no poll of the catalog has confirmed
+    /// them.
     pub recheck_interval: Duration,
     /// How long subscriptions continue while their privileges cannot be checked.
     pub max_unchecked: Duration,
-    /// How often the catalog is polled for changes that the change log does not contain: of the
-    /// health of captures, partitions, privileges and attributes of types. Each poll is one
-    /// statement.
+    /// The interval at which the catalog is polled for changes that the change log does not
+    /// contain: changes of captures, partitions, privileges and attributes of types. Each poll is
+    /// one statement.
     pub poll_interval: Duration,
-    /// How often the start of the retention window is moved.
+    /// The interval at which the start of the retention window is moved.
     pub retention_interval: Duration,
     /// How long databases and tables stay captured after their last subscription.
     pub idle_timeout: Duration,
-    /// How many subscriptions of a database may replay from the log at once.
+    /// How many subscriptions of a database may read the change log at the same time to replay.
     pub max_replays: usize,
 }
 
@@ -52,7 +54,7 @@ impl Default for FeedSettings {
 }
 
 impl FeedSettings {
-    /// How many bytes of changes each of `databases` databases keeps in memory.
+    /// How many bytes of changes each database keeps in memory, if there are `databases` of them.
     pub(crate) fn ring_share(&self, databases: usize) -> usize {
         let share = self.rings_bytes / databases.max(1);
         share.min(self.ring_bytes)

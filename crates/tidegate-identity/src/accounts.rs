@@ -23,8 +23,8 @@ use members::ProvidedGroups;
 pub struct Accounts {
     directory: UserDirectory,
     roles: Arc<dyn RoleAdmin>,
-    /// Serialises group changes on this node. They take this lock before the cluster-wide one,
-    /// because waiting for that holds a connection.
+    /// Serialises group changes on this node. A change takes this lock before the cluster-wide
+    /// lock, because waiting for the cluster-wide lock holds a connection.
     next: Arc<Mutex<()>>,
     provided: Arc<ProvidedGroups>,
 }
@@ -55,9 +55,10 @@ impl Accounts {
         &self.directory
     }
 
-    /// Creates a user: the record, which reserves the name, then the role, then what the functions
-    /// of claims return for it. If the role cannot be created, or its claims cannot be written, the
-    /// record is deleted. A member is only a record; the role of its group is created if missing.
+    /// Creates a user: the record, which reserves the name, then the role, then the claims that
+    /// policies read for the role. If the role cannot be created, or its claims cannot be written,
+    /// the record is deleted. A member is only a record; the role of its group is created if
+    /// missing.
     ///
     /// Errors: those of [`UserDirectory::create_user`], and [`Error::Role`](crate::Error::Role).
     pub async fn create(&self, new: NewUser) -> Result<User> {
@@ -80,15 +81,15 @@ impl Accounts {
         Ok(user)
     }
 
-    /// Changes a user. Of a member only the record is changed, and the role of a new group is
-    /// created if missing.
+    /// Changes a user. If the user is a member, only the record changes, and the role of a new
+    /// group is created if it is missing.
     ///
-    /// The role of a user who becomes the default user is limited before the record
-    /// is written. The limits are removed from the role of a former default user afterwards.
+    /// The role of a user who becomes the default user is limited before the record is written. The
+    /// limits of the role of a former default user are removed after the record was written.
     ///
     /// Group changes alter the role first, then the record. If the node dies in between, the record
-    /// shows no rights as revoked that the role still has. Repeating the change completes it. If
-    /// the record cannot be written, the role is changed back. Group changes of a tenant are
+    /// does not show a right as revoked that the role still has. Repeating the change completes it.
+    /// If the record cannot be written, the role is changed back. Group changes of a tenant are
     /// serialised, so that records and roles agree.
     ///
     /// Errors: those of [`UserDirectory::change_user`], and [`Error::Role`](crate::Error::Role).
@@ -126,11 +127,11 @@ impl Accounts {
     }
 
     /// Writes what `tidegate.user_id()` and `tidegate.claims()` return for a user with a role, and
-    /// repeats that if the record changed in the meantime. So of several changes at once, the one
-    /// that is recorded last counts in the database too. Does nothing if the user does not exist
-    /// any more, and for a member.
+    /// repeats that if the record changed in the meantime. So after concurrent changes, the
+    /// database has the claims of the change that was recorded last. Does nothing if the user does
+    /// not exist any more, and for a member.
     ///
-    /// [`Error::Role`](crate::Error::Role).
+    /// Errors: [`Error::Role`](crate::Error::Role).
     pub async fn write_claims(&self, key: &UserKey) -> Result<()> {
         let mut written = None;
         loop {
@@ -165,8 +166,8 @@ impl Accounts {
         Ok(Some((everywhere, here)))
     }
 
-    /// Returns the error that [`Accounts::drop`] would return, so that a request can drop either
-    /// all of several users or none.
+    /// Checks whether [`Accounts::drop`] would fail, and fails with the same error. By this check a
+    /// request drops either all of several users or none.
     pub async fn check_drop(&self, key: &UserKey, reassign: bool) -> Result<()> {
         refuse_owner(key)?;
         let user = self.directory.user(key).await?;
@@ -174,7 +175,7 @@ impl Accounts {
     }
 
     /// Drops a sub-user: the role, then the record, so that a failed attempt can be repeated. With
-    /// `reassign`, the tenant's owner gets what the role owns.
+    /// `reassign`, the tenant's owner gets the objects that the role owns.
     ///
     /// Errors: those of [`UserDirectory::drop_user`], and [`Error::Role`](crate::Error::Role) when
     /// the role owns something and `reassign` is not set, or is used in other databases.

@@ -9,7 +9,7 @@ use crate::{EndReason, SessionId, Timestamp};
 pub struct AuditEvent {
     /// When the event happened.
     pub at: Timestamp,
-    /// What happened.
+    /// The kind of the event.
     pub kind: AuditKind,
     /// Additional detail, such as an account's issuer or a table; cut to 255 characters.
     pub detail: Option<String>,
@@ -89,8 +89,8 @@ const NAME_CHARACTERS: usize = 64;
 const DETAIL_CHARACTERS: usize = 255;
 
 impl AuditEvent {
-    /// An event without details. `database` is the tenant's; `None` for an event of the whole
-    /// service.
+    /// An event without details. `database` is the tenant's database; `None` for an event of the
+    /// whole service.
     pub fn new(at: Timestamp, kind: AuditKind, database: Option<&str>) -> Self {
         Self {
             at,
@@ -105,7 +105,7 @@ impl AuditEvent {
         }
     }
 
-    /// The detail of the event; without one, the detail of its kind.
+    /// The detail of the event. If the event has none, the detail of its kind.
     pub fn detail(&self) -> Option<&str> {
         self.detail.as_deref().or(self.kind.detail())
     }
@@ -179,7 +179,7 @@ pub enum AuditKind {
     ConsentGiven,
     /// A person denied a client's request on a page.
     ConsentDenied,
-    /// A person took back what a client was allowed.
+    /// A person withdrew the consent to a client.
     ConsentWithdrawn,
     /// A personal access token was created; the detail is its name.
     TokenCreated,
@@ -270,7 +270,8 @@ impl AuditKind {
         }
     }
 
-    /// The grant that opened the session, or the reason for which it was ended.
+    /// The grant that opened a session, or the reason for which a session was ended. `None` for
+    /// other kinds.
     pub const fn detail(self) -> Option<&'static str> {
         match self {
             Self::SessionOpened(grant) => Some(grant),

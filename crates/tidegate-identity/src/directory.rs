@@ -15,9 +15,9 @@ use crate::{AuditEvent, AuditKind, EndReason, Ports, Result, SessionId, UserKey}
 
 /// The records of users, and the settings of tenants.
 ///
-/// It manages records only; [`Accounts`](crate::Accounts) manages the PostgreSQL roles with them. A
-/// change may end sessions. An issuer refuses their tokens after it has next read the ended
-/// sessions.
+/// The directory manages records only; [`Accounts`](crate::Accounts) manages records together with
+/// PostgreSQL roles. A change may end sessions. An issuer refuses the tokens of these sessions
+/// after it has next read the ended sessions.
 #[derive(Clone, Debug)]
 pub struct UserDirectory {
     ports: Ports,
@@ -52,7 +52,8 @@ impl UserDirectory {
             .with_address(self.address)
     }
 
-    /// Ends all sessions of a user and writes an audit event for each.
+    /// Ends all sessions of a user, including browser sessions, and writes an audit event for each
+    /// OAuth session.
     pub(crate) async fn end_sessions(&self, key: &UserKey, reason: EndReason) -> Result<()> {
         let now = self.ports.clock.now();
         let store = &self.ports.store;

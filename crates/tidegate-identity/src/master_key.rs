@@ -11,8 +11,8 @@ use zeroize::{Zeroize as _, Zeroizing};
 use crate::{Error, Result, SecureRandom};
 
 const LENGTH: usize = 32;
-/// The HKDF salt. It makes the derived keys differ from those that another program derives from the
-/// same bytes.
+/// The HKDF salt. It makes the derived keys differ from the keys that another program derives from
+/// the same bytes.
 const SALT: &[u8] = b"tidegate";
 /// The first byte of all encrypted data, so that another format can follow.
 const SEAL_VERSION: u8 = 1;

@@ -15,9 +15,11 @@ use crate::{
 use tables::Tables;
 
 /// The tables of another crate in a [`MemoryStore`], whose rows depend on users, tenants and
-/// browser sessions. A change of those changes the dependent rows in the same atomic step.
+/// browser sessions. A change of a user, tenant or browser session also changes the dependent rows,
+/// in the same atomic step.
 pub trait DependentTables: Send {
-    /// Ends the live sessions of certain users; returns their ids.
+    /// Ends the live sessions of the users for which `is_of` returns `true`. Returns the ids of
+    /// these sessions.
     fn end_sessions(
         &mut self,
         is_of: &dyn Fn(&UserKey) -> bool,
@@ -25,7 +27,7 @@ pub trait DependentTables: Send {
         at: Timestamp,
     ) -> Vec<SessionId>;
 
-    /// Voids codes and device approvals of browser sessions that do not exist any more.
+    /// Voids codes and device approvals of browser sessions for which `exists` returns `false`.
     fn void_approvals(&mut self, exists: &dyn Fn(&SecretHash) -> bool);
 
     /// Deletes the rows that belong to a tenant.

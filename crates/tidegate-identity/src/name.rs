@@ -4,8 +4,8 @@ use std::fmt;
 
 use crate::{Error, Result, UserKey};
 
-/// The longest identifier of PostgreSQL, which truncates longer ones ("Identifiers and Key Words",
-/// `NAMEDATALEN`).
+/// The maximum length of an identifier in bytes. PostgreSQL truncates longer identifiers
+/// ("Identifiers and Key Words", `NAMEDATALEN`).
 const IDENTIFIER_BYTES: usize = 63;
 const TENANT_BYTES: usize = 30;
 const USER_CHARACTERS: usize = 32;
@@ -129,8 +129,9 @@ pub fn group_role(database: &str, group: &str) -> Result<String> {
     })
 }
 
-/// The role of a user: the database's name for its owner, `database/name` for others. It has at
-/// most 63 bytes, because PostgreSQL would truncate it and two users could share a role.
+/// The role of a user: the database's name for its owner, `database/name` for others. A role of
+/// more than 63 bytes is an error, because PostgreSQL would truncate it and two users could share a
+/// role.
 pub(crate) fn role_name(key: &UserKey) -> Result<String> {
     let role = key.to_string();
     if role.len() <= IDENTIFIER_BYTES {

@@ -17,7 +17,8 @@ use pool::Pool;
 /// The allowed lengths of a password in bytes. There are no other rules, as NIST SP 800-63B
 /// recommends.
 const LENGTHS: std::ops::RangeInclusive<usize> = 8..=256;
-/// The lengths of passwords that are verified. An imported hash may be that of a short one.
+/// The lengths in bytes of passwords that are verified. An imported hash may be the hash of a short
+/// password.
 const VERIFIED_LENGTHS: std::ops::RangeInclusive<usize> = 1..=*LENGTHS.end();
 const SALT_BYTES: usize = 16;
 
@@ -36,7 +37,8 @@ pub struct PasswordHasher {
 pub(crate) enum PasswordCheck {
     Wrong,
     Right {
-        /// A new hash of the password to store, if the stored one has other cost parameters.
+        /// A new hash of the password to store, if the stored hash is not an Argon2id hash with the
+        /// current cost parameters.
         rehashed: Option<String>,
     },
 }
@@ -134,8 +136,9 @@ fn hash(password: &Secret, salt: &SaltString, cost: PasswordCost) -> Result<Stri
         .map_err(|_| Error::HasherFailed)
 }
 
-/// Whether the hash is ours and has the current cost parameters; `None` when the password is wrong.
-/// A malformed hash is an error, because it means that the store is damaged.
+/// Verifies a password. Returns whether the hash is an Argon2id hash with the current cost
+/// parameters; `None` when the password is wrong. A malformed hash is an error, because it means
+/// that the store is damaged.
 fn verify(password: &Secret, hash: &str, cost: PasswordCost) -> Result<Option<bool>> {
     if !imported::verify(password, hash)? {
         return Ok(None);

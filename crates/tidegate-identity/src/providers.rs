@@ -29,7 +29,7 @@ pub struct Email {
     pub to: String,
     /// The subject, one line.
     pub subject: String,
-    /// The body.
+    /// The body as plain text.
     pub text: String,
 }
 
@@ -68,7 +68,7 @@ pub struct LoginState {
     pub nonce: String,
     /// The code verifier (RFC 7636).
     pub verifier: Secret,
-    /// The time by which to check the times in the ID token.
+    /// The current time, with which the times in the ID token are compared.
     pub now: Timestamp,
 }
 

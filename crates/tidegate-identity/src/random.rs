@@ -9,7 +9,7 @@ use crate::{Error, Result, Secret};
 /// The port for cryptographic randomness: session ids, token ids, salts, secrets, nonces.
 ///
 /// Signing keys and signature nonces do not use this port: `ring` accepts only the operating
-/// system's source for them ([`system_source`]), because a predictable one would reveal the key.
+/// system's source for them ([`system_source`]), because a predictable source would reveal the key.
 pub trait SecureRandom: Send + Sync {
     /// Fills `bytes` with random bytes; [`Error::NoRandomness`] when the source fails.
     fn fill(&self, bytes: &mut [u8]) -> Result<()>;

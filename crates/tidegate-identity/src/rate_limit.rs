@@ -9,20 +9,21 @@ use crate::UserKey;
 
 pub use counter::{AttemptCounter, AttemptKey, AttemptLimit, AttemptOutcome};
 
-/// Counts passwords tried for one user name of one tenant, whether the user exists or not.
+/// The scope of the counters of passwords, one for each tenant and user name, whether the user
+/// exists or not.
 const ACCOUNT: &str = "account";
-/// Counts failed sign-ins from one address.
+/// The scope of the counters of failed sign-ins, one for each address.
 pub(crate) const ADDRESS: &str = "address";
-/// Counts codes tried as the second factor of one user.
+/// The scope of the counters of second-factor codes, one for each user.
 const SECOND_FACTOR: &str = "second_factor";
-/// Counts sign-ups from one address.
+/// The scope of the counters of sign-ups, one for each address.
 pub(crate) const SIGN_UP: &str = "sign_up";
-/// Counts email messages requested for one user, or from one address. The value is kept because
-/// stored rows have it.
+/// The scope of the counters of email messages, for each user, each recipient and each address. The
+/// text is not `email`, because stored rows contain `letter`.
 pub(crate) const EMAIL: &str = "letter";
-/// Counts the people of one external issuer who are recorded.
+/// The scope of the counters of records of people, one for each external issuer.
 pub(crate) const EXTERNAL_MEMBER: &str = "external_member";
-/// Counts uses of one email link.
+/// The scope of the counters of uses of a link.
 const LINK: &str = "link";
 
 const MINUTE: Duration = Duration::from_mins(1);

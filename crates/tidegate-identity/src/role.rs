@@ -1,5 +1,5 @@
-//! The port to PostgreSQL's roles: the roles of users, and those of groups, as which the statements
-//! of members run.
+//! The port to the PostgreSQL roles of users and of groups. The statements of members run as the
+//! role of their group.
 
 use std::error::Error as StdError;
 use std::future::Future;
@@ -10,7 +10,8 @@ use crate::User;
 /// The result of a [`RoleAdmin`]'s methods.
 pub type RoleFuture<'a, T> = Pin<Box<dyn Future<Output = Result<T, RoleError>> + Send + 'a>>;
 
-/// A lock on a tenant's groups. While a node holds it, no other node changes their members.
+/// A lock on a tenant's groups. While a node holds the lock, no other node changes the members of
+/// these groups.
 pub type GroupLock = Box<dyn Send>;
 
 /// The port that creates, changes and drops the roles of users.
@@ -34,11 +35,12 @@ pub trait RoleAdmin: Send + Sync {
     /// role.
     fn limit_role<'a>(&'a self, user: &'a User) -> RoleFuture<'a, ()>;
 
-    /// Writes what `tidegate.user_id()` and `tidegate.claims()` return for the role, from the name,
-    /// the properties and whether it is the default user's.
+    /// Stores in the tenant's database what `tidegate.user_id()` and `tidegate.claims()` return for
+    /// the user's role.
     fn set_claims<'a>(&'a self, user: &'a User) -> RoleFuture<'a, ()>;
 
-    /// Returns the error that [`Self::drop_role`] would return.
+    /// Checks whether [`Self::drop_role`] would fail, and fails with the same error. Changes
+    /// nothing.
     fn check_drop_role<'a>(
         &'a self,
         user: &'a User,
@@ -46,12 +48,13 @@ pub trait RoleAdmin: Send + Sync {
         reassign: bool,
     ) -> RoleFuture<'a, ()>;
 
-    /// Ends the role's connections and drops it. With `reassign`, the objects that it owns go to
-    /// the tenant's owner, whose role is `owner`, unless that would give others the owner's rights
-    /// ([`RoleError::CarriesRights`]); without `reassign`, owning anything is
-    /// [`RoleError::OwnsObjects`]. Rights or objects in other databases are
-    /// [`RoleError::UsedElsewhere`]. A missing role is no error; after an error the role is
-    /// unchanged.
+    /// Ends the role's connections and drops the role. With `reassign`, the objects that the role
+    /// owns are given to `owner`, the role of the tenant's owner. A missing role is no error. After
+    /// an error the role is unchanged.
+    ///
+    /// Errors: [`RoleError::OwnsObjects`] if the role owns objects and `reassign` is not set;
+    /// [`RoleError::CarriesRights`] if reassigned code would let others act with the owner's
+    /// rights; [`RoleError::UsedElsewhere`] for rights or objects in other databases.
     fn drop_role<'a>(
         &'a self,
         user: &'a User,
@@ -74,8 +77,8 @@ pub enum RoleError {
         /// One of the objects, as PostgreSQL describes it.
         example: String,
     },
-    /// The role owns routines or views. After reassignment, users of these would act with the new
-    /// owner's rights.
+    /// The role owns routines or views. After reassignment, callers of this code would act with the
+    /// new owner's rights.
     #[error("the role owns what would run with the new owner's rights: {}", .0.join(", "))]
     CarriesRights(Vec<String>),
     /// The role has rights or objects in these other databases, where they must be removed first.

@@ -62,8 +62,8 @@ impl IdentityService {
         CountedAttempts::new(&self.ports, &self.pending)
     }
 
-    /// A set of counted attempts for one request, with one attempt of the request's address
-    /// counted.
+    /// A set of counted attempts for one request, in which one attempt from the request's address
+    /// is counted. Without an address the set is empty.
     ///
     /// Errors: [`Error::TooManyAttempts`](crate::Error::TooManyAttempts).
     pub async fn attempts_from(&self, address: Option<IpAddr>) -> Result<CountedAttempts<'_>> {

@@ -61,8 +61,8 @@ pub enum EndReason {
     Ended,
     /// The user's password was set.
     PasswordChanged,
-    /// The user became the default user or ceased to be it, got or lost its role, or is a member
-    /// whose group or properties were changed.
+    /// The user became the default user or is no longer the default user, got or lost its role, or
+    /// is a member whose group or properties were changed.
     UserChanged,
     /// The user was disabled.
     UserDisabled,

@@ -32,16 +32,17 @@ pub enum WriteOutcome {
     DefaultUserTaken,
 }
 
-/// Which users of a tenant a page has.
+/// The selection of a page of a tenant's users.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct UserQuery {
-    /// Only users of this kind.
+    /// Only users of this kind; `None` for all kinds.
     pub kind: Option<UserKind>,
-    /// Only users of this group.
+    /// Only users of this group; `None` for all users.
     pub group: Option<String>,
-    /// Only users whose names follow this one, in the order of bytes.
+    /// Only users whose names follow this name in the order of bytes; `None` to start with the
+    /// first user.
     pub after: Option<String>,
-    /// At most so many.
+    /// The maximum number of users.
     pub limit: u32,
 }
 
@@ -96,8 +97,8 @@ pub trait IdentityStore: Send + Sync {
         subject: &'a str,
     ) -> StoreFuture<'a, Option<User>>;
 
-    /// Links an account to an existing user. `false` if the account is already linked to a user of
-    /// the tenant. The store deletes the link with the user.
+    /// Links an account to an existing user. Returns `false` if the account is already linked to a
+    /// user of the tenant. The store deletes the linked account with the user.
     fn insert_identity<'a>(
         &'a self,
         key: &'a UserKey,
@@ -138,8 +139,9 @@ pub trait IdentityStore: Send + Sync {
     /// Adds a user: `Done`, `Taken` or `DefaultUserTaken`.
     fn insert_user<'a>(&'a self, user: &'a User) -> StoreFuture<'a, WriteOutcome>;
 
-    /// Adds members of one tenant, all or none. Returns the place of the first one whose name or id
-    /// another user has; `None` if all were added. The names and ids of `members` differ.
+    /// Adds members of one tenant, all or none. Returns the index of the first member whose name or
+    /// id another user has; `None` if all members were added. The names and ids in `members` must
+    /// differ.
     fn insert_members<'a>(&'a self, members: &'a [User]) -> StoreFuture<'a, Option<usize>>;
 
     /// Replaces `role`, `id`, `email`, `properties`, `user_groups`, `default_user` and `disabled`, if
@@ -147,9 +149,9 @@ pub trait IdentityStore: Send + Sync {
     /// change), `Taken` (the role) or `DefaultUserTaken`.
     fn update_user<'a>(&'a self, read: &'a User, user: &'a User) -> StoreFuture<'a, WriteOutcome>;
 
-    /// Replaces the password's hash; if `before` is given, only if the stored hash equals it, so
-    /// that rehashing does not undo a change of the password. Ends no session. Returns whether the
-    /// hash was replaced.
+    /// Replaces the password's hash. If `before` is given, the hash is replaced only if it equals
+    /// `before`, so that rehashing does not undo a change of the password. Ends no session. Returns
+    /// whether the hash was replaced.
     fn set_password_hash<'a>(
         &'a self,
         key: &'a UserKey,
@@ -201,9 +203,9 @@ pub trait IdentityStore: Send + Sync {
     /// Appends events to the audit log.
     fn append_audit<'a>(&'a self, events: &'a [AuditEvent]) -> StoreFuture<'a, ()>;
 
-    /// A tenant's audit events from `since` on, by number, at most `limit`. A caller that continues
-    /// at [`AuditPage::next`] misses no event, because the call waits for events that are being
-    /// written.
+    /// A tenant's audit events from `since` on, sorted by number, at most `limit`. The call waits
+    /// for events that are being written, so that a caller that continues at [`AuditPage::next`]
+    /// misses no event.
     fn audit<'a>(
         &'a self,
         database: &'a str,
@@ -239,8 +241,8 @@ pub trait IdentityStore: Send + Sync {
     /// A user's second factor.
     fn second_factor<'a>(&'a self, key: &'a UserKey) -> StoreFuture<'a, Option<SecondFactor>>;
 
-    /// Adds a user's second factor with its recovery codes; `false` if the user has one already.
-    /// The store deletes it with the user.
+    /// Adds a user's second factor with its recovery codes; `false` if the user has a second factor
+    /// already. The store deletes the second factor with the user.
     fn insert_second_factor<'a>(
         &'a self,
         key: &'a UserKey,

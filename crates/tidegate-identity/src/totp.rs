@@ -24,7 +24,7 @@ impl Totp {
         &self.0
     }
 
-    /// The time step to which a code belongs: the current, previous or next one, to allow for slow
+    /// The time step to which a code belongs: the current, previous or next step, to allow for slow
     /// typing and clock skew (RFC 6238, section 5.2). `None` for a wrong code.
     pub(crate) fn step_of(&self, code: &str, now: Timestamp) -> Option<u64> {
         let typed: String = code.chars().filter(|c| !c.is_whitespace()).collect();

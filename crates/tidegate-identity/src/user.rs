@@ -51,7 +51,8 @@ impl fmt::Display for UserKey {
 pub enum UserKind {
     /// A user with a role.
     Role,
-    /// A row without a role. Its statements run as the role of its group, with its claims.
+    /// A record without a role. The user's statements run as the role of its group, with the claims
+    /// of the user.
     Member,
 }
 
@@ -82,10 +83,10 @@ pub struct User {
     /// owner, `database/name` for others. The owner of an adopted database may have another role.
     /// `None` for a member.
     pub role: Option<String>,
-    /// What `tidegate.user_id()` returns for the user, if it is not the name. A member always has
-    /// one.
+    /// What `tidegate.user_id()` returns for the user; `None` if it returns the name. A member
+    /// always has an id.
     pub id: Option<String>,
-    /// The hash of the password, ours or an imported one (see
+    /// The hash of the password, computed by this service or imported (see
     /// [`PasswordHash`](crate::PasswordHash)); `None` without a password.
     pub password_hash: Option<String>,
     /// The email address.
@@ -94,8 +95,8 @@ pub struct User {
     pub properties: Option<Map<String, Value>>,
     /// The groups that the user belongs to. A member has exactly one.
     pub user_groups: Vec<String>,
-    /// Whether anonymous callers run as this user. At most one per tenant, never the owner or a
-    /// member.
+    /// Whether anonymous callers run as this user. A tenant has at most one such user, which is
+    /// neither the owner nor a member.
     pub default_user: bool,
     /// Whether the user may neither sign in nor send requests. Never the owner or a default user.
     pub disabled: bool,
@@ -104,7 +105,7 @@ pub struct User {
 }
 
 impl User {
-    /// Whether the user has a role.
+    /// The kind of the user: [`UserKind::Role`] if it has a role.
     pub fn kind(&self) -> UserKind {
         match self.role {
             Some(_) => UserKind::Role,

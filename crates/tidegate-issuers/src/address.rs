@@ -43,8 +43,8 @@ const PRIVATE_V4: [(Ipv4Addr, u8); 14] = [
 
 /// The IPv6 network that contains all public addresses.
 const PUBLIC_V6: (Ipv6Addr, u8) = (Ipv6Addr::new(0x2000, 0, 0, 0, 0, 0, 0, 0), 3);
-/// The networks in it that are not public: Teredo and other protocols, documentation, and 6to4,
-/// which leads to an IPv4 address.
+/// The networks within [`PUBLIC_V6`] that are not public: Teredo and other protocols,
+/// documentation, and 6to4, which leads to an IPv4 address.
 const PRIVATE_V6: [(Ipv6Addr, u8); 4] = [
     (Ipv6Addr::new(0x2001, 0, 0, 0, 0, 0, 0, 0), 23),
     (Ipv6Addr::new(0x2001, 0xdb8, 0, 0, 0, 0, 0, 0), 32),
@@ -87,7 +87,7 @@ impl Resolve for Resolver {
     }
 }
 
-/// The address, if the host of a URL is an IP address. A host name is resolved by [`Resolver`].
+/// The IP address of a URL's host; `None` for a host name, which [`Resolver`] resolves.
 pub(crate) fn literal(host: &str) -> Option<IpAddr> {
     host.trim_start_matches('[')
         .trim_end_matches(']')

@@ -15,7 +15,8 @@ use crate::{
 const MOST_ISSUERS: usize = 20;
 /// The longest name of an issuer, in bytes.
 const MAX_NAME: usize = 64;
-/// How often a change is tried again when another request changed the issuer meanwhile.
+/// The maximum number of attempts at a change. An attempt fails if another request changes the
+/// issuer at the same time.
 const MAX_TRIES: u32 = 20;
 
 /// Changes to the settings of an issuer; `None` leaves a member unchanged, `Some(None)` removes it.
@@ -94,7 +95,8 @@ pub struct IssuerDirectory {
 }
 
 impl IssuerDirectory {
-    /// A directory in the store `issuers`. `network` is where keys may be loaded from.
+    /// A directory in the store `issuers`. `network` limits the addresses from which keys may be
+    /// loaded.
     pub fn new(
         issuers: Arc<dyn ExternalIssuerStore>,
         groups: Arc<dyn GroupLogins>,
@@ -127,14 +129,16 @@ impl IssuerDirectory {
         Ok(self.issuers.issuers(database).await?)
     }
 
-    /// An issuer of a tenant; [`DirectoryError::NotFound`].
+    /// An issuer of a tenant; [`DirectoryError::NotFound`] if the tenant has no issuer of this
+    /// name.
     pub async fn find(&self, database: &str, name: &str) -> Result<IssuerRecord, DirectoryError> {
         let all = self.list(database).await?;
         let found = all.into_iter().find(|record| record.name == name);
         found.ok_or_else(|| DirectoryError::NotFound(name.to_owned()))
     }
 
-    /// Adds an issuer. A default role that is neither a user nor a group becomes a group.
+    /// Adds an issuer. If the default role is not a user, makes the group of this name able to log
+    /// in, and creates the group if it does not exist.
     pub async fn create(
         &self,
         database: &str,
@@ -159,7 +163,7 @@ impl IssuerDirectory {
         Ok(record)
     }
 
-    /// Changes the settings of an issuer.
+    /// Changes the settings of an issuer. A default role is handled as in [`create`](Self::create).
     pub async fn change(
         &self,
         database: &str,

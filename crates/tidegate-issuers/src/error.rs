@@ -1,4 +1,4 @@
-//! Errors of settings, for which the owner is at fault, of tokens, for which the caller is, and of
+//! Errors of settings, which the owner can correct; of tokens, which the caller can correct; and of
 //! requests to an issuer.
 
 use crate::ClaimPath;
@@ -6,7 +6,8 @@ use crate::ClaimPath;
 /// The reason why the settings of an issuer are rejected.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum SettingsError {
-    /// The issuer or the address of its keys is not a URL, or the URL is not encrypted.
+    /// The issuer or the address of its keys is not an https URL, or has a user, a query or a
+    /// fragment.
     #[error(
         "`{member}` is {url}: an https URL without user, query and fragment was expected (http only for this machine, if private addresses are allowed)"
     )]
@@ -29,7 +30,7 @@ pub enum SettingsError {
     Count {
         /// The name of the setting: `audience` or `algorithms`.
         member: &'static str,
-        /// The number of its elements.
+        /// The number of elements in the setting.
         found: usize,
         /// The largest number that is allowed.
         most: usize,
@@ -110,7 +111,7 @@ pub enum FetchError {
         /// The cause of the failure.
         reason: String,
     },
-    /// The document has more bytes than any real one.
+    /// The document is larger than any real key set or discovery document.
     #[error("{url}: the response has more than {most} bytes")]
     TooLarge {
         /// The URL of the document.

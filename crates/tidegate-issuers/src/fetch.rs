@@ -17,8 +17,8 @@ const TIMEOUT: Duration = Duration::from_secs(5);
 /// The largest size of a response, in bytes. Real key sets have a few kilobytes.
 const MAX_BODY: usize = 512 * 1024;
 
-/// The HTTP client that loads the documents of issuers. All issuers of a process share one.
-/// Cloning is cheap.
+/// The HTTP client that loads the documents of issuers. All issuers of a process share one HTTP
+/// client. Cloning is cheap.
 #[derive(Clone, Debug)]
 pub struct DocumentClient {
     http: reqwest::Client,
@@ -54,14 +54,15 @@ impl DocumentClient {
         Ok(Self { http, network })
     }
 
-    /// A client for issuers that the operator chose. Its requests go wherever `http` sends them, but
-    /// unencrypted ones only to this machine. `http` should have a timeout and follow no redirects.
+    /// A client for issuers that the operator chose. Its requests may go to any address, but
+    /// unencrypted requests only to this machine. `http` should have a timeout and follow no
+    /// redirects.
     pub fn trusted(http: reqwest::Client) -> Self {
         let network = Network::AllowPrivate;
         Self { http, network }
     }
 
-    /// To which addresses requests may go.
+    /// The networks to which requests may go.
     pub fn network(&self) -> Network {
         self.network
     }
@@ -89,8 +90,8 @@ impl Fetch {
         })
     }
 
-    /// The URL of the keys, from the discovery document of OpenID Connect, or else from that of
-    /// OAuth (RFC 8414, section 3.1).
+    /// The URL of the keys, from the discovery document of OpenID Connect, or else from the
+    /// metadata document of OAuth (RFC 8414, section 3.1).
     async fn discover(&self) -> Result<String, FetchError> {
         let base = self.issuer.trim_end_matches('/');
         let url = format!("{base}/.well-known/openid-configuration");

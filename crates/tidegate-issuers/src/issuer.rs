@@ -11,7 +11,7 @@ use crate::key_set::KeySet;
 use crate::token::Token;
 use crate::{ClaimPath, IssuerSettings, Network, SettingsError, SignatureAlgorithm, TokenError};
 
-/// The longest subject and name of a user or role that is accepted, in bytes.
+/// The maximum length of a subject, and of the name of a user or role, in bytes.
 const MAX_NAME: usize = 255;
 /// The largest number of roles in a token that is accepted.
 const MOST_ROLES: usize = 256;
@@ -26,12 +26,13 @@ pub struct Issuer {
 /// A verified token. Its signature, issuer, audience and times were valid when it was verified.
 #[derive(Clone, Debug, PartialEq)]
 pub struct VerifiedToken {
-    /// The claim `sub`: the name that the issuer never gives to another subject.
+    /// The claim `sub`: an id that the issuer never gives to another subject.
     pub subject: String,
-    /// The value of the user claim, if one is configured and the token has it.
+    /// The value of the user claim; `None` if no user claim is configured or the token does not
+    /// have the claim.
     pub user: Option<String>,
-    /// The values of the role claim in the order of the token. Empty if none is configured or the
-    /// token does not have it.
+    /// The values of the role claim in the order of the token. Empty if no role claim is configured
+    /// or the token does not have the claim.
     pub roles: Vec<String>,
     /// When the token expires, in seconds since 1970.
     pub expires_at: u64,
@@ -65,8 +66,8 @@ impl Issuer {
         &self.settings
     }
 
-    /// Verifies a token at the time `now`. Costs a signature check; callers keep the result and
-    /// check it with [`recheck`](Self::recheck).
+    /// Verifies a token at the time `now`. May load the keys of the issuer. The signature check is
+    /// expensive, so callers keep the result and check it with [`recheck`](Self::recheck).
     pub async fn verify(&self, token: &str, now: SystemTime) -> Result<VerifiedToken, TokenError> {
         let parsed = Token::read(token)?;
         let algorithm = SignatureAlgorithm::from_name(&parsed.header.alg)
@@ -78,8 +79,9 @@ impl Issuer {
         Ok(verified)
     }
 
-    /// Checks again a token that this issuer verified before. Needs no I/O. `false` if it must be
-    /// verified again, because the issuer has other keys now.
+    /// Checks the times of a token that this issuer has verified before, without waiting for I/O.
+    /// Returns `false` if the issuer has other keys now, so that the token must be verified again.
+    /// Starts to load the keys in a task if they are too old.
     ///
     /// # Errors
     ///
@@ -202,7 +204,7 @@ fn name(path: &ClaimPath, claims: &Map<String, Value>) -> Result<Option<String>,
     let text = match path.find(claims) {
         None | Some(Value::Null) => return Ok(None),
         Some(Value::String(text)) => Some(text.clone()),
-        // Some issuers have numbers for their users.
+        // Some issuers name users by numbers.
         Some(Value::Number(number)) => Some(number.to_string()),
         Some(_) => None,
     };

@@ -12,12 +12,12 @@ use crate::key_set::{KeySet, SignatureCheck};
 use crate::token::Token;
 use crate::{FetchError, SignatureAlgorithm, TokenError};
 
-/// The age at which the keys are loaded again. Meanwhile, requests use the cached keys.
+/// The age at which the keys are loaded again. While they are loaded, requests use the cached keys.
 const FRESH: Duration = Duration::from_mins(10);
 /// How long keys are used while the issuer cannot be reached.
 const USABLE: Duration = Duration::from_hours(24);
-/// The shortest time between two requests for keys, so that callers with invented key ids cannot
-/// cause many.
+/// The minimum time between two requests for keys, so that callers with invented key ids cannot
+/// cause many requests.
 const BETWEEN_REQUESTS: Duration = Duration::from_secs(10);
 
 #[derive(Debug)]
@@ -85,7 +85,7 @@ impl KeyCache {
     }
 
     /// Whether `keys` is still the current key set. A cached token is valid only with the key set
-    /// that verified it.
+    /// that verified it. Starts to load the keys in a task if they are too old.
     pub(crate) fn are_current(self: &Arc<Self>, keys: &Arc<KeySet>) -> bool {
         let loaded = self.usable();
         loaded.is_some_and(|loaded| {
@@ -109,16 +109,16 @@ impl KeyCache {
         }
     }
 
-    /// Loads the keys in a task of its own. Otherwise a caller that is dropped meanwhile, because its
-    /// client has gone, would end the request for all callers.
+    /// Loads the keys in a separate task. Otherwise a caller whose client disconnects would end the
+    /// request for all callers.
     async fn refresh_in_task(self: &Arc<Self>) -> Option<FetchError> {
         let cache = Arc::clone(self);
         let task = tokio::spawn(async move { cache.refresh().await });
         task.await.unwrap_or_default()
     }
 
-    /// Loads the keys, unless they were requested in the last ten seconds. All callers wait for the
-    /// same request. Returns the reason why the last request failed.
+    /// Loads the keys, unless they were requested in the last ten seconds. Concurrent callers wait
+    /// for the same request. Returns the error of the last request; `None` if it succeeded.
     async fn refresh(&self) -> Option<FetchError> {
         let mut attempt = self.attempt.lock().await;
         if let Some(last) = &*attempt
@@ -126,7 +126,8 @@ impl KeyCache {
         {
             return last.error.clone();
         }
-        // The attempt is recorded before the request, so that it counts even if the task ends early.
+        // The attempt is recorded before the request, so that it counts even if the task ends
+        // early.
         *attempt = Some(Attempt {
             at: Instant::now(),
             error: None,

@@ -16,7 +16,7 @@ const MOST_KEYS: usize = 64;
 /// The keys of a key set that can verify signatures.
 pub(crate) struct KeySet {
     keys: Vec<PublicKey>,
-    /// The key set as the issuer sent it.
+    /// The key set as the issuer sent it, for comparison with another key set.
     document: Vec<Value>,
 }
 
@@ -143,8 +143,9 @@ impl PublicKey {
 }
 
 impl Jwk {
-    /// The key material, and the algorithms of its kind. The key decides on the algorithms, so that
-    /// a token cannot have the key used with an algorithm of another kind.
+    /// The key material, and the algorithms that it can be used with. The algorithms depend on the
+    /// key and not on the token, so that a token cannot select an algorithm of another kind for the
+    /// key.
     fn key(&self) -> Option<(&'static [SignatureAlgorithm], KeyMaterial)> {
         use SignatureAlgorithm::{ES256, ES384, EdDSA, PS256, PS384, PS512, RS256, RS384, RS512};
         match (self.kty.as_str(), self.crv.as_deref()) {

@@ -11,18 +11,18 @@ pub struct IssuerRecord {
     pub database: String,
     /// The name of the issuer, which is unique within the tenant.
     pub name: String,
-    /// How its tokens are verified and read.
+    /// The settings by which its tokens are verified and read.
     pub settings: IssuerSettings,
     /// When the record was created.
     pub created_at: Timestamp,
 }
 
-/// What a name in a token stands for in a tenant.
+/// The user or group of a tenant that a name in a token refers to.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum NamedRole {
     /// The user with this name.
     User(String),
-    /// A group.
+    /// The group with this name.
     Group {
         /// The name of the group.
         group: String,
@@ -46,11 +46,11 @@ pub trait ExternalIssuerStore: Send + Sync {
     /// The issuers of a tenant, sorted by name.
     fn issuers<'a>(&'a self, database: &'a str) -> StoreFuture<'a, Vec<IssuerRecord>>;
 
-    /// Adds an issuer; `false` if the tenant has one of this name.
+    /// Adds an issuer; `false` if the tenant has an issuer of this name.
     fn insert_issuer<'a>(&'a self, record: &'a IssuerRecord) -> StoreFuture<'a, bool>;
 
-    /// Replaces the settings of an issuer if they are still those of `read`; `false` if they are
-    /// not, or if there is no such issuer.
+    /// Replaces the settings of an issuer if they still equal the settings in `read`. Returns
+    /// `false` if they differ or if there is no such issuer.
     fn update_issuer<'a>(
         &'a self,
         read: &'a IssuerRecord,
@@ -60,8 +60,9 @@ pub trait ExternalIssuerStore: Send + Sync {
     /// Deletes an issuer; `false` if there is none.
     fn delete_issuer<'a>(&'a self, database: &'a str, name: &'a str) -> StoreFuture<'a, bool>;
 
-    /// The first of these names that is a group or a user of the tenant. The owner and the names of
-    /// other roles of PostgreSQL are neither. A name of both is the group.
+    /// The user or group that the first matching name refers to; `None` if no name matches. Names
+    /// of the owner and of other PostgreSQL roles do not match. If a user and a group have the same
+    /// name, the group is returned.
     fn named_role<'a>(
         &'a self,
         database: &'a str,
@@ -69,7 +70,8 @@ pub trait ExternalIssuerStore: Send + Sync {
     ) -> StoreFuture<'a, Option<NamedRole>>;
 }
 
-/// The port that lets the role of a group log in, for callers that have no role of their own.
+/// The port that makes the roles of groups able to log in, for callers that have no role of their
+/// own.
 pub trait GroupLogins: Send + Sync {
     /// Makes the role of a group able to log in. Creates the group if there is none.
     fn enable<'a>(&'a self, database: &'a str, group: &'a str) -> StoreFuture<'a, ()>;

@@ -1,5 +1,5 @@
-//! The issuers of all tenants, in memory. The issuer of a token is found without I/O, so that tokens
-//! of unknown issuers cost nothing.
+//! The issuers of all tenants, in memory. The issuer of a token is found without I/O, so that
+//! tokens of unknown issuers cost nothing.
 
 use std::collections::HashMap;
 use std::fmt;
@@ -20,7 +20,7 @@ pub struct IssuerRegistry {
     reload: Mutex<()>,
 }
 
-/// The issuers at a version of the store, by their URL.
+/// The issuers at a version of the store, by their URL. `version` is `None` before the first load.
 #[derive(Default)]
 struct KnownIssuers {
     version: Option<String>,
@@ -38,7 +38,8 @@ pub struct TenantIssuer {
 /// Why no issuer verifies a token.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum SelectionError {
-    /// No tenant, or not the one that the request names, accepts tokens of this issuer.
+    /// No tenant accepts tokens of this issuer. If the request names a tenant, this tenant does not
+    /// accept them.
     #[error("its issuer is not one that the database accepts")]
     Unknown,
     /// The issuer is known, but the token is for none of the expected audiences.
@@ -62,8 +63,8 @@ impl TenantIssuer {
         &self.issuer
     }
 
-    /// Whether the record, or another one with the same URL, has changed since. Then the issuer of
-    /// a token must be selected again.
+    /// Whether the record, or another record with the same URL, has changed since this issuer was
+    /// selected. If so, the issuer of a token must be selected again.
     pub fn is_retired(&self) -> bool {
         self.is_retired.load(Ordering::Acquire)
     }
@@ -85,9 +86,9 @@ impl IssuerRegistry {
         &*self.store
     }
 
-    /// The issuer that verifies a token: one of the tenant with this database, or else the only one
-    /// with the token's issuer and audience. No claim has been verified yet, so the issuer that is
-    /// found must verify all of them.
+    /// Selects the issuer that must verify a token, by the token's issuer URL and audience. With
+    /// `database`, only issuers of this tenant are considered. Without it, the issuers that match
+    /// must belong to one tenant. No claim of the token has been verified yet.
     pub fn select(
         &self,
         token: &UnverifiedToken,
@@ -116,8 +117,8 @@ impl IssuerRegistry {
     /// keys.
     pub async fn reload(&self) -> Result<(), StoreError> {
         let _guard = self.reload.lock().await;
-        // The version is read before the records. If they change in between, the version that is
-        // kept is older, and the next call reads them again.
+        // The version is read before the records. If the records change in between, the version
+        // that is kept is older, and the next call reads the records again.
         let version = self.store.issuers_version().await?;
         let known = self.known();
         if known.version.as_ref() == Some(&version) {
@@ -143,7 +144,8 @@ impl IssuerRegistry {
         Ok(())
     }
 
-    /// The issuers of these records, which have the same URL. `before` are those that were known.
+    /// Creates the issuers of `records`, which have the same URL. `before` are the issuers with
+    /// this URL before the reload. Issuers of unchanged records are reused, with their keys.
     fn issuers(
         &self,
         records: Vec<IssuerRecord>,
@@ -180,7 +182,7 @@ impl IssuerRegistry {
     }
 }
 
-/// Marks the issuers of `before` that are not those of `after`.
+/// Marks the issuers of `before` as retired that are not in `after`.
 fn retire(before: &KnownIssuers, after: &KnownIssuers) {
     for (url, issuers) in &before.by_url {
         let still = after.by_url.get(url).map_or(&[][..], Vec::as_slice);

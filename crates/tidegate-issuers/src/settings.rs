@@ -66,7 +66,8 @@ pub enum SignatureAlgorithm {
 }
 
 impl IssuerSettings {
-    /// The settings of an issuer with these required members; the others have their defaults.
+    /// The settings of an issuer with these required members; the other members have their
+    /// defaults.
     pub fn new(issuer: String, audience: Vec<String>) -> Self {
         Self {
             issuer,

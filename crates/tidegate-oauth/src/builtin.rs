@@ -54,8 +54,8 @@ impl BuiltinClients {
         self.pages.iter().any(|page| page == uri)
     }
 
-    /// The built-in client `client` as it is when it redirects to `uri`; `None` if it may not
-    /// redirect there.
+    /// Checks whether the built-in client `client` may redirect to `uri`, and returns the client
+    /// with the `confirm` and `description` for this URI; `None` if it may not.
     ///
     /// A built-in client may redirect to a page of this service, and to any port of a loopback IP
     /// literal, where a program of the user's listens (RFC 8252, section 7.3). Other programs could

@@ -22,7 +22,7 @@ pub struct Client {
     pub homepage: Option<String>,
     /// A description of the application.
     pub description: Option<String>,
-    /// Whether the client is public or confidential, with the secrets of a confidential one.
+    /// Whether the client is public or confidential, with the secrets of a confidential client.
     pub authentication: ClientAuthentication,
     /// Whether users are asked for consent before the client gets a code.
     pub confirm: bool,
@@ -64,13 +64,14 @@ pub enum ClientAuthentication {
     Confidential {
         /// The current secret.
         current: SecretHash,
-        /// The secret before the last rotation.
+        /// The secret before the last rotation; `None` if the secret was never rotated.
         previous: Option<ExpiringSecret>,
     },
 }
 
 impl ClientAuthentication {
-    /// Whether one of `secrets` is valid at `now`. A public client needs none.
+    /// Whether one of `secrets` is valid at `now`. Always `true` for a public client, which needs
+    /// no secret.
     pub(crate) fn accepts<'a>(
         &self,
         secrets: impl Iterator<Item = &'a Secret>,
@@ -82,8 +83,8 @@ impl ClientAuthentication {
         let previous = previous
             .as_ref()
             .filter(|previous| now < previous.expires_at);
-        // Each secret is compared with both stored ones, so that the time does not reveal which
-        // matched.
+        // Each secret is compared with both stored secrets, so that the time does not reveal which
+        // of them matched.
         secrets.map(SecretHash::of).fold(false, |accepted, shown| {
             let old = previous.is_some_and(|previous| previous.hash.matches(&shown));
             accepted | current.matches(&shown) | old
@@ -100,7 +101,7 @@ pub struct ExpiringSecret {
     pub expires_at: Timestamp,
 }
 
-/// The grants, by which a client gets a token and a session is opened.
+/// A grant: the way in which a client gets a token and opens a session.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum GrantKind {
     /// A user name and a password (RFC 6749, section 4.3).

@@ -22,7 +22,8 @@ pub use members::{ClientChange, NewClient};
 const OVERLAP: Duration = Duration::from_hours(24);
 /// The start of generated secrets.
 const SECRET_PREFIX: &str = "tgc_";
-/// How often a change of a client is tried again when another request changed the client meanwhile.
+/// The maximum number of attempts at a change of a client. An attempt fails if another request
+/// changes the client at the same time.
 const MAX_TRIES: u32 = 20;
 
 /// A client that was created or changed, with its new secret, which is shown only once.
@@ -36,8 +37,8 @@ pub struct CreatedClient {
 
 /// The records of clients.
 ///
-/// Changes of clients may end sessions. An [`Issuer`](crate::Issuer) refuses their tokens from its
-/// next `refresh_denylist` on.
+/// Changes of clients may end sessions. An [`Issuer`](crate::Issuer) refuses the tokens of these
+/// sessions from its next `refresh_denylist` on.
 #[derive(Clone, Debug)]
 pub struct ClientDirectory {
     ports: Ports,
@@ -69,8 +70,8 @@ impl ClientDirectory {
         }
     }
 
-    /// The same directory, which also refuses to register clients with these ids, because built-in
-    /// clients have them.
+    /// The same directory, which also refuses to register clients with these ids, because they are
+    /// the ids of built-in clients.
     #[must_use]
     pub fn reserving(self, ids: &[String]) -> Self {
         Self {
@@ -81,8 +82,8 @@ impl ClientDirectory {
 
     /// Registers a client.
     ///
-    /// Errors: [`IdentityError::InvalidMember`] naming the member, [`IdentityError::Taken`] when
-    /// the id is taken.
+    /// Errors: [`IdentityError::InvalidMember`] with the name of the invalid member,
+    /// [`IdentityError::Taken`] when the id is taken.
     pub async fn create_client(&self, new: NewClient) -> Result<CreatedClient> {
         check::secret(new.secret.as_ref(), new.public)?;
         let id = match &new.id {
@@ -134,7 +135,8 @@ impl ClientDirectory {
         Ok(Secret::new(format!("{SECRET_PREFIX}{}", secret.expose())))
     }
 
-    /// Checks the service user of a client: the user must exist, and the client be confidential.
+    /// Checks the service user of a client. The user must exist, and the client must be
+    /// confidential.
     ///
     /// Errors: [`IdentityError::InvalidMember`].
     async fn check_service_user(&self, client: &Client) -> Result<()> {
@@ -169,14 +171,14 @@ impl ClientDirectory {
             .ok_or(IdentityError::NotFound("client").into())
     }
 
-    /// Changes a client and returns it. It gets a new secret with `rotate_secret`, and when a
-    /// public client becomes confidential.
+    /// Changes a client and returns it. The client gets a new secret if `rotate_secret` is set, or
+    /// if it was public and becomes confidential.
     ///
-    /// After a rotation the previous secret works for another 24 hours, older ones stop at once. A
-    /// client that becomes public loses its secrets at once.
+    /// After a rotation the previous secret stays valid for 24 hours; older secrets become invalid
+    /// at once. A client that becomes public loses its secrets at once.
     ///
-    /// Errors: [`IdentityError::NotFound`], [`IdentityError::InvalidMember`] naming the member,
-    /// also for a rotation of a public client.
+    /// Errors: [`IdentityError::NotFound`]; [`IdentityError::InvalidMember`] with the name of the
+    /// invalid member, also if the change rotates the secret of a public client.
     pub async fn change_client(
         &self,
         database: &str,
@@ -216,8 +218,8 @@ impl ClientDirectory {
         Ok(done.then_some(CreatedClient { client, secret }))
     }
 
-    /// Makes the client public or confidential. Generates a secret for a client that becomes
-    /// confidential or rotates its secret.
+    /// Makes the client public or confidential. Returns the new secret of a client that becomes
+    /// confidential or rotates its secret. Fails for a public client with `rotate`.
     fn change_authentication(
         &self,
         client: &mut Client,

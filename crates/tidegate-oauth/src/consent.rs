@@ -1,17 +1,16 @@
-//! Consent that a user gave to a client, and that is remembered.
+//! The stored consent of a user to a client.
 
 use tidegate_identity::Timestamp;
 
 use crate::Scopes;
 
-/// What a user allowed a client. While it covers what the client asks for, the user is not asked
-/// again.
+/// The consent of a user to a client. The user is not asked again for scopes that it covers.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Consent {
-    /// The client.
+    /// The id of the client.
     pub client_id: String,
-    /// The scopes.
+    /// The scopes that the user consented to.
     pub scopes: Scopes,
-    /// When it was given, or last extended.
+    /// When the consent was given, or last extended.
     pub given_at: Timestamp,
 }

@@ -11,6 +11,7 @@ use tidegate_identity::{SessionId, Timestamp};
 #[derive(Debug, Default)]
 pub(crate) struct Denylist {
     ended: RwLock<HashMap<SessionId, Timestamp>>,
+    /// When the last refresh began; `None` before the first one.
     last_read: Mutex<Option<Timestamp>>,
 }
 
@@ -43,8 +44,8 @@ impl Denylist {
         })
     }
 
-    /// Adds the ended sessions that a refresh found, which began at `now`. Drops sessions whose
-    /// access tokens have expired.
+    /// Adds the ended sessions in `found`, the result of a refresh that began at `now`. Removes
+    /// sessions whose access tokens have expired.
     pub(crate) fn merge(&self, found: &[EndedSession], lifetimes: &Lifetimes, now: Timestamp) {
         let oldest = now.minus(lifetimes.denial());
         let mut ended = self.ended.write().unwrap_or_else(PoisonError::into_inner);

@@ -17,11 +17,11 @@ pub struct DeviceCode {
     /// The hash of the 256-bit code that the device polls with.
     pub hash: SecretHash,
     /// The code that the person enters: 8 characters without the dash, unique among the stored
-    /// ones.
+    /// device codes.
     pub user_code: String,
     /// The client that the device runs.
     pub client_id: String,
-    /// The scopes that the device asked for.
+    /// The scopes that the device requested.
     pub scopes: Scopes,
     /// Whether a user has approved or denied the request, or the code was redeemed.
     pub state: DeviceState,
@@ -33,8 +33,8 @@ pub struct DeviceCode {
     pub expires_at: Timestamp,
 }
 
-/// The user who approved a device, and the browser session in which that happened. The approval is
-/// void when that session ends.
+/// The user who approved a device, and the browser session of the approval. The approval is void
+/// when that session ends.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Approval {
     /// The user who approved the device.
@@ -72,7 +72,7 @@ impl DeviceState {
 /// The result of a poll.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct DevicePoll {
-    /// The device code, with the times updated by this poll.
+    /// The device code, with `interval` and `poll_at` as updated by this poll.
     pub device: DeviceCode,
     /// Whether the poll was too early.
     pub early: bool,

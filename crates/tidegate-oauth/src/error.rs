@@ -24,7 +24,7 @@ pub enum Error {
     /// and `_-.` only; any other name is replaced by a description.
     #[error("the parameter {0} is given more than once")]
     DuplicateParameter(String),
-    /// A member of a JSON body that must be a string is not.
+    /// A member of a JSON body that must be a string has another type.
     #[error("the parameter {0} is not a string")]
     ParameterNotText(&'static str),
     /// Client credentials in both the header and the body, or two different ids (RFC 6749, section
@@ -34,7 +34,7 @@ pub enum Error {
     /// An unknown grant type.
     #[error("unknown grant type")]
     UnsupportedGrantType,
-    /// An unknown scope, or one that was not granted (RFC 6749, sections 3.3 and 6).
+    /// An unknown scope, or a scope that was not granted (RFC 6749, sections 3.3 and 6).
     #[error("invalid scope")]
     InvalidScope,
     /// A resource other than this service (RFC 8707, section 2).
@@ -43,7 +43,7 @@ pub enum Error {
     /// The client is public or names no service user, so it has no grant `client_credentials`.
     #[error("the client has no service user")]
     NoServiceUser,
-    /// This caller may not make personal access tokens; the reason.
+    /// This caller may not create personal access tokens; the text is the reason.
     #[error("{0}")]
     PersonalTokenRefused(&'static str),
     /// The user has as many personal access tokens as it may have.
@@ -59,7 +59,7 @@ pub enum Error {
     /// The client wants no page, and the person must be asked for consent.
     #[error("the person must be asked for consent")]
     ConsentRequired,
-    /// The client wants no page, and the person must do something else.
+    /// The client wants no page, and the person must use a second factor.
     #[error("the person must use a page")]
     InteractionRequired,
     /// A response type other than `code` (RFC 6749, section 3.1.1).
@@ -111,15 +111,15 @@ pub enum Error {
     /// There is no client with this id.
     #[error("unknown client")]
     UnknownClient,
-    /// There is no client with this id. The guest endpoint reports this with a code of its own.
+    /// There is no client with this id. The guest endpoint reports this with another error code.
     #[error("unknown client")]
     UnknownGuestClient,
     /// The secret of a confidential client is wrong or missing, or a public client asks for
     /// something that requires a secret.
     #[error("client authentication failed")]
     ClientNotAuthenticated,
-    /// The refresh token is forged, expired, revoked, issued to another client, or reused after a
-    /// later one.
+    /// The refresh token is forged, expired, revoked, issued to another client, or presented after
+    /// a later token of its session.
     #[error("invalid refresh token")]
     InvalidRefreshToken,
     /// The database does not exist or has no default user.
@@ -152,12 +152,12 @@ impl From<StoreError> for Error {
     }
 }
 
-/// What `Retry-After` reports while a dependency is unavailable.
+/// The time that `Retry-After` reports while a dependency is unavailable.
 const OUTAGE_RETRY: Duration = Duration::from_secs(1);
 
 impl Error {
-    /// The seconds until a retry makes sense, rounded up, at least one; for
-    /// [`ErrorKind::Throttled`] and [`ErrorKind::Unavailable`].
+    /// The seconds until a retry makes sense, rounded up, at least one. `None` unless the kind is
+    /// [`ErrorKind::Throttled`] or [`ErrorKind::Unavailable`].
     pub fn retry_after(&self) -> Option<u64> {
         let Self::Identity(error) = self else {
             return None;

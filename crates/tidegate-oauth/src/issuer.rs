@@ -63,8 +63,8 @@ pub struct Issuer {
 }
 
 impl Issuer {
-    /// Starts an issuer: checks the master key against the store, loads the signing keys (and
-    /// creates the first ones if there are none) and the ended sessions.
+    /// Starts an issuer: checks the master key against the store, creates the first signing keys if
+    /// there are none, and loads the signing keys and the ended sessions.
     ///
     /// Errors: [`Error::WrongMasterKey`] when the store belongs to another master key.
     pub async fn start(ports: Ports, master: MasterKey, settings: Settings) -> Result<Self> {
@@ -113,16 +113,18 @@ impl Issuer {
         ClientDirectory::new(self.ports.clone()).reserving(&self.settings.builtin.ids)
     }
 
-    /// The identity of users: sign-in, browser sessions, second factors, linked accounts.
+    /// The service that authenticates users: sign-in, browser sessions, second factors, linked
+    /// accounts.
     pub fn identity(&self) -> &IdentityService {
         &self.identity
     }
 
     /// Handles a token request sent from `address`.
     ///
-    /// The errors are those of the token endpoint (RFC 6749, section 5.2): `unauthorized_client`,
-    /// `invalid_client`, `invalid_grant`; also [`IdentityError::TooManyAttempts`],
-    /// [`IdentityError::Busy`] and [`Error::Identity`].
+    /// Errors: those with the codes `unauthorized_client`, `invalid_client`, `invalid_grant`,
+    /// `invalid_scope` and `invalid_target` (RFC 6749, section 5.2; RFC 8707, section 2), and
+    /// [`Error::Identity`], for example with [`IdentityError::TooManyAttempts`] or
+    /// [`IdentityError::Busy`].
     pub async fn token(
         &self,
         request: TokenRequest,
@@ -161,10 +163,10 @@ impl Issuer {
         Ok(claims)
     }
 
-    /// Checks again whether the token with these claims is still valid: it may have expired, and its
-    /// session may have ended. No I/O.
+    /// Checks whether the token with these claims is still valid: it must not have expired, and its
+    /// session must not have ended. Does no I/O.
     ///
-    /// [`Error::InvalidToken`] with the reason.
+    /// Errors: [`Error::InvalidToken`] with the reason.
     pub fn recheck(&self, claims: &Claims) -> Result<()> {
         let now = self.ports.clock.now();
         if claims.expires_at.plus(self.settings.lifetimes.leeway) <= now {

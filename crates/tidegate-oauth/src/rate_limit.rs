@@ -5,13 +5,14 @@ use std::time::Duration;
 
 use tidegate_identity::{AttemptKey, AttemptLimit};
 
-/// Counts wrong secrets for one client from one address.
+/// The scope of the counters of wrong secrets, one for each client and address.
 const CLIENT: &str = "client";
-/// Counts guest sessions opened from one address.
+/// The scope of the counters of opened guest sessions, one for each address.
 pub(crate) const GUEST: &str = "guest";
-/// Counts device codes requested from one address.
+/// The scope of the counters of requested device codes, one for each address.
 pub(crate) const DEVICE: &str = "device";
-/// Counts wrong user codes from one address, or from one signed-in browser.
+/// The scope of the counters of wrong user codes, one for each address and for each signed-in
+/// browser.
 pub(crate) const USER_CODE: &str = "user_code";
 
 const MINUTE: Duration = Duration::from_mins(1);
@@ -24,8 +25,8 @@ pub struct RateLimits {
     pub client: AttemptLimit,
     /// How many guest sessions may be opened from one address.
     pub guest: AttemptLimit,
-    /// How many guest sessions are kept for one tenant. Beyond that, those not refreshed within a
-    /// day are deleted.
+    /// How many guest sessions are kept for one tenant. If a tenant has more, sessions that were
+    /// not refreshed within a day are deleted.
     pub guest_sessions: u32,
     /// How many device codes may be requested from one address.
     pub device: AttemptLimit,

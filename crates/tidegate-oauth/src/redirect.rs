@@ -29,7 +29,8 @@ pub(crate) fn is_page(uri: &str) -> bool {
     matches!(parts(uri), Some(("https" | "http", rest)) if host_of(rest).is_some())
 }
 
-/// The scheme of an absolute ASCII URI without a fragment, and what follows the colon.
+/// Splits an absolute ASCII URI without a fragment into its scheme and the part after the colon.
+/// `None` for any other text.
 fn parts(uri: &str) -> Option<(&str, &str)> {
     let plain = uri
         .bytes()
@@ -42,7 +43,8 @@ fn parts(uri: &str) -> Option<(&str, &str)> {
     (plain && named && uri.len() <= MAX_LENGTH).then_some((scheme, rest))
 }
 
-/// Whether a host is this machine for certain, without asking DNS.
+/// Whether a host is certainly this machine: a loopback IP literal or `localhost`. DNS is not
+/// asked.
 fn is_loopback(host: &str) -> bool {
     let literal = host.parse().is_ok_and(|host: IpAddr| host.is_loopback());
     literal || host == "localhost"
@@ -97,7 +99,8 @@ pub(crate) fn matches(registered: &str, given: &str) -> bool {
     }
 }
 
-/// Whether this is an `https` URL: the certificate says who receives the response.
+/// Whether `uri` is an `https` URL of another machine. The machine's certificate proves who
+/// receives the response.
 pub(crate) fn is_remote(uri: &str) -> bool {
     matches!(parts(uri), Some(("https", rest)) if host_of(rest).is_some_and(|host| !is_loopback(host)))
 }
@@ -116,7 +119,8 @@ pub(crate) fn lookup_prefix(given: &str) -> &str {
         .unwrap_or(given)
 }
 
-/// The host of an `http` URI on a loopback IP literal, and what follows the port.
+/// The host of an `http` URI on a loopback IP literal, and the part after the port. `None` for any
+/// other URI.
 fn without_port(uri: &str) -> Option<(&str, &str)> {
     let rest = uri.strip_prefix("http://")?;
     let host = ["127.0.0.1", "[::1]"]

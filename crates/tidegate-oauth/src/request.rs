@@ -35,7 +35,7 @@ pub enum GrantParameters {
         password: Secret,
         /// The tenant's database; `None` when the user is the tenant's owner.
         database: Option<String>,
-        /// The scopes.
+        /// The requested scopes.
         scopes: Scopes,
     },
     /// A refresh token.
@@ -61,17 +61,17 @@ pub enum GrantParameters {
     },
     /// The client's own credentials.
     ClientCredentials {
-        /// The scopes.
+        /// The requested scopes.
         scopes: Scopes,
     },
 }
 
 impl TokenRequest {
-    /// Parses a token request. A code has the scopes of its own request, so `scope` is ignored for a
-    /// code.
+    /// Parses a token request. A code has the scopes of its own request, so `scope` is ignored for
+    /// a code.
     ///
-    /// `invalid_request` for missing, repeated and ill-typed parameters, then
-    /// `unsupported_grant_type` and `invalid_scope`.
+    /// Errors: those with the code `invalid_request` for missing, repeated and ill-typed
+    /// parameters, [`Error::UnsupportedGrantType`], and [`Error::InvalidScope`].
     pub fn parse(parameters: &Parameters, basic: Option<&BasicCredentials>) -> Result<Self> {
         parameters.reject_duplicates()?;
         let grant_type = parameters.required("grant_type")?;
@@ -116,12 +116,12 @@ pub struct GuestRequest {
     pub client: ClientCredentials,
     /// The tenant's database.
     pub database: String,
-    /// The scopes.
+    /// The requested scopes.
     pub scopes: Scopes,
 }
 
 impl GuestRequest {
-    /// Parses a guest request; the errors of [`TokenRequest::parse`].
+    /// Parses a guest request. The errors are those of [`TokenRequest::parse`].
     pub fn parse(parameters: &Parameters, basic: Option<&BasicCredentials>) -> Result<Self> {
         parameters.reject_duplicates()?;
         let client = ClientCredentials::parse(parameters, basic)?;
@@ -139,12 +139,12 @@ impl GuestRequest {
 pub struct DeviceRequest {
     /// The client's credentials.
     pub client: ClientCredentials,
-    /// The scopes.
+    /// The requested scopes.
     pub scopes: Scopes,
 }
 
 impl DeviceRequest {
-    /// Parses a device request; the errors of [`TokenRequest::parse`].
+    /// Parses a device request. The errors are those of [`TokenRequest::parse`].
     pub fn parse(parameters: &Parameters, basic: Option<&BasicCredentials>) -> Result<Self> {
         parameters.reject_duplicates()?;
         let client = ClientCredentials::parse(parameters, basic)?;
@@ -159,12 +159,13 @@ impl DeviceRequest {
 pub struct TokenManagementRequest {
     /// The client's credentials.
     pub client: ClientCredentials,
-    /// The token.
+    /// The token to revoke or introspect.
     pub token: Secret,
 }
 
 impl TokenManagementRequest {
-    /// Parses the request; `invalid_request` as for [`TokenRequest::parse`].
+    /// Parses the request. The errors have the code `invalid_request`, as in
+    /// [`TokenRequest::parse`].
     pub fn parse(parameters: &Parameters, basic: Option<&BasicCredentials>) -> Result<Self> {
         parameters.reject_duplicates()?;
         let client = ClientCredentials::parse(parameters, basic)?;
@@ -176,7 +177,7 @@ impl TokenManagementRequest {
     }
 }
 
-/// The parameter `scope`; [`Error::InvalidScope`].
+/// Parses the parameter `scope`, which may be absent; [`Error::InvalidScope`] for an unknown scope.
 pub(crate) fn scopes(parameters: &Parameters) -> Result<Scopes> {
     Scopes::parse(parameters.text("scope")?.unwrap_or_default())
 }

@@ -13,7 +13,7 @@ pub enum Scope {
     Write,
     /// Call methods and list them.
     Methods,
-    /// Run SQL of one's own.
+    /// Run any SQL.
     Sql,
     /// Manage the tenant: users, clients, sessions, tokens, settings, definitions of methods.
     Admin,
@@ -58,7 +58,7 @@ const NAMES: [&str; 11] = [
 /// The bits of the scopes that narrow.
 const NARROWING: u16 = (1 << Scope::ALL.len()) - 1;
 
-/// A set of scopes. Without one that narrows, it stands for all rights of the user.
+/// A set of scopes. A set without a scope that narrows stands for all rights of the user.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub struct Scopes(u16);
 
@@ -66,9 +66,9 @@ impl Scopes {
     /// No scope: all rights of the user.
     pub const UNRESTRICTED: Self = Self(0);
 
-    /// Parses a list that is separated by spaces; repeated names are one.
+    /// Parses a list that is separated by spaces. A repeated name counts once.
     ///
-    /// [`Error::InvalidScope`] for an unknown name.
+    /// Errors: [`Error::InvalidScope`] for an unknown name.
     pub fn parse(text: &str) -> Result<Self> {
         let mut bits = 0;
         for name in text.split(' ').filter(|name| !name.is_empty()) {
@@ -107,10 +107,10 @@ impl Scopes {
     }
 
     /// The set for a token that is refreshed with `asked` (RFC 6749, section 6). Scopes that are
-    /// not requested are left out. But a request without a narrowing scope keeps those of `self`,
-    /// because it would otherwise widen the token to all rights.
+    /// not requested are left out. But a request without a narrowing scope keeps the narrowing
+    /// scopes of `self`, because the token would otherwise have all rights.
     ///
-    /// [`Error::InvalidScope`] if `asked` has a scope that `self` lacks.
+    /// Errors: [`Error::InvalidScope`] if `asked` has a scope that `self` lacks.
     pub fn narrowed_to(self, asked: Self) -> Result<Self> {
         if asked.0 == 0 {
             return Ok(self);
@@ -127,7 +127,7 @@ impl Scopes {
         }
     }
 
-    /// The smallest set that covers both.
+    /// The smallest set that covers both sets.
     #[must_use]
     pub const fn union(self, other: Self) -> Self {
         let both = self.0 | other.0;
@@ -138,7 +138,7 @@ impl Scopes {
         }
     }
 
-    /// The names.
+    /// The names of the scopes in the set.
     pub fn names(self) -> impl Iterator<Item = &'static str> {
         let indexed = NAMES.into_iter().enumerate();
         indexed
@@ -153,7 +153,7 @@ impl Scopes {
 }
 
 impl fmt::Display for Scopes {
-    /// The form that [`Scopes::parse`] reads; empty for no scope.
+    /// Writes the form that [`Scopes::parse`] reads; nothing for an empty set.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         for (index, name) in self.names().enumerate() {
             f.write_str(if index > 0 { " " } else { "" })?;

@@ -11,7 +11,7 @@ use crate::{GrantKind, Scopes};
 pub struct Session {
     /// The session's id: the claim `sid` of its tokens.
     pub id: SessionId,
-    /// The user.
+    /// The user of the session.
     pub user: UserKey,
     /// The client that the tokens were issued to; empty for a personal access token.
     pub client_id: String,
@@ -19,7 +19,7 @@ pub struct Session {
     pub grant: GrantKind,
     /// The scopes of its tokens.
     pub scopes: Scopes,
-    /// The personal access token that the session is.
+    /// The name and the hash of the token, if the session is a personal access token.
     pub personal: Option<Box<PersonalToken>>,
     /// The highest number of a refresh token that was ever presented; 0 before the first refresh.
     pub presented: u64,
@@ -49,7 +49,7 @@ impl Session {
 /// A personal access token: a secret that a user made for a program.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct PersonalToken {
-    /// The name that the user gave it.
+    /// The name that the user gave the token.
     pub name: String,
     /// The hash of the token.
     pub hash: SecretHash,

@@ -92,6 +92,7 @@ impl Lifetimes {
     }
 }
 
-/// A denylist refresh reads from this long before the previous one, because transactions may be
-/// slow and the clock of another node may be behind.
+/// A denylist refresh reads the sessions that ended since the previous refresh, and those that
+/// ended up to this long before it, because transactions may be slow and the clock of another node
+/// may be behind.
 pub(crate) const DENYLIST_OVERLAP: Duration = Duration::from_mins(2);

@@ -29,21 +29,22 @@ pub enum RefreshOutcome {
 /// The times before which [`IssuerStore::purge`] deletes rows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct PurgeBefore {
-    /// Sessions whose `expires_at` or `ended.at` is before this are deleted.
+    /// Sessions whose `expires_at` or `ended.at` is before this time are deleted.
     pub sessions: Timestamp,
-    /// Attempt counters whose `expires_at` is before this are deleted.
+    /// Attempt counters whose `expires_at` is before this time are deleted.
     pub attempts: Timestamp,
-    /// Audit events before this are deleted.
+    /// Audit events before this time are deleted.
     pub audit: Timestamp,
-    /// Authorization codes, device codes and browser sessions whose `expires_at` is before this are
-    /// deleted.
+    /// Authorization codes, device codes and browser sessions whose `expires_at` is before this
+    /// time are deleted.
     pub flows: Timestamp,
 }
 
 /// The port to durable storage. Object safe; the issuer holds a `dyn IssuerStore`.
 pub trait IssuerStore: IdentityStore {
-    /// Stores `fingerprint` if none is stored yet; returns the stored one. Atomic: if two nodes
-    /// start at once with different master keys, one of them gets the other's fingerprint.
+    /// Stores `fingerprint` if no fingerprint is stored yet; returns the stored fingerprint. The
+    /// call is atomic: if two nodes start at once with different master keys, one of them gets the
+    /// other's fingerprint.
     fn claim_master_key<'a>(&'a self, fingerprint: &'a str) -> StoreFuture<'a, String>;
 
     /// The client with this id, in any tenant.
@@ -102,8 +103,8 @@ pub trait IssuerStore: IdentityStore {
         now: Timestamp,
     ) -> StoreFuture<'_, Option<Session>>;
 
-    /// A tenant's personal access tokens that are alive at `now`, those of one user if it is named,
-    /// the most recently used first, at most `limit`.
+    /// A tenant's personal access tokens that are alive at `now`, the most recently used first, at
+    /// most `limit`. `user` selects the tokens of one user.
     fn personal_tokens<'a>(
         &'a self,
         database: &'a str,
@@ -112,20 +113,20 @@ pub trait IssuerStore: IdentityStore {
         limit: u32,
     ) -> StoreFuture<'a, Vec<Session>>;
 
-    /// What the user allowed the client.
+    /// The consent of a user to a client; `None` if there is none.
     fn consent<'a>(
         &'a self,
         key: &'a UserKey,
         client_id: &'a str,
     ) -> StoreFuture<'a, Option<Consent>>;
 
-    /// Everything that the user allowed, by client. Consents are deleted with the user.
+    /// The consents of a user, sorted by client. Consents are deleted with the user.
     fn consents_of_user<'a>(&'a self, key: &'a UserKey) -> StoreFuture<'a, Vec<Consent>>;
 
-    /// Adds a consent, or replaces the one for the same client.
+    /// Adds a consent, or replaces the user's consent to the same client.
     fn put_consent<'a>(&'a self, key: &'a UserKey, consent: &'a Consent) -> StoreFuture<'a, ()>;
 
-    /// Deletes a consent. Whether it existed.
+    /// Deletes a consent. Returns whether it existed.
     fn delete_consent<'a>(&'a self, key: &'a UserKey, client_id: &'a str) -> StoreFuture<'a, bool>;
 
     /// Ends a session; `false` if it has ended already or does not exist.
@@ -139,7 +140,7 @@ pub trait IssuerStore: IdentityStore {
     /// All signing keys.
     fn signing_keys(&self) -> StoreFuture<'_, Vec<SigningKeyRecord>>;
 
-    /// Adds a key in state `Next` or `Active`, unless there is one in that state already; returns
+    /// Adds a key in state `Next` or `Active`, unless there is a key in that state already; returns
     /// whether the key was added. The check and the insertion are one atomic step.
     fn insert_signing_key<'a>(&'a self, key: &'a SigningKeyRecord) -> StoreFuture<'a, bool>;
 
@@ -159,12 +160,12 @@ pub trait IssuerStore: IdentityStore {
     /// Deletes expired rows; returns their number.
     fn purge(&self, before: PurgeBefore) -> StoreFuture<'_, u64>;
 
-    /// Deletes guest sessions that were last refreshed before `before`, except the `kept` most
-    /// recently refreshed ones of each tenant; returns the number of deleted rows.
+    /// Deletes guest sessions that were last refreshed before `before`, except the `kept` sessions
+    /// of each tenant that were refreshed most recently; returns the number of deleted rows.
     fn purge_guests(&self, before: Timestamp, kept: u32) -> StoreFuture<'_, u64>;
 
-    /// Adds a code with a new hash, whose browser session exists. The store deletes the code with
-    /// its client, and sets `browser` to `None` when the browser session is deleted.
+    /// Adds a code. Its hash is new, and its browser session exists. The store deletes the code
+    /// with its client, and sets `browser` to `None` when the browser session is deleted.
     fn insert_code<'a>(&'a self, code: &'a AuthorizationCode) -> StoreFuture<'a, ()>;
 
     /// The code with this hash, used or not, expired or not.
@@ -176,14 +177,15 @@ pub trait IssuerStore: IdentityStore {
     fn redeem_code<'a>(&'a self, hash: SecretHash, session: &'a Session) -> StoreFuture<'a, bool>;
 
     /// Adds a pending device code; `false` if its user code exists already. The store deletes the
-    /// device code with its client, unless that is a built-in one.
+    /// device code with its client, unless the client is built in.
     fn insert_device_code<'a>(&'a self, device: &'a DeviceCode) -> StoreFuture<'a, bool>;
 
     /// The device code with this user code, in any state.
     fn device_code<'a>(&'a self, user_code: &'a str) -> StoreFuture<'a, Option<DeviceCode>>;
 
     /// Records a poll at `now` and returns the device code, in one atomic step.
-    /// [`DeviceCode::polled`] has the rule as code. `None` when the client has no such device code.
+    /// [`DeviceCode::polled`] computes the new state. `None` when the client has no such device
+    /// code.
     fn poll_device_code<'a>(
         &'a self,
         hash: SecretHash,
@@ -191,8 +193,9 @@ pub trait IssuerStore: IdentityStore {
         now: Timestamp,
     ) -> StoreFuture<'a, Option<DevicePoll>>;
 
-    /// Approves or denies a device code that is pending and not expired at `now`; returns whether
-    /// there was one. The store deletes an approved device code with its browser session.
+    /// Approves a device code that is pending and not expired at `now`, or denies it if `approval`
+    /// is `None`. Returns whether there was such a device code. The store deletes an approved
+    /// device code with its browser session.
     fn decide_device_code<'a>(
         &'a self,
         user_code: &'a str,
@@ -201,7 +204,8 @@ pub trait IssuerStore: IdentityStore {
     ) -> StoreFuture<'a, bool>;
 
     /// In one atomic step, if the device code is approved and not expired at the session's
-    /// `created_at`: consumes the device code and adds the session. Returns whether that was so.
+    /// `created_at`: consumes the device code and adds the session. Returns whether the device code
+    /// was consumed.
     fn redeem_device_code<'a>(
         &'a self,
         hash: SecretHash,

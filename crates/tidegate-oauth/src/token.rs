@@ -18,10 +18,10 @@ pub(crate) use refresh::{RefreshClaims, RefreshTokens};
 
 use crate::Scopes;
 
-/// Tokens that are longer are refused without being parsed.
+/// The maximum length of a token in bytes. Longer tokens are refused without being parsed.
 pub(crate) const MAX_LENGTH: usize = 8 * 1024;
 
-/// What to issue for a session.
+/// The parameters of tokens that are issued for a session.
 pub(crate) struct Issue<'a> {
     /// The number of the refresh token.
     pub(crate) number: u64,
@@ -41,7 +41,7 @@ pub(crate) struct Segments<'a> {
 }
 
 impl<'a> Segments<'a> {
-    /// Splits a token at its two dots; `None` when it has more or fewer.
+    /// Splits a token at its two dots; `None` if it does not have exactly two dots.
     pub(crate) fn split(token: &'a str) -> Option<Self> {
         let (signed, signature) = token.rsplit_once('.')?;
         let (header, payload) = signed.split_once('.')?;

@@ -14,8 +14,8 @@ use tidegate_identity::{LoginState, OutboundError};
 use crate::discovery::{self, Discovery};
 use crate::settings::{ProviderKind, ProviderSettings};
 
-/// The characters that are percent-encoded. Those of ordinary client ids stay as they are, because
-/// some providers do not decode them.
+/// The characters that are percent-encoded. The characters of ordinary client ids are not encoded,
+/// because some providers do not decode client ids.
 const FORM: &AsciiSet = &NON_ALPHANUMERIC
     .remove(b'-')
     .remove(b'.')

@@ -31,13 +31,13 @@ pub(crate) struct OpenIdProvider {
     pub(crate) issuer: Arc<Issuer>,
 }
 
-/// Caches what the discovery document of a provider says.
+/// Caches the provider that a discovery document describes, with the time at which it was loaded.
 #[derive(Debug, Default)]
 pub(crate) struct DiscoveryCache(Mutex<Option<(OpenIdProvider, Timestamp)>>);
 
 impl DiscoveryCache {
-    /// The provider with this issuer URL, for a client. Its document is loaded at most once an
-    /// hour.
+    /// The provider with this issuer URL, for a client. Its document is loaded if none was loaded
+    /// in the last hour.
     pub(crate) async fn get(
         &self,
         http: &reqwest::Client,
@@ -71,7 +71,7 @@ async fn load(http: &reqwest::Client, issuer: &str) -> Result<Discovery, Outboun
     let base = issuer.trim_end_matches('/');
     let url = format!("{base}/.well-known/openid-configuration");
     let found: Discovery = get(http, &url).await?;
-    // The issuer must be the configured one (section 4.3). Otherwise one provider could
+    // The issuer must be the configured issuer (section 4.3). Otherwise one provider could
     // impersonate another.
     if found.issuer.trim_end_matches('/') != base {
         return Err(OutboundError::new(

@@ -32,7 +32,7 @@ pub(crate) fn endpoints(site: &str) -> Discovery {
 }
 
 /// The identity of a token's user, from the REST API at `api`. The email address is the primary
-/// one, if GitHub has verified it.
+/// address, if GitHub has verified it.
 pub(crate) async fn identity(
     http: &reqwest::Client,
     (issuer, api): (&str, &str),

@@ -1,5 +1,5 @@
-//! What an ID token adds to other tokens (OpenID Connect Core 1.0, section 3.1.3.7). Signature,
-//! issuer, audience and times are checked by `tidegate-issuers`.
+//! Checks the nonce and the client of an ID token (OpenID Connect Core 1.0, section 3.1.3.7).
+//! `tidegate-issuers` checks signature, issuer, audience and times before.
 
 use serde::Deserialize;
 use serde_json::Value;
@@ -43,7 +43,8 @@ enum Flag {
     Text(String),
 }
 
-/// The identity in a verified ID token for the client with this id, which must have this nonce.
+/// The identity in a verified ID token. The token must be for the client `client_id` and have this
+/// nonce.
 pub(crate) fn identity(
     token: VerifiedToken,
     client_id: &str,
@@ -71,8 +72,8 @@ pub(crate) fn identity(
 }
 
 impl IdTokenClaims {
-    /// Whether the client is the one for which the token was issued. With several audiences, the
-    /// authorized party must say so.
+    /// Whether the token was issued for this client. A token with several audiences must name the
+    /// client as its authorized party (`azp`).
     fn are_for(&self, client_id: &str) -> bool {
         let is_audience = match &self.aud {
             Audience::One(one) => one == client_id,

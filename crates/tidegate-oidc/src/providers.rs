@@ -85,7 +85,8 @@ impl Providers {
         code_flow::authorization_url(&provider.settings, &endpoints, login).map(Some)
     }
 
-    /// The endpoints of a provider, and what verifies its ID tokens if it issues any.
+    /// The endpoints of a provider, and the issuer that verifies its ID tokens. `None` for GitHub,
+    /// which issues no ID tokens.
     async fn endpoints(
         &self,
         provider: &Provider,

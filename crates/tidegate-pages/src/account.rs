@@ -59,7 +59,8 @@ where
     }
 }
 
-/// Ends the session or browser session that the form names.
+/// Handles a form that ends a session or a browser session, or withdraws a consent. Returns the
+/// message for the user.
 async fn end(
     context: &PageContext<'_>,
     browser: &Browser,

@@ -113,7 +113,7 @@ pub(super) async fn unlink(
     }
 }
 
-/// The response after an account was linked.
+/// The response after an account was linked. Sends `message` in the background.
 pub(super) fn linked(context: &PageContext<'_>, message: Option<Email>) -> Response<Body> {
     notify_user(context, message);
     context.redirect(&context.path("/account?done=linked"))

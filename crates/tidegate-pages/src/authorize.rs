@@ -91,13 +91,13 @@ where
 
 /// The page of an authorization request.
 struct Here<'a> {
-    /// Its URL.
+    /// The URL of the page.
     path: &'a str,
-    /// Its URL after a sign-in.
+    /// The URL of the page after a sign-in.
     next: &'a str,
 }
 
-/// Grants the request of a user who is signed in, or asks the user first.
+/// Grants the request of a user who is signed in, or shows a page that asks the user first.
 async fn grant(
     context: &PageContext<'_>,
     request: &AuthorizationRequest,
@@ -150,8 +150,8 @@ async fn silent(
     Ok(context.redirect(&location))
 }
 
-/// The query of an authorization request without what a sign-in satisfies. The page after the
-/// sign-in would otherwise ask for another one.
+/// The query of an authorization request without the parameters that a sign-in satisfies. With
+/// these parameters, the page after the sign-in would require another sign-in.
 fn without_sign_in(query: &str, request: &AuthorizationRequest) -> String {
     if !request.scopes.has("openid") {
         return query.to_owned();

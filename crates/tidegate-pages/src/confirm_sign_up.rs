@@ -52,8 +52,8 @@ where
     Ok(context.show("Confirm your account", &card, (refused.as_ref(), None)))
 }
 
-/// Sends the message that confirms a sign-up. The response waits for it, so that a wrong address is
-/// reported.
+/// Sends the message that confirms a sign-up, and waits until the mail server has accepted it, so
+/// that a wrong address is reported. The inner error is an error of the form.
 pub(super) async fn send_confirmation(
     context: &PageContext<'_>,
     client: &Client,

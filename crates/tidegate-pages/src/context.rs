@@ -45,7 +45,8 @@ impl<'a> PageContext<'a> {
         Self::of(Received::read(call).await?).await
     }
 
-    /// The context of a request that has been read; the errors of [`receive`](Self::receive).
+    /// The context of a request that has been read. The errors are those of
+    /// [`receive`](Self::receive).
     pub(super) async fn of(received: Received<'a>) -> Result<Self, ApiError> {
         let Received {
             app,
@@ -112,8 +113,7 @@ impl<'a> PageContext<'a> {
         &self.cookie
     }
 
-    /// The URL path of `path` of this service as the browser sees it, with the prefix of the
-    /// issuer's URL.
+    /// Returns `path` as the browser sees it, prefixed with the path of the issuer's URL.
     pub(super) fn path(&self, path: &str) -> String {
         format!("{}{path}", self.base())
     }
@@ -153,7 +153,7 @@ impl<'a> PageContext<'a> {
         Ok(())
     }
 
-    /// Signs the browser out.
+    /// Signs the browser out, and replaces its cookie.
     pub(super) async fn sign_out(&mut self) -> Result<(), ApiError> {
         let issuer = self.app.issuer();
         if let Some(browser) = self.browser.take() {

@@ -70,7 +70,8 @@ where
     Ok(context.show(title, &template::decided(allow), (None, None)))
 }
 
-/// The person's decision, if any.
+/// The person's decision: `true` to allow the device, `false` to deny it. `None` if the request has
+/// no decision.
 fn decision(context: &PageContext<'_>) -> Option<bool> {
     if context.step() != Some("decide") {
         return None;

@@ -15,7 +15,8 @@ use tidegate_http::call::Call;
 use tidegate_http::error::ApiError;
 use tidegate_http::request_body::BodyError;
 
-/// The sign-in for which a link may be requested on this page; `None` if no emails are sent.
+/// The sign-in for which a link may be requested on this page; `None` if the service sends no
+/// email, or if the URLs are too long for a link.
 pub(super) fn offered(context: &PageContext<'_>, purpose: &Purpose<'_>) -> Option<PendingSignIn> {
     context.app.mailer()?;
     let client = purpose.client.map(|client| &*client.id);
@@ -24,13 +25,15 @@ pub(super) fn offered(context: &PageContext<'_>, purpose: &Purpose<'_>) -> Optio
 }
 
 /// Handles the request for a link to a user. The user is looked up and the message is sent after
-/// the response, so the response is the same for every name and takes the same time.
+/// the response, so the response is the same for every name and takes the same time. The inner
+/// error is an error of the form.
 pub(super) async fn request(
     context: &PageContext<'_>,
     (database, name): (&str, &str),
     pending: PendingSignIn,
 ) -> Result<Result<Response<Body>, FormError>, ApiError> {
-    // Without a database, the name is that of an owner, and of its database.
+    // If no database is given, the user name is taken for the name of a database and its owner. An
+    // email address is not such a name.
     if database == name && name.contains('@') {
         return Ok(Err(FormError::missing("database")));
     }

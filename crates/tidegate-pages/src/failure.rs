@@ -17,8 +17,8 @@ pub struct Site<'a> {
     pub has_console: bool,
 }
 
-/// The error page for a failed request of a page. For an unknown path it links to what the service
-/// has.
+/// The error page for a failed request of a page. For an unknown path, the page has links to all
+/// parts of the service.
 pub fn failure(failure: &ApiError, site: Site<'_>, context: &Context<'_>) -> Response<Body> {
     failure.log(context);
     let base = tidegate_http::base_path::base_of(site.issuer);
@@ -46,7 +46,7 @@ pub fn failure(failure: &ApiError, site: Site<'_>, context: &Context<'_>) -> Res
     let card = template::failure((title, &text), &links, context.request_id);
     let markup = template::layout(base, title, &card);
     let mut response = template::answer(failure.status, markup, None);
-    // The headers that the error needs come from its plain response.
+    // The headers of the error are copied from its response without a body.
     let mut plain = failure.response(Vec::new(), Protocol::Page);
     response.body_mut().subject.errors = plain.body_mut().subject.errors.take();
     for name in [RETRY_AFTER, ALLOW] {

@@ -16,13 +16,14 @@ pub(super) struct FormError {
     pub(super) status: StatusCode,
     /// The error code for the log and the metrics.
     pub(super) code: &'static str,
+    /// The seconds after which the person may try again, if the error is temporary.
     pub(super) retry_after: Option<u64>,
     pub(super) message: FormMessage,
 }
 
 impl FormError {
-    /// The form error for `error`, whose message is shown beside `field`. Errors that the person
-    /// cannot correct are returned as [`ApiError`].
+    /// Converts `error` to a form error whose message is shown beside `field`. Fails with an
+    /// [`ApiError`] if the person cannot correct the error.
     pub(super) fn of(field: &'static str, error: impl Into<Error>) -> Result<Self, ApiError> {
         let error = error.into();
         let (retry_after, code) = (error.retry_after(), error.code());

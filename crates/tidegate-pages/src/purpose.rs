@@ -1,12 +1,12 @@
-//! What a person signs in for.
+//! The purpose of a sign-in.
 
 use tidegate_oauth::Client;
 
-/// The page for which a user signs in, and which users may.
+/// The page that requires a sign-in, and the users who may sign in for it.
 pub(super) struct Purpose<'a> {
     /// The OAuth client; `None` for a page of this service.
     pub(super) client: Option<&'a Client>,
-    /// The database whose users may sign in; `None` for any.
+    /// The database whose users may sign in; `None` if users of any database may.
     pub(super) database: Option<&'a str>,
     /// The URL of the page that requires the sign-in.
     pub(super) back: &'a str,
@@ -14,9 +14,9 @@ pub(super) struct Purpose<'a> {
     pub(super) next: &'a str,
     /// Whether a person who is signed in must sign in again.
     pub(super) again: bool,
-    /// The name of the user who is expected to sign in.
+    /// The name with which the form is filled in, if a certain user is expected to sign in.
     pub(super) username: Option<&'a str>,
-    /// The URL to which the browser goes in the end, if it is not `back`.
+    /// The URL to which the browser finally goes; `None` if it is `back`.
     pub(super) returns_to: Option<&'a str>,
     /// The sign-up page, if sign-up is allowed.
     pub(super) sign_up: Option<&'a str>,

@@ -66,12 +66,13 @@ impl<'a> Received<'a> {
         })
     }
 
-    /// The answer to a request that a client posts to an endpoint of OpenID Connect, instead of
-    /// sending the browser there by GET: a redirect to GET with the same parameters. It is `None`
-    /// for the forms of the pages, which have a CSRF token.
+    /// OpenID Connect allows clients to send the browser to an endpoint by POST. Returns the
+    /// response to such a request: a redirect to a GET of `path` with the parameters in `names`.
+    /// Returns `None` for other requests, such as forms of the pages, which have a CSRF token.
     ///
-    /// Browsers send no cookie with a form of another site, but they follow the redirect with it.
-    /// The redirected request may do only what a link of another site may do.
+    /// Browsers send no cookie with a form that another site posts, but they send the cookie when
+    /// they follow the redirect. The redirected request may do only what a link on another site may
+    /// do.
     pub(super) fn redirected_to_get(
         &self,
         path: &str,

@@ -85,7 +85,8 @@ async fn send_reset_emails(app: App, (database, username): (String, String)) {
     }
 }
 
-/// Sends email messages one after the other; failures are logged. Callers run it in the background.
+/// Sends email messages one after the other; failures are logged. Callers run this function in the
+/// background.
 pub(super) async fn send(app: App, messages: Vec<Email>) {
     let Some(mail) = app.mailer() else { return };
     for message in &messages {

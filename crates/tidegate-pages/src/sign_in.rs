@@ -1,4 +1,4 @@
-//! Sign-in, which pages require: by password, and by the second factor where one is required.
+//! Sign-in for the pages that require it: by password, and by a second factor if one is required.
 
 use http::Response;
 use tidegate_identity::{Browser, Secret, UserKey};
@@ -12,7 +12,8 @@ use tidegate_http::body::Body;
 use tidegate_http::error::ApiError;
 use tidegate_http::percent;
 
-/// Returns the signed-in browser, or the next page of the sign-in.
+/// Handles the steps of a sign-in. Returns the next page of the sign-in; `None` if the browser is
+/// signed in as `purpose` requires.
 pub(super) async fn require_sign_in(
     context: &mut PageContext<'_>,
     purpose: &Purpose<'_>,
@@ -98,7 +99,7 @@ async fn sign_in(
     }
 }
 
-/// The message for a signed-in user of another database than the one that the page requires.
+/// The message for a signed-in user whose database is not the one that the page requires.
 fn other_database(browser: &Browser, purpose: &Purpose<'_>) -> FormError {
     let key = &browser.user.key;
     FormError::notice(format!(
@@ -132,8 +133,8 @@ fn sign_in_page(
         Some(database) => format!("/reset?database={}", percent::encode(database)),
         None => "/reset".to_owned(),
     });
-    // An account of an identity provider is looked up in the client's database, so a client without
-    // one gets no buttons.
+    // An account of an identity provider is looked up in the client's database, so there are no
+    // buttons for a client without a database.
     let choices = match purpose.client {
         Some(client) if client.database.is_some() && purpose.returns_to.is_some() => {
             super::providers::choices(context, purpose.next)

@@ -17,7 +17,7 @@ const TITLE: &str = "This link does not work";
 const REFUSED: &str = "It works once, within 15 minutes, in a browser on the machine where the \
     service runs. Sign in with your password, or start the program again for a new link.";
 
-/// `GET /console/sign-in`: signs the browser in and redirects it to the console.
+/// Handles `GET /console/sign-in`, which signs the browser in and redirects it to the console.
 ///
 /// A link that is missing, expired or used gets a page with status 400, unless the browser is
 /// signed in already; so does any that comes from another machine.
@@ -33,7 +33,7 @@ where
     // A proxy on this machine also connects from a loopback address, for clients of other machines.
     let is_local = forwarded::is_local(call.peer, &call.head.headers);
     let mut context = PageContext::receive(call).await?;
-    // Programs that preview links send `HEAD`. It must not use up the link.
+    // Programs that preview links send `HEAD`. Such a request must not use up the link.
     if context.is_head() {
         return Ok(context.redirect(&context.path("/")));
     }

@@ -1,4 +1,5 @@
-//! `/signout`: ends the browser's session, also for clients (OpenID Connect RP-Initiated Logout 1.0).
+//! `/signout`: ends the browser's session, also for clients (OpenID Connect RP-Initiated Logout
+//! 1.0).
 
 use http::Response;
 
@@ -58,8 +59,8 @@ where
     }
 }
 
-/// The URL to which the browser goes after sign-out: the one that the request names, if a client
-/// has registered it.
+/// The URL to which the browser goes after sign-out: the parameter `redirect_uri`, if a client has
+/// registered that URL. Otherwise `None`.
 async fn next(context: &PageContext<'_>) -> Result<Option<String>, ApiError> {
     let Some(uri) = context.parameter("redirect_uri") else {
         return Ok(None);

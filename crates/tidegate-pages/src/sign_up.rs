@@ -30,8 +30,8 @@ where
     if !client.allow_signup || !context.app.allows_sign_up() {
         return Err(ApiError::sign_up_closed());
     }
-    // A browser that came from the sign-in page returns to it. As the user is then signed in, that
-    // page continues with a code at once.
+    // A browser that came from the sign-in page returns to that page. There the user is already
+    // signed in, so a code is issued at once.
     let from_sign_in = context.parameter("response_type").is_some();
     let sign_in = from_sign_in.then(|| context.path(&format!("/auth?{}", context.raw_query())));
     let refused = if context.step() == Some("sign_up") {
@@ -55,7 +55,8 @@ where
     Ok(context.show("Create an account", &card, more))
 }
 
-/// Creates the user at once, or, where email is configured, after confirmation by email.
+/// Creates the user at once. If email is configured, sends a message instead, and the user is
+/// created after the confirmation. The inner error is an error of the form.
 async fn create(
     context: &mut PageContext<'_>,
     client: &Client,

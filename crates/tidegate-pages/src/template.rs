@@ -92,7 +92,8 @@ fn protect(headers: &mut HeaderMap, returns_to: Option<&str>) {
     }
 }
 
-/// The source expression (CSP 3, section 2.3.1) that matches a URL, with a leading space.
+/// The source expression (CSP 3, section 2.3.1) that matches a URL, with a leading space. `None` if
+/// the URL has characters that a policy must not have.
 fn source_of(uri: &str) -> Option<String> {
     let (scheme, rest) = uri.split_once(':')?;
     let plain = |text: &str, more: &[u8]| {

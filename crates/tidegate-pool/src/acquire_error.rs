@@ -1,4 +1,4 @@
-//! Why a waiting request gets no connection. Several requests may share one error.
+//! Errors of requests that get no connection. Several requests may share one error.
 
 use std::time::Duration;
 
@@ -6,12 +6,12 @@ use tidegate_sql::{DatabaseError, Error, LoginRefused};
 
 use super::connector::{Cause, OpenError};
 
-/// The retry delay that a client is told if the pool is exhausted.
+/// The delay after which a client should retry if the pool is exhausted.
 const EXHAUSTED: Duration = Duration::from_secs(1);
-/// The shortest retry delay that a client is told.
+/// The shortest delay after which a client should retry while PostgreSQL is unavailable.
 const MIN_RETRY_AFTER: Duration = Duration::from_millis(100);
 
-/// Why a waiting request gets no connection.
+/// Why a request gets no connection.
 #[derive(Clone, Debug)]
 pub(super) enum AcquireError {
     Exhausted,

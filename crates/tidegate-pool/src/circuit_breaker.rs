@@ -28,7 +28,7 @@ impl CircuitBreaker {
     }
 
     /// Opens the circuit breaker, because PostgreSQL could not be reached. Returns whether it was
-    /// closed before; if it was, the caller must start to probe.
+    /// closed before. If it was closed, the caller must start to probe.
     pub(super) fn trip(&mut self, cause: Cause, now: Instant) -> bool {
         let was_closed = !self.is_open();
         if was_closed {
@@ -37,7 +37,7 @@ impl CircuitBreaker {
         was_closed
     }
 
-    /// Schedules the next probe after one has failed.
+    /// Schedules the next probe after a probe has failed.
     pub(super) fn probe_failed(&mut self, cause: Cause, now: Instant) {
         let retry_at = now + self.backoff.fail();
         self.failure = Some(LastFailure { retry_at, cause });
@@ -53,7 +53,7 @@ impl CircuitBreaker {
         self.failure.is_some()
     }
 
-    /// When the next probe is due.
+    /// The time of the next probe; `None` while the circuit breaker is closed.
     pub(super) fn next_probe(&self) -> Option<Instant> {
         self.failure.as_ref().map(|failure| failure.retry_at)
     }

@@ -1,4 +1,5 @@
-//! Opens connections in separate tasks, so that a login continues if its request is cancelled.
+//! Opens connections in tasks of their own, so that a login continues if the request that caused it
+//! is cancelled.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -13,10 +14,10 @@ use super::entry::PoolEntry;
 use super::role::{Phase, Role};
 use super::state::{Action, State, TenantConnections};
 
-/// How long no connection is opened for a role after PostgreSQL refused one.
+/// How long no connection is opened for a role after PostgreSQL refused a login of the role.
 const REFUSAL_DELAY: Duration = Duration::from_secs(1);
 
-/// How long a login waits until the connection that it replaces is closed.
+/// How long a login waits at most until the connection that it replaces is closed.
 const CLOSE: Duration = Duration::from_millis(250);
 
 /// PostgreSQL did not respond in time.
@@ -25,7 +26,8 @@ const CLOSE: Duration = Duration::from_millis(250);
 struct NoResponse(Duration);
 
 impl<K: Connector> Inner<K> {
-    /// Opens one connection, in place of `evicted` if given, and adds it to the pool.
+    /// Opens a connection and adds it to the pool. If `evicted` is given, closes that connection
+    /// first.
     pub(super) async fn open(
         self: Arc<Self>,
         key: PoolKey,
@@ -89,7 +91,7 @@ impl<K: Connector> Inner<K> {
         report(key, failure);
         let now = Instant::now();
         let (start_probe, shared) = self.change(|state, actions| {
-            // This is read first, because the role is removed below if no request waits for it.
+            // The flag is read first, because the role is removed below if no request waits for it.
             let shared = state.is_shared(key);
             state.counters.open_failures += 1;
             state.leave_phase(key, Phase::Opening);
@@ -104,7 +106,8 @@ impl<K: Connector> Inner<K> {
         }
     }
 
-    /// Tries once to reach PostgreSQL. Returns `true` if no further probe is needed.
+    /// Tries once to reach PostgreSQL. Returns `true` if no further probe is needed, because
+    /// PostgreSQL responded or the circuit breaker is closed.
     async fn probe(self: &Arc<Self>, key: &PoolKey, shared: bool) -> bool {
         match self.connect_as(key, shared).await {
             Err(OpenError::Unreachable(cause)) => {
@@ -115,14 +118,15 @@ impl<K: Connector> Inner<K> {
                 return !state.circuit_breaker.is_open();
             }
             Ok(connection) => self.keep_probe(key, shared, connection),
-            // PostgreSQL refused this role or database, so the server is up.
+            // PostgreSQL refused the login, so the server is up.
             Err(_) => self.change(|state, _| state.circuit_breaker.close()),
         }
         info!("PostgreSQL is reachable again");
         true
     }
 
-    /// Keeps the connection of a probe if there is room and the role's sharing has not changed.
+    /// Keeps the connection of a probe if there is room for it, and if callers still share the
+    /// role, or do not share it, as when the probe began. Closes it otherwise.
     fn keep_probe(self: &Arc<Self>, key: &PoolKey, shared: bool, connection: K::Connection) {
         let now = Instant::now();
         let place = {
@@ -175,7 +179,7 @@ fn report(key: &PoolKey, failure: &OpenError) {
 }
 
 impl<K: Connector> State<K> {
-    /// Handles a failed login. Returns whether to start probing the server.
+    /// Handles a failed login. Returns whether the caller must start to probe the server.
     fn record_failure(
         &mut self,
         key: &PoolKey,
@@ -201,7 +205,7 @@ impl<K: Connector> State<K> {
             return false;
         }
         if let OpenError::AccessDenied { .. } = failure {
-            // Open connections must not go on serving a role that may no longer log in.
+            // Open connections must no longer serve a role that may not log in.
             self.close(&key.database, Some(&key.role), actions);
         }
         self.refuse(key, &refused, actions);
@@ -211,20 +215,20 @@ impl<K: Connector> State<K> {
         false
     }
 
-    /// Stores an error. Until `until`, requests of the role that need a new connection fail with
-    /// it.
+    /// Stores an error. Until `until`, new requests that wait for a connection of the role fail
+    /// with it.
     fn remember_refusal(&mut self, key: &PoolKey, until: Instant, error: AcquireError) {
         self.refusals.insert(key.clone(), (until, error));
     }
 
-    /// The stored error for requests of the role, if it still applies.
+    /// The stored error for requests of the role; `None` if there is none or it has expired.
     pub(super) fn refusal(&self, key: &PoolKey, now: Instant) -> Option<&AcquireError> {
         let (until, error) = self.refusals.get(key)?;
         (now < *until).then_some(error)
     }
 
-    /// Lowers the limit to the number of connections that the pool has. `held` still includes the
-    /// login that failed.
+    /// Lowers the limit to the number of connections that the pool has. `self.held` still includes
+    /// the login that failed.
     fn server_is_full(&mut self, cause: &Cause, now: Instant) {
         let held = self.held - 1;
         if self.server_limit.refused(held, cause.clone(), now) {
@@ -235,9 +239,10 @@ impl<K: Connector> State<K> {
         }
     }
 
-    /// Handles a login that failed because of a `CONNECTION LIMIT` of the role or database. Decides
-    /// whether the role's requests can wait for one of its own connections, or for another role to
-    /// give one up.
+    /// Handles a login that failed because of a `CONNECTION LIMIT` of the role or database. If the
+    /// role has no connection in use, closes an idle connection of another role in the database.
+    /// Returns whether the role's requests can wait, for a connection of the role or for the slot
+    /// of the closed one.
     fn wait_within_limit(
         &mut self,
         key: &PoolKey,
@@ -261,7 +266,7 @@ impl<K: Connector> State<K> {
         may_wait
     }
 
-    /// Whether anonymous callers share the role. An unknown role counts as shared.
+    /// Whether anonymous callers or members share the role. An unknown role counts as shared.
     pub(super) fn is_shared(&self, key: &PoolKey) -> bool {
         self.role(key).is_none_or(|role| role.anonymous)
     }

@@ -6,10 +6,10 @@ use std::sync::Arc;
 use tidegate_sql::{BoxFuture, DatabaseError, DatabaseName, Login, RoleName};
 use tidegate_wire::{ConnectError, ConnectFault};
 
-/// Identifies connections that are interchangeable.
+/// Identifies connections that are interchangeable for requests.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct PoolKey {
-    /// The database, one for each tenant.
+    /// The database. Each tenant has one.
     pub database: DatabaseName,
     /// The role that logged in.
     pub role: RoleName,
@@ -29,7 +29,7 @@ impl From<&Login> for PoolKey {
 }
 
 impl PoolKey {
-    /// The command that repairs the login of the role.
+    /// The command with which the operator repairs the login of the role.
     pub fn repair_command(&self) -> String {
         let (database, role) = (self.database.as_str(), self.role.as_str());
         let user = role
@@ -55,14 +55,14 @@ impl fmt::Display for PoolKey {
 
 /// Opens, checks, resets and closes the connections of a pool.
 ///
-/// The pool limits the time of `open`, `reset` and `close` by its settings. If it drops one of
-/// their futures, the connection must be closed.
+/// The pool limits the time of `open`, `reset` and `close` by its settings. If the pool drops the
+/// future of one of these methods, the connection must be closed.
 pub trait Connector: Send + Sync + 'static {
     /// A connection that has logged in.
     type Connection: Send + 'static;
 
-    /// Connects and logs in. `shared` means that anonymous callers, or
-    /// the members of a group, share the role.
+    /// Connects and logs in. `shared` says that anonymous callers, or the members of a group, share
+    /// the role.
     fn open<'a>(
         &'a self,
         key: &'a PoolKey,
@@ -73,37 +73,37 @@ pub trait Connector: Send + Sync + 'static {
     /// connection out. Must not block.
     fn is_open(&self, connection: &mut Self::Connection) -> bool;
 
-    /// What to do with a connection that is returned. Must not block.
+    /// How to recycle a connection that is returned. Must not block.
     fn recycle(&self, connection: &mut Self::Connection) -> Recycle;
 
-    /// Whether the server may still run something for an unusable connection. If so, the connection
-    /// counts against the limits until [`Connector::close_and_wait`] returns.
+    /// Whether the server may still run a statement of an unusable connection. If so, the
+    /// connection counts against the limits until [`Connector::close_and_wait`] returns.
     fn may_run(&self, connection: &Self::Connection) -> bool {
         let _ = connection;
         false
     }
 
-    /// Cancels the statement that the connection still runs, and resets the session. On failure the
-    /// pool closes the connection.
+    /// Cancels a statement that still runs on the connection, and resets the session. On failure
+    /// the pool closes the connection.
     fn reset<'a>(
         &'a self,
         connection: &'a mut Self::Connection,
     ) -> BoxFuture<'a, Result<(), ResetFailed>>;
 
-    /// Closes the connection. Returns when the server has closed it, or at once.
+    /// Closes the connection. May return before the server has closed it.
     fn close(&self, connection: Self::Connection) -> BoxFuture<'static, ()> {
         drop(connection);
         Box::pin(std::future::ready(()))
     }
 
-    /// Closes a connection for which the server may still run something. Returns when the server no
-    /// longer runs anything for it, however long that takes.
+    /// Closes a connection of which the server may still run a statement. Returns when the server
+    /// no longer runs the statement, however long that takes.
     fn close_and_wait(&self, connection: Self::Connection) -> BoxFuture<'static, ()> {
         self.close(connection)
     }
 }
 
-/// What to do with a connection that is returned.
+/// How to recycle a connection that is returned.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Recycle {
     /// Use the connection for the next request of the role.
@@ -114,7 +114,7 @@ pub enum Recycle {
     Discard,
 }
 
-/// A reset failed; the connector has logged why.
+/// The error of a failed reset. The connector has logged the reason.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ResetFailed;
 
@@ -124,7 +124,8 @@ pub type Cause = Arc<dyn std::error::Error + Send + Sync>;
 /// Why a connection could not be opened.
 #[derive(Clone, Debug, thiserror::Error)]
 pub enum OpenError {
-    /// PostgreSQL cannot be reached, or is starting or stopping (class 08, 57P01 to 57P03).
+    /// PostgreSQL cannot be reached, or is starting or stopping (class 08, 57P01 to 57P03), or
+    /// lacks resources (class 53, except 53300).
     #[error("PostgreSQL cannot be reached")]
     Unreachable(#[source] Cause),
     /// PostgreSQL accepts no more connections (53300, `max_connections`).
@@ -133,15 +134,15 @@ pub enum OpenError {
     /// The `CONNECTION LIMIT` of the role or of its database is reached (also 53300).
     #[error("the connection limit of the role or its database is reached")]
     Limited(#[source] Cause),
-    /// The role has another password (28P01), or a setting makes every session fail. An operator
-    /// has to repair the login.
+    /// The role does not exist or has another password (28P01), or a setting makes every session of
+    /// the role fail. An operator has to repair the login.
     #[error("PostgreSQL refuses the login of the role")]
     Login(#[source] Cause),
     /// The operator has locked out the role by `NOLOGIN`, `VALID UNTIL`, `REVOKE CONNECT` or
     /// `pg_hba.conf`.
     #[error("the role may not log in")]
     AccessDenied {
-        /// The error for the role's requests, with the SQLSTATE (28000, 42501).
+        /// The error for the role's requests, with the SQLSTATE 28000 or 42501.
         rejection: Box<DatabaseError>,
         /// The cause, for the log.
         #[source]
@@ -150,13 +151,13 @@ pub enum OpenError {
     /// The database does not exist (3D000), or accepts no connections (55000).
     #[error("the database does not exist")]
     NoDatabase,
-    /// Any other failure, which is a bug of the service.
+    /// Any other failure: a wrong configuration, or a bug of the service.
     #[error("the connection could not be set up")]
     Internal(#[source] Cause),
 }
 
 impl OpenError {
-    /// The error for a role that may not log in. It replaces PostgreSQL's own message, which is
+    /// The error for a role that may not log in. It does not contain PostgreSQL's message, which is
     /// misleading or contains addresses of the cluster.
     pub fn access_denied(cause: Cause) -> Self {
         let rejection = DatabaseError {

@@ -1,34 +1,34 @@
-//! Counts what the pool has done since the start, for the metrics.
+//! Counters of the pool since the start, for the metrics.
 
 use std::time::Duration;
 
-/// The upper bounds of the buckets of [`Counters::waits`], in milliseconds. The last bucket has no
-/// bound.
+/// The upper bounds of the buckets of [`Counters::waits`], in milliseconds. A last bucket without a
+/// bound follows.
 pub const WAIT_BOUNDS: [u64; 8] = [1, 5, 25, 100, 250, 500, 1_000, 2_500];
 
 /// Counts of events since the start.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Counters {
-    /// How many times an idle connection was checked out at once.
+    /// How many times an idle connection was checked out without a wait.
     pub reused: u64,
     /// How many connections were opened.
     pub opened: u64,
     /// How many attempts to open a connection failed.
     pub open_failures: u64,
-    /// How many connections were closed for any reason, failed attempts included.
+    /// How many connections were closed for any reason, including failed attempts to open one.
     pub closed: u64,
     /// How many idle connections were closed to make room for another role.
     pub evicted: u64,
     /// How many resets were started.
     pub resets: u64,
-    /// How many resets failed, which closed the connection.
+    /// How many resets failed. Each failure closed the connection.
     pub reset_failures: u64,
     /// How many requests waited for the longest allowed time.
     pub timeouts: u64,
     /// How many requests were refused because the queue was full.
     pub rejected: u64,
-    /// How many requests waited and got a connection, by the length of the wait: one bucket for
-    /// each of [`WAIT_BOUNDS`], and one for longer waits.
+    /// How many requests got a connection after a wait, by the length of the wait: one bucket for
+    /// each of [`WAIT_BOUNDS`], and one bucket for longer waits.
     pub waits: [u64; 9],
     /// The sum of the waits that `waits` counts, in microseconds.
     pub waited_micros: u64,

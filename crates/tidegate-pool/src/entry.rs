@@ -5,11 +5,11 @@ use tokio::time::Instant;
 
 use super::connector::{Connector, PoolKey};
 
-/// A connection with its bookkeeping.
+/// A connection and the data that the pool keeps about it.
 pub(super) struct PoolEntry<K: Connector> {
     pub(super) connection: K::Connection,
     pub(super) key: PoolKey,
-    /// The number of the event at which the connection was opened.
+    /// The number of the event at which the opening of the connection was decided.
     pub(super) serial: u64,
     pub(super) opened: Instant,
     pub(super) idle_since: Instant,

@@ -1,4 +1,4 @@
-//! Chooses the idle connection to close when another role needs its slot.
+//! Chooses the idle connection that is closed when another role needs its slot.
 
 use tidegate_sql::DatabaseName;
 use tokio::time::Instant;
@@ -9,14 +9,16 @@ use super::role::Role;
 use super::state::{State, TenantConnections};
 
 impl<K: Connector> State<K> {
-    /// The role whose least recently used idle connection is closed so that `key` can log in, if
-    /// there is one.
+    /// The role whose least recently used idle connection is closed so that `key` can log in;
+    /// `None` if no connection may be closed.
     ///
-    /// A database that already holds its share takes from its own roles. Otherwise the order is:
-    /// surplus connections (of roles that have several), the last connections of databases above
-    /// their share, the last connections of any role. Among equals, the connection that was idle
-    /// longest is closed. The connection used last is always checked out first, so the connection
-    /// idle longest is one that the role's parallelism has not needed since.
+    /// If the database of `key` already holds its share of the connections, the connection is taken
+    /// from one of its own roles. Otherwise the order is: first connections of roles that have
+    /// several, then the only connections of roles in databases that hold more than their share,
+    /// then the only connections of other roles. Within each of these, the connection that has been
+    /// idle longest is closed. The most recently used connection of a role is always checked out
+    /// first. If a connection has been idle for long, the role has therefore not needed it for
+    /// parallel requests during that time.
     pub(super) fn victim(&self, key: &PoolKey, now: Instant) -> Option<PoolKey> {
         if self.idle == 0 {
             return None;
@@ -30,7 +32,8 @@ impl<K: Connector> State<K> {
         self.victim_among(None, now)
     }
 
-    /// The role whose connection has been idle longest, in the order of [`State::victim`].
+    /// The role whose least recently used idle connection is the first in the order of
+    /// [`State::victim`]; `None` if no connection is idle.
     pub(super) fn longest_idle(&self) -> Option<PoolKey> {
         let share = self.settings.per_tenant();
         self.idle_candidates(None)
@@ -59,7 +62,8 @@ impl<K: Connector> State<K> {
             .map(|(_, role, _)| role.key.clone())
     }
 
-    /// The least recently used idle connection of each role, in all databases or in one.
+    /// The least recently used idle connection of each role, in the database `only` or in all
+    /// databases.
     fn idle_candidates<'s>(
         &'s self,
         only: Option<&'s DatabaseName>,
@@ -71,7 +75,7 @@ impl<K: Connector> State<K> {
             .filter_map(|(tenant, role)| Some((tenant, role, &**role.idle.first()?)))
     }
 
-    /// Removes the least recently used idle connection of a role from the pool.
+    /// Removes the least recently used idle connection of a role from the pool, and returns it.
     pub(super) fn evict(&mut self, key: &PoolKey) -> Option<Box<PoolEntry<K>>> {
         let role = self.role_mut(key)?;
         if role.idle.is_empty() {

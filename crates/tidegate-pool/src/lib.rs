@@ -44,7 +44,7 @@ use state::{Action, State};
 /// The interval at which idle connections and waiting requests are checked.
 const SWEEP: Duration = Duration::from_secs(1);
 
-/// A pool. Clones share its connections.
+/// A pool of connections. Clones share the connections.
 pub struct Pool<K: Connector> {
     inner: Arc<Inner<K>>,
 }
@@ -57,7 +57,7 @@ struct Inner<K: Connector> {
 }
 
 impl<K: Connector> Pool<K> {
-    /// Creates an empty pool. Must be called on a tokio runtime, on which its tasks run.
+    /// Creates an empty pool. Must be called within a tokio runtime, in which the pool's tasks run.
     pub fn new(connector: K, settings: Settings, jitter: Jitter) -> Self {
         let circuit_breaker = CircuitBreaker::new(Backoff::new(jitter));
         let inner = Arc::new(Inner {
@@ -86,12 +86,12 @@ impl<K: Connector> Pool<K> {
             .await
     }
 
-    /// Checks out a connection as [`Pool::acquire`] does, for a request whose wait ends at `until`:
-    /// it may have waited for something else before.
+    /// Checks out a connection as [`Pool::acquire`] does, for a request whose wait ends at `until`.
+    /// The request may have waited for a permit before.
     ///
     /// # Errors
     ///
-    /// Those of [`Pool::acquire`].
+    /// The errors of [`Pool::acquire`].
     pub async fn acquire_until(
         &self,
         login: &Login,
@@ -114,8 +114,8 @@ impl<K: Connector> Pool<K> {
         Some(PooledConnection::new(self.inner.clone(), entry, changed))
     }
 
-    /// Whether one connection of the login's role may be used for long by itself: the role has
-    /// others, or may have no others.
+    /// Whether one connection of the login's role may be taken out of use for other requests for a
+    /// long time. That is the case if the role holds other connections too, or may hold only one.
     pub fn can_use_one_alone(&self, login: &Login) -> bool {
         let state = self.inner.state.lock();
         let role = state.role(&PoolKey::from(login));
@@ -125,8 +125,9 @@ impl<K: Connector> Pool<K> {
         })
     }
 
-    /// Closes the idle connections to a database at once, and those in use when they are returned.
-    /// Returns the number of those in use; [`Pool::stats`] shows when they are closed.
+    /// Closes the idle connections to a database at once, and connections in use when they are
+    /// returned. Returns the number of connections in use. [`Pool::stats`] shows when these are
+    /// closed.
     pub fn close(&self, database: &DatabaseName) -> usize {
         self.inner
             .change(|state, actions| state.close(database, None, actions))
@@ -139,8 +140,8 @@ impl<K: Connector> Pool<K> {
     }
 
     /// Closes the connections of a role, because new sessions would start with other settings.
-    /// Connections that anonymous callers share stay open: they start with pinned defaults, which
-    /// the role cannot change.
+    /// Connections that anonymous callers or members share stay open, because their sessions start
+    /// with fixed settings that the role cannot change.
     pub fn close_unshared(&self, database: &DatabaseName, role: &RoleName) {
         let shares = |state: &State<K>, trusted| {
             state.is_shared(&PoolKey {
@@ -150,8 +151,8 @@ impl<K: Connector> Pool<K> {
             })
         };
         self.inner.change(|state, actions| {
-            // `is_shared` is true for an unknown role, so a role without connections is skipped
-            // too.
+            // `is_shared` is true for an unknown role, so a role without connections is also
+            // skipped.
             if !(shares(state, false) && shares(state, true)) {
                 state.close(database, Some(role), actions);
             }
@@ -173,8 +174,9 @@ impl<K: Connector> Pool<K> {
         &self.inner.limits
     }
 
-    /// Changes the limit on the connections of all roles together. If the pool holds more, idle ones
-    /// are closed at once, and others when they are returned. Returns how many more it holds.
+    /// Changes the limit on the connections of all roles together. If the pool holds more
+    /// connections, idle ones are closed at once, and others when they are returned. Returns how
+    /// many connections above the limit are left.
     pub fn set_capacity(&self, capacity: usize) -> usize {
         let now = Instant::now();
         self.inner
@@ -186,7 +188,7 @@ impl<K: Connector> Pool<K> {
         self.inner.state.lock().stats()
     }
 
-    /// The keys of the roles that have connections or waiting requests.
+    /// The keys of the roles that have connections or waiting requests, in no particular order.
     pub fn keys(&self) -> Vec<PoolKey> {
         let stats = self.stats();
         stats.roles.into_iter().map(|role| role.key).collect()
@@ -215,7 +217,8 @@ impl<K: Connector> fmt::Debug for Pool<K> {
 }
 
 impl<K: Connector> Inner<K> {
-    /// Changes the state under the lock, then carries out the actions without the lock.
+    /// Runs `change` on the state under the lock. Then performs the actions that it has added,
+    /// without the lock.
     fn change<T>(
         self: &Arc<Self>,
         change: impl FnOnce(&mut State<K>, &mut Vec<Action<K>>) -> T,
@@ -277,8 +280,9 @@ impl<K: Connector> Inner<K> {
         }
     }
 
-    /// Waits for the reply until the deadline. Meanwhile checks whether the request has waited long
-    /// enough for a new connection: first after the time of a login, then after doubling delays.
+    /// Waits for the reply until the deadline; returns `None` after the deadline. During the wait,
+    /// checks whether the request has waited long enough for a new connection: first after the time
+    /// of a login, then after doubling delays.
     async fn answer<T>(
         self: &Arc<Self>,
         mut answer: oneshot::Receiver<T>,
@@ -300,7 +304,7 @@ impl<K: Connector> Inner<K> {
     }
 }
 
-/// The position of a request in the queue. Dropping it removes the request from the queue.
+/// A request in the queue. Dropping this value removes the request from the queue.
 struct QueuedRequest<'a, K: Connector> {
     inner: &'a Arc<Inner<K>>,
     key: PoolKey,
@@ -320,8 +324,8 @@ impl<K: Connector> Drop for QueuedRequest<'_, K> {
     }
 }
 
-/// Closes connections that have been idle for too long or are too old, and serves requests whose
-/// delay has passed.
+/// Runs until the pool is dropped. Closes connections that have been idle for too long or are too
+/// old, and serves requests whose delay has passed.
 async fn sweep<K: Connector>(pool: Weak<Inner<K>>) {
     loop {
         tokio::time::sleep(SWEEP).await;

@@ -10,16 +10,17 @@ use super::Inner;
 use super::connector::{Connector, PoolKey, Recycle};
 use super::entry::PoolEntry;
 
-/// The limit on a role's connections from which requests of the role can share one connection.
+/// If a role may have at least this many connections, its requests can share one of them, and do
+/// not make that connection wanted.
 const SEVERAL: usize = 4;
 
-/// A connection that is checked out. Dropping it returns it to the pool.
+/// A connection that is checked out. Dropping it returns the connection to the pool.
 ///
 /// The pool then asks the connector whether to reuse the connection at once, to reset it in the
 /// background, or to close it.
 pub struct PooledConnection<K: Connector> {
     inner: Arc<Inner<K>>,
-    /// `None` only during drop.
+    /// `None` only while the value is dropped or discarded.
     entry: Option<Box<PoolEntry<K>>>,
     session_changed: bool,
 }
@@ -38,7 +39,7 @@ impl<K: Connector> PooledConnection<K> {
     }
 
     /// Whether another OAuth session of the same user used this connection before. If so, the
-    /// session must be reset before it is used.
+    /// PostgreSQL session must be reset before it is used.
     pub fn session_changed(&self) -> bool {
         self.session_changed
     }
@@ -48,9 +49,9 @@ impl<K: Connector> PooledConnection<K> {
         &self.entry().key
     }
 
-    /// Whether a waiting request could use this connection if it were returned, or the pool would
-    /// close it. Requests of a role that may have several connections do not count, because they
-    /// can share one of them.
+    /// Whether a waiting request could be served if this connection were returned, or the pool
+    /// would close the connection. Requests of the connection's own role do not count if the role
+    /// may have several connections, because they can share one of them.
     pub fn is_wanted(&self) -> bool {
         let state = self.inner.state.lock();
         let now = Instant::now();

@@ -13,7 +13,7 @@ use super::role::Phase;
 
 /// The time within which a reset usually ends.
 const QUICK_RESET: Duration = Duration::from_millis(20);
-/// If the backend of a terminated connection takes longer than this to end, that is logged.
+/// If the backend of a closed connection takes longer than this to end, its end is logged.
 const SLOW_END: Duration = Duration::from_secs(2);
 
 impl<K: Connector> Inner<K> {
@@ -29,9 +29,9 @@ impl<K: Connector> Inner<K> {
         self.discard_busy(entry, Phase::CheckedOut);
     }
 
-    /// Closes an unusable connection. While PostgreSQL still runs something for the connection, it
-    /// counts against the limit of its role, so that the number of statements that cannot be
-    /// interrupted stays limited.
+    /// Closes an unusable connection. While PostgreSQL still runs a statement of the connection,
+    /// the connection counts against the limit of its role, so that the number of statements that
+    /// cannot be interrupted stays limited.
     fn discard_busy(self: &Arc<Self>, entry: Box<PoolEntry<K>>, phase: Phase) {
         if !self.connector.may_run(&entry.connection) {
             let now = Instant::now();
@@ -76,8 +76,7 @@ impl<K: Connector> Inner<K> {
 
     async fn reset(self: Arc<Self>, mut entry: Box<PoolEntry<K>>) {
         let (done, phase) = self.reset_in_time(&mut entry).await;
-        // The connector is asked again, because the connection may have broken after its reset
-        // succeeded.
+        // The connection is checked again, because it may have broken after its reset succeeded.
         let recycle = self.connector.recycle(&mut entry.connection);
         let certain = done && recycle == Recycle::Reuse;
         if certain {
@@ -89,8 +88,9 @@ impl<K: Connector> Inner<K> {
         self.discard_busy(entry, phase);
     }
 
-    /// Resets a session. If that takes longer than usual, the connection counts as checked out from
-    /// then on, so that waiting requests no longer rely on it.
+    /// Resets a session. Returns whether the reset succeeded, and the phase in which the connection
+    /// is counted. If the reset takes longer than usual, the connection counts as checked out, so
+    /// that waiting requests no longer rely on it.
     async fn reset_in_time(self: &Arc<Self>, entry: &mut PoolEntry<K>) -> (bool, Phase) {
         let mut reset = self.connector.reset(&mut entry.connection);
         if let Ok(outcome) = timeout(QUICK_RESET, &mut reset).await {

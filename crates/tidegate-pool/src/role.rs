@@ -12,7 +12,8 @@ use super::connector::{Connector, PoolKey};
 use super::entry::PoolEntry;
 use super::pooled_connection::PooledConnection;
 
-/// How long after its last anonymous caller a role still counts as shared.
+/// How long a role still counts as shared after an anonymous caller or a member last requested a
+/// connection.
 const ANONYMOUS_FOR: Duration = Duration::from_mins(1);
 
 /// The channel on which a waiting request receives its connection or error.
@@ -24,7 +25,7 @@ pub(super) enum Phase {
     Opening,
     CheckedOut,
     Resetting,
-    /// The connection is unusable, and the server may still run something for it.
+    /// The connection is unusable, and the server may still run a statement of it.
     Closing,
 }
 
@@ -39,10 +40,10 @@ pub(super) struct Waiter<K: Connector> {
 /// The connections of a role in a database.
 pub(super) struct Role<K: Connector> {
     pub(super) key: PoolKey,
-    /// Whether anonymous callers or members share the role. If so, its sessions start with pinned
-    /// settings.
+    /// Whether anonymous callers or members share the role. If so, its sessions start with fixed
+    /// settings that the role cannot change.
     pub(super) anonymous: bool,
-    /// When an anonymous caller last requested a connection of the role.
+    /// When an anonymous caller or a member last requested a connection of the role.
     pub(super) anonymous_at: Option<Instant>,
     /// The idle connections, ordered by their last use, the oldest first.
     pub(super) idle: Vec<Box<PoolEntry<K>>>,
@@ -53,7 +54,7 @@ pub(super) struct Role<K: Connector> {
     pub(super) waiters: VecDeque<Waiter<K>>,
     /// When the role's latest connection was opened.
     pub(super) logged_in: Option<Instant>,
-    /// Until when no connection is opened for the role.
+    /// The time until which no connection is opened for the role.
     pub(super) paused_until: Option<Instant>,
     pub(super) closed_before: u64,
 }
@@ -80,23 +81,24 @@ impl<K: Connector> Role<K> {
         self.idle.len() + self.in_use() + self.closing
     }
 
-    /// Whether several callers use the role's connections.
+    /// Whether several callers share the role's connections.
     pub(super) fn is_shared(&self) -> bool {
         self.anonymous || self.key.trusted
     }
 
-    /// How many connections are being opened, used or reset, and need no further action to become
-    /// free.
+    /// How many connections are being opened, used or reset. They become free without further
+    /// action of the pool.
     pub(super) fn in_use(&self) -> usize {
         self.opening + self.checked_out + self.resetting
     }
 
-    /// How many connections are logged in and can serve requests, now or later.
+    /// How many connections are logged in and can serve requests, at once or after their current
+    /// use.
     fn warm(&self) -> usize {
         self.idle.len() + self.checked_out + self.resetting
     }
 
-    /// Whether closing an idle connection would leave the role without any.
+    /// Whether the role has exactly one connection, including one that is being opened.
     pub(super) fn has_only_one(&self) -> bool {
         self.warm() + self.opening == 1
     }
@@ -106,8 +108,8 @@ impl<K: Connector> Role<K> {
         self.warm() + self.opening == 0
     }
 
-    /// The sum of the times that the role's requests have waited since its latest login. Waiting
-    /// before that login is not counted, because the login served it.
+    /// The sum of the times for which the role's requests have waited since the role's latest
+    /// login. Earlier waiting is not counted, because that login was opened for it.
     fn waited(&self, now: Instant) -> Duration {
         let times = self.waiters.iter().map(|waiter| {
             let since = self
@@ -121,9 +123,9 @@ impl<K: Connector> Role<K> {
     /// Whether the role's requests have waited long enough for another login. `price` is the total
     /// waiting time that a login must save, and `limit` the limit on the role's connections. The
     /// first connection of a role has no price. Each login or reset in progress counts as serving
-    /// one request, and each login in progress adds its price. At most as many logins run at a time
-    /// as the role has connections, so that a burst of requests does not open a connection for
-    /// each.
+    /// one request, and each login in progress adds its price. There are at most as many logins in
+    /// progress as the role has open connections, so that a burst of requests does not open a
+    /// connection for each request.
     pub(super) fn needs_login(&self, price: Duration, limit: usize, now: Instant) -> bool {
         if self.held() >= limit || self.paused_until.is_some_and(|until| now < until) {
             return false;
@@ -138,7 +140,7 @@ impl<K: Connector> Role<K> {
     }
 
     /// Takes an idle connection: the one that the same OAuth session used last, if there is one,
-    /// otherwise the one used last.
+    /// otherwise the most recently used one.
     pub(super) fn take_idle(&mut self, role_use: &RoleUse) -> Option<Box<PoolEntry<K>>> {
         let last = self.idle.len().checked_sub(1)?;
         let session = Some(role_use);
@@ -147,8 +149,9 @@ impl<K: Connector> Role<K> {
         Some(self.idle.remove(place.unwrap_or(last)))
     }
 
-    /// Whether anonymous callers shared the role and no longer do. While an anonymous caller waits,
-    /// the role is still shared, because a new connection would lack the pinned settings.
+    /// Whether anonymous callers or members shared the role and no longer do. While such a caller
+    /// waits, the role is still shared, because a new connection would otherwise lack the fixed
+    /// settings.
     pub(super) fn has_lapsed(&self, now: Instant) -> bool {
         let waits = |waiter: &Waiter<K>| waiter.role_use.is_shared();
         self.anonymous

@@ -1,8 +1,9 @@
-//! Chooses the waiting request that gets the next connection, and decides when to open another.
+//! Chooses the waiting request that gets the next connection, and decides when to open another
+//! connection.
 //!
-//! The README has the rules. Each decision is made in one place. [`State::enqueue`] decides when a
-//! request arrives, [`State::put_back`] when a connection becomes free, and [`State::balance`] when
-//! a request may be served or a login may be due.
+//! The README explains the rules. [`State::enqueue`] applies them when a request arrives,
+//! [`State::put_back`] when a connection becomes free, and [`State::balance`] whenever a request
+//! may be served or a login may be due.
 
 use tidegate_sql::{Login, RoleUse};
 use tokio::time::Instant;
@@ -14,21 +15,23 @@ use super::role::{Phase, Reply, Role, Waiter};
 use super::server_limit;
 use super::state::{Action, State, TenantConnections, set_session};
 
-/// The rank of a waiting request: when its database was served last, then its own number.
+/// The rank of a waiting request: the number of the event at which its database was served last,
+/// then the request's own number. The lowest rank is served first.
 type Rank = (u64, u64);
 
-/// What can be done for a role with waiting requests.
+/// The next action for a role with waiting requests.
 enum NextAction {
-    /// Hand out an idle connection.
+    /// Give an idle connection of the role to a waiting request.
     CheckOut(PoolKey),
-    /// Open a connection.
+    /// Open a connection of the role.
     Open(PoolKey),
-    /// Open a connection for the first role, in place of an idle one of the second role.
+    /// Open a connection for the first role, and close an idle connection of the second role.
     Replace(PoolKey, PoolKey),
 }
 
 impl<K: Connector> State<K> {
-    /// Queues a request. Returns its number, with which [`Self::dequeue`] removes it.
+    /// Queues a request. Returns its number, with which [`Self::dequeue`] removes the request.
+    /// Fails if the queue is full, or the role's login was refused a moment ago.
     pub(super) fn enqueue(
         &mut self,
         login: &Login,
@@ -46,8 +49,8 @@ impl<K: Connector> State<K> {
         }
         tenant.waiting += 1;
         if let Some(role) = tenant.roles.get_mut(&key) {
-            // The flag applies to all connections that are opened while the role is in use, because
-            // any request may get them.
+            // The flag applies to all connections that are opened for the role, because each of
+            // them may be given to any request.
             if login.role_use.is_shared() {
                 role.anonymous = true;
                 role.anonymous_at = Some(now);
@@ -64,8 +67,8 @@ impl<K: Connector> State<K> {
         Ok(number)
     }
 
-    /// Closes the connections of a role when anonymous callers start or cease to share it. The
-    /// existing sessions lack the pinned settings, or have them when they should not.
+    /// Closes the connections of a role when anonymous callers or members start or stop sharing it,
+    /// because the existing sessions lack the fixed settings, or have them when they should not.
     fn close_if_sharing_changes(
         &mut self,
         key: &PoolKey,
@@ -100,7 +103,7 @@ impl<K: Connector> State<K> {
         Ok(())
     }
 
-    /// Removes a request from the queue. Returns `false` if the request was already answered.
+    /// Removes a request from the queue. Returns `false` if the request is no longer in the queue.
     pub(super) fn dequeue(&mut self, key: &PoolKey, number: u64) -> bool {
         let Some(role) = self.role_mut(key) else {
             return false;
@@ -121,8 +124,8 @@ impl<K: Connector> State<K> {
         }
     }
 
-    /// Handles a connection that has become free: hands it to a waiting request, parks it as idle,
-    /// or closes it.
+    /// Handles a connection that has become free: closes it, gives it to a waiting request, or
+    /// keeps it as idle. `from` is the phase that ends.
     pub(super) fn put_back(
         &mut self,
         entry: Box<PoolEntry<K>>,
@@ -146,7 +149,7 @@ impl<K: Connector> State<K> {
         self.balance(now, actions);
     }
 
-    /// Closes a connection whose phase has ended, and gives its slot to another.
+    /// Closes a connection whose phase has ended, so that another connection may be opened.
     pub(super) fn discard(
         &mut self,
         entry: Box<PoolEntry<K>>,
@@ -158,7 +161,8 @@ impl<K: Connector> State<K> {
         self.balance(now, actions);
     }
 
-    /// Hands an idle connection to the longest waiting request of its role, if any.
+    /// Gives an idle connection of a role to the longest waiting request of the role. Does nothing
+    /// if there is no such connection or request.
     fn check_out(&mut self, key: &PoolKey, now: Instant, actions: &mut Vec<Action<K>>) {
         let event = self.next_event();
         let Some(role) = self.role_mut(key) else {
@@ -184,7 +188,8 @@ impl<K: Connector> State<K> {
         actions.push(Action::CheckOut(waiter.reply, entry, session_changed));
     }
 
-    /// Serves waiting requests and opens connections, as far as limits and delays allow.
+    /// Serves waiting requests and opens connections, as far as limits and delays allow. Fails
+    /// requests that cannot be served.
     pub(super) fn balance(&mut self, now: Instant, actions: &mut Vec<Action<K>>) {
         while self.waiting > 0
             && let Some(step) = self.next_action(now)
@@ -205,7 +210,7 @@ impl<K: Connector> State<K> {
         self.refuse_unservable(now, actions);
     }
 
-    /// The next action for the first request in the queue that can be served now.
+    /// The next action: for the waiting request with the lowest rank that can be served now.
     fn next_action(&self, now: Instant) -> Option<NextAction> {
         let share = self.settings.per_tenant();
         let mut queue: Vec<(Rank, &Role<K>)> = self
@@ -246,8 +251,7 @@ impl<K: Connector> State<K> {
         if self.held < self.capacity(now) {
             return Some(NextAction::Open(key()));
         }
-        // The price is doubled, because the role that loses its connection may have to log in
-        // again.
+        // The price is doubled, because the role that loses a connection may have to log in again.
         let price = self.login_time.get() * 2;
         let limit = self.settings.for_role(role.is_shared());
         if !role.needs_login(price, limit, now) {
@@ -257,12 +261,13 @@ impl<K: Connector> State<K> {
         Some(NextAction::Replace(key(), victim))
     }
 
-    /// The current limit of the pool's connections.
+    /// The current limit on the pool's connections.
     pub(super) fn capacity(&self, now: Instant) -> usize {
         self.server_limit.bound(self.settings.capacity, now)
     }
 
-    /// Whether a waiting request of another role could be served if this connection were returned.
+    /// Whether a waiting request of another role could be served if a connection of `key` were
+    /// returned.
     pub(super) fn is_wanted_by_another_role(&self, key: &PoolKey, now: Instant) -> bool {
         let share = self.settings.per_tenant();
         self.tenants
@@ -273,8 +278,8 @@ impl<K: Connector> State<K> {
             .any(|(_, role)| role.key != *key)
     }
 
-    /// Fails the requests of roles that have no connection to wait for, if none can be opened
-    /// because PostgreSQL is down or grants this pool no connection at all.
+    /// Fails the waiting requests of roles without connections if no connection can be opened,
+    /// because PostgreSQL is down or refuses every connection of this pool.
     fn refuse_unservable(&mut self, now: Instant, actions: &mut Vec<Action<K>>) {
         if self.waiting == 0 {
             return;

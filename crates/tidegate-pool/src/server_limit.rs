@@ -1,4 +1,4 @@
-//! The limit that the pool finds when PostgreSQL refuses connections because other clients use
+//! The limit that the pool learns when PostgreSQL refuses connections because other clients use
 //! them.
 
 use std::time::Duration;
@@ -16,9 +16,9 @@ const FORGET_AFTER: Duration = Duration::from_mins(1);
 /// A limit on the pool's connections below the configured capacity. It exists from the first
 /// refusal until the pool reaches the capacity again.
 ///
-/// After a refusal the pool stays at its size: requests wait for its connections, and a login
-/// replaces a connection that is closed first. A second later the pool tries one more login. If
-/// that succeeds, it may try the next one at once, otherwise after another second.
+/// After a refusal the pool does not grow: requests wait for its connections, and a connection is
+/// closed before another one is opened. A second later the pool tries one more login. If the login
+/// succeeds, the pool may try the next login at once, otherwise after another second.
 #[derive(Default)]
 pub(super) struct ServerLimit {
     found: Option<LimitFound>,
@@ -32,7 +32,7 @@ struct LimitFound {
 
 impl ServerLimit {
     /// Records that PostgreSQL refused a login while the pool held `held` other connections.
-    /// Returns whether no limit was known before.
+    /// Returns `true` if no limit was known before.
     pub(super) fn refused(&mut self, held: usize, cause: Cause, now: Instant) -> bool {
         let found = LimitFound {
             connections: held,
@@ -62,7 +62,8 @@ impl ServerLimit {
             .take_if(|found| now >= found.retry_at + FORGET_AFTER);
     }
 
-    /// The current limit of the pool's connections.
+    /// The current limit on the pool's connections: the learned limit, plus 1 if another login may
+    /// be tried, but at most `capacity`.
     pub(super) fn bound(&self, capacity: usize, now: Instant) -> usize {
         let bound = self.found.as_ref().map_or(capacity, |found| {
             found.connections + usize::from(found.retry_at <= now)

@@ -7,16 +7,16 @@ use std::time::Duration;
 pub struct Settings {
     /// The limit on the connections of all roles together, including those being opened or reset.
     pub capacity: usize,
-    /// The limit on the connections of a role that one user has. A role that anonymous callers
-    /// share may have a quarter of `capacity`, a database half of it.
+    /// The limit on the connections of a role that one user has. A role that several callers share
+    /// may have a quarter of `capacity`, and a database half of `capacity`.
     pub per_role: usize,
     /// The limit on waiting requests. One database may have half as many.
     pub queue: usize,
     /// The longest wait of a request.
     pub wait: Duration,
     /// How long a connection serves waiting requests of its role before it is closed for another
-    /// role with waiting requests. Without this time an overloaded pool would do nothing but
-    /// log in.
+    /// role with waiting requests. Without this time an overloaded pool would spend all its time on
+    /// logins.
     pub min_service: Duration,
     /// How long a connection may be idle before it is closed.
     pub idle: Duration,
@@ -26,7 +26,7 @@ pub struct Settings {
     pub open: Duration,
     /// How long a reset may take.
     pub reset: Duration,
-    /// Whether quick reads may be multiplexed while many run at once.
+    /// Whether quick reads may be multiplexed while many run at the same time.
     pub multiplex: bool,
 }
 
@@ -59,7 +59,8 @@ impl Settings {
         self.per_role.clamp(1, self.per_tenant())
     }
 
-    /// The limit on the connections of a role. `shared` says whether several callers use them.
+    /// The limit on the connections of a role. `shared` says whether several callers share these
+    /// connections.
     pub(super) fn for_role(&self, shared: bool) -> usize {
         if shared {
             (self.capacity / 4).max(1)
@@ -68,8 +69,9 @@ impl Settings {
         }
     }
 
-    /// The limit on the connections that one of several callers of a shared role may use at a time:
-    /// `per_role`, but at most half of the role's, so that the others go on beside slow statements.
+    /// The limit on the connections of a shared role that one caller may use at a time: `per_role`,
+    /// but at most half of the role's limit, so that slow statements of one caller do not block the
+    /// others.
     pub fn of_caller(&self) -> usize {
         self.per_role.min(self.for_role(true) / 2).max(1)
     }

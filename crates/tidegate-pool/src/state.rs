@@ -1,7 +1,7 @@
-//! The bookkeeping of the pool, without I/O and without waiting.
+//! The state of the pool. This module does no I/O and never waits.
 //!
-//! The caller changes the state under the lock. The changes return actions, which the caller
-//! carries out after releasing the lock.
+//! The caller changes the state under the lock. The changes add actions to a list, which the caller
+//! performs after releasing the lock.
 
 use std::collections::HashMap;
 
@@ -18,9 +18,10 @@ use super::role::{Phase, Reply, Role};
 use super::server_limit::ServerLimit;
 use super::settings::Settings;
 
-/// An action to carry out after the lock is released.
+/// An action that is performed after the lock is released.
 pub(super) enum Action<K: Connector> {
-    /// Open a connection, after closing the given one if there is one. The number is the event's.
+    /// Open a connection of the role. The number identifies the event at which this was decided.
+    /// The last value is a connection to close first; `None` if no connection has to be closed.
     Open(PoolKey, u64, Option<Box<PoolEntry<K>>>),
     Close(Box<PoolEntry<K>>),
     CheckOut(Reply<K>, Box<PoolEntry<K>>, bool),
@@ -33,8 +34,8 @@ pub(super) struct TenantConnections<K: Connector> {
     pub(super) held: usize,
     pub(super) idle: usize,
     pub(super) waiting: usize,
-    /// The number of the event at which the database started to wait or was served last. The
-    /// database with the smallest number is served next.
+    /// The number of the event at which the database's first waiting request arrived, or at which
+    /// the database was served last. The database with the smallest number is served next.
     pub(super) last_served: u64,
     closed_before: u64,
 }
@@ -56,7 +57,7 @@ pub(super) struct State<K: Connector> {
     pub(super) circuit_breaker: CircuitBreaker,
     pub(super) server_limit: ServerLimit,
     pub(super) login_time: LoginTime,
-    /// The errors of roles that could not log in, and until when each applies.
+    /// The errors of roles that could not log in, each with the time until which it applies.
     pub(super) refusals: HashMap<PoolKey, (Instant, AcquireError)>,
     pub(super) counters: Counters,
     events: u64,
@@ -86,8 +87,8 @@ impl<K: Connector> State<K> {
     }
 
     /// Takes an idle connection of the login's role: the one that the same OAuth session used last,
-    /// if there is one, otherwise the one used last. The flag says whether another session used the
-    /// connection last.
+    /// if there is one, otherwise the most recently used one. Returns the connection, and whether
+    /// another OAuth session used it last.
     pub(super) fn claim(
         &mut self,
         login: &Login,
@@ -98,7 +99,7 @@ impl<K: Connector> State<K> {
             return None;
         }
         let role = tenant.roles.get_mut(&PoolKey::from(login))?;
-        // The open connections started with settings that differ from those this caller needs.
+        // The sessions of the open connections started with other settings than this caller needs.
         if login.role_use.is_shared() {
             if !role.anonymous {
                 return None;
@@ -123,7 +124,7 @@ impl<K: Connector> State<K> {
         self.tenants.get_mut(&key.database)?.roles.get_mut(key)
     }
 
-    /// The tenant of the key. The tenant and the key's role are created if missing.
+    /// The tenant of the key. Creates the tenant and the key's role if they are missing.
     pub(super) fn tenant_of(&mut self, key: &PoolKey) -> &mut TenantConnections<K> {
         let tenant =
             self.tenants
@@ -151,8 +152,8 @@ impl<K: Connector> State<K> {
         }
     }
 
-    /// Counts a connection that is about to be opened; the limits must have room for it. Returns
-    /// the event number.
+    /// Counts a connection that is about to be opened. The caller has checked that the limits allow
+    /// it. Returns the number of the event.
     pub(super) fn count_opening(&mut self, key: &PoolKey) -> u64 {
         let event = self.next_event();
         self.held += 1;
@@ -165,7 +166,7 @@ impl<K: Connector> State<K> {
         event
     }
 
-    /// Stops counting a connection in its phase. The connection stays open.
+    /// Stops counting a connection in its phase. The connection is still counted as held.
     pub(super) fn leave_phase(&mut self, key: &PoolKey, phase: Phase) {
         if let Some(role) = self.role_mut(key) {
             *role.phase(phase) -= 1;
@@ -197,7 +198,7 @@ impl<K: Connector> State<K> {
         }
     }
 
-    /// Adds a connection to the idle ones.
+    /// Adds a connection to the idle connections of its role.
     pub(super) fn add_idle(&mut self, mut entry: Box<PoolEntry<K>>, now: Instant) {
         entry.idle_since = now;
         let Some(tenant) = self.tenants.get_mut(&entry.key.database) else {
@@ -218,7 +219,8 @@ impl<K: Connector> State<K> {
         }
     }
 
-    /// Whether a connection is too old, or was opened before its database or role was closed.
+    /// Whether a connection must be closed, because it is too old, or was opened before the
+    /// connections of its database or role were closed.
     pub(super) fn is_retired(&self, entry: &PoolEntry<K>, now: Instant) -> bool {
         let closed = self.tenants.get(&entry.key.database).is_some_and(|tenant| {
             let role = tenant.roles.get(&entry.key);
@@ -228,8 +230,8 @@ impl<K: Connector> State<K> {
         closed || now.duration_since(entry.opened) >= self.settings.max_lifetime
     }
 
-    /// Closes the idle connections of a database or of one role in it, and marks the others to be
-    /// closed when they are returned. Returns the number of the others.
+    /// Closes the idle connections of a database or of one role in it, and marks the other
+    /// connections to be closed when they are returned. Returns the number of these others.
     pub(super) fn close(
         &mut self,
         database: &DatabaseName,
@@ -265,7 +267,8 @@ impl<K: Connector> State<K> {
         }
     }
 
-    /// Changes the limit on connections. Returns how many more are held, none of which is idle.
+    /// Changes the limit on connections, and closes idle connections above it. Returns how many
+    /// connections above the limit are left.
     pub(super) fn set_capacity(
         &mut self,
         capacity: usize,
@@ -283,7 +286,8 @@ impl<K: Connector> State<K> {
         self.held.saturating_sub(capacity)
     }
 
-    /// Closes connections that were idle for too long or are too old.
+    /// Closes idle connections that were idle for too long or are too old. Also removes expired
+    /// refusals, and a server limit that has not been confirmed for a while.
     pub(super) fn expire(&mut self, now: Instant, actions: &mut Vec<Action<K>>) {
         let (idle, max_lifetime) = (self.settings.idle, self.settings.max_lifetime);
         let mut expired = Vec::new();
@@ -299,7 +303,8 @@ impl<K: Connector> State<K> {
     }
 }
 
-/// Records which OAuth session uses the connection. Returns whether another session used it before.
+/// Records which OAuth session uses the connection. Returns whether another OAuth session used it
+/// before.
 pub(super) fn set_session<K: Connector>(entry: &mut PoolEntry<K>, role_use: &RoleUse) -> bool {
     if entry.session.as_ref() == Some(role_use) {
         return false;

@@ -7,9 +7,9 @@ use super::state::State;
 /// The state of the pool at one moment.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct PoolStats {
-    /// The limit on connections.
+    /// The configured limit on connections.
     pub capacity: usize,
-    /// How many connections the pool holds, in every phase.
+    /// How many connections the pool holds, in all phases together.
     pub held: usize,
     /// How many requests wait.
     pub waiting: usize,
@@ -34,16 +34,15 @@ pub struct RoleStats {
     pub opening: usize,
     /// How many connections are being reset.
     pub resetting: usize,
-    /// How many connections are unusable, but still run a statement whose backend is to be
-    /// terminated.
+    /// How many connections are unusable but may still run a statement.
     pub closing: usize,
     /// How many requests wait.
     pub waiting: usize,
 }
 
 impl PoolStats {
-    /// How many connections a request or PostgreSQL still uses: those checked out, being reset, or
-    /// waiting for their last statement to end.
+    /// How many connections are checked out, being reset, or waiting for their last statement to
+    /// end.
     pub fn busy(&self) -> usize {
         let of = |role: &RoleStats| role.checked_out + role.resetting + role.closing;
         self.roles.iter().map(of).sum()

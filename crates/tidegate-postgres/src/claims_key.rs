@@ -1,24 +1,25 @@
-//! The key that seals the claims of members, and what is computed with it.
+//! The key that seals the claims of members, and the values that are computed with it.
 
 use std::fmt;
 
 use hmac::{Hmac, Mac};
 use sha2::{Digest, Sha256, Sha384};
 
-/// Sets the claims of a member for the transaction in which it runs. The parameters are the token
+/// Sets the claims of a member for the current transaction. The parameters are the token
 /// ([`ClaimsKey::token`], `bytea`), the head ([`claims_head`], `text`) and the claims (`text`, a
 /// JSON object).
 ///
-/// What it sets is a seal of the token and the start of the transaction, so that SQL that reads the
-/// settings cannot use them in another transaction.
+/// The setting `tidegate.claims` begins with a seal, a hash of the token and the start time of the
+/// transaction. SQL that reads the settings can therefore not use them in another transaction.
 pub const SET_CLAIMS: &str = "SELECT pg_catalog.set_config('tidegate.identity', $2::pg_catalog.text, true) IS NULL, \
      pg_catalog.set_config('tidegate.claims', pg_catalog.textcat(pg_catalog.encode(pg_catalog.sha256(\
      pg_catalog.byteacat($1::pg_catalog.bytea, pg_catalog.timestamptz_send(pg_catalog.now()))), 'hex'), \
      $3::pg_catalog.text), true) IS NULL";
 
-/// The generation of the key that the functions of a database check, as `integer`. No row without
-/// functions, or if a role other than the current one owns one of their schemas or a function in
-/// them: it could replace the code. To a superuser, what other superusers own is its own.
+/// Selects the generation of the key that the functions of claims in a database use, as `integer`.
+/// Returns no row if the functions do not exist. Returns no row either if a role other than the
+/// current one owns one of the functions' schemas or a function in them, because that role could
+/// replace the code. For a superuser, objects of other superusers count as its own.
 pub const CLAIMS_GENERATION: &str = "SELECT pg_catalog.substring(p.prosrc, ', generation ([0-9]+)')::pg_catalog.int4 \
      FROM pg_catalog.pg_proc p \
      JOIN pg_catalog.pg_namespace n ON n.oid OPERATOR(pg_catalog.=) p.pronamespace \
@@ -35,17 +36,17 @@ pub const CLAIMS_GENERATION: &str = "SELECT pg_catalog.substring(p.prosrc, ', ge
              AND r.oid OPERATOR(pg_catalog.<>) m.oid AND NOT (m.rolsuper AND r.rolsuper))";
 
 /// The message with which `tidegate.user_id()` and `tidegate.claims()` refuse claims that are
-/// missing, forged or sealed with another key; its SQLSTATE is 42501.
+/// missing, forged or sealed with another key. The SQLSTATE of the error is 42501.
 pub const CLAIMS_REFUSED: &str =
     "the claims of this transaction are missing or were not set by Tidegate";
 
 /// The key with which the functions of a tenant's database check claims. It is derived from the
-/// master key and stored in the database only, where no role but the service's can read it.
+/// master key and stored in the database only, where only the service's role can read it.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub struct ClaimsKey([u8; 16]);
 
 impl ClaimsKey {
-    /// The key of a database. Another generation gives another key.
+    /// Derives the key of a database. Each generation has another key.
     pub fn derive(master: &[u8; 32], database: &str, generation: i32) -> Self {
         let mut mac = keyed(master);
         mac.update(b"tidegate claims\0");
@@ -58,8 +59,8 @@ impl ClaimsKey {
         Self(key)
     }
 
-    /// The key as the numbers that PostgreSQL stores: big endian, in the order in which they are
-    /// hashed.
+    /// The two halves of the key as PostgreSQL stores them: 8 bytes each, read as big endian, in
+    /// the order in which they are hashed.
     pub fn halves(&self) -> [i64; 2] {
         let (first, second) = self.0.split_at(8);
         [first, second].map(|half| half.iter().fold(0, |all, byte| all << 8 | i64::from(*byte)))
@@ -86,8 +87,8 @@ impl fmt::Debug for ClaimsKey {
     }
 }
 
-/// The head of a member: SHA-256 of the claims in hex, then the id. `claims` are the text that
-/// [`SET_CLAIMS`] gets.
+/// The head of a member: the SHA-256 hash of the claims in hex, followed by the member's id.
+/// `claims` is the text that is passed to [`SET_CLAIMS`].
 pub fn claims_head(user_id: &str, claims: &str) -> String {
     use fmt::Write as _;
     let mut head = String::with_capacity(64 + user_id.len());

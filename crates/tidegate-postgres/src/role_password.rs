@@ -1,4 +1,4 @@
-//! Passwords of login roles: derived, never stored.
+//! Passwords of login roles. They are derived from the master key and never stored.
 
 use base64::Engine;
 use base64::engine::general_purpose::{STANDARD, URL_SAFE_NO_PAD};
@@ -9,8 +9,7 @@ type HmacSha256 = Hmac<Sha256>;
 
 /// The password of a login role: base64url of HMAC-SHA256 over the role's name and generation.
 ///
-/// The password is derived whenever a connection is opened. Another generation gives another
-/// password.
+/// The password is derived whenever a connection is opened. Each generation has another password.
 pub fn role_password(master: &[u8; 32], role: &str, generation: u32) -> String {
     let tag = hmac(
         master,
@@ -42,7 +41,7 @@ pub fn scram_verifier(password: &str, salt: &[u8; 16]) -> String {
     )
 }
 
-/// Whether a verifier of [`scram_verifier`] was made from this password.
+/// Whether `verifier`, made by [`scram_verifier`], was made from this password.
 pub fn verifies(verifier: &str, password: &str) -> bool {
     let salt = verifier
         .strip_prefix("SCRAM-SHA-256$1:")

@@ -23,7 +23,7 @@ pub(crate) enum Encoding {
 
 impl Encoding {
     /// The content coding that the request prefers (RFC 9110, section 12.5.3), or zstd if it
-    /// prefers none of those that it accepts.
+    /// accepts both equally. `None` if it accepts neither.
     pub(crate) fn negotiate(headers: &HeaderMap) -> Option<Self> {
         let (mut gzip, mut zstd, mut others) = (None, None, None);
         for line in headers.get_all(ACCEPT_ENCODING) {
@@ -37,8 +37,8 @@ impl Encoding {
                 }
             }
         }
-        // A `*` stands for the codings that are not listed. It is not taken for zstd, which not
-        // every client that sends it supports.
+        // A `*` stands for the codings that are not listed. It does not select zstd, because some
+        // clients that send `*` do not support zstd.
         let gzip = gzip.or(others).unwrap_or(0.0);
         let zstd = zstd.unwrap_or(0.0);
         if zstd > 0.0 && zstd >= gzip {
@@ -74,7 +74,7 @@ impl Encoder {
         })
     }
 
-    /// Adds input. Returns the output that is ready, which may be none.
+    /// Adds input. Returns the output that is ready, which may be empty.
     fn write(&mut self, bytes: &[u8]) -> io::Result<Vec<u8>> {
         Ok(match self {
             Self::Gzip(encoder) => {
@@ -124,7 +124,7 @@ impl Compressed {
         }
     }
 
-    /// Adds input, or ends the stream with `None`.
+    /// Compresses more input; `None` ends the stream. Returns the output that is ready.
     fn compress(&mut self, bytes: Option<&[u8]>) -> io::Result<Vec<u8>> {
         let mut encoder = match self.encoder.take() {
             Some(encoder) => encoder,

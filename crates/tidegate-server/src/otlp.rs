@@ -162,7 +162,8 @@ struct SpanSender {
 }
 
 impl SpanSender {
-    /// Sends the spans that arrive within one interval. Returns `false` if the queue is closed.
+    /// Waits for one interval or for a full batch, and sends the spans that have arrived. Returns
+    /// `false` if the queue is closed and empty.
     async fn send_next(&mut self) -> bool {
         let mut batch = Vec::new();
         let deadline = tokio::time::Instant::now() + INTERVAL;

@@ -1,4 +1,5 @@
-//! Counts requests for the owners of tenants, also those whose client disconnected.
+//! Counts requests for the activity that the owners of tenants see. Requests whose client
+//! disconnected count too.
 
 use std::thread;
 use std::time::{Duration, Instant};
@@ -34,7 +35,7 @@ impl<'a> PendingRequest<'a> {
 
 impl Drop for PendingRequest<'_> {
     fn drop(&mut self) {
-        // A panic is also dropped here, and becomes a response with this status.
+        // A request whose handler panics is also dropped here. Its response has the status 500.
         let status = if thread::panicking() {
             500
         } else {
@@ -44,12 +45,13 @@ impl Drop for PendingRequest<'_> {
     }
 }
 
-/// Counts a request in the activity of its tenant, except one for the activity itself.
+/// Counts a request in the activity of its tenant. Requests that read the activity are not counted.
 pub(crate) fn count(app: &App, subject: &Subject, status: u16, took: Duration) {
     let (Some(login), Some(route)) = (&subject.login, subject.route) else {
         return;
     };
-    // A page that shows the activity requests it periodically, and would count itself.
+    // A page that shows the activity requests the activity periodically. These requests are not
+    // counted.
     if route.path == Route::Activity.label().path {
         return;
     }

@@ -33,7 +33,8 @@ pub(crate) use properties::{Access, BodyLimit, Properties, Surface};
 pub(crate) enum RouteError {
     /// There is no such path.
     NotFound,
-    /// The path does not have this method. Those that it has are the value of `Allow`.
+    /// The path does not have the method of the request. The field is the value of `Allow`, which
+    /// lists the methods that the path has.
     MethodNotAllowed(&'static str),
 }
 
@@ -132,8 +133,8 @@ impl<'p> Route<'p> {
 
     fn find(path: &'p str) -> Option<Self> {
         let path = path.strip_suffix('/').unwrap_or(path);
-        // Only the row of the root has the path `/`. Here the remaining path `/` is that of `//`,
-        // which is not a route.
+        // Without its trailing slash the path of the root is empty. A path that is `/` at this
+        // point was `//`, which is not a route.
         if path == "/" {
             None
         } else {
@@ -154,7 +155,7 @@ impl<'p> Route<'p> {
         }
     }
 
-    /// Whether a path is that of an HTML page.
+    /// Whether `path` is the path of an HTML page.
     pub(crate) fn is_path_of_page(path: &'p str) -> bool {
         Self::find(path).is_some_and(|route| route.properties().surface == Surface::Page)
     }

@@ -1,8 +1,9 @@
 //! Accepts connections and serves them with hyper.
 //!
-//! hyper's own timers would count the idle time of a connection as part of the next head. They do
-//! not cover the wait for the first byte, nor a client that does not read. So each connection
-//! counts what it reads and writes ([`activity`]), and its task checks the counters periodically.
+//! hyper's own timers would count the idle time of a connection as part of the time for the next
+//! head. They cover neither the wait for the first byte nor a client that does not read. So each
+//! connection counts the bytes that it reads and writes ([`activity`]), and its task checks the
+//! counters periodically.
 
 mod accept;
 mod activity;
@@ -66,7 +67,7 @@ impl Listener {
 }
 
 /// Serves `app` on all `listeners` until `shutdown` completes. Then stops accepting, gives requests
-/// in progress the drain timeout to end, and cancels the rest.
+/// in progress the drain timeout to end, and cancels the requests that are still in progress.
 ///
 /// # Errors
 ///

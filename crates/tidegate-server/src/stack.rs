@@ -1,8 +1,8 @@
-//! What surrounds every request, from the outermost layer to the innermost.
+//! The layers around the handler of every request, from the outermost to the innermost.
 //!
-//! Each layer is a module with a few lines before and after the request. None of them allocates or
-//! waits. They are called one after the other, because a response is too large to be moved through
-//! a future of each.
+//! Each layer is a module with functions that run before or after the handler. They are plain
+//! functions in one future, because a response is too large to be moved through one future for each
+//! layer.
 
 mod compression;
 mod cors;
@@ -38,8 +38,8 @@ use observation::Observation;
 
 /// The whole API as a tower service, for requests of `peer`.
 ///
-/// It is generic over the request's body, because hyper's body type has no constructor: tests use
-/// `Full<Bytes>`.
+/// The service is generic over the request's body, because hyper's body type has no constructor:
+/// tests use `Full<Bytes>`.
 pub fn service<B>(
     app: App,
     peer: Peer,
@@ -92,11 +92,12 @@ where
     let id = request_id::before(app, &mut request);
     let uri = request.uri().clone();
     let route = Route::parse(request.method(), uri.path());
-    // The observation counts and logs what is really sent, so it is outside of layers that respond.
+    // The observation counts and logs what is really sent, so it is outside of all layers that can
+    // respond.
     let observation = Observation::begin(app.clone(), &request, &route);
     let encrypted = hsts::before(app, peer, &request);
-    // A panic becomes a logged response with status 500. Without this, the connection would be
-    // closed.
+    // A panic becomes a logged response with status 500. If the panic were not caught, the
+    // connection would be closed.
     let mut response = panics::catch(admitted(app, peer, &route, request), &id).await;
     hsts::after(encrypted, &mut response);
     observation.responded(&mut response);
@@ -115,8 +116,8 @@ where
     B: http_body::Body<Data = Bytes> + Send + Unpin + 'static,
     B::Error: Into<BodyError>,
 {
-    // This check comes before any layer that responds, because it is unclear for which host such a
-    // request is meant.
+    // This check comes before any layer that responds, because it is unclear for which host a
+    // request with an invalid `Host` is meant.
     if let Some(refusal) = host::refusal(&request) {
         return refusal;
     }

@@ -1,12 +1,12 @@
-//! The functions `tidegate.user_id()`, `tidegate.claims()` and `tidegate.claim(text)` in tenants'
-//! databases, which policies call.
+//! Installs the functions `tidegate.user_id()`, `tidegate.claims()` and `tidegate.claim(text)`,
+//! which policies call, in tenants' databases.
 
 use std::fmt;
 
 use tokio_postgres::types::Oid;
 use tokio_postgres::{Client, GenericClient, Transaction};
 
-/// The key with which the functions check the claims of members, and its number.
+/// The key with which the functions check the claims of members, and the key's generation.
 #[derive(Clone, Copy)]
 pub struct ClaimsFunctions {
     /// The generation of the key.
@@ -23,42 +23,45 @@ impl fmt::Debug for ClaimsFunctions {
     }
 }
 
-/// What a database has of the functions of claims.
+/// The state of the functions of claims in a database.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum ClaimsState {
-    /// All of it: this version or a later one, with the expected key, and closed to other roles.
+    /// All objects exist, in this version or a later one, with the expected key, and other roles
+    /// have no privileges that they must not have.
     Current,
-    /// Something is missing or of another generation. [`install_claims`] creates it.
+    /// An object is missing, has an older version or another key, or other roles have too many
+    /// privileges. [`install_claims`] corrects that.
     Outdated,
-    /// Nothing, and the service may not create schemas in the database.
+    /// The schemas do not exist, and the service may not create schemas in the database.
     NotAllowed,
-    /// Another role owns this object in one of the schemas, and could put code there. The text
-    /// names the object and its owner.
+    /// Another role owns an object in one of the schemas and could place code there. The text names
+    /// the object and its owner.
     Foreign(String),
 }
 
-/// Creates schemas, table and sequences; `{generation}` is replaced.
+/// Creates the schemas, the table and the sequences. `{generation}` is replaced by the generation
+/// of the key.
 const SCHEMA: &str = include_str!("claims_schema.sql");
 
-/// Creates or replaces the functions; `{generation}` is replaced.
+/// Creates or replaces the functions. `{generation}` is replaced by the generation of the key.
 const FUNCTIONS: &str = include_str!("claims_functions.sql");
 
-/// Revokes what default privileges granted.
+/// Revokes the privileges that default privileges granted.
 const PRIVILEGES: &str = include_str!("claims_privileges.sql");
 
-/// Keeps the key, which is a parameter, out of the server's log for the rest of the transaction.
-/// Only a superuser, or a role with the right to set the parameter, can do that; for others the key
-/// is logged where `log_statement` is `all`.
+/// Keeps the key, which is a parameter of a statement, out of the server's log for the rest of the
+/// transaction. Only a superuser, or a role with the privilege to set `log_parameter_max_length`,
+/// can do that. For other roles the key is logged if `log_statement` is `all`.
 const LOG_NO_PARAMETERS: &str = "DO $log$ BEGIN \
     PERFORM pg_catalog.set_config('log_parameter_max_length', '0', true); \
     EXCEPTION WHEN insufficient_privilege THEN NULL; END $log$";
 
-/// Finds out what there is. The versions in it and in the functions grow with every change of a
-/// function.
+/// Selects the state of the objects. The version numbers in this query and in the functions must be
+/// raised with every change of a function.
 const STATE: &str = include_str!("claims_state.sql");
 
-/// Looks up what a database has of the functions of claims. `client` is the service's, in the
-/// tenant's database.
+/// Looks up the state of the functions of claims in a database. `client` is a connection of the
+/// service to the tenant's database.
 ///
 /// # Errors
 ///
@@ -97,13 +100,14 @@ async fn has_key(
     Ok(found == wanted.key.map(Some))
 }
 
-/// Creates or replaces the functions with what they use if they are [`ClaimsState::Outdated`], in
-/// one transaction. An event trigger does not report it. Only one session may do this at a time.
-/// Returns the state afterwards; nothing has changed unless it is [`ClaimsState::Current`].
+/// Creates or replaces the functions and the objects that they use if they are
+/// [`ClaimsState::Outdated`], in one transaction. The event trigger does not report these
+/// definitions. Only one session may call this function for a database at a time. Returns the state
+/// afterwards. Nothing has changed unless it is [`ClaimsState::Current`].
 ///
 /// # Errors
 ///
-/// If PostgreSQL refuses a statement, or if the connection fails. Nothing has changed then.
+/// If PostgreSQL refuses a statement, or if the connection fails. In that case nothing has changed.
 pub async fn install_claims(
     client: &mut Client,
     wanted: &ClaimsFunctions,
@@ -135,8 +139,8 @@ async fn install(
         let sql = sql.replace("{generation}", &generation);
         transaction.batch_execute(&sql).await?;
     }
-    // The key is a parameter, so that no logged text contains it. It is set last, when no other role
-    // may read the sequences.
+    // The key is a parameter, so that no logged text contains it. It is set last, when no other
+    // role can read the sequences any more.
     let set = "SELECT pg_catalog.setval(pg_catalog.to_regclass($1), $2) IS NULL";
     for (half, key) in ["a", "b"].into_iter().zip(wanted.key) {
         let sequence = format!("tidegate_private.key_{generation}_{half}");
@@ -147,7 +151,8 @@ async fn install(
         .await
 }
 
-/// Drops the sequences of old generations. Statements that run may still read the previous one.
+/// The SQL that drops the sequences of old generations. The previous generation is kept, because
+/// running statements may still read it.
 fn drop_old(generation: i32) -> String {
     let old = (1..generation.saturating_sub(1))
         .rev()
@@ -160,5 +165,6 @@ fn drop_old(generation: i32) -> String {
     old.map(drop).collect()
 }
 
-/// How many generations are looked for. There is one more at most, unless a drop failed.
+/// How many old generations are dropped. Usually there is only one, because each installation drops
+/// the older ones.
 const MAX_OLD_GENERATIONS: usize = 8;

@@ -1,4 +1,5 @@
-//! The nodes of a cluster and the change logs that they read, as PostgreSQL sees them.
+//! Reads from PostgreSQL which nodes are registered in the cluster, and which change logs they
+//! read.
 
 use tokio_postgres::Row;
 
@@ -12,13 +13,13 @@ pub struct NodeStatus {
     pub id: String,
     /// The version of the program.
     pub version: String,
-    /// The address from which the node is connected; `None` for a Unix socket.
+    /// The address from which the node has connected; `None` for a Unix socket.
     pub address: Option<String>,
     /// When the node started, in seconds since 1970.
     pub since: i64,
     /// How many seconds ago the node last registered.
     pub seen: f64,
-    /// How many connections the node may have open.
+    /// How many connections the node has claimed.
     pub budget: i64,
     /// How many connections the node has open.
     pub connections: i64,
@@ -29,11 +30,12 @@ pub struct NodeStatus {
 pub struct ReaderStatus {
     /// The database.
     pub database: String,
-    /// The id of the node that reads; `None` if the session does not say it.
+    /// The id of the node that reads; `None` if the session's `application_name` does not contain
+    /// it.
     pub node: Option<String>,
     /// The id of the backend process that serves the stream.
     pub process: i32,
-    /// How many bytes of WAL the node has not confirmed; `None` for an outbox.
+    /// How many bytes of WAL the node has not confirmed yet; `None` for an outbox.
     pub lag: Option<i64>,
 }
 
@@ -80,8 +82,9 @@ pub async fn readers(control: &KeptConnection) -> Result<Vec<ReaderStatus>, Kept
     Ok(rows.iter().map(reader).collect())
 }
 
-/// The streams have temporary slots; the retention slots have no reader. An outbox is read by an
-/// ordinary session of the administrator; a user could give its own session the same name.
+/// Selects the readers. Streams of WAL have temporary slots; retention slots have no reader. An
+/// outbox is read in an ordinary session of the administrator. The session's role is compared,
+/// because a user could give a session the same `application_name`.
 const READERS: &str = "\
     SELECT s.database::text AS database, \
            pg_catalog.substring(w.application_name, '^tidegate reader ([0-9a-f]{8})$') AS node, \

@@ -1,4 +1,4 @@
-//! Opens service connections, with the settings of their sessions.
+//! Opens service connections, and sets the settings of their sessions.
 
 use std::io::ErrorKind;
 use std::time::Duration;
@@ -15,29 +15,31 @@ use super::error;
 use super::tls::Tls;
 
 /// The settings of every service session. The empty `search_path` prevents the accidental use of a
-/// user's object. The timeouts limit how long a statement, a lock or an idle transaction lasts. With
-/// the keepalives PostgreSQL ends the sessions of a machine that is gone after half a minute. The
-/// read-write default keeps a database administrable whose own default is read-only.
+/// user's object. The timeouts limit how long a statement, a lock or an idle transaction lasts.
+/// With the keepalives PostgreSQL ends the sessions of an unreachable machine after half a minute.
+/// With the read-write default, a database whose own default is read-only can still be
+/// administered.
 pub(super) const CONTROL: &str = "-c search_path= -c TimeZone=UTC -c DateStyle=ISO -c jit=off \
     -c statement_timeout=60s -c lock_timeout=30s -c idle_in_transaction_session_timeout=60s \
     -c tcp_keepalives_idle=15 -c tcp_keepalives_interval=5 -c tcp_keepalives_count=3 \
     -c client_min_messages=warning -c default_transaction_read_only=off";
 
-/// The settings of [`CONTROL`], but read only: for the catalog of a tenant's database.
+/// The settings of sessions that read the catalog of a tenant's database: those of [`CONTROL`], but
+/// read-only and with a shorter lock timeout.
 pub(super) const CATALOG: &str = "-c search_path= -c TimeZone=UTC -c DateStyle=ISO -c jit=off \
     -c statement_timeout=60s -c lock_timeout=5s -c idle_in_transaction_session_timeout=60s \
     -c tcp_keepalives_idle=15 -c tcp_keepalives_interval=5 -c tcp_keepalives_count=3 \
     -c client_min_messages=warning -c default_transaction_read_only=on";
 
-/// Settings for sessions in which the service logs in as a user for administration. Without them
-/// the user could choose the role as which the session acts, and whether the session starts at all
-/// (`ALTER ROLE … SET`).
+/// Additional settings of sessions in which the service logs in as a user for administration.
+/// Without them, settings of the user (`ALTER ROLE … SET`) could change the role as which the
+/// session acts, or keep the session from starting.
 const AS_USER: &str = " -c role=none \
     -c local_preload_libraries= -c default_transaction_isolation=read\\ committed \
     -c default_transaction_deferrable=off -c standard_conforming_strings=on -c row_security=on";
 
 /// The settings of a session in which the service logs in as a user. `version` is
-/// `server_version_num`, or 0 if unknown.
+/// `server_version_num`; 0 if unknown.
 pub(super) fn as_user(version: u32) -> String {
     let mut options = format!("{CONTROL}{AS_USER}");
     for (name, value) in tidegate_wire::version::startup_settings(version) {
@@ -83,17 +85,17 @@ fn settings(
     settings
 }
 
-/// A client, and its connection, which must be polled for the client to work.
+/// A client and its connection. The connection must be polled for the client to work.
 pub(super) type ClientAndConnection = (
     tokio_postgres::Client,
     tokio_postgres::Connection<tokio_postgres::Socket, super::tls::TlsSocket>,
 );
 
-/// A connection that was opened, with its server.
+/// A connection that was opened, and its server.
 pub(super) struct Opened<'a> {
     pub(super) connection: ClientAndConnection,
     pub(super) host: &'a Target,
-    /// Whether the server is in recovery, so that nothing can be written.
+    /// Whether the server is in recovery. Such a server refuses writes.
     pub(super) in_recovery: bool,
 }
 
@@ -107,7 +109,7 @@ pub(super) async fn connect(
     Ok(opened.connection)
 }
 
-/// Does the same as [`connect`], and returns the server too.
+/// Does the same as [`connect`], and also returns the server.
 pub(super) async fn connect_to_host<'a>(
     config: &'a Config,
     database: &DatabaseName,
@@ -131,7 +133,8 @@ pub(super) async fn connect_to_host<'a>(
     config.first_usable(attempt).await
 }
 
-/// Whether the server is in recovery. PostgreSQL reports that from version 14 on.
+/// Whether the server is in recovery. PostgreSQL 14 and later report it at the login; earlier
+/// versions are queried.
 async fn is_in_recovery(
     client: &tokio_postgres::Client,
     connection: &mut tokio_postgres::Connection<tokio_postgres::Socket, super::tls::TlsSocket>,

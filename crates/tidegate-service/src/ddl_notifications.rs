@@ -1,4 +1,5 @@
-//! Notifications of definitions, sent by an event trigger if the service may create one.
+//! Notifications about changed definitions, which an event trigger sends. The trigger exists only
+//! if the service may create it.
 
 use std::sync::LazyLock;
 
@@ -12,14 +13,15 @@ use tracing::debug;
 use super::connect::{CONTROL, connect};
 use super::{ServiceConnections, error};
 
-/// The query that finds code of a database's users that could run on shared connections. It returns
-/// objections to sharing, with their remedies. `:source` is the body of the trigger's function
-/// ([`event_trigger_source`]), `:owner` the role of the tenant's owner.
+/// The query that checks whether code of a database's users could run on shared connections. It
+/// returns the objections to shared connections, with the SQL that removes them. `:source` is the
+/// body of the trigger's function ([`event_trigger_source`]), and `:owner` the role of the tenant's
+/// owner.
 pub const DECIDE_SQL: &str = include_str!("decide.sql");
 
-/// The trigger's function. It runs the query of `decide.sql` in the session that makes a
-/// definition. It checks neither the trigger, which exists because it fires, nor the tenant's
-/// owner, whom a definition cannot change.
+/// The SQL that creates the trigger's function. The function runs the query of `decide.sql` in the
+/// session that changes a definition. In the function, the query does not check the trigger, which
+/// exists because it fires, nor the tenant's owner, whom a definition cannot change.
 static FUNCTION: LazyLock<String> = LazyLock::new(|| {
     let decide = DECIDE_SQL
         .replace(":source::", "p.prosrc::")
@@ -27,10 +29,10 @@ static FUNCTION: LazyLock<String> = LazyLock::new(|| {
     include_str!("announce_function.sql").replace("/* decide.sql */", &decide)
 });
 
-/// Makes the trigger fire in sessions with `session_replication_role = replica` too.
+/// Makes the trigger also fire in sessions with `session_replication_role = replica`.
 const ENABLE_ALWAYS: &str = "ALTER EVENT TRIGGER tidegate_catalog ENABLE ALWAYS;\n";
 
-/// The SQL that creates the trigger.
+/// The SQL that creates the trigger and the objects that it uses.
 fn create_sql() -> String {
     [
         include_str!("announce.sql"),
@@ -44,7 +46,7 @@ fn create_sql() -> String {
     .concat()
 }
 
-/// The SQL that updates the objects that an older release created.
+/// The SQL that updates the trigger and the objects that an older release created.
 fn update_sql() -> String {
     [include_str!("objections.sql"), &FUNCTION, ENABLE_ALWAYS].concat()
 }
@@ -57,8 +59,9 @@ pub fn event_trigger_source() -> &'static str {
     FUNCTION.split("$announce$").nth(1).unwrap_or_default()
 }
 
-/// Whether this release or a later one made a function with this body. The number after `-- Version`
-/// in the function tells: raise it with every change of the function or of `decide.sql`.
+/// Whether the function with this body is from this release or a later one, as the number after `--
+/// Version` in the body says. Raise this number with every change of the function or of
+/// `decide.sql`.
 fn is_current(source: &str) -> bool {
     let own = event_trigger_source();
     source == own || version(source) > version(own)
@@ -70,10 +73,11 @@ fn version(source: &str) -> Option<u32> {
     rest[..end.unwrap_or(rest.len())].parse().ok()
 }
 
-/// Inspects the event trigger. The first column is the body of its function; NULL unless the trigger
-/// exists, fires, and belongs to the service with everything it uses. The second says whether the
-/// service may create it, which takes a superuser. With prepared transactions the trigger must not
-/// exist, because a transaction with NOTIFY cannot be prepared.
+/// Inspects the event trigger. The first column is the body of the trigger's function. It is NULL
+/// unless the trigger is enabled, and a superuser or the service owns the function and its schema.
+/// The second column says whether the service may create the trigger, for which it must be a
+/// superuser. With prepared transactions the trigger must not exist, because a transaction with
+/// NOTIFY cannot be prepared.
 const INSPECT: &str = "SELECT made.source,
     (SELECT r.rolsuper
      AND pg_catalog.current_setting('max_prepared_transactions') OPERATOR(pg_catalog.=) '0'
@@ -94,8 +98,8 @@ const INSPECT: &str = "SELECT made.source,
 /// A notification about definitions.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum DdlNotification {
-    /// Listening has begun. From now on every change is reported, except those of roles and
-    /// memberships, which do not belong to a database.
+    /// Listening has begun. From now on every change of a definition is reported. Changes of roles
+    /// and memberships are not reported, because these do not belong to a database.
     Listening,
     /// A definition has changed.
     Changed,
@@ -106,15 +110,16 @@ pub enum DdlNotification {
 pub enum ListenEnd {
     /// The database has no event trigger, and the service may not create one.
     NoTrigger,
-    /// The limit of listening connections is reached; see [`Limits`](super::Limits).
+    /// The limit on listening connections is reached; see [`Limits`](super::Limits).
     LimitReached,
     /// The connection has ended.
     Ended,
 }
 
 impl ServiceConnections {
-    /// Listens for notifications of a database's definitions, on a connection of its own, while the
-    /// future is polled. Creates the event trigger if it is missing and allowed.
+    /// Listens for notifications about a database's definitions, on a connection of its own, while
+    /// the future is polled. Calls `report` for each notification. Creates the event trigger if it
+    /// is missing and the service may create it.
     ///
     /// # Errors
     ///
@@ -156,13 +161,13 @@ impl ServiceConnections {
 struct TriggerState {
     /// Whether the event trigger exists.
     exists: bool,
-    /// Whether this release or a later one made the event trigger.
+    /// Whether the event trigger's function is from this release or a later one.
     current: bool,
     /// Whether the service may create the event trigger.
     may_create: bool,
 }
 
-/// Starts to listen; returns whether there is a trigger.
+/// Starts to listen. Returns `false`, and does not listen, if there is no trigger.
 async fn begin(client: &Client) -> Result<bool, tokio_postgres::Error> {
     let exists = install_event_trigger(client).await?;
     if exists {
@@ -180,7 +185,8 @@ async fn begin(client: &Client) -> Result<bool, tokio_postgres::Error> {
 pub async fn install_event_trigger(client: &Client) -> Result<bool, tokio_postgres::Error> {
     let mut found = inspect(client).await?;
     if !found.exists && found.may_create {
-        // Another node may be creating the trigger at the same time, or its name is taken.
+        // The creation fails if another node creates the trigger at the same time, or if the name
+        // is in use.
         if let Err(error) = client.batch_execute(&create_sql()).await {
             debug!(%error, "the event trigger could not be created");
             client.batch_execute("ROLLBACK").await?;
@@ -188,7 +194,7 @@ pub async fn install_event_trigger(client: &Client) -> Result<bool, tokio_postgr
         found = inspect(client).await?;
     }
     if found.exists {
-        // An event trigger of another administrator is not updated.
+        // The update fails for an event trigger of another administrator.
         let update = if found.current {
             String::new()
         } else {
@@ -227,8 +233,8 @@ mod tests {
     #[test]
     fn a_changed_function_has_another_version() {
         let digest = Sha256::digest(event_trigger_source().as_bytes());
-        // Nodes of a lower version accept the function of a higher one. Raise the version in the
-        // function whenever this digest changes.
+        // Nodes accept a function with a higher version number than their own. Raise the number in
+        // the function whenever this digest changes.
         assert_eq!(digest[..4], [0x89, 0xc5, 0xfe, 0x36]);
     }
 

@@ -6,7 +6,8 @@ use tidegate_sql::{BoundStatement, DatabaseError, Error};
 use tidegate_wire::{ConnectError, is_outage, outage};
 use tokio_postgres::error::{DbError, ErrorPosition, Severity, SqlState};
 
-/// The error of a failed statement.
+/// Converts the error of a failed statement. `bound` is the caller's statement, to whose text
+/// positions are converted.
 pub(super) fn of_statement(error: &tokio_postgres::Error, bound: Option<&BoundStatement>) -> Error {
     let Some(reported) = error.as_db_error() else {
         return if error.is_closed() || is_io(error) {
@@ -27,15 +28,15 @@ pub(super) fn of_statement(error: &tokio_postgres::Error, bound: Option<&BoundSt
     Error::Rejected(Box::new(rejection))
 }
 
-/// The error of a failed statement, if the server is in recovery. The statement succeeds on the
-/// primary.
+/// Converts the error with which a server in recovery refuses a write; `None` for other errors. The
+/// statement can succeed on the primary.
 pub(super) fn of_standby(error: &tokio_postgres::Error) -> Option<Error> {
     let reported = error.as_db_error()?;
     let is_read_only = *reported.code() == SqlState::READ_ONLY_SQL_TRANSACTION;
     is_read_only.then(|| outage(rejection(reported)))
 }
 
-/// Why a connection could not be opened.
+/// Converts the error of a connection that could not be opened.
 pub(super) fn of_connection(error: &tokio_postgres::Error) -> ConnectError {
     match error.as_db_error() {
         Some(reported) => ConnectError::Refused(Box::new(rejection(reported))),
@@ -43,7 +44,7 @@ pub(super) fn of_connection(error: &tokio_postgres::Error) -> ConnectError {
     }
 }
 
-/// Whether the statement succeeds if it is prepared again (PostgreSQL, `RevalidateCachedQuery`).
+/// Whether the statement can succeed if it is prepared again (PostgreSQL, `RevalidateCachedQuery`).
 pub(super) fn is_stale(error: &tokio_postgres::Error) -> bool {
     let Some(reported) = error.as_db_error() else {
         return false;
@@ -80,7 +81,8 @@ fn is_io(error: &tokio_postgres::Error) -> bool {
     std::error::Error::source(error).is_some_and(<dyn std::error::Error>::is::<io::Error>)
 }
 
-/// The error and its causes in one line. The text of tokio-postgres itself names only the kind.
+/// The error and its causes in one line. The text of an error of tokio-postgres alone names only
+/// its kind.
 fn describe(error: &tokio_postgres::Error) -> String {
     let mut text = error.to_string();
     let mut source = std::error::Error::source(error);

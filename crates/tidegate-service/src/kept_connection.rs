@@ -1,4 +1,4 @@
-//! One connection of the administrator that is kept between statements.
+//! A connection of the administrator that is kept open between statements.
 
 use std::fmt;
 use std::sync::Arc;
@@ -14,8 +14,8 @@ use super::connect::CONTROL;
 use super::service_manager::ServiceManager;
 
 /// A connection of the administrator to one database. It is opened by the first statement and kept
-/// for the next ones, so that a statement that runs periodically needs no login each time.
-/// Concurrent statements wait for each other.
+/// for later statements, so that a statement that runs periodically does not need a login each
+/// time. Statements run one after the other.
 pub struct KeptConnection {
     pool: Pool<ServiceManager>,
 }
@@ -32,7 +32,7 @@ pub enum KeptConnectionError {
 }
 
 impl KeptConnection {
-    /// A connection to `database`, which is not opened yet.
+    /// Creates a connection to `database`. It is opened by the first statement.
     ///
     /// # Panics
     ///

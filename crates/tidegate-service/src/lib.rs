@@ -64,23 +64,24 @@ use transaction::ServiceTransaction;
 const CATALOG_CONNECTIONS: usize = 2;
 /// How long a connection to a catalog may be idle.
 const CATALOG_IDLE: Duration = Duration::from_secs(30);
-/// The time limit of terminating a backend.
+/// The time limit for terminating a backend.
 const TERMINATE: Duration = Duration::from_secs(5);
-/// How many notifications a slow receiver may lag behind before it misses some.
+/// How many notifications are kept for a slow receiver. A receiver that lags further behind misses
+/// some.
 const NOTIFICATIONS: usize = 256;
 
 /// Runs the service's own statements in PostgreSQL: [`Principal::Control`] and
 /// [`Principal::Catalog`].
 ///
 /// Control statements run as the administrator in the control database. Catalog statements run as
-/// the administrator in a tenant's database, read only and with an empty `search_path`. All columns
-/// are in binary format.
+/// the administrator in a tenant's database, in read-only transactions and with an empty
+/// `search_path`. All columns are in binary format.
 pub struct ServiceConnections {
     config: Arc<Config>,
     circuit_breaker: Arc<ServiceCircuitBreaker>,
     main: ServicePool,
-    /// The pool for terminating backends. It is separate from `main`, so that this never waits for
-    /// other work.
+    /// The pool for terminating backends. It is separate from `main`, so that a termination never
+    /// waits for other work.
     termination: ServicePool,
     catalogs: Mutex<HashMap<DatabaseName, ServicePool>>,
     permits: Permits,
@@ -90,8 +91,9 @@ pub struct ServiceConnections {
 }
 
 impl ServiceConnections {
-    /// Starts to listen for notifications in the background. Other connections are opened when they
-    /// are needed. Must be called on a tokio runtime.
+    /// Creates the pools. Starts to listen for notifications and to guard the lock table in the
+    /// background. Other connections are opened when they are needed. Must be called within a tokio
+    /// runtime.
     ///
     /// # Errors
     ///
@@ -126,20 +128,21 @@ impl ServiceConnections {
         })
     }
 
-    /// Changes the limits on connections; those to the databases of tenants are unlimited by
-    /// default. Idle connections that are too many are closed, others when they are returned.
-    /// Returns how many too many there are until then.
+    /// Changes the limits on connections. By default, connections to the databases of tenants are
+    /// unlimited. If there are more connections than the new limits, idle ones are closed at once,
+    /// and others when they are returned. Returns how many connections above the limits are left.
     pub fn set_limits(&self, limits: Limits) -> usize {
         let permits = self.permits.set(limits);
         let open = self.permits.trim(&self.catalogs.lock());
-        // A connection that is in use holds a permit too, so it is counted once.
+        // A connection that is in use also holds a permit, so the maximum counts it only once.
         permits.max(open + self.main.trim(limits.control))
     }
 
-    /// How many service connections are open, sessions of administration and the registration of
-    /// the node included.
+    /// How many service connections are open, including sessions of administration and the
+    /// registration of the node.
     pub fn open_connections(&self) -> usize {
-        // The connections of the tasks that listen, guard the lock table and register the node.
+        // The connections of the three tasks that listen, guard the lock table and register the
+        // node.
         const TASKS: usize = 3;
         let catalogs = self.catalogs.lock();
         let catalogs: usize = catalogs.values().map(|pool| pool.occupancy().0).sum();
@@ -148,13 +151,13 @@ impl ServiceConnections {
         TASKS + pools + self.permits.listeners_in_use() + sessions + self.streams()
     }
 
-    /// How many ordinary sessions read the changes of databases.
+    /// How many ordinary sessions of this node read the changes of databases (outboxes).
     pub fn streams(&self) -> usize {
         self.config.streams.load(Ordering::Relaxed)
     }
 
-    /// A receiver of the notifications from now on. If it lags too far behind, it misses some, and
-    /// must act as after [`Notification::Listening`].
+    /// Returns a receiver of the notifications that arrive after this call. A receiver that lags
+    /// too far behind misses notifications. It must then act as after [`Notification::Listening`].
     pub fn notifications(&self) -> broadcast::Receiver<Notification> {
         self.notifications.subscribe()
     }
@@ -186,8 +189,8 @@ impl ServiceConnections {
                 Ok(session.with_permits([Some(permit), None]))
             }
             Principal::Catalog(database) => {
-                // The permit of the database comes first: requests that wait for one database must
-                // not hold permits that all databases share.
+                // The permit of the database is acquired first, so that requests that wait for one
+                // database do not hold permits that all databases share.
                 let of_database = self.catalog(database)?.permit().await?;
                 let of_catalogs = self.permits.lookup().await?;
                 let session = self.catalog(database)?.session().await?;
@@ -219,7 +222,8 @@ impl ServiceConnections {
         Ok(pool)
     }
 
-    /// Runs a statement. Retries it if PostgreSQL's lock table was full and no row was returned.
+    /// Runs a statement. Retries the statement if PostgreSQL's lock table was full and no row was
+    /// returned.
     async fn run(
         &self,
         who: &Principal,
@@ -258,7 +262,8 @@ impl ServiceConnections {
                 session.release();
                 Ok(completion)
             }
-            // Outside of a transaction a refused statement has no effect, so it can be retried.
+            // Outside of a transaction a refused statement leaves nothing open, so the connection
+            // can be reused.
             Err(error)
                 if !several
                     && (matches!(error, Error::Rejected(_)) || is_lock_table_full(&error)) =>
@@ -282,7 +287,7 @@ impl ServiceConnections {
     }
 }
 
-/// Runs a future, and fails when the deadline has passed.
+/// Runs a future. Fails with [`Error::Deadline`] if the deadline passes first.
 async fn within<T>(deadline: Option<Instant>, work: impl Future<Output = Result<T>>) -> Result<T> {
     match deadline {
         Some(deadline) => timeout_at(deadline, work)

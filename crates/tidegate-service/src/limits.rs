@@ -10,18 +10,19 @@ use tokio::time::timeout;
 
 use super::service_pool::{RETRY_AFTER, ServicePool, WAIT};
 
-/// The connections of a node that do not depend on its share: they terminate backends, listen for
-/// notifications of nodes, guard the lock table, register the node, and read the state of slots.
+/// The number of connections of a node that do not depend on its limits. They terminate backends,
+/// listen for notifications of nodes, guard the lock table, register the node, and read the state
+/// of slots.
 const FIXED: usize = 5;
 
 /// The limits on the service connections of a node. Without limits, a hundred databases in use at
-/// once would take all connections of PostgreSQL, and leave none to users.
+/// once would take all connections of PostgreSQL and leave none for users.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Limits {
     /// The limit on connections to the control database.
     pub control: usize,
-    /// The limit on connections that read catalogs, all databases together. Idle ones are closed to
-    /// make room for another database.
+    /// The limit on connections that read catalogs, over all databases. Idle connections are closed
+    /// to make room for another database.
     pub lookups: usize,
     /// The limit on connections that listen for notifications of definitions.
     pub listeners: usize,
@@ -38,7 +39,7 @@ impl Default for Limits {
 }
 
 impl Limits {
-    /// The limits of a node that may open `connections` connections in all.
+    /// The limits of a node that may open `connections` connections in total.
     pub fn for_node(connections: usize) -> Self {
         Self {
             control: (connections / 6).clamp(2, 6),
@@ -52,8 +53,8 @@ impl Limits {
         connections.saturating_sub(self.service()).max(1)
     }
 
-    /// How many connections a node with these limits may open at least: the service's own, and one
-    /// of a user.
+    /// The least number of connections that a node with these limits needs: all service
+    /// connections, and one for users.
     pub fn least(&self) -> usize {
         self.service() + 1
     }
@@ -63,8 +64,8 @@ impl Limits {
     }
 }
 
-/// How many of a server's connections all nodes may open together. The rest is for other clients,
-/// for commands, and for nodes that start. `reserved` is the sum of
+/// How many of a server's connections all nodes may open together. The other connections are left
+/// for other clients, for commands, and for nodes that start. `reserved` is the sum of
 /// `superuser_reserved_connections` and, from PostgreSQL 16, `reserved_connections`.
 pub fn shared_connections(max_connections: usize, reserved: usize) -> usize {
     let free = max_connections.saturating_sub(reserved);
@@ -93,8 +94,8 @@ impl Permit {
         permit.map_err(|_| timed_out)?.map_err(Error::internal)
     }
 
-    /// Changes the number. Returns how many permits too many are in use; they are taken back by
-    /// later calls.
+    /// Changes the number of permits. Returns how many permits above the new number are in use.
+    /// Only later calls remove these.
     fn resize(&self, wanted: usize) -> usize {
         let mut size = self.size.lock();
         if wanted > *size {
@@ -113,7 +114,7 @@ pub(super) struct Permits {
     control: Permit,
     lookups: Permit,
     listeners: Permit,
-    /// Ends listeners that are too many, one for each notification.
+    /// Ends one listener above the limit with each notification.
     surplus: Notify,
 }
 
@@ -128,7 +129,7 @@ impl Permits {
         }
     }
 
-    /// Changes the limits. Returns how many connections too many there are until they are returned.
+    /// Changes the limits. Returns how many permits above the new limits are in use.
     pub(super) fn set(&self, limits: Limits) -> usize {
         *self.limits.lock() = limits;
         let listeners = self.listeners.resize(limits.listeners);
@@ -149,23 +150,24 @@ impl Permits {
         self.lookups.wait().await
     }
 
-    /// A permit to keep a listening connection, if one is free.
+    /// A permit to keep a listening connection; `None` if none is free.
     pub(super) fn listener(&self) -> Option<OwnedSemaphorePermit> {
         self.listeners.free.clone().try_acquire_owned().ok()
     }
 
-    /// How many listeners there are.
+    /// How many listening connections hold a permit.
     pub(super) fn listeners_in_use(&self) -> usize {
         *self.listeners.size.lock() - self.listeners.free.available_permits()
     }
 
-    /// Waits until a listener has to end, because there are more than the limit.
+    /// Waits until a listener has to end because there are more listeners than the limit.
     pub(super) async fn surplus(&self) {
         self.surplus.notified().await;
     }
 
-    /// Closes connections to catalogs that have been idle longest while there are more than the
-    /// limit. Returns how many too many are left, because they are in use.
+    /// While there are more connections to catalogs than the limit, closes those that have been
+    /// idle longest. Returns how many connections above the limit are left, because they are in
+    /// use.
     pub(super) fn trim(&self, catalogs: &HashMap<DatabaseName, ServicePool>) -> usize {
         let limit = self.limits.lock().lookups;
         loop {
@@ -182,8 +184,9 @@ impl Permits {
         }
     }
 
-    /// If the limit is reached, closes the connections of the database, other than this one, that
-    /// has been idle longest.
+    /// Makes room for a connection to `database`. If the limit is reached and `database` has no
+    /// idle connection, closes the idle connections of the database whose connection has been idle
+    /// longest.
     pub(super) fn make_room(
         &self,
         catalogs: &HashMap<DatabaseName, ServicePool>,

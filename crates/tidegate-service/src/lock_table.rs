@@ -1,13 +1,14 @@
 //! Makes room in PostgreSQL's lock table when it is full.
 //!
-//! The table is shared by all databases of the cluster (PostgreSQL, `max_locks_per_transaction`).
-//! One transaction that creates thousands of tables fills it, and then no transaction can write and
-//! no login succeeds. PostgreSQL has no limit for one session.
+//! All databases of the cluster share the lock table (PostgreSQL, `max_locks_per_transaction`). A
+//! transaction that creates thousands of tables can fill it. After that no transaction can write,
+//! and no login succeeds. PostgreSQL does not limit the locks of one session.
 //!
-//! The guard is a connection that holds two kinds of locks: those that it needs to find the session
-//! with the most locks, and a reserve. When the table is full, the guard releases the reserve and
-//! terminates that session. PostgreSQL cannot terminate a session while it parses a very long text.
-//! Until that ends, the service's statements use the room of the reserve.
+//! The guard is a connection that holds two kinds of locks: the locks that it needs to find the
+//! session with the most locks, and a reserve. When the table is full, the guard releases the
+//! reserve and terminates the session with the most locks. PostgreSQL cannot terminate a session
+//! while it parses a very long text. Until the session ends, the service's statements use the locks
+//! that the reserve has freed.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -24,13 +25,13 @@ use crate::role_mark::ROLE_MARK;
 
 /// How many times a statement that finds the table full is tried.
 pub(super) const TRIES: u32 = 5;
-/// How long such a statement waits for room before it is tried again.
+/// How long a statement that found the table full waits before it is tried again.
 const WAIT: Duration = Duration::from_secs(2);
-/// The time limit of one check.
+/// The time limit of one check of the lock table.
 const CHECK_TIMEOUT: Duration = Duration::from_secs(5);
-/// The pause between checks.
+/// The pause after each requested check, and before another attempt to begin a transaction.
 const PAUSE: Duration = Duration::from_millis(50);
-/// How often the guard tries to take the reserve again after it released it.
+/// The interval at which the guard tries to take the reserve again after it has released it.
 const RESERVE_RETRY: Duration = Duration::from_secs(1);
 /// How long one transaction of the guard stays open. Longer transactions would trigger monitoring
 /// alarms for sessions that are idle in a transaction.
@@ -40,8 +41,8 @@ const MAX_RECONNECT_DELAY: Duration = Duration::from_secs(5);
 
 /// The catalogs that PostgreSQL reads to parse and plan a check if the session's caches are empty.
 /// Many definitions of other sessions can invalidate the caches. While the table is full, a catalog
-/// can only be read if a lock on it is held already. The planner also locks the indexes of the
-/// relations it plans to read.
+/// can be read only if the session already holds a lock on it. The planner also locks the indexes
+/// of the relations that it plans to read.
 const CATALOGS: [&str; 30] = [
     "pg_aggregate",
     "pg_am",
@@ -75,22 +76,22 @@ const CATALOGS: [&str; 30] = [
     "pg_type",
 ];
 
-/// Fails if the table is full. The error of a statement does not prove that, because any user can
-/// raise the same error.
+/// Fails if the table is full. The probe is needed because the error of a user's statement does not
+/// prove that the table is full: any user can raise the same error.
 const PROBE: &str = "SAVEPOINT probe; \
     SELECT pg_catalog.count(pg_catalog.pg_try_advisory_xact_lock( \
         pg_catalog.pg_backend_pid(), entry)) FROM pg_catalog.generate_series(1, 64) entry";
 /// Releases the locks of the probe.
 const END_PROBE: &str = "ROLLBACK TO SAVEPOINT probe; RELEASE SAVEPOINT probe";
-/// Takes as many lock table entries as four sessions may use on average, 256 by default. Fails if
-/// fewer are free.
+/// Takes the reserve: as many entries of the lock table as four sessions may use on average, 256 by
+/// default. Fails if fewer entries are free.
 const RESERVE: &str = "SAVEPOINT reserve; \
     SELECT pg_catalog.count(pg_catalog.pg_try_advisory_xact_lock( \
         pg_catalog.pg_backend_pid(), 64 + entry)) FROM pg_catalog.generate_series(1, \
         4 * pg_catalog.current_setting('max_locks_per_transaction')::pg_catalog.int4) entry";
 const END_RESERVE: &str = "ROLLBACK TO SAVEPOINT reserve; RELEASE SAVEPOINT reserve";
 
-/// Connects the guard with the statements that found the lock table full.
+/// Passes requests for checks from statements that found the lock table full to the guard.
 pub(super) struct LockTable {
     requested: Arc<Notify>,
     checks: watch::Sender<u64>,
@@ -113,12 +114,12 @@ impl LockTable {
     pub(super) async fn request_and_wait(&self) {
         let mut checks = self.checks.subscribe();
         self.request();
-        // After a timeout the statement is retried anyway.
+        // The statement is retried even after a timeout.
         let _ = timeout(WAIT, checks.changed()).await;
     }
 
-    /// Keeps the guard's connection open and checks the lock table on request, while the future is
-    /// polled.
+    /// Runs the guard while the future is polled: keeps its connection open, and checks the lock
+    /// table on request.
     pub(super) fn guard(
         &self,
         config: Arc<Config>,
@@ -142,13 +143,14 @@ impl LockTable {
 struct ReserveState {
     /// Whether the open transaction holds the reserve.
     has_reserve: bool,
-    /// The process that was terminated last. It is logged only once.
+    /// The process id of the backend that was terminated last, so that the termination is logged
+    /// only once.
     terminated: Option<String>,
 }
 
-/// Keeps a transaction open in which a check has run. The transaction holds all locks that another
-/// check needs, so that a check works while the table is full. It holds no snapshot between its
-/// statements.
+/// Keeps a transaction open in which a check has run. The transaction holds all locks that later
+/// checks need, so that a check works while the table is full. The transaction holds no snapshot
+/// between its statements. Returns when the connection has ended.
 async fn serve_checks(
     config: &Config,
     requested: &Notify,
@@ -196,7 +198,7 @@ async fn check_with_timeout(client: &Client, guard: &mut ReserveState) -> bool {
     is_ready
 }
 
-/// Starts the next transaction and takes the locks of a check.
+/// Ends the current transaction, starts the next one, and takes the locks that a check needs.
 async fn begin(client: &Client) -> Result<(), tokio_postgres::Error> {
     let read = |catalog| format!("SELECT FROM pg_catalog.{catalog} LIMIT 0; ");
     let text = format!(
@@ -207,8 +209,8 @@ async fn begin(client: &Client) -> Result<(), tokio_postgres::Error> {
     client.simple_query(&text).await.map(drop)
 }
 
-/// Checks the table. If it is full, releases the reserve and terminates the session with the most
-/// locks.
+/// Checks the lock table. If the table is full, releases the reserve and terminates the session
+/// with the most locks.
 async fn check(client: &Client, guard: &mut ReserveState) -> Result<(), tokio_postgres::Error> {
     if has_room(client, guard).await? {
         return Ok(());
@@ -232,6 +234,7 @@ async fn check(client: &Client, guard: &mut ReserveState) -> Result<(), tokio_po
 }
 
 /// Whether the table has room besides the reserve. If it has, takes the reserve unless it is held.
+/// If it has not, releases the reserve.
 async fn has_room(
     client: &Client,
     guard: &mut ReserveState,
@@ -252,10 +255,11 @@ async fn has_room(
 }
 
 /// The query that terminates the session with the most locks, if it belongs to a user and holds
-/// more than its share. `pid` is the SQL expression for its process: `most.pid`, or NULL to
-/// terminate nothing. The planner locks all relations that the query may read, even if no row is
-/// found. The query uses no view, such as `pg_roles`, because reading a view's rule can need the
-/// lock of a TOAST table. Superusers count as members of every role.
+/// more than `max_locks_per_transaction` locks. `pid` is the SQL expression for the process to
+/// terminate: `most.pid`, or NULL to terminate nothing. The planner locks all relations that the
+/// query may read, even if no row is found. The query uses no view, such as `pg_roles`, because
+/// reading a view's rule can need the lock of a TOAST table. Sessions of superusers are excluded,
+/// because superusers count as members of every role.
 fn terminate_sql(pid: &str) -> String {
     format!(
         "SELECT pg_catalog.pg_stat_clear_snapshot(); \

@@ -16,21 +16,22 @@ use super::service_pool::ServiceCircuitBreaker;
 
 /// The `NOTIFY` channel on which nodes notify each other.
 pub const CHANNEL: &str = "tidegate";
-/// The longest delay between attempts to listen again. A node that does not listen serves stale
-/// caches, and the other connections are opened again when this one is.
+/// The longest delay between attempts to listen again. It is short, because a node that does not
+/// listen uses stale caches, and because other connections are opened again as soon as this
+/// connection is.
 const MAX_RECONNECT_DELAY: Duration = Duration::from_secs(1);
 
-/// What a receiver of notifications gets.
+/// An item for receivers of notifications.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Notification {
-    /// Listening has started, for the first time or again. Earlier notifications may be missing, so
-    /// caches that depend on them must be invalidated.
+    /// Listening has started, for the first time or again. Earlier notifications may have been
+    /// missed, so caches that depend on notifications must be invalidated.
     Listening,
     /// The payload of a node's notification.
     Received(Arc<str>),
 }
 
-/// Listens until the task is aborted.
+/// Listens, and connects again when the connection ends. Runs until the task is aborted.
 pub(super) async fn listen(
     config: Arc<Config>,
     circuit_breaker: Arc<ServiceCircuitBreaker>,
@@ -73,7 +74,7 @@ async fn forward(
                 started.map_err(|error| super::error::of_connection(&error))?;
                 listening = true;
                 connected();
-                // An error only means that there is no receiver yet.
+                // Sending fails only if there is no receiver yet.
                 drop(notifications.send(Notification::Listening));
             }
             message = messages.next() => match message {

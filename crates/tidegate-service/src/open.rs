@@ -1,4 +1,4 @@
-//! Sessions outside of any pool: of administration, and of streams.
+//! Sessions outside of any pool: sessions of administration, and sessions that read streams.
 
 use std::sync::atomic::Ordering;
 use std::time::Duration;
@@ -9,12 +9,12 @@ use tokio::time::timeout;
 
 use super::connect::{self, CONTROL};
 
-/// How long the opening of a session of administration waits while the most are open. After that it
-/// is opened nevertheless.
+/// How long a new session of administration waits while the limit on sessions is reached. After
+/// this time it is opened nevertheless.
 const SESSION_WAIT: Duration = Duration::from_secs(1);
 
-/// Opens a connection of the administrator outside of any pool. If [`Config::sessions`] are open
-/// already, waits a while for one of them to end.
+/// Opens a connection of the administrator outside of any pool. If [`Config::sessions`] has no
+/// permit left, waits up to a second until another session ends.
 pub async fn open(
     config: &Config,
     database: &DatabaseName,
@@ -27,7 +27,7 @@ async fn open_with(
     database: &DatabaseName,
     options: &str,
 ) -> Result<tokio_postgres::Client, ConnectError> {
-    // Administration that holds a session may need another one, so the wait must end.
+    // A task that holds a session may need another one, so the wait must have a limit.
     let permit = timeout(SESSION_WAIT, config.sessions.clone().acquire_owned()).await;
     let (client, connection) = connect::connect(config, database, options).await?;
     tokio::spawn(async move {
@@ -38,9 +38,9 @@ async fn open_with(
     Ok(client)
 }
 
-/// Opens a connection with the login of a user outside of any pool, for administration. Settings
-/// that the user made (`ALTER ROLE … SET`) do not apply where administration depends on them.
-/// `version` is `server_version_num`, or 0 if unknown.
+/// Opens a connection with the login of a user outside of any pool, for administration. Settings on
+/// which administration depends override those of the user (`ALTER ROLE … SET`). `version` is
+/// `server_version_num`; 0 if unknown.
 pub async fn open_as_user(
     config: &Config,
     database: &DatabaseName,
@@ -51,7 +51,8 @@ pub async fn open_as_user(
 }
 
 /// Opens a connection of the administrator that reads changes for as long as a database has
-/// subscribers. It counts in [`Config::streams`] and not in [`Config::sessions`].
+/// subscribers. The connection is counted in [`Config::streams`] and needs no permit of
+/// [`Config::sessions`].
 pub async fn open_stream(
     config: &Config,
     database: &DatabaseName,

@@ -1,7 +1,8 @@
 //! Registers a node in the control database, and divides PostgreSQL's connections among the nodes.
 //!
-//! The registration is a session whose `application_name` describes the node. PostgreSQL ends it as
-//! it ends the node's other sessions, so a node counts exactly as long as it may hold connections.
+//! The registration is a session whose `application_name` describes the node. PostgreSQL ends this
+//! session at the same time as the node's other sessions, so a node is registered exactly as long
+//! as it may hold connections.
 
 use std::fmt;
 use std::sync::Arc;
@@ -14,18 +15,19 @@ use tokio_postgres::{Client, SimpleQueryMessage};
 use super::connect::{CONTROL, connect};
 use super::error;
 
-/// The time limit of one exchange.
+/// The time limit of one call of [`NodeRegistration::exchange`].
 const TIMEOUT: Duration = Duration::from_secs(5);
 
-/// A condition on the rows `a` of `pg_stat_activity` that are registrations of nodes. Only the
-/// administrator may connect to the control database, so no user can pretend to be a node.
+/// An SQL condition that selects the rows `a` of `pg_stat_activity` that are registrations of
+/// nodes. Only the administrator may connect to the control database, so no user can pretend to be
+/// a node.
 pub(crate) const IS_REGISTRATION: &str = "a.datname = pg_catalog.current_database() \
     AND a.application_name ~ '^tidegate node [0-9a-f]{8} [^ ]+ [0-9]+ [0-9]+ [0-9]+$'";
 
 /// The part of a node's registration that does not change.
 #[derive(Clone, Debug)]
 pub struct NodeIdentity {
-    /// The id of the process, random.
+    /// The random id of the process.
     pub id: u32,
     /// The version of the program.
     pub version: &'static str,
@@ -33,14 +35,15 @@ pub struct NodeIdentity {
     pub since: u64,
 }
 
-/// The input of an exchange: what the node has, and what it may get.
+/// The input of an exchange: the limits of the share, and the connections that the node has.
 #[derive(Clone, Copy, Debug)]
 pub struct NodeDemand {
     /// How many connections all nodes may open together.
     pub total: usize,
-    /// How many nodes are expected. The total is divided among more if more are registered.
+    /// How many nodes are expected. The total is divided among these, or among all registered nodes
+    /// if there are more.
     pub expected: usize,
-    /// The most that the node takes now.
+    /// The most connections that the node accepts now.
     pub most: usize,
     /// How many connections the node may open until it has applied the result.
     pub claimed: usize,
@@ -53,11 +56,11 @@ pub struct NodeDemand {
 pub struct NodeShare {
     /// How many nodes are registered.
     pub nodes: usize,
-    /// How many connections the node may open. It counts as having claimed as many.
+    /// How many connections the node may open. The node has claimed at least this number.
     pub connections: usize,
 }
 
-/// The registration of this process, while it exists.
+/// The registration of this process. Dropping it ends the registration.
 pub struct NodeRegistration {
     config: Arc<Config>,
     identity: NodeIdentity,
@@ -65,7 +68,7 @@ pub struct NodeRegistration {
 }
 
 impl NodeRegistration {
-    /// A registration that begins with the first exchange.
+    /// Creates a registration. The node is registered by the first exchange.
     pub fn new(config: Arc<Config>, identity: NodeIdentity) -> Self {
         Self {
             config,
@@ -74,14 +77,16 @@ impl NodeRegistration {
         }
     }
 
-    /// Publishes what the node has claimed, and returns its share: an equal part of the total, as
-    /// far as the other nodes have not claimed it. A node that gets less than before publishes the
-    /// smaller claim with the next exchange, when it has closed connections. So all claims together
-    /// exceed the total only by what a new node needs to start.
+    /// Publishes how many connections the node claims, and returns its share: an equal part of the
+    /// total, as far as the other nodes have not claimed it. A node whose share gets smaller
+    /// publishes the smaller claim with the next exchange, after it has closed connections.
+    /// Therefore all claims together exceed the total only by the connections that a new node needs
+    /// to start.
     ///
     /// # Errors
     ///
-    /// If the control database cannot be reached. The node is registered again by the next exchange.
+    /// If the control database cannot be reached. The node is registered again by the next
+    /// exchange.
     pub async fn exchange(&mut self, demand: &NodeDemand) -> Result<NodeShare, ConnectError> {
         let exchanging = async {
             let client = match self.client.take() {
@@ -114,8 +119,8 @@ impl fmt::Debug for NodeRegistration {
     }
 }
 
-/// One text that computes and claims the share under a lock. The lock ends with the text, so a node
-/// that is suspended cannot hold it.
+/// The statements that compute and claim the share under a lock. They are sent as one text, which
+/// is one transaction. The lock ends with it, so a node that is suspended cannot hold the lock.
 fn exchange_sql(identity: &NodeIdentity, demand: &NodeDemand) -> String {
     let NodeIdentity { id, version, since } = identity;
     let NodeDemand {

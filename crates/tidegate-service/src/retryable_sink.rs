@@ -3,7 +3,8 @@
 use tidegate_sql::{BoxFuture, Flow, Result, RowSink};
 use tidegate_values::{Column, RawRow};
 
-/// A sink that records whether it received rows. If it did, the statement cannot be retried.
+/// A sink that records whether it has received rows. After it has received a row, the statement
+/// cannot be retried.
 pub(super) struct RetryableSink<'a> {
     sink: &'a mut dyn RowSink,
     columns: bool,
@@ -19,7 +20,7 @@ impl<'a> RetryableSink<'a> {
         }
     }
 
-    /// Whether the sink received a row.
+    /// Whether the sink has received a row.
     pub(super) fn has_rows(&self) -> bool {
         self.rows
     }

@@ -1,4 +1,4 @@
-//! Opens the connections of the service's pools, and decides which may be used again.
+//! Opens the connections of the service's pools, and decides which of them may be reused.
 
 use std::ops::Deref;
 use std::sync::Arc;
@@ -35,7 +35,8 @@ pub(super) struct ServiceManager {
 }
 
 impl ServiceManager {
-    /// Opens connections to a database, with the options of their sessions.
+    /// Creates a manager that opens connections to a database. `options` are the settings of their
+    /// sessions.
     pub(super) fn new(config: &Arc<Config>, database: &DatabaseName, options: &str) -> Self {
         Self {
             config: config.clone(),
@@ -50,7 +51,7 @@ impl Manager for ServiceManager {
     type Error = ConnectError;
 
     async fn create(&self) -> Result<ServiceClient, ConnectError> {
-        // The future is boxed, because that of a login is large.
+        // The future is boxed, because the future of a login is large.
         let opening = connect_to_host(&self.config, &self.database, &self.options);
         let server = Box::pin(opening).await?;
         let (client, connection) = server.connection;

@@ -18,10 +18,11 @@ use super::tls::Tls;
 
 /// How long a statement of the service waits for a connection.
 pub(super) const WAIT: Duration = Duration::from_secs(5);
-/// The retry delay if no connection was free.
+/// The delay after which a caller may retry if no connection was free.
 pub(super) const RETRY_AFTER: Duration = Duration::from_secs(1);
 
-/// Refuses new service connections for a growing time after PostgreSQL could not be reached.
+/// Refuses new service connections for a time after PostgreSQL could not be reached. The time grows
+/// with each failure. The value is the back-off, and the time until which connections are refused.
 pub(super) struct ServiceCircuitBreaker(Mutex<(Backoff, Option<Instant>)>);
 
 impl ServiceCircuitBreaker {
@@ -29,7 +30,7 @@ impl ServiceCircuitBreaker {
         Self(Mutex::new((Backoff::new(jitter), None)))
     }
 
-    /// Fails while PostgreSQL is known to be down.
+    /// Fails while new connections are refused.
     fn check(&self) -> Result<()> {
         let until = self.0.lock().1;
         let rest = until.map(|until| until.saturating_duration_since(Instant::now()));
@@ -64,7 +65,7 @@ impl ServiceCircuitBreaker {
     }
 }
 
-/// A pool for one database; clones share it.
+/// A pool of connections to one database. Clones share the connections.
 #[derive(Clone)]
 pub(super) struct ServicePool {
     pool: Pool<ServiceManager>,
@@ -127,7 +128,8 @@ impl ServicePool {
     }
 
     fn refused(&self, error: ConnectError) -> Error {
-        // PostgreSQL is up. The guard of the lock table makes room before the next attempt.
+        // The lock table is full, so PostgreSQL is up. The guard of the lock table makes room
+        // before the next attempt.
         if matches!(&error, ConnectError::Refused(reported) if is_lock_table_error(reported)) {
             return error.into_sql(RETRY_AFTER);
         }
@@ -139,8 +141,8 @@ impl ServicePool {
         }
     }
 
-    /// Closes the connections that have been idle longest while there are more than `size`. Returns
-    /// how many too many are left, because they are in use.
+    /// While there are more than `size` connections, closes those that have been idle longest.
+    /// Returns how many connections above `size` are left, because they are in use.
     pub(super) fn trim(&self, size: usize) -> usize {
         loop {
             match self.occupancy() {
@@ -150,12 +152,13 @@ impl ServicePool {
         }
     }
 
-    /// Closes the idle connections now, and the others when they are returned.
+    /// Closes the idle connections at once, and other connections when they are returned.
     pub(super) fn close(&self) {
         self.pool.close();
     }
 
-    /// The number of open connections, and the longest time that one of them has been idle.
+    /// The number of open connections, and the longest time for which one of them has been idle;
+    /// `None` if none is idle.
     pub(super) fn occupancy(&self) -> (usize, Option<Duration>) {
         let mut longest = None;
         self.pool.retain(|_, metrics| {
@@ -165,7 +168,8 @@ impl ServicePool {
         (self.pool.status().size, longest)
     }
 
-    /// Closes connections that have been idle for longer than `time`; returns whether any is left.
+    /// Closes connections that have been idle for at least `time`. Returns whether any connection
+    /// is left, idle or in use.
     pub(super) fn expire(&self, time: Duration) -> bool {
         self.pool.retain(|_, metrics| metrics.last_used() < time);
         self.pool.status().size > 0

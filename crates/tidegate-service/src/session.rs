@@ -16,11 +16,11 @@ use super::service_manager::ServiceManager;
 use super::tls::Tls;
 use super::value::{self, TextParameter};
 
-/// How long a cancel request may take.
+/// The time limit of a cancel request.
 const CANCEL: Duration = Duration::from_secs(5);
 
-/// A service connection that is checked out. Dropping it without releasing it cancels the running
-/// statement and closes the connection, because the state of the connection is unknown.
+/// A service connection that is checked out. Dropping it without calling [`Self::release`] cancels
+/// the running statement and closes the connection, because the state of the connection is unknown.
 pub(super) struct ServiceSession {
     object: Option<Object<ServiceManager>>,
     tls: Tls,
@@ -43,7 +43,8 @@ impl ServiceSession {
         self
     }
 
-    /// Returns the connection to its pool. Nothing may be open on it.
+    /// Returns the connection to its pool. No statement may be running, and no transaction may be
+    /// open.
     pub(super) fn release(mut self) {
         drop(self.object.take());
     }
@@ -60,9 +61,9 @@ impl ServiceSession {
         done.map_err(|error| self.failed(&error, None))
     }
 
-    /// Terminates a backend; returns whether it exists. The process id may have been reused, so the
-    /// backend's role must be the same, or must have been dropped since. The service's own
-    /// connections are never terminated.
+    /// Terminates a backend. Returns whether the backend exists. The process id may have been
+    /// reused, so the role of the process must be that of `backend`, or must have been dropped.
+    /// Connections of the administrator are never terminated.
     pub(super) async fn terminate(&self, backend: &Backend) -> Result<bool> {
         const TERMINATE: &str = "SELECT pg_catalog.pg_terminate_backend(a.pid) \
             FROM pg_catalog.pg_stat_activity a WHERE a.pid OPERATOR(pg_catalog.=) $1 \
@@ -86,7 +87,8 @@ impl ServiceSession {
         .await
     }
 
-    /// Runs a statement with all its parameter sets, in the open transaction if there is one.
+    /// Runs a statement with all its parameter sets. Runs it in the open transaction if there is
+    /// one.
     pub(super) async fn run(
         &self,
         bound: &BoundStatement,
@@ -128,7 +130,8 @@ impl ServiceSession {
         prepared.map_err(|error| self.failed(&error, Some(bound)))
     }
 
-    /// Pushes the rows into the sink; returns how many rows the statement wrote.
+    /// Pushes the rows into the sink. Returns the number of affected rows that PostgreSQL reports.
+    /// `buffer` is reused for each row.
     async fn push(
         &self,
         rows: tokio_postgres::RowStream,
@@ -152,7 +155,7 @@ impl ServiceSession {
         }
     }
 
-    /// The error of a failed statement.
+    /// Converts the error of a failed statement.
     fn failed(&self, error: &tokio_postgres::Error, bound: Option<&BoundStatement>) -> Error {
         let of_standby = error::of_standby(error).filter(|_| self.object().in_recovery);
         of_standby.unwrap_or_else(|| error::of_statement(error, bound))

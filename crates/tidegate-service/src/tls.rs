@@ -1,4 +1,4 @@
-//! TLS for tokio-postgres, configured like that of users' connections.
+//! TLS for tokio-postgres, with the same configuration as for users' connections.
 
 use std::future::Future;
 use std::io;
@@ -11,7 +11,7 @@ use tokio_postgres::Socket;
 use tokio_postgres::tls::{ChannelBinding, MakeTlsConnect, TlsConnect, TlsStream};
 use tokio_rustls::TlsConnector;
 
-/// Performs TLS handshakes as configured.
+/// Performs TLS handshakes as configured; `None` if TLS is disabled.
 #[derive(Clone)]
 pub(crate) struct Tls(Option<TlsConnector>);
 

@@ -8,7 +8,7 @@ use tokio::time::Instant;
 use super::session::ServiceSession;
 use super::within;
 
-/// An open transaction. Dropping it closes its connection, which rolls back.
+/// An open transaction. Dropping it closes its connection, which rolls the transaction back.
 pub(super) struct ServiceTransaction {
     session: ServiceSession,
     deadline: Option<Instant>,

@@ -1,4 +1,4 @@
-//! Passes values to and from tokio-postgres unchanged.
+//! Passes values to and from tokio-postgres without conversion.
 
 use std::error::Error as StdError;
 
@@ -15,7 +15,7 @@ type Refused = Box<dyn StdError + Sync + Send>;
 pub(super) struct TextParameter(Option<BytesMut>);
 
 impl TextParameter {
-    /// The values of one parameter set, for placeholders of these types.
+    /// The values of the parameter set with index `set`, for placeholders of these types.
     pub(super) fn of(bound: &BoundStatement, set: usize, types: &[Type]) -> Result<Vec<Self>> {
         let values = bound.sets.get(set).map_or(&[][..], Vec::as_slice);
         if values.len() != types.len() {
@@ -74,7 +74,7 @@ impl ToSql for TextParameter {
     }
 }
 
-/// The bytes of a value as received.
+/// The bytes of a value as PostgreSQL sent them.
 struct Raw<'a>(&'a [u8]);
 
 impl<'a> FromSql<'a> for Raw<'a> {
@@ -87,7 +87,7 @@ impl<'a> FromSql<'a> for Raw<'a> {
     }
 }
 
-/// Writes a row as the body of a `DataRow` message, without its column count.
+/// Replaces the content of `out` by a row in the form of a `DataRow` body without the column count.
 pub(super) fn write_row(row: &tokio_postgres::Row, out: &mut Vec<u8>) -> Result<()> {
     out.clear();
     for place in 0..row.len() {
@@ -103,7 +103,7 @@ pub(super) fn write_row(row: &tokio_postgres::Row, out: &mut Vec<u8>) -> Result<
     Ok(())
 }
 
-/// The columns of a prepared statement, all of them binary.
+/// The columns of a prepared statement, all in binary format.
 pub(super) fn columns(statement: &tokio_postgres::Statement) -> Vec<Column> {
     let columns = statement.columns().iter();
     columns

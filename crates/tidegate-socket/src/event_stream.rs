@@ -28,9 +28,10 @@ use tidegate_http::negotiate::Preferences;
 use tidegate_http::operation::{graphql, sql};
 use tidegate_http::percent;
 
-/// How often a comment is sent, so that proxies do not close a connection without events.
+/// The interval at which a comment is sent while there are no events, so that proxies do not close
+/// the connection.
 const COMMENT: Duration = Duration::from_secs(25);
-/// How often it is checked whether the session of the token has ended.
+/// The interval at which the stream checks whether the session of the token has ended.
 const CHECK: Duration = Duration::from_millis(2_500);
 
 /// Handles `GET /api/v4/events/stream?schema=&query=&variables=&after=&token=&database=`.
@@ -68,7 +69,7 @@ pub async fn event_stream<B>(call: Call<'_, B>) -> Result<Response<Body>, ApiErr
     Ok(response)
 }
 
-/// The parameters in the query of the URL.
+/// The parameters in the query of the URL, as pairs of name and value.
 struct StreamRequest(Vec<(String, String)>);
 
 impl StreamRequest {
@@ -90,8 +91,8 @@ impl StreamRequest {
         self.member(name).ok_or_else(missing)
     }
 
-    /// The caller of the stream. The token may be in the URL, because a browser's `EventSource`
-    /// cannot set headers.
+    /// The caller of the stream, and its token; `None` for an anonymous caller. The token may be in
+    /// the URL, because a browser's `EventSource` cannot set headers.
     async fn caller(
         &self,
         app: &App,
@@ -113,8 +114,8 @@ impl StreamRequest {
         Ok((authenticate::anonymous(app, database).await?, None))
     }
 
-    /// The cursor after which the stream resumes. The last event that the browser has received
-    /// takes precedence over the URL, which the page made earlier.
+    /// The cursor after which the stream resumes. The id of the last event that the browser has
+    /// received (`Last-Event-ID`) takes precedence over the URL, which is older.
     fn after(&self, head: &Parts) -> Option<String> {
         let last = head.headers.get("last-event-id");
         let last = last.and_then(|last| last.to_str().ok());
@@ -172,13 +173,13 @@ fn refused(refusal: Refusal) -> ApiError {
     }
 }
 
-/// The token with which the stream was opened.
+/// The user of the token with which the stream was opened, and when the token expires.
 struct StreamToken {
     user: User,
     expires: Instant,
 }
 
-/// The state of a stream, which has the events of one subscription.
+/// The state of a stream. A stream has the events of one subscription.
 struct Events {
     app: App,
     receiver: EventReceiver,
@@ -191,7 +192,9 @@ struct Events {
     _subscription: Subscription,
 }
 
-/// Waits for the next deliveries and returns their text.
+/// Waits for the next deliveries and returns their text. Returns a comment if none arrives for
+/// [`COMMENT`], and an error event when the token expires or is no longer valid. Returns `None`
+/// after the last event.
 async fn next(mut events: Events) -> Option<(Bytes, Events)> {
     if events.over {
         return None;
@@ -226,13 +229,13 @@ async fn next(mut events: Events) -> Option<(Bytes, Events)> {
 
 impl Events {
     /// The error if the token is no longer valid, because its session has ended or its user was
-    /// dropped.
+    /// dropped; otherwise `None`.
     async fn failure(&self) -> Option<ApiError> {
         let token = self.token.as_ref()?;
         authenticate::recheck(&self.app, &token.user).await.err()
     }
 
-    /// The text of the stream's last event, which reports an error.
+    /// Ends the stream. Returns the text of its last event, which reports an error.
     fn end(&mut self, failure: &ApiError) -> Bytes {
         self.over = true;
         let error = failure.code.to_ascii_lowercase();

@@ -8,17 +8,17 @@ use tidegate_values::json::{self, JsonKind, Members};
 
 /// A message of a client.
 pub(super) enum Message<'a> {
-    /// `connection_init`, which starts the protocol and may have a token and a schema.
+    /// `connection_init`, which starts the protocol. Its payload may contain a token and a schema.
     Init {
         token: Option<String>,
         schema: Option<String>,
     },
-    /// `subscribe`, which starts an operation. The `id` is JSON text.
+    /// `subscribe`, which starts an operation. The `id` is a JSON string as the client wrote it.
     Subscribe {
         id: Box<str>,
         payload: &'a RawValue,
     },
-    /// `complete`, which ends an operation.
+    /// `complete`, which ends the operation with this id.
     Complete(Box<str>),
     Ping(Option<&'a RawValue>),
     Pong,

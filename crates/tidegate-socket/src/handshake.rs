@@ -21,15 +21,15 @@ use tidegate_http::{authenticate, percent};
 /// The name of the sub-protocol that GraphQL clients use.
 const GRAPHQL_TRANSPORT_WS: &str = "graphql-transport-ws";
 
-/// Passes a WebSocket from the handler of its request to the task of its connection.
+/// Passes a WebSocket from the handler of the handshake request to the task of the connection.
 #[derive(Clone, Debug, Default)]
 pub struct Handoff(Arc<Mutex<Option<AcceptedSocket>>>);
 
 /// A WebSocket whose handshake was accepted.
 pub struct AcceptedSocket {
-    /// The connection, once the handshake is complete.
+    /// The future of the connection, which is ready when the handshake is complete.
     pub(crate) on_upgrade: OnUpgrade,
-    /// The protocol of its messages.
+    /// The protocol of the socket's messages.
     pub(crate) dialect: Dialect,
     /// The credentials in the request.
     pub(crate) credentials: Credentials,
@@ -51,7 +51,7 @@ impl fmt::Debug for AcceptedSocket {
 pub(crate) enum Dialect {
     /// Tidegate's own protocol.
     Tidegate,
-    /// The protocol `graphql-transport-ws`. A schema in the URL is the default.
+    /// The protocol `graphql-transport-ws`.
     GraphQlTransportWs,
     /// The client offered only protocols that are not supported.
     Unknown,
@@ -59,16 +59,17 @@ pub(crate) enum Dialect {
 
 /// The credentials in the request of a handshake.
 pub(crate) struct Credentials {
-    /// The bearer token, or the error if it is malformed.
+    /// The bearer token, or the error if it is malformed; `None` if the request has no token.
     pub token: Option<Result<String, ApiError>>,
-    /// The database that the request names: as its default user an anonymous caller runs.
+    /// The database that the request names. An anonymous caller runs as the default user of this
+    /// database.
     pub database: Option<String>,
     /// The schema that the URL names.
     pub schema: Option<String>,
 }
 
 impl Handoff {
-    /// The WebSocket; `None` if the connection has not become one.
+    /// Takes the WebSocket; `None` if no handshake was accepted on the connection.
     pub fn take(&self) -> Option<AcceptedSocket> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner).take()
     }
@@ -78,18 +79,18 @@ impl Handoff {
     }
 }
 
-/// Whether a request is a handshake.
+/// Whether a request is a WebSocket handshake.
 pub fn is_handshake(headers: &HeaderMap) -> bool {
     has_word(headers, &CONNECTION, "upgrade") && has_word(headers, &UPGRADE, "websocket")
 }
 
-/// Accepts the handshake. The caller is authenticated afterwards on the socket, because a browser
-/// cannot read the response to a failed handshake.
+/// Accepts the handshake. The caller is authenticated later, on the socket, because a browser does
+/// not show the response to a failed handshake to the page.
 ///
 /// # Errors
 ///
-/// 426 for another request, 400 for an invalid handshake, 403 for a page of an origin that is not
-/// allowed.
+/// 426 if the request is not a WebSocket handshake of version 13, 400 if the handshake is invalid,
+/// 403 for a page of an origin that is not allowed.
 pub fn upgrade(app: &App, head: &Parts, schema: Option<&str>) -> Result<Response<Body>, ApiError> {
     let parts = (
         head.extensions.get::<Handoff>(),
@@ -141,8 +142,8 @@ fn accept_key(headers: &HeaderMap) -> Result<HeaderValue, ApiError> {
     HeaderValue::try_from(derive_accept_key(key.as_bytes())).map_err(ApiError::internal)
 }
 
-/// Refuses origins that are not allowed. Browsers let any page open a WebSocket, so the server must
-/// check this.
+/// Refuses origins that are not allowed. Browsers let every page open a WebSocket to every server,
+/// so the server must check the origin.
 fn check_origin(app: &App, headers: &HeaderMap) -> Result<(), ApiError> {
     match (app.origins(), headers.get(ORIGIN)) {
         (Origins::Listed(list), Some(origin)) if !list.contains(origin) => Err(
@@ -152,8 +153,9 @@ fn check_origin(app: &App, headers: &HeaderMap) -> Result<(), ApiError> {
     }
 }
 
-/// The protocol of the socket, and its name for the response. A client that offers only unknown
-/// protocols gets a close code, which it can read, and not a failed handshake.
+/// The protocol of the socket, and the value of `Sec-WebSocket-Protocol` in the response, if any.
+/// If the client offers only unknown protocols, the handshake is accepted and the socket is then
+/// closed with a code that the client can read.
 fn dialect(headers: &HeaderMap) -> (Dialect, Option<HeaderValue>) {
     if has_word(headers, &SEC_WEBSOCKET_PROTOCOL, GRAPHQL_TRANSPORT_WS) {
         let protocol = HeaderValue::from_static(GRAPHQL_TRANSPORT_WS);
@@ -190,7 +192,7 @@ fn credentials(head: &Parts, schema: Option<&str>) -> Result<Credentials, ApiErr
     })
 }
 
-/// Whether a header's list contains a word, in any letter case.
+/// Whether the comma-separated list in a header contains a word, ignoring case.
 fn has_word(headers: &HeaderMap, name: &HeaderName, word: &str) -> bool {
     let lines = headers.get_all(name).iter();
     lines

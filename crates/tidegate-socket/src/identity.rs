@@ -1,4 +1,4 @@
-//! The identity of a socket's caller, and its validity.
+//! The identity of a socket's caller, and checks whether the identity is still valid.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -12,12 +12,13 @@ use tidegate_sql::RoleUse;
 /// The identity of a socket's caller.
 pub(super) struct CallerIdentity {
     pub caller: Caller,
-    /// The user of its token, to check it again: its session may end before it expires.
+    /// The user of the caller's token; `None` for an anonymous caller. It is needed for later
+    /// checks, because the session of the token may end before the token expires.
     user: Option<User>,
 }
 
 impl CallerIdentity {
-    /// The identity of a token, and its remaining lifetime.
+    /// Validates a token. Returns the identity, and the remaining lifetime of the token.
     pub(super) async fn by_token(
         app: &App,
         token: &str,
@@ -42,8 +43,8 @@ impl CallerIdentity {
         })
     }
 
-    /// Whether both run as the same role, or as the same member with the same claims, with the same
-    /// scopes.
+    /// Whether both identities have the same scopes, and run as the same role or as the same member
+    /// with the same claims.
     pub(super) fn is_same(&self, other: &Self) -> bool {
         let role = |identity: &Self| {
             let login = identity.caller.login()?;
@@ -56,7 +57,7 @@ impl CallerIdentity {
         role(self) == role(other) && self.caller.scopes == other.caller.scopes
     }
 
-    /// Checks the token again.
+    /// Fails if the token is no longer valid. An anonymous identity is always valid.
     pub(super) async fn check(&self, app: &App) -> Result<(), ApiError> {
         match &self.user {
             Some(user) => authenticate::recheck(app, user).await,

@@ -10,25 +10,25 @@ pub(super) type Id = Box<str>;
 
 /// A message of a client.
 pub(super) enum Message<'a> {
-    /// The message has a token, which sets or renews the identity.
+    /// A token, which sets or renews the identity of the socket.
     Auth(Cow<'a, str>),
-    /// The message is a GraphQL operation.
+    /// A GraphQL operation of any kind.
     Subscribe {
         id: Id,
         schema: Cow<'a, str>,
         after: Option<Cow<'a, str>>,
     },
-    /// The message is a subscription to the rows of a table.
+    /// A subscription to the rows of a table, without GraphQL.
     Raw { id: Id },
-    /// The message ends a subscription or operation.
+    /// Ends the subscription or operation with this id.
     Unsubscribe(Id),
-    /// The message has calls of methods.
+    /// One call of a method, or a batch of calls (JSON-RPC).
     Rpc,
-    /// The message is a statement.
+    /// An SQL statement, with an id if the message has a valid one.
     Sql(Option<Id>),
 }
 
-/// An invalid message: its id, and the error.
+/// The error for an invalid message, with the message's id if it has a valid one.
 #[derive(Debug)]
 pub(super) struct InvalidMessage {
     pub id: Option<Id>,
@@ -36,7 +36,7 @@ pub(super) struct InvalidMessage {
     pub message: String,
 }
 
-/// The members of a message.
+/// The members of a message, and its id if it is a string or a number.
 pub(super) struct MessageFields<'a> {
     pub members: Members<'a>,
     pub id: Option<Id>,
@@ -58,7 +58,8 @@ impl<'a> MessageFields<'a> {
         (JsonKind::of(value.get()) != JsonKind::Null).then_some(value)
     }
 
-    /// The member with this name, which must be a string unless it is absent.
+    /// The text of the member with this name; `None` if it is absent or null. Fails if it is not a
+    /// string.
     pub(super) fn text(&self, name: &str) -> Result<Option<Cow<'a, str>>, InvalidMessage> {
         let Some(value) = self.find(name) else {
             return Ok(None);
@@ -115,7 +116,7 @@ pub(super) fn fields(text: &str) -> Result<MessageFields<'_>, InvalidMessage> {
     Ok(MessageFields { members, id })
 }
 
-/// Parses a message.
+/// Parses a message. Sets `fields` to its members, unless the message is an array of calls.
 pub(super) fn read<'a>(
     text: &'a str,
     fields: &mut Option<MessageFields<'a>>,

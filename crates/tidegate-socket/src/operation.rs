@@ -1,4 +1,5 @@
-//! Runs the operation of a message in a task of its own. The functions are the same as over HTTP.
+//! Runs the operation of a message in a task of its own, with the same functions as for HTTP
+//! requests.
 
 use std::sync::{Arc, OnceLock};
 
@@ -22,18 +23,19 @@ use tidegate_http::negotiate::Preferences;
 use tidegate_http::operation::{Pieces, graphql, rpc, sql};
 use tidegate_http::report::{Context, Errors, Protocol};
 
-/// The result of an operation, which the socket sends.
+/// The result of an operation: the messages to send, or the subscription that it has started.
 #[derive(Default)]
 pub(super) struct OperationResult {
-    /// The id under which the operation ran, with its tag.
+    /// The id and the tag under which the operation ran; `None` if it has no id.
     pub id: Option<(Id, u64)>,
     pub texts: Messages,
-    /// The reservation in the memory budget for large messages, held until they are written.
+    /// The reservation in the memory budget for large messages. It is held until the messages are
+    /// written.
     pub reservation: Option<Reservation>,
     pub subscription: Option<Subscription>,
 }
 
-/// What operations on a socket need.
+/// The context of an operation on a socket.
 pub(super) struct OperationContext {
     pub app: App,
     pub caller: Caller,
@@ -41,7 +43,8 @@ pub(super) struct OperationContext {
     pub request_id: Arc<str>,
 }
 
-/// The sending end of the socket's event queue, for one subscription.
+/// The parts of a socket that a subscription uses: the event queue, the frame and the limit on
+/// subscriptions.
 pub(super) struct Channel {
     pub events: EventSender,
     pub tag: u64,
@@ -51,7 +54,7 @@ pub(super) struct Channel {
 }
 
 impl OperationContext {
-    /// Runs a statement, or an array of statements.
+    /// Runs the SQL statement in `text`, which is the whole message.
     pub(super) async fn sql(self, id: Option<Id>, text: String) -> OperationResult {
         let answered = match self.caller.require(&[Scope::Sql]) {
             Ok(()) => sql::message(&self.app, &self.caller, text.as_bytes()).await,
@@ -68,7 +71,7 @@ impl OperationContext {
         }
     }
 
-    /// Runs calls of methods.
+    /// Runs one call of a method, or a batch of calls.
     pub(super) async fn rpc(self, text: String) -> OperationResult {
         let mut done = OperationResult::default();
         if let Err(failure) = self.caller.require(&[Scope::Methods]) {
@@ -172,13 +175,13 @@ impl OperationContext {
                 &prepared,
                 request.variables,
             );
-            // A WebSocket message is sent as one frame, so the whole text must be in memory.
+            // A message is sent as one WebSocket frame, so its whole text must be in memory.
             let answer = Box::pin(run).await?;
             let answer = answer.collect(self.app.limits().response).await;
             self.report(Errors::of_graphql(&answer.errors));
             let texts = outgoing::graphql(self.dialect, id, answer);
-            // The operation cannot be undone. So its response is sent even if the memory budget is
-            // used up.
+            // The operation cannot be undone, so its response is sent even if the memory budget is
+            // exhausted.
             let mut reservation = self.app.memory().reservation(self.caller.holder());
             let size = texts.iter().map(|text| text.len() as u64).sum();
             let pays = size >= graphql::LARGE && reservation.take(size).is_ok();
@@ -231,7 +234,7 @@ impl OperationContext {
             frame,
             _slot: place,
         };
-        // Only this task sets the frame, and only once, so this does not fail.
+        // Setting the frame cannot fail, because only this task sets it, and only once.
         let _ = to.frame.set(framed);
         let subscribed = requested
             .subscribe(&self.app, login, &to.events, (to.tag, to.after))
@@ -266,7 +269,7 @@ impl OperationContext {
     }
 }
 
-/// The `id` of a single call, as JSON.
+/// The `id` of a call, as JSON; `None` for a batch or a call without an id.
 fn message_id(message: &str) -> Option<String> {
     let call: serde_json::Value = serde_json::from_str(message).ok()?;
     call.get("id").map(ToString::to_string)

@@ -16,13 +16,13 @@ use tidegate_http::error::ApiError;
 /// The messages for one request.
 pub(super) type Messages = Vec<Bytes>;
 
-/// The error message: `{"type":"error",…}`, or in `graphql-transport-ws` `error` with a list of
-/// errors.
+/// Builds an error message of the protocol. In Tidegate's own protocol it is `{"type":"error",…}`.
+/// In `graphql-transport-ws` it is the message `error` with a list of one error.
 pub(super) fn error(dialect: Dialect, id: Option<&str>, code: &str, message: &str) -> Bytes {
     error_with(dialect, id, code, message, Map::new())
 }
 
-/// The error message of [`error`], with members that only some errors have.
+/// Builds the same message as [`error`], with additional members.
 pub(super) fn error_with(
     dialect: Dialect,
     id: Option<&str>,
@@ -68,7 +68,7 @@ struct TransportError<'a> {
     payload: &'a Value,
 }
 
-/// The id of a message, which is kept as the client wrote it.
+/// Embeds an id in JSON as the client wrote it.
 fn raw(id: &str) -> &RawValue {
     serde_json::from_str(id).unwrap_or(RawValue::NULL)
 }
@@ -88,7 +88,7 @@ impl InvalidMessage {
     }
 }
 
-/// The members of an error message with PostgreSQL's error.
+/// The members of PostgreSQL's error that an error message contains.
 const MEMBERS: [ErrorMember; 7] = [
     ErrorMember::Sqlstate,
     ErrorMember::Position,
@@ -99,7 +99,8 @@ const MEMBERS: [ErrorMember; 7] = [
     ErrorMember::Table,
 ];
 
-/// An error response of an endpoint as a message, with PostgreSQL's error.
+/// Builds the error message for an error of an endpoint, with the members of PostgreSQL's error if
+/// there is one.
 pub(super) fn failure(dialect: Dialect, id: Option<&str>, failure: &ApiError) -> Bytes {
     let rejection = failure.rejection();
     let more = rejection.map(|error| json!(ErrorMembers::new(error, &MEMBERS)));
@@ -111,7 +112,7 @@ pub(super) fn failure(dialect: Dialect, id: Option<&str>, failure: &ApiError) ->
     error_with(dialect, id, &code, &failure.message, more)
 }
 
-/// The message with the reason why a subscription was refused.
+/// Builds the message that says why a subscription was refused.
 pub(super) fn refusal(dialect: Dialect, id: &str, refusal: &Refusal) -> Bytes {
     match refusal {
         Refusal::GraphQl(errors) => graphql(dialect, id, GraphqlResponse::refused(errors))
@@ -121,8 +122,8 @@ pub(super) fn refusal(dialect: Dialect, id: &str, refusal: &Refusal) -> Bytes {
     }
 }
 
-/// The messages for the collected response to a GraphQL operation. After a response, `complete` is
-/// sent; after an error, nothing follows.
+/// Builds the messages for the collected response to a GraphQL operation. If the operation was
+/// executed, they are the response and `complete`; otherwise one error message.
 pub(super) fn graphql(dialect: Dialect, id: &str, answer: GraphqlResponse) -> Messages {
     let body = answer.body.into_bytes().unwrap_or_default();
     let mut out = BytesMut::with_capacity(body.len() + id.len() + 64);
@@ -130,8 +131,8 @@ pub(super) fn graphql(dialect: Dialect, id: &str, answer: GraphqlResponse) -> Me
     out.put_slice(id.as_bytes());
     if answer.executed {
         if dialect == Dialect::Tidegate {
-            // The response is an object that is not empty. Its members are inserted after those of
-            // the message.
+            // The response is an object with at least one member. Its members are inserted after
+            // the members of the message.
             out.put_slice(b",\"type\":\"next\",");
             out.put_slice(body.get(1..).unwrap_or_default());
         } else {

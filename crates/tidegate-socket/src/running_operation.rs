@@ -1,4 +1,5 @@
-//! The operations and subscriptions that run on a socket, each under an id.
+//! An operation or a subscription that runs on a socket under an id, and how its events are
+//! written.
 
 use std::sync::{Arc, OnceLock};
 
@@ -13,13 +14,14 @@ use super::outgoing;
 use super::subscribe::{resync_reason, write_field_errors};
 use super::table_subscription::RawFrame;
 
-/// An operation or a subscription that runs.
+/// A running operation or subscription. Dropping it aborts the operation and ends the subscription.
 pub(super) struct RunningOperation {
     pub tag: u64,
     pub task: AbortHandle,
-    /// The frame of a subscription. Its task sets it before anything is delivered.
+    /// The frame of a subscription. The subscription's task sets the frame before any event is
+    /// delivered.
     pub frame: Arc<OnceLock<Framed>>,
-    /// The subscription. The value keeps it alive.
+    /// The subscription, once it has started. Dropping it ends the subscription.
     pub subscription: Option<Subscription>,
 }
 
@@ -29,7 +31,8 @@ impl Drop for RunningOperation {
     }
 }
 
-/// The frame of a subscription, and its slot among those of the socket.
+/// The frame of a subscription, and its permit, which counts it among the subscriptions of the
+/// socket.
 pub(super) struct Framed {
     pub frame: Frame,
     pub _slot: OwnedSemaphorePermit,
@@ -45,7 +48,7 @@ pub(super) enum Frame {
         /// The response key of the root field, as JSON.
         key: Box<str>,
     },
-    /// Events are messages with batches of a table's rows.
+    /// Each event is a message with a batch of a table's rows.
     Raw(RawFrame),
 }
 
@@ -73,8 +76,8 @@ impl Frame {
                 id,
                 ..
             } => format!("{{\"type\":\"subscribe_ack\",\"id\":{id}}}"),
-            // `graphql-transport-ws` has no message for this. But a pong with any payload is
-            // allowed at any time.
+            // `graphql-transport-ws` has no message for an acknowledgement, but allows a pong with
+            // any payload at any time.
             Self::GraphQl { id, .. } => format!(
                 "{{\"type\":\"pong\",\"payload\":{{\"acknowledged\":{id},\"cursor\":\"{cursor}\"}}}}"
             ),
@@ -126,7 +129,8 @@ impl Frame {
         text.into()
     }
 
-    /// The message for an error that ended the subscription.
+    /// Builds the message for an error that ended the subscription. `cursor` is where the client
+    /// can resume, if it can.
     pub(super) fn ended(&self, code: &str, message: &str, cursor: Option<Cursor>) -> Bytes {
         let mut more = serde_json::Map::new();
         if let Some(cursor) = cursor {

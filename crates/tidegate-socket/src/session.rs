@@ -34,42 +34,44 @@ use tidegate_http::report::{Context, Errors, Protocol};
 
 /// The size of the largest accepted message, in bytes.
 const MAX_MESSAGE_SIZE: usize = 256 * 1024;
-/// The size of the library's buffers, in bytes. An idle socket must use little memory, and the
-/// default buffers take a quarter of a megabyte.
+/// The size of the WebSocket library's buffers, in bytes. An idle socket must use little memory,
+/// and the default buffers take 256 KiB.
 const BUFFER_SIZE: usize = 2 * 1024;
-/// How often the task checks whether the caller's session has ended.
+/// The interval at which the task checks whether the caller's session has ended.
 const CHECK_INTERVAL: Duration = Duration::from_millis(2_500);
-/// After how many checks a ping is sent, which is every 25 s.
+/// How many checks pass between two pings. A ping is sent every 25 seconds.
 const CHECKS_PER_PING: u8 = 10;
-/// How long the first message may take on a socket without a token.
+/// How long the first message may take on a socket without a token, and `connection_init` on any
+/// socket.
 const FIRST_MESSAGE_TIMEOUT: Duration = Duration::from_secs(10);
 const MAX_SUBSCRIPTIONS: usize = 100;
-/// The number of operations that run at once. Beyond it, no message is read until one has ended.
+/// The limit on operations that run at the same time on a socket. At the limit, no message is read
+/// until an operation has ended.
 const MAX_OPERATIONS: usize = 100;
-/// How long the client may take to reply to a close.
+/// How long the client may take to reply to a Close frame.
 const CLOSE_TIMEOUT: Duration = Duration::from_secs(2);
 
 /// An event that the task of a socket handles.
 enum SessionEvent {
     /// A message was received, or the connection has ended.
     Received(Option<Result<Message, Error>>),
-    /// An operation has ended.
+    /// An operation has ended, or a subscription has started.
     Done(Result<OperationResult, JoinError>),
     /// Deliveries of subscriptions are ready.
     Deliver(Option<Vec<Delivery>>),
     /// It is time for the next check.
     Tick,
-    /// The first message did not arrive in time, or the token has expired.
+    /// The deadline has passed: the first message did not arrive in time, or the token has expired.
     Deadline,
     /// The node is shutting down.
     Drain,
 }
 
-/// The reason why a socket ends, as it is sent in the close.
+/// The reason why a socket ends, with the code and text of the Close frame.
 pub(super) struct CloseReason {
     code: u16,
     reason: Cow<'static, str>,
-    /// Whether the client has not read for too long.
+    /// Whether the socket ends because the client has not read for too long.
     stalled: bool,
 }
 
@@ -83,7 +85,7 @@ impl CloseReason {
         }
     }
 
-    /// The end of a socket whose client does not read.
+    /// The reason for a client that does not read.
     fn stalled() -> Self {
         Self {
             stalled: true,
@@ -91,7 +93,7 @@ impl CloseReason {
         }
     }
 
-    /// The end of a socket whose client has disconnected. No close is sent.
+    /// The reason for a client that has disconnected. No Close frame is sent.
     fn disconnected() -> Self {
         Self::new(0, "")
     }
@@ -107,9 +109,10 @@ struct Session {
     credentials: Credentials,
     request_id: Arc<str>,
     identity: Option<CallerIdentity>,
-    /// When the token expires.
+    /// When the token expires; `None` for an anonymous caller.
     expires: Option<Instant>,
-    /// When the socket is closed, unless a message arrives before.
+    /// When the socket is closed, unless a message moves the deadline: the time limit of the first
+    /// message, or the expiry of the token. `None` without a limit.
     deadline: Option<Instant>,
     /// Whether `connection_init` was received.
     initialised: bool,
@@ -127,15 +130,15 @@ struct Session {
     slots: Arc<Semaphore>,
     event_sender: EventSender,
     events: EventReceiver,
-    /// The cursor of the last event that was written.
+    /// The cursor of the last event or gap that was written.
     sent: Option<Cursor>,
-    /// The deliveries that could not be written.
+    /// The deliveries that were taken out of the queue and could not be written.
     unsent: Vec<Delivery>,
 }
 
 /// Serves a socket until it ends.
 pub async fn run(app: App, accepted: AcceptedSocket, stopped: watch::Receiver<bool>) {
-    // The error means that the client disconnected before the handshake was complete.
+    // On an error, the client disconnected before the handshake was complete.
     let Ok(upgraded) = accepted.on_upgrade.await else {
         return;
     };
@@ -285,7 +288,8 @@ impl Session {
         if self.missed_pongs >= 2 {
             return Err(CloseReason::disconnected());
         }
-        // While too many operations run, messages stay unread.
+        // While the limit of operations is reached, no message is read, so a missing pong does not
+        // count.
         if self.operations.len() < MAX_OPERATIONS {
             self.missed_pongs += 1;
         }
@@ -312,8 +316,8 @@ impl Session {
         }
     }
 
-    /// Validates a token, and sets or renews the identity. Returns the remaining lifetime of the
-    /// token.
+    /// Validates a token, and sets or renews the identity and the deadline. Fails if the identity
+    /// would change while operations run. Returns the remaining lifetime of the token.
     async fn authenticate(&mut self, token: &str) -> Result<Duration, CloseReason> {
         let identity = CallerIdentity::by_token(&self.app, token, &self.credentials).await;
         let (identity, left) = match identity {
@@ -349,14 +353,15 @@ impl Session {
         operation::context(&self.request_id, caller)
     }
 
-    /// Logs and counts an error of the socket itself.
+    /// Logs and counts an error that does not belong to an operation.
     fn report(&self, code: &'static str) {
         let errors = Errors::one(Protocol::WebSocket, code);
         self.app.metrics().errors(&errors);
         errors.log(&self.context());
     }
 
-    /// Sends the reason for which authentication failed.
+    /// Sends the error of a failed authentication, and returns the reason for the close. Also logs
+    /// and counts the error.
     async fn unauthorized(&mut self, failure: &ApiError) -> CloseReason {
         let errors = Errors::of_failure(Protocol::WebSocket, failure);
         self.app.metrics().errors(&errors);

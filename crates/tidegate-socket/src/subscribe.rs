@@ -23,7 +23,8 @@ use tidegate_http::report::{Errors, Protocol};
 
 /// A subscription that a client has requested.
 pub(crate) struct RequestedSubscription {
-    /// The member of messages that has the rows.
+    /// The response key of the root field, under which messages contain the rows; empty for a
+    /// subscription without GraphQL.
     pub key: Arc<str>,
     /// The OID of the table.
     pub relation: u32,
@@ -47,7 +48,7 @@ impl Refusal {
         Self::Other { code, message }
     }
 
-    /// The errors for the log and the metrics.
+    /// The errors to log and count.
     pub(super) fn errors(&self) -> Option<Errors> {
         match self {
             Self::GraphQl(errors) => Errors::of_graphql(&ErrorSummary::of(errors)),
@@ -56,7 +57,7 @@ impl Refusal {
     }
 }
 
-/// The subscription that a GraphQL document requests.
+/// Converts a prepared GraphQL subscription to a request to the feed.
 pub(crate) fn of_graphql(
     api: &Api,
     prepared: &PreparedOperation,
@@ -108,7 +109,7 @@ pub(crate) fn of_graphql(
     })
 }
 
-/// The error of a node that has no change feed.
+/// The refusal of a node that has no change feed.
 pub(crate) fn no_feed() -> Refusal {
     Refusal::new("feed_unavailable", "this service feeds no changes")
 }
@@ -136,8 +137,8 @@ fn step(segment: tidegate_plan::PathSegment) -> PathSegment {
     }
 }
 
-/// Writes a comma and the member `errors` of an event; writes nothing if there are no field errors.
-/// `key` is the response key, as JSON.
+/// Appends a comma and the member `errors` of an event. Appends nothing if `field_errors` is
+/// `None`. `key` is the response key, as JSON.
 pub(crate) fn write_field_errors(
     key: &str,
     field_errors: Option<&[FieldError]>,
@@ -160,7 +161,8 @@ pub(crate) fn write_field_errors(
     out.put_slice(errors.collect::<Value>().to_string().as_bytes());
 }
 
-/// Compiles the condition `where`: an object, or a string with a condition text.
+/// Compiles the condition `where`, which is JSON: an object, or a string with a condition. Returns
+/// `None` without a condition.
 pub(crate) fn predicate(
     condition: Option<&str>,
     schema: &Schema,
@@ -183,7 +185,8 @@ pub(crate) fn predicate(
 }
 
 impl RequestedSubscription {
-    /// Starts the subscription. Its first delivery in the queue is the acknowledgement.
+    /// Starts the subscription. Its first delivery in the queue of `sender` is the acknowledgement.
+    /// `after` is the text of the cursor after which it resumes.
     pub(crate) async fn subscribe(
         self,
         app: &App,
@@ -242,7 +245,7 @@ fn refused(error: &tidegate_feed::Error) -> Refusal {
     Refusal::new(code, error.to_string())
 }
 
-/// The name of the reason for a gap, as clients get it.
+/// The name of the reason for a gap in messages.
 pub(crate) const fn resync_reason(reason: Resync) -> &'static str {
     match reason {
         Resync::Expired => "expired",

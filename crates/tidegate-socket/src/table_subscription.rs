@@ -12,7 +12,7 @@ use tidegate_values::json::{self, JsonKind};
 use super::message::MessageFields;
 use super::subscribe::{Refusal, RequestedSubscription, predicate};
 
-/// The form in which the batches of a subscription are written.
+/// The form in which the events of a table subscription are written, as batches.
 pub(super) struct RawFrame {
     pub id: Box<str>,
     /// The name of the database, as JSON.
@@ -25,7 +25,8 @@ pub(super) struct RawFrame {
     shown: Vec<Box<str>>,
 }
 
-/// The subscription that a message requests, and the form in which its events are written.
+/// Converts a message into the subscription that it requests and the form in which the events are
+/// written.
 pub(super) fn requested(
     fields: &MessageFields<'_>,
     schema: &Schema,
@@ -93,7 +94,8 @@ fn columns_of(columns: &RawValue) -> Result<Vec<Box<str>>, Refusal> {
     }
 }
 
-/// Reads the member `op`: one operation, or several in an array or separated by commas.
+/// Reads the member `op`: one operation, or several in an array or separated by commas. Without the
+/// member, all operations are subscribed to.
 fn operations(fields: &MessageFields<'_>) -> Result<Operations, Refusal> {
     let Some(value) = fields.find("op") else {
         return Ok(Operations::ALL);
@@ -127,8 +129,9 @@ fn operations(fields: &MessageFields<'_>) -> Result<Operations, Refusal> {
 }
 
 impl RawFrame {
-    /// One message for several changes. The cursor is that of the last change. `key` is the primary
-    /// key, if it has changed since the start of the subscription.
+    /// Builds one message for several changes. `cursor` is that of the last change. `key` is the
+    /// current primary key, if it is known; otherwise the key at the start of the subscription is
+    /// used.
     pub(super) fn batch(
         &self,
         changes: &[(Operation, &[u8])],
@@ -147,7 +150,7 @@ impl RawFrame {
             };
             let list = &mut lists[*operation as usize];
             separate(list);
-            // A key of several columns is written as an array: name, value, name, value and so on.
+            // The key is written as an array of alternating names and values of its columns.
             let pairs: Vec<_> = key
                 .iter()
                 .map(|name| format!("{},{}", json!(name), value(name)))

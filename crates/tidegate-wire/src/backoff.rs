@@ -7,12 +7,13 @@ use std::time::Duration;
 const FIRST_DELAY: Duration = Duration::from_millis(100);
 const MAX_DELAY: Duration = Duration::from_secs(30);
 
-/// A source of numbers from 0 to 1, by which the delays of several nodes differ.
+/// A source of random numbers from 0 to 1. Because of them, the delays of several nodes differ.
 #[derive(Clone)]
 pub struct Jitter(Arc<dyn Fn() -> f64 + Send + Sync>);
 
 impl Jitter {
-    /// Takes a function that returns the numbers, which are clamped to 0 to 1.
+    /// Creates a jitter from a function that returns the numbers. Numbers outside of 0 to 1 are
+    /// clamped.
     pub fn new(source: impl Fn() -> f64 + Send + Sync + 'static) -> Self {
         Self(Arc::new(source))
     }
@@ -29,7 +30,7 @@ impl fmt::Debug for Jitter {
     }
 }
 
-/// Delays that double from 100 ms to 30 s. A success resets them.
+/// Delays that double with each failure, from 100 ms to 30 s. A success resets them.
 #[derive(Clone, Debug)]
 pub struct Backoff {
     jitter: Jitter,

@@ -7,7 +7,7 @@ pub struct FieldDescription {
     pub name: String,
     /// The OID of the column's table; 0 for an expression.
     pub table: u32,
-    /// The number of the column in that table; 0 for an expression.
+    /// The number of the column in its table; 0 for an expression.
     pub attribute: i16,
     /// The OID of the column's type.
     pub type_oid: u32,
@@ -37,7 +37,7 @@ impl<'a> BodyReader<'a> {
     }
 }
 
-/// Reads a `RowDescription`.
+/// Reads a `RowDescription`. Returns `None` if the body is malformed.
 pub fn row_description(body: &[u8]) -> Option<Vec<FieldDescription>> {
     let mut reader = BodyReader(body);
     let count = u16::from_be_bytes(reader.take()?);
@@ -47,7 +47,8 @@ pub fn row_description(body: &[u8]) -> Option<Vec<FieldDescription>> {
         let table = u32::from_be_bytes(reader.take()?);
         let attribute = i16::from_be_bytes(reader.take()?);
         let type_oid = u32::from_be_bytes(reader.take()?);
-        // Skips the size of the type, its modifier, and the format, which is not known yet.
+        // Skips the size of the type, its modifier, and the format code, which is not meaningful
+        // yet.
         reader.take::<8>()?;
         fields.push(FieldDescription {
             name,
@@ -59,7 +60,8 @@ pub fn row_description(body: &[u8]) -> Option<Vec<FieldDescription>> {
     Some(fields)
 }
 
-/// Reads a `ParameterDescription`: the type of each parameter.
+/// Reads a `ParameterDescription`: the OID of each parameter's type. Returns `None` if the body is
+/// malformed.
 pub fn parameter_description(body: &[u8]) -> Option<Vec<u32>> {
     let mut reader = BodyReader(body);
     let count = u16::from_be_bytes(reader.take()?);
@@ -68,16 +70,17 @@ pub fn parameter_description(body: &[u8]) -> Option<Vec<u32>> {
         .collect()
 }
 
-/// The setting by which PostgreSQL 14 and later report whether the server is in recovery.
+/// The setting with which PostgreSQL 14 and later report whether the server is in recovery.
 pub const IN_HOT_STANDBY: &str = "in_hot_standby";
 
-/// Whether a `ParameterStatus` is about `is_superuser`. Before PostgreSQL 14 every role switch
-/// sends one, even if the value stays the same.
+/// Whether a `ParameterStatus` reports `is_superuser`. Before version 14, PostgreSQL sends this
+/// report after every role switch, even if the value has not changed.
 pub fn is_role_status(body: &[u8]) -> bool {
     parameter_status(body).is_some_and(|(name, _)| name == "is_superuser")
 }
 
-/// Reads a `ParameterStatus`: the name and the value of a setting.
+/// Reads a `ParameterStatus`: the name and the value of a setting. Returns `None` if the body is
+/// malformed.
 pub fn parameter_status(body: &[u8]) -> Option<(&str, &str)> {
     let mut reader = BodyReader(body);
     Some((reader.text()?, reader.text()?))
@@ -99,7 +102,8 @@ pub fn has_sqlstate(body: &[u8], sqlstate: &str) -> bool {
     false
 }
 
-/// Reads a `CommandComplete`: the command, and the number of rows if it has one.
+/// Reads a `CommandComplete`: the first word of the command tag, and the number of rows if the tag
+/// has one.
 pub fn command_tag(body: &[u8]) -> (&str, Option<u64>) {
     let tag = BodyReader(body).text().unwrap_or_default();
     let command = tag.split(' ').next().unwrap_or_default();

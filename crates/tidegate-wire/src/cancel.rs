@@ -15,7 +15,7 @@ use crate::terminator::Backend;
 #[derive(Clone, Debug)]
 pub struct Canceller {
     config: Arc<Config>,
-    /// The server of the backend.
+    /// The address of the backend's server.
     target: Target,
     backend: Backend,
 }
@@ -40,8 +40,8 @@ impl Canceller {
         self.config.is_current(&self.target)
     }
 
-    /// Sends a cancel request. When this returns, PostgreSQL has signalled the backend, so the
-    /// request cannot hit a statement that is sent later.
+    /// Sends a cancel request. On return, PostgreSQL has signalled the backend, so the request
+    /// cannot hit a statement that is sent later.
     pub async fn cancel(&self) -> Result<(), ConnectError> {
         let mut channel = Channel::new(Stream::connect(&self.config, &self.target).await?);
         let mut request = BytesMut::with_capacity(16);

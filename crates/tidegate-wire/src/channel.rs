@@ -14,10 +14,11 @@ use super::stream::Stream;
 
 /// An empty send buffer is freed if its capacity exceeds this number of bytes.
 const MAX_IDLE_CAPACITY: usize = 256 << 10;
-/// The most bytes that are read and discarded from an abandoned stream. No socket buffer is larger.
+/// How many bytes are read and discarded at most from an abandoned stream. Socket buffers are
+/// smaller.
 const MAX_DISCARDED: usize = 16 << 20;
 
-/// Why no message was read.
+/// Why a message could not be read.
 #[derive(Debug)]
 pub enum ReadError {
     /// The stream failed or ended, or a message is invalid.
@@ -60,10 +61,11 @@ impl Channel {
         &self.stream
     }
 
-    /// Returns the tag of the next message; [`Inbound::body`] then returns its body.
+    /// Waits for the next message and returns its tag. [`Inbound::body`] then returns the body of
+    /// the message.
     ///
-    /// Also sends the send buffer. Both directions make progress at the same time, so that full
-    /// buffers on either side cannot cause a deadlock.
+    /// While it waits, it also sends the send buffer. Both directions make progress at the same
+    /// time, so that full buffers on both sides cannot cause a deadlock.
     pub async fn next(&mut self, deadline: Option<Instant>) -> Result<u8, ReadError> {
         loop {
             if let Some(tag) = self.inbound.advance()? {
@@ -85,20 +87,21 @@ impl Channel {
         }
     }
 
-    /// Pauses reading until `until`. Data that arrives meanwhile is then read in one go. After the
-    /// future was dropped, call this function again or [`Channel::resume_reads`].
+    /// Pauses reading until `until`. Data that arrives during the pause can then be read with one
+    /// system call. If the future is dropped, call this function again or
+    /// [`Channel::resume_reads`].
     pub async fn pause(&mut self, until: Instant) -> io::Result<()> {
         self.stream.pause_reads()?;
         tokio::time::sleep_until(until).await;
         self.resume_reads()
     }
 
-    /// Ends a pause whose future was dropped.
+    /// Ends a pause. Needed if the future of [`Channel::pause`] was dropped.
     pub fn resume_reads(&mut self) -> io::Result<()> {
         self.stream.resume_reads()
     }
 
-    /// Sends the rest of the send buffer, and waits until the peer has closed the stream.
+    /// Sends the rest of the send buffer, and waits until the server has closed the stream.
     pub async fn close(mut self) -> io::Result<()> {
         poll_fn(|cx| self.poll_send(cx)).await?;
         let mut rest = [0; 64];
@@ -106,8 +109,8 @@ impl Channel {
         Ok(())
     }
 
-    /// Discards the send buffer, and waits until the peer has closed the stream. Received data is
-    /// discarded up to a limit; a server that sends more finds the stream closed.
+    /// Discards the send buffer, and waits until the server has closed the stream. Received data is
+    /// discarded. If the server sends more than 16 MiB, this side closes the stream.
     pub async fn abandon(mut self) -> io::Result<()> {
         self.stream.resume_reads()?;
         self.stream.shutdown_write()?;
@@ -121,7 +124,7 @@ impl Channel {
         Ok(())
     }
 
-    /// Does the same as [`Channel::exchange`], by polling.
+    /// The polling version of [`Channel::exchange`], without a deadline.
     pub fn poll_exchange(&mut self, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
         let sending = self.is_sending();
         let sent = self.poll_send(cx)?.is_ready();
@@ -155,7 +158,7 @@ impl Channel {
     }
 
     fn poll_receive(&mut self, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
-        // `read_buf` keeps nothing between polls, so a future for one poll is enough.
+        // `read_buf` keeps no state between polls, so a new future for each poll is sufficient.
         let read = pin!(self.stream.read_buf(self.inbound.read_buffer()));
         match ready!(read.poll(cx))? {
             0 => Poll::Ready(Err(io::ErrorKind::UnexpectedEof.into())),
@@ -163,8 +166,8 @@ impl Channel {
         }
     }
 
-    /// Whether PostgreSQL has closed the stream or sent an unsolicited message since the last
-    /// response. Never blocks.
+    /// Whether PostgreSQL has closed the stream, or sent data that was not requested, since the
+    /// last response. Reads the data into the receive buffer. Never blocks.
     pub fn is_readable(&mut self) -> bool {
         let mut context = Context::from_waker(Waker::noop());
         self.inbound.has_more() || self.poll_receive(&mut context).is_ready()
@@ -198,7 +201,7 @@ mod tests {
         TlsAcceptor::from(Arc::new(server))
     }
 
-    /// Sends data until the stream is closed, without reading.
+    /// Sends data until the stream is closed, and never reads.
     async fn talk(mut tcp: TcpStream) -> io::Result<()> {
         let mut request = [0; 8];
         tcp.read_exact(&mut request).await?;
@@ -218,7 +221,7 @@ mod tests {
             .with_tls(TlsMode::Require, None);
         let server = tokio::spawn(async move { talk(listener.accept().await?.0).await });
         let mut channel = Channel::new(Stream::connect(&config, &config.targets[0]).await.unwrap());
-        // The data exceeds all buffers. It is sent until the sockets accept no more.
+        // The data is larger than all buffers, so only a part of it is sent.
         channel.outbound.resize(64 << 20, 0);
         let mut left = 0;
         while left != channel.outbound.len() {

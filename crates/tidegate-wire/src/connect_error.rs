@@ -1,4 +1,4 @@
-//! Why a connection could not be opened, or failed.
+//! Errors of connections that could not be opened or failed while in use.
 
 use std::time::Duration;
 use std::{fmt, io};
@@ -16,30 +16,31 @@ pub enum ConnectError {
     /// Connecting took longer than the configured time.
     #[error("PostgreSQL did not answer within {0:?}")]
     TimedOut(Duration),
-    /// PostgreSQL refused the connection.
+    /// PostgreSQL refused the connection, for a reason that has no variant of its own.
     #[error("PostgreSQL refused the connection: {} ({})", .0.message, .0.sqlstate)]
     Refused(Box<DatabaseError>),
     /// The `CONNECTION LIMIT` of the role or of its database is reached.
     #[error("PostgreSQL refused the connection: {} ({})", .0.message, .0.sqlstate)]
     Limited(Box<DatabaseError>),
-    /// PostgreSQL authenticated the role, but the role may not use the database.
+    /// PostgreSQL authenticated the role, but the role may not log in or may not connect to the
+    /// database.
     #[error("PostgreSQL refused the role: {} ({})", .0.message, .0.sqlstate)]
     AccessDenied(Box<DatabaseError>),
     /// PostgreSQL authenticated the role, but no session can start with the requested settings or
     /// with settings of the role.
     #[error("PostgreSQL refused the settings of the session: {} ({})", .0.message, .0.sqlstate)]
     InvalidSettings(Box<DatabaseError>),
-    /// PostgreSQL stores the role's password as an MD5 hash, so Tidegate, which uses SCRAM, did not
-    /// set the password.
+    /// PostgreSQL requests an MD5 password. It stores the role's password as an MD5 hash, so the
+    /// password was not set by Tidegate, which uses SCRAM.
     #[error("PostgreSQL asks for an MD5 password, which is not supported")]
     Md5,
-    /// TLS is required and not available.
+    /// TLS is required, and it is not available or the certificate is not valid.
     #[error("TLS to PostgreSQL: {0}")]
     Tls(String),
-    /// The server requires something that is not supported.
+    /// The server requires a way to log in that is not supported.
     #[error("PostgreSQL asks for {0}, which is not supported")]
     Unsupported(&'static str),
-    /// The server is a standby, or recovers from an archive, so nothing can be written.
+    /// The server is in recovery, for example a standby, and therefore refuses writes.
     #[error("the server is in recovery (a standby), and target_session_attrs asks for a primary")]
     InRecovery,
     /// None of several hosts could be used.
@@ -55,8 +56,8 @@ pub enum ConnectError {
 pub struct HostErrors(pub Vec<(Target, ConnectError)>);
 
 impl HostErrors {
-    /// The cluster is full if its primary is. A full server counts as the primary if no other can
-    /// be it.
+    /// The class of the error for the whole cluster. The cluster is full if its primary is full. A
+    /// full server counts as the primary if all other servers are standbys or full.
     fn fault(&self) -> ConnectFault {
         let mut is_full = false;
         for (_, error) in &self.0 {
@@ -87,10 +88,11 @@ impl fmt::Display for HostErrors {
     }
 }
 
-/// The class of a connect error, by what can be done about it.
+/// The class of a [`ConnectError`]. Errors of one class are handled in the same way.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ConnectFault {
-    /// The database does not exist, or the administrator may not connect to it.
+    /// The database does not exist, accepts no connections, or the administrator may not connect to
+    /// it.
     NoDatabase,
     /// The role does not exist, its password is wrong or has expired (28P01), or no session can
     /// start with its settings.
@@ -107,7 +109,7 @@ pub enum ConnectFault {
 }
 
 impl ConnectError {
-    /// Classifies the error by what can be done about it.
+    /// The class of the error.
     pub fn fault(&self) -> ConnectFault {
         match self {
             Self::Unreachable(_) | Self::TimedOut(_) | Self::InRecovery => {
@@ -129,8 +131,9 @@ impl ConnectError {
         }
     }
 
-    /// Whether another server of the cluster may accept the login: this one is not reachable, not
-    /// ready, full, or not the primary. As in libpq, a refused login ends the search.
+    /// Whether another server of the cluster may accept the login, because this server is not
+    /// reachable, not ready, full, or not the primary. After a refused login no other server is
+    /// tried, as in libpq.
     pub(crate) fn is_of_host(&self) -> bool {
         match self {
             Self::Unreachable(_) | Self::TimedOut(_) | Self::InRecovery => true,
@@ -142,9 +145,10 @@ impl ConnectError {
         }
     }
 
-    /// Wraps an error that PostgreSQL sent. SQLSTATE 53300 stands for two limits. They are
-    /// distinguished by the name of the C function that raised the error, which is not translated
-    /// (`InitializeSessionUserId` in miscinit.c, `CheckMyDatabase` in postinit.c).
+    /// Converts an error that PostgreSQL sent. SQLSTATE 53300 stands for two limits: that of the
+    /// cluster, and that of a role or database. They are distinguished by `routine`, the name of
+    /// the C function that raised the error, which is never translated (`InitializeSessionUserId`
+    /// in miscinit.c, `CheckMyDatabase` in postinit.c).
     pub fn refused(said: DatabaseError, routine: &str) -> Self {
         let own = matches!(routine, "InitializeSessionUserId" | "CheckMyDatabase");
         if said.sqlstate == "53300" && own {
@@ -153,14 +157,15 @@ impl ConnectError {
         Self::Refused(Box::new(said))
     }
 
-    /// Reclassifies an error that came after authentication. Only then does PostgreSQL check the
-    /// attributes of the role, its privilege to connect and the settings of its session.
+    /// Changes the variant of an error that PostgreSQL sent after authentication. Only after
+    /// authentication does PostgreSQL check the attributes of the role, its privilege to connect
+    /// and the settings of its session.
     pub fn after_authentication(self) -> Self {
         match self {
             Self::Refused(mut said)
                 if said.sqlstate.starts_with("28") || said.sqlstate == "42501" =>
             {
-                // The error refused a login, so there is no session that it could end.
+                // The error refused a login, so it does not end a session.
                 said.fatal = false;
                 Self::AccessDenied(said)
             }
@@ -169,7 +174,8 @@ impl ConnectError {
         }
     }
 
-    /// Converts the error to the executor's error, with the delay after which to retry.
+    /// Converts the error to an error of the executor. `retry_after` is the delay after which a
+    /// caller may retry.
     pub fn into_sql(self, retry_after: Duration) -> Error {
         match self.fault() {
             ConnectFault::NoDatabase => Error::NoDatabase,
@@ -184,22 +190,22 @@ impl ConnectError {
     }
 }
 
-/// Whether a SQLSTATE is about a setting: a wrong name or value, or a library that does not exist.
-/// The rest of class 58 and class F0 are not included, because the role is not the cause of a
-/// failing disk or file of the server.
+/// Whether a SQLSTATE is about a setting: an invalid name or value, or a library that does not
+/// exist. Other codes of class 58 and class F0 are not included, because settings of a role do not
+/// cause failures of the server's disks or files.
 fn is_of_settings(sqlstate: &str) -> bool {
     sqlstate.starts_with("22") || sqlstate.starts_with("42") || sqlstate == "58P01"
 }
 
-/// Whether a SQLSTATE means that the statement is not the cause, but PostgreSQL: connection
+/// Whether a SQLSTATE reports a problem of PostgreSQL and not of the statement: connection
 /// exceptions, insufficient resources, and operator intervention except cancelled statements.
 pub fn is_outage(sqlstate: &str) -> bool {
     sqlstate.starts_with("08") || sqlstate.starts_with("53") || sqlstate.starts_with("57P0")
 }
 
 /// Does the same as [`is_outage`] for the error of a statement. For a statement,
-/// `configuration_limit_exceeded` reports its `temp_file_limit`: a retry does not help, and
-/// PostgreSQL is not down.
+/// `configuration_limit_exceeded` (53400) means that it has reached `temp_file_limit`. A retry does
+/// not help, and PostgreSQL is not down.
 pub fn is_outage_of_statement(sqlstate: &str) -> bool {
     is_outage(sqlstate) && sqlstate != "53400"
 }
@@ -220,8 +226,8 @@ pub fn is_lock_table_full(error: &Error) -> bool {
     said.is_some_and(is_lock_table_error)
 }
 
-/// Does the same as [`is_lock_table_full`] for an error of PostgreSQL. In every language only this
-/// error's hint contains the name of the setting.
+/// Does the same as [`is_lock_table_full`] for an error of PostgreSQL. The error is recognised by
+/// its hint, which contains the name of the setting in every language.
 pub fn is_lock_table_error(said: &DatabaseError) -> bool {
     let hint = said.hint.as_deref().unwrap_or_default();
     said.sqlstate == "53200" && hint.contains("max_locks_per_transaction")
@@ -230,7 +236,8 @@ pub fn is_lock_table_error(said: &DatabaseError) -> bool {
 /// The delay after which a caller may retry after an outage.
 pub const RETRY_AFTER: Duration = Duration::from_secs(1);
 
-/// The error of a connection that failed while in use.
+/// The error for a connection that failed while in use, or for a service that is not available for
+/// another reason.
 pub fn outage(source: impl Into<Box<dyn std::error::Error + Send + Sync>>) -> Error {
     Error::Unavailable {
         retry_after: RETRY_AFTER,

@@ -1,4 +1,4 @@
-//! Chooses among several hosts of a cluster (PostgreSQL, "Specifying Multiple Hosts").
+//! Chooses the host of a cluster to connect to (PostgreSQL, "Specifying Multiple Hosts").
 
 use std::future::Future;
 use std::sync::atomic::Ordering;
@@ -10,22 +10,25 @@ use crate::config::{Config, Target};
 use crate::connect_error::{ConnectError, HostErrors};
 
 impl Config {
-    /// Whether a connection to `target` may still be used. If another target was found to be the
-    /// primary since, this one is not: it was demoted, or it is gone without having said so.
+    /// Whether a connection to `target` may still be used. It may not if the primary is required
+    /// and another target was found to be the primary since: the server was demoted, or failed
+    /// without closing its connections.
     pub fn is_current(&self, target: &Target) -> bool {
         let preferred = self.targets.get(self.preferred.load(Ordering::Relaxed));
         !self.requires_primary || preferred == Some(target)
     }
 
     /// Calls `attempt` for one target after another, until one succeeds or refuses the login. The
-    /// target that was connected to last is tried first.
+    /// target to which a connection was last opened is tried first.
     ///
-    /// All attempts together may take [`Config::connect_timeout`]. Each attempt gets an equal share
-    /// of the time that is left, so that a host which does not respond leaves time for the others.
+    /// All attempts together may take [`Config::connect_timeout`]. Each attempt gets an equal part
+    /// of the time that is left, so that a host which does not respond leaves time for the other
+    /// hosts.
     ///
     /// # Errors
     ///
-    /// The error of the only target, or [`ConnectError::NoHost`].
+    /// The error of a refused login or of the only target. [`ConnectError::NoHost`] if none of
+    /// several targets can be used.
     pub async fn first_usable<'a, T, F>(
         &'a self,
         mut attempt: impl FnMut(&'a Target) -> F,
@@ -57,8 +60,8 @@ impl Config {
     }
 }
 
-/// The indexes of `count` targets, beginning with `first`; each with the number of targets that are
-/// left, itself included.
+/// The indexes of `count` targets, beginning with `first`. Each index comes with the number of
+/// targets that are left, including itself.
 fn order(count: usize, first: usize) -> impl Iterator<Item = (usize, u32)> {
     let others = (0..count).filter(move |index| *index != first);
     let left = (1..=u32::try_from(count).unwrap_or(u32::MAX)).rev();
@@ -90,7 +93,8 @@ mod tests {
         target.to_string().replace(":5432", "")
     }
 
-    /// Tries the hosts; `answer` gives the error of a host, or `None` if it accepts the login.
+    /// Tries the hosts. `answer` returns the error of a host, or `None` if the host accepts the
+    /// login.
     async fn run(
         config: &Config,
         answer: impl Fn(&str) -> Option<ConnectError>,

@@ -1,32 +1,34 @@
-//! Received bytes, split into messages in place.
+//! The receive buffer, in which messages are found without copying.
 
 use std::io;
 
 use bytes::{Buf, BytesMut};
 
-/// The length of a message's tag and length field.
+/// The length in bytes of a message's tag and length field together.
 const HEADER: usize = 5;
-/// The buffer is grown to this free space before a read.
+/// The free space in bytes that the buffer gets when it is grown for a read.
 const READ: usize = 32 << 10;
-/// An empty buffer is freed if its capacity exceeds this, because it was grown for a long row.
+/// An empty buffer is freed if its capacity exceeds this number of bytes, because it was grown for
+/// a long row.
 const MAX_IDLE_CAPACITY: usize = 256 << 10;
 /// The longest message in bytes that is accepted. A longer value could not be returned to a client
-/// either.
+/// anyway.
 pub const MAX_MESSAGE: usize = 256 << 20;
 
 /// The receive buffer.
 #[derive(Debug, Default)]
 pub struct Inbound {
     buffer: BytesMut,
-    /// The offset of the current message. The messages before it are removed from the buffer all at
-    /// once, when no complete message follows.
+    /// The offset of the current message. The messages before it are removed from the buffer
+    /// together, when no complete message follows.
     start: usize,
     /// The length of the current message including its header; 0 if there is no current message.
     current: usize,
 }
 
 impl Inbound {
-    /// Moves to the next message if it has arrived completely, and returns its tag.
+    /// Moves to the next message and returns its tag. Returns `None` if the next message has not
+    /// arrived completely. Fails if its length is invalid.
     #[inline]
     pub fn advance(&mut self) -> io::Result<Option<u8>> {
         self.start += std::mem::take(&mut self.current);
@@ -59,7 +61,7 @@ impl Inbound {
         Ok(Some(tag))
     }
 
-    /// The body of the current message.
+    /// The body of the current message; empty if there is no current message.
     #[inline]
     pub fn body(&self) -> &[u8] {
         self.message().get(HEADER..).unwrap_or_default()
@@ -72,7 +74,7 @@ impl Inbound {
         self.buffer.get(self.start..end).unwrap_or_default()
     }
 
-    /// The buffer, with free space for a read.
+    /// The buffer, to which a read appends. It has free space for a read.
     pub fn read_buffer(&mut self) -> &mut BytesMut {
         if self.buffer.capacity() - self.buffer.len() < READ / 4 {
             self.buffer.reserve(READ);
@@ -85,7 +87,8 @@ impl Inbound {
         self.buffer.len() > self.start + self.current
     }
 
-    /// Frees a large buffer. Call it between statements.
+    /// Frees a large buffer if no unread bytes follow the current message. Call it between
+    /// statements.
     pub fn shrink(&mut self) {
         if self.buffer.capacity() > MAX_IDLE_CAPACITY && !self.has_more() {
             *self = Self::default();

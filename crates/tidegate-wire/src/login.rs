@@ -24,14 +24,14 @@ const MAX_STARTUP_PACKET: usize = 10_000;
 pub struct LoggedIn {
     /// The connection.
     pub channel: Channel,
-    /// Cancels what the connection runs.
+    /// Cancels the statement that runs on the connection.
     pub canceller: Canceller,
-    /// Whether the server is in recovery, so that nothing can be written.
+    /// Whether the server is in recovery. Such a server refuses writes.
     pub in_recovery: bool,
 }
 
-/// Connects and logs in, within [`Config::connect_timeout`]. Of several targets, the first that
-/// accepts the login is used.
+/// Connects and logs in, within [`Config::connect_timeout`]. If there are several targets, the
+/// first target that accepts the login is used.
 ///
 /// # Errors
 ///
@@ -85,8 +85,8 @@ fn start(
     Ok(())
 }
 
-/// The error for a startup packet that is too long. PostgreSQL would close the connection without
-/// an error, which would look like an outage.
+/// The error for a startup packet that is too long. It is detected here because PostgreSQL would
+/// close the connection without an error, which would look like an outage.
 fn too_long(startup: &StartupParameters) -> ConnectError {
     let settings = startup.settings();
     let longest = settings.iter().max_by_key(|(_, value)| value.len());
@@ -124,7 +124,8 @@ async fn authenticate(channel: &mut Channel, password: &str) -> Result<(), Conne
     }
 }
 
-/// Authenticates by SCRAM-SHA-256 (RFC 7677), bound to the TLS channel if there is one.
+/// Authenticates with SCRAM-SHA-256 (RFC 7677). With TLS, the authentication is bound to the TLS
+/// channel if the server supports that.
 async fn authenticate_scram(
     channel: &mut Channel,
     password: &str,
@@ -140,8 +141,8 @@ async fn authenticate_scram(
             sasl::SCRAM_SHA_256_PLUS,
             ChannelBinding::tls_server_end_point(server_end_point),
         ),
-        // This tells the server that the client supports channel binding. If an attacker removed
-        // the server's offer of it, the server notices.
+        // This message tells the server that the client supports channel binding. If an attacker
+        // has removed channel binding from the server's list of mechanisms, the server notices.
         Some(_) => (sasl::SCRAM_SHA_256, ChannelBinding::unrequested()),
         None => (sasl::SCRAM_SHA_256, ChannelBinding::unsupported()),
     };
@@ -156,19 +157,20 @@ async fn authenticate_scram(
         .map_err(wrong)?;
     scram.update(step(channel, 11).await?).map_err(wrong)?;
     frontend::sasl_response(scram.message(), &mut channel.outbound).map_err(wrong)?;
-    // This verifies the server's proof. Without the proof, any server could have answered.
+    // This step verifies the server's proof that it knows the password. Without the proof, the
+    // server could be an impostor.
     scram.finish(step(channel, 12).await?).map_err(wrong)
 }
 
-/// Returns the data of the next authentication request, which must have this code.
+/// Waits for the next authentication request, which must have this code, and returns its data.
 async fn step(channel: &mut Channel, code: u32) -> Result<&[u8], ConnectError> {
     let body = expect(channel, tag::AUTHENTICATION).await?;
     body.strip_prefix(&code.to_be_bytes())
         .ok_or_else(|| ConnectError::Protocol("a step of SCRAM is missing".to_owned()))
 }
 
-/// Reads settings and the backend's key up to the first `ReadyForQuery`. Returns whether the server
-/// is in recovery too, which PostgreSQL reports from version 14 on.
+/// Reads messages up to the first `ReadyForQuery`. Returns the backend, and whether the server is
+/// in recovery; `None` if the server does not report it, as before PostgreSQL 14.
 async fn wait_until_ready(
     channel: &mut Channel,
     role: &str,
@@ -200,7 +202,7 @@ async fn wait_until_ready(
     }
 }
 
-/// Asks a server that does not report it whether it is in recovery.
+/// Queries whether the server is in recovery, for servers that do not report it.
 async fn ask_recovery(channel: &mut Channel) -> Result<bool, ConnectError> {
     frontend::query(
         "SELECT pg_catalog.pg_is_in_recovery()",
@@ -226,7 +228,8 @@ async fn expect(channel: &mut Channel, wanted: u8) -> Result<&[u8], ConnectError
     }
 }
 
-/// Returns the tag of the next message. Skips notices; turns an `ErrorResponse` into an error.
+/// Waits for the next message that is not a notice, and returns its tag. Turns an `ErrorResponse`
+/// into an error.
 async fn receive(channel: &mut Channel) -> Result<u8, ConnectError> {
     loop {
         match channel.next(None).await {

@@ -1,9 +1,9 @@
-//! Redacts server file paths from errors shown to clients.
+//! Shortens paths of server files in errors that clients may see.
 
 use tidegate_sql::DatabaseError;
 
-/// Shortens each quoted path of a file to the file's name. Errors that are not about files are left
-/// as they are, because in them quotes contain the caller's own text.
+/// Shortens each quoted path of a file to the file's name. Errors that are not about files stay
+/// unchanged, because their quotes contain text of the caller.
 pub(crate) fn shorten_paths(rejection: &mut DatabaseError) {
     if !is_about_files(&rejection.sqlstate) {
         return;
@@ -14,9 +14,9 @@ pub(crate) fn shorten_paths(rejection: &mut DatabaseError) {
     }
 }
 
-/// Whether a SQLSTATE belongs to errors about files: PostgreSQL's classes for system, configuration
-/// and internal errors, and the codes for errors of system calls (`errcode_for_file_access`).
-/// CREATE EXTENSION uses 0A000.
+/// Whether errors with this SQLSTATE can be about files. These are PostgreSQL's classes for system,
+/// configuration and internal errors, the codes for errors of system calls
+/// (`errcode_for_file_access`), and 0A000, which CREATE EXTENSION uses.
 fn is_about_files(sqlstate: &str) -> bool {
     matches!(sqlstate, "0A000" | "42501" | "42809" | "53100")
         || ["58", "F0", "XX"].contains(&sqlstate.get(..2).unwrap_or_default())

@@ -10,15 +10,17 @@ pub struct ServerError {
     /// The part of the error that a caller may see. Its position refers to the text that PostgreSQL
     /// received.
     pub rejection: DatabaseError,
-    /// The C function that raised the error. Unlike the message it is not translated.
+    /// The name of the C function that raised the error. Unlike the message, it is never
+    /// translated.
     pub routine: String,
-    /// The number, from 1, of the parameter that PostgreSQL was reading.
+    /// The number, from 1, of the parameter that PostgreSQL could not read; `None` if the error is
+    /// not about reading a parameter.
     pub parameter: Option<usize>,
 }
 
 impl ServerError {
-    /// Reads the fields (PostgreSQL, "Error and Notice Message Fields"). Unknown fields are
-    /// skipped.
+    /// Reads the fields of an `ErrorResponse` (PostgreSQL, "Error and Notice Message Fields").
+    /// Unknown fields are skipped.
     pub fn read(body: &[u8]) -> Self {
         let mut error = Self::default();
         let rejection = &mut error.rejection;
@@ -48,21 +50,22 @@ impl ServerError {
         error
     }
 
-    /// The error for a description that turned out to be stale.
+    /// An error that stands for a stale description, with the SQLSTATE of a prepared statement that
+    /// does not exist.
     pub fn stale() -> Self {
         let mut error = Self::default();
         "26000".clone_into(&mut error.rejection.sqlstate);
         error
     }
 
-    /// Whether a stale description may be the cause of the error. It cannot be the cause of a
-    /// missing privilege (42501).
+    /// Whether a stale description may have caused the error. It cannot have caused a missing
+    /// privilege (42501).
     pub fn is_bad_guess(&self) -> bool {
         let is_of_names = self.rejection.sqlstate.starts_with("42") && !self.is("42501");
         is_of_names || self.is("08P01") || self.is("XX000")
     }
 
-    /// Whether a type with the requested OID does not exist.
+    /// Whether the error may mean that a type with a given OID does not exist.
     pub fn is_missing_type(&self) -> bool {
         self.is("42704") || self.is("XX000")
     }
@@ -72,16 +75,17 @@ impl ServerError {
         self.rejection.sqlstate == sqlstate
     }
 
-    /// Whether the prepared statement is stale: it does not exist, or a definition that it uses has
-    /// changed. In both cases the statement has not run.
+    /// Whether the error means that the prepared statement is stale: it does not exist, or a
+    /// definition that it uses has changed. In both cases the statement has not run.
     pub fn is_stale_statement(&self) -> bool {
         self.is("26000") || (self.is("0A000") && self.routine == "RevalidateCachedQuery")
     }
 }
 
 /// The parameter number in the text `unnamed portal parameter $1`. If an input function fails
-/// during Bind, this text is in the outermost context, which is the last line. The words may be
-/// translated, and ` = …` may follow. A list of all parameters starts after a colon.
+/// during Bind, this text is the outermost context, which is the last line. The words may be
+/// translated, and ` = …` may follow. A line with a colon before `$1` is a list of all parameters,
+/// and gives `None`.
 fn parameter(context: &str) -> Option<usize> {
     let (words, number) = context.lines().next_back()?.split_once(" $")?;
     let number = number

@@ -1,13 +1,15 @@
-//! The startup parameters of a session. No role and no statement can change them permanently.
+//! The startup parameters of a session. Neither settings of the role nor statements can change them
+//! permanently.
 
-/// The startup packet's settings. They take precedence over `ALTER ROLE … SET`, and `RESET`
+/// The settings in the startup packet. They take precedence over `ALTER ROLE … SET`, and `RESET`
 /// restores them (PostgreSQL, "Parameter Interaction via the Configuration File" and "RESET").
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct StartupParameters {
     /// The `search_path` configured for the role in the database; `None` for PostgreSQL's default.
     pub search_path: Option<String>,
-    /// Further settings for roles that anonymous callers share, because the role must not choose
-    /// them. The fixed settings of [`Self::settings`] take precedence.
+    /// Additional settings, as pairs of name and value, for roles that anonymous callers share.
+    /// They override settings of the role. The fixed settings of [`Self::settings`] take precedence
+    /// over them.
     pub defaults: Vec<(String, String)>,
     /// The server's `server_version_num`; 0 if unknown. Settings of later versions are left out.
     pub server_version: u32,
@@ -24,8 +26,8 @@ impl StartupParameters {
         let mut settings: Vec<(&str, &str)> = vec![
             ("client_encoding", "UTF8"),
             ("application_name", "tidegate"),
-            // With this setting the event trigger reports this session's definitions to the session
-            // at once.
+            // With this setting, the event trigger reports definitions that this session changes to
+            // the session at once.
             ("tidegate.session", "on"),
             ("search_path", self.search_path()),
             ("TimeZone", "UTC"),
@@ -38,15 +40,16 @@ impl StartupParameters {
             ("standard_conforming_strings", "on"),
             ("row_security", "on"),
             ("jit", "off"),
-            // A role could set this to a library that does not exist, and then could no longer log
-            // in.
+            // Otherwise a role could set a library that does not exist, and could then no longer
+            // log in.
             ("local_preload_libraries", ""),
-            // `default_transaction_read_only` and `lock_timeout` are not set, because they are the
-            // operator's decision.
+            // `default_transaction_read_only` and `lock_timeout` are not set here, because the
+            // operator decides about them.
             ("default_transaction_isolation", "read committed"),
             ("default_transaction_deferrable", "off"),
-            // `statement_timeout` is not set, because it is the operator's decision. Tidegate's own
-            // timer runs too, because a statement can catch PostgreSQL's timeout and continue.
+            // `statement_timeout` is not set here, because the operator decides about it. Tidegate
+            // has a timer of its own, because a statement can catch PostgreSQL's timeout and
+            // continue.
             ("idle_in_transaction_session_timeout", "60s"),
             ("tcp_keepalives_idle", "15"),
             ("tcp_keepalives_interval", "5"),

@@ -16,7 +16,8 @@ use super::tls;
 use crate::config::{Config, Target, TlsMode};
 use crate::connect_error::ConnectError;
 
-/// Detects a server that disappeared without closing the connection.
+/// The TCP keepalive settings, which detect a server that has disappeared without closing the
+/// connection.
 const KEEPALIVE: TcpKeepalive = TcpKeepalive::new()
     .with_time(Duration::from_mins(1))
     .with_interval(Duration::from_secs(15));
@@ -92,8 +93,8 @@ impl Stream {
         tcp.write_all(&request)
             .await
             .map_err(ConnectError::Unreachable)?;
-        // Exactly one byte is read. Any further byte would come from an attacker between client and
-        // server.
+        // Exactly one byte is read, so that data that an attacker has injected before the TLS
+        // handshake is not used.
         match tcp.read_u8().await.map_err(ConnectError::Unreachable)? {
             b'S' => {}
             _ if config.tls == TlsMode::Prefer => return Ok(Self::Tcp(tcp)),
@@ -108,8 +109,8 @@ impl Stream {
         Ok(Self::Tls(Box::new(stream)))
     }
 
-    /// The channel binding data for SCRAM, if the stream is encrypted (RFC 5929,
-    /// `tls-server-end-point`).
+    /// The channel binding data for SCRAM (RFC 5929, `tls-server-end-point`); `None` if the stream
+    /// is not encrypted or the certificate has no suitable hash function.
     pub fn server_end_point(&self) -> Option<Vec<u8>> {
         match self {
             Self::Tls(stream) => {
@@ -120,14 +121,14 @@ impl Stream {
         }
     }
 
-    /// Whether data of the stream cannot be read on the network.
+    /// Whether the stream is encrypted, or a Unix socket. Its data cannot be read on the network.
     pub fn is_encrypted_or_local(&self) -> bool {
         !matches!(self, Self::Tcp(_) | Self::Paused(PausedStream::Tcp(_)))
     }
 
-    /// Deregisters the stream from readiness events, because each wake-up costs both processes CPU.
-    /// Reads and writes then fail until [`Stream::resume_reads`]. Does nothing for an encrypted
-    /// stream.
+    /// Deregisters the stream from readiness events, because each wake-up costs CPU time in this
+    /// process and in PostgreSQL. Reads and writes then fail until [`Stream::resume_reads`] is
+    /// called. Does nothing for an encrypted stream.
     pub fn pause_reads(&mut self) -> io::Result<()> {
         *self = match std::mem::replace(self, Self::Paused(PausedStream::Lost)) {
             Self::Tcp(stream) => Self::Paused(PausedStream::Tcp(stream.into_std()?)),
@@ -137,8 +138,9 @@ impl Stream {
         Ok(())
     }
 
-    /// Shuts down sending below TLS, without waiting. A TLS `close_notify` would wait until the
-    /// peer accepts data, and the peer does not accept data before this side reads.
+    /// Shuts down sending on the socket, below TLS, without waiting. A TLS `close_notify` would
+    /// wait until the server accepts data, and the server does not accept data before this side
+    /// reads.
     pub fn shutdown_write(&self) -> io::Result<()> {
         match self {
             Self::Tcp(stream) => SockRef::from(stream).shutdown(Shutdown::Write),

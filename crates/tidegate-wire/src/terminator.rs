@@ -27,7 +27,7 @@ impl std::fmt::Debug for Backend {
 /// The result of a termination.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum TerminateOutcome {
-    /// The process does not exist, or exists no longer.
+    /// The backend does not exist, or no longer exists.
     Gone,
     /// PostgreSQL signalled the backend, which ends at its next check for interrupts.
     Requested,
@@ -37,7 +37,8 @@ pub enum TerminateOutcome {
 
 /// Terminates backends on a connection that no tenant can block.
 pub trait Terminator: Send + Sync {
-    /// Calls `pg_terminate_backend` for a backend of this process id and role. Logs failures.
+    /// Calls `pg_terminate_backend` for the backend if it has this process id and role. Logs
+    /// failures.
     fn terminate(&self, backend: Backend) -> BoxFuture<'_, TerminateOutcome>;
 
     /// Reports that a statement or a login found PostgreSQL's lock table full. Does not wait.

@@ -1,4 +1,4 @@
-//! TLS to PostgreSQL, with the meaning of libpq's `sslmode`.
+//! TLS to PostgreSQL, with the same meaning of `sslmode` as in libpq.
 
 use std::sync::Arc;
 
@@ -16,7 +16,7 @@ use tokio_rustls::TlsConnector;
 use crate::config::{Config, TlsMode};
 use crate::connect_error::ConnectError;
 
-/// The TLS connector of a configuration. Certificates are read once.
+/// The TLS connector of a configuration. Root certificates are read only once.
 pub fn connector(config: &Config) -> Result<TlsConnector, ConnectError> {
     if let Some(connector) = config.connector.get() {
         return Ok(TlsConnector::from(connector.clone()));
@@ -119,7 +119,7 @@ impl ServerCertVerifier for Verifier {
         let verdict =
             chain.verify_server_cert(end_entity, intermediates, server_name, ocsp_response, now);
         match verdict {
-            // The chain is verified first, so at this point only the name is wrong.
+            // The chain is verified before the name, so after this error the chain is valid.
             Err(Error::InvalidCertificate(
                 CertificateError::NotValidForName | CertificateError::NotValidForNameContext { .. },
             )) if self.check == Check::Chain => Ok(ServerCertVerified::assertion()),
@@ -154,8 +154,8 @@ impl ServerCertVerifier for Verifier {
     }
 }
 
-/// The hash of a certificate, by the hash function of its signature (RFC 5929 section 4.1). `None`
-/// if the signature has no such function.
+/// The hash of a certificate (DER) with the hash function of its signature (RFC 5929 section 4.1).
+/// `None` if the certificate cannot be parsed or its signature has no such function.
 pub fn server_end_point(certificate: &[u8]) -> Option<Vec<u8>> {
     // Certificate ::= SEQUENCE { tbsCertificate SEQUENCE, signatureAlgorithm SEQUENCE { OID … } … }
     let (body, _) = der(certificate)?;
@@ -163,7 +163,8 @@ pub fn server_end_point(certificate: &[u8]) -> Option<Vec<u8>> {
     let (algorithm, _) = der(rest)?;
     let (oid, _) = der(algorithm)?;
     match oid {
-        // md5, sha1 and sha256 with RSA; ECDSA with SHA-1 and SHA-256: all use SHA-256 here.
+        // RSA with MD5, SHA-1 or SHA-256, and ECDSA with SHA-256. RFC 5929 replaces MD5 and SHA-1
+        // by SHA-256.
         [0x2a, 0x86, 0x48, 0x86, 0xf7, 0x0d, 0x01, 0x01, 4 | 5 | 11]
         | [0x2a, 0x86, 0x48, 0xce, 0x3d, 0x04, 0x01 | 0x03, 0x02] => {
             Some(Sha256::digest(certificate).to_vec())
@@ -181,7 +182,7 @@ pub fn server_end_point(certificate: &[u8]) -> Option<Vec<u8>> {
     }
 }
 
-/// The contents of the first DER element, and the remaining bytes (X.690 section 8.1).
+/// The contents of the first DER element, and the bytes after the element (X.690 section 8.1).
 fn der(bytes: &[u8]) -> Option<(&[u8], &[u8])> {
     let (&length, rest) = bytes.get(1..)?.split_first()?;
     let (length, rest) = match usize::from(length) {

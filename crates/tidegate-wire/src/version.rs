@@ -1,4 +1,4 @@
-//! Differences between the versions of PostgreSQL, 13 to 18.
+//! The differences between the supported versions of PostgreSQL, 13 to 18.
 
 /// PostgreSQL 14, as `server_version_num`.
 const V14: u32 = 140_000;
@@ -9,15 +9,15 @@ const V16: u32 = 160_000;
 /// PostgreSQL 17.
 const V17: u32 = 170_000;
 
-/// The startup settings that this version knows. PostgreSQL refuses a connection with an unknown
-/// setting.
+/// The startup settings that only some versions know. Settings that `version` does not know are
+/// left out, because PostgreSQL refuses a connection with an unknown setting.
 pub fn startup_settings(
     version: u32,
 ) -> impl Iterator<Item = (&'static str, &'static str)> + use<> {
     let since = |introduced, name, value| (version >= introduced).then_some((name, value));
     [
-        // With this setting, a backend ends by itself when its client is gone, even if the client
-        // was killed.
+        // With this setting, a backend ends when its client has disappeared, even while a statement
+        // runs.
         since(V14, "client_connection_check_interval", "2s"),
         since(V14, "idle_session_timeout", "0"),
         since(V17, "transaction_timeout", "0"),
@@ -36,8 +36,9 @@ pub const OLDEST: u32 = 13;
 /// The newest tested major version.
 pub const NEWEST: u32 = 18;
 
-/// The options of `GRANT role` with which the administrator can act for a role that it created.
-/// From PostgreSQL 16 on, a plain membership may neither inherit privileges nor allow `SET ROLE`.
+/// The end of the `GRANT role` statement that allows the administrator to act as a role that it has
+/// created. From PostgreSQL 16 on, a plain membership may neither inherit privileges nor allow `SET
+/// ROLE`.
 pub fn membership(version: u32) -> &'static str {
     if version >= V16 {
         " TO CURRENT_USER WITH INHERIT TRUE, SET TRUE"
@@ -46,14 +47,14 @@ pub fn membership(version: u32) -> &'static str {
     }
 }
 
-/// The name for `pg_has_role` of the privilege to switch to a role.
+/// The privilege to switch to a role, as `pg_has_role` names it.
 pub fn may_become(version: u32) -> &'static str {
     if version >= V16 { "SET" } else { "MEMBER" }
 }
 
-/// The options of `GRANT group TO user`. The user has the group's privileges but cannot switch to
-/// the group. Before PostgreSQL 16 every member may `SET ROLE`, which has no effect after the
-/// request.
+/// The options of `GRANT group TO user`. With them the user has the group's privileges but cannot
+/// switch to the group. Before PostgreSQL 16 every member may `SET ROLE`. The reset after the
+/// request undoes such a switch.
 pub fn group_membership(version: u32) -> &'static str {
     if version >= V16 {
         " WITH INHERIT TRUE, SET FALSE"
@@ -62,8 +63,9 @@ pub fn group_membership(version: u32) -> &'static str {
     }
 }
 
-/// The options of `GRANT user TO authenticator`. The authenticator can switch to the user but has
-/// none of its privileges. Before PostgreSQL 16 this follows from NOINHERIT.
+/// The options of `GRANT user TO authenticator`. With them the authenticator can switch to the user
+/// but does not inherit the user's privileges. Before PostgreSQL 16 the authenticator's attribute
+/// NOINHERIT has this effect.
 pub fn switch_membership(version: u32) -> &'static str {
     if version >= V16 {
         " WITH INHERIT FALSE, SET TRUE"
@@ -72,7 +74,7 @@ pub fn switch_membership(version: u32) -> &'static str {
     }
 }
 
-/// Whether CREATEROLE only applies to roles for which the administrator has the ADMIN OPTION.
+/// Whether CREATEROLE applies only to roles for which the administrator has the ADMIN OPTION.
 pub fn roles_need_admin_option(version: u32) -> bool {
     version >= V16
 }
@@ -87,8 +89,9 @@ pub fn has_parameter_privileges(version: u32) -> bool {
     version >= V15
 }
 
-/// Whether decoding has a bug: after a transaction that was open while a publication changed, it
-/// keeps using the old version of the publication.
+/// Whether logical decoding has this bug: after a transaction that was open while a publication
+/// changed, it continues to use the old version of the publication. `version` is
+/// `server_version_num`.
 pub fn keeps_old_publications(version: u32) -> bool {
     let fixed_in = match version / 10_000 {
         13 => 21,

@@ -1,18 +1,20 @@
-//! Decides by markers when definitions or roles are compared again.
+//! Decides by change markers when definitions or roles are compared again.
 
 use std::time::Duration;
 
 use tidegate_catalog::load::ChangeMarker;
 use tokio::time::Instant;
 
-/// The pause after a comparison, as a multiple of its duration, if only the snapshot has changed
-/// since. Comparisons for such changes take PostgreSQL at most a fiftieth of a core.
+/// The pause after a comparison, as a multiple of its duration, if only the snapshot in the marker
+/// has changed since then. Therefore comparisons for such changes take PostgreSQL at most a
+/// fiftieth of a core.
 const PAUSE_FACTOR: u32 = 50;
 
 /// The last comparison of the definitions of a database, or of the roles of the cluster.
 #[derive(Default)]
 pub(super) struct LastCheck {
-    /// The marker before the comparison.
+    /// The marker that was read before the comparison; `None` if no comparison was made, or if it
+    /// failed.
     marker: Option<ChangeMarker>,
     last: Option<(Instant, Duration)>,
 }
@@ -23,10 +25,12 @@ impl LastCheck {
         self.marker.as_ref() == Some(marker)
     }
 
-    /// Whether to compare now. `others` is the number of comparisons that share the time.
+    /// Whether to compare now. `others` is the number of databases that are compared alternately,
+    /// which makes the pause longer.
     ///
-    /// If the counts have changed, so has what is watched. PostgreSQL may report counts late, so a
-    /// change of the snapshot alone is followed by a comparison too, but after a pause.
+    /// If the counts in the marker have changed, the watched objects have changed. PostgreSQL may
+    /// report counts late, so a comparison also follows if only the snapshot has changed, but after
+    /// a pause.
     pub(super) fn is_due(&self, marker: &ChangeMarker, others: u32) -> bool {
         match &self.marker {
             None => true,
@@ -72,7 +76,8 @@ mod tests {
         check.begin(marker("1", "a"));
         check.end(Duration::from_millis(10));
         assert!(!check.is_due(&marker("1", "a"), 1));
-        // The counts were reported late: the comparison has already seen their transaction.
+        // PostgreSQL reported the counts late. The comparison has already seen the changes of the
+        // transaction.
         assert!(!check.is_due(&marker("1", "b"), 1));
         assert!(check.is_due(&marker("2", "b"), 1));
         assert!(!check.is_due(&marker("2", "a"), 1));

@@ -7,8 +7,8 @@ use super::super::{Result, role};
 use super::Finding;
 use super::recorded_tenants::RecordedTenant;
 
-/// Checks a tenant's database. Returns nothing if there is no event trigger, because connections
-/// are then never shared.
+/// Checks a tenant's database. Returns nothing if the administrator is not a superuser, because
+/// connections are then never shared.
 pub(super) async fn examine(session: &Session, tenant: &RecordedTenant) -> Result<Vec<Finding>> {
     if !session.superuser {
         return Ok(Vec::new());
@@ -65,7 +65,7 @@ pub(super) async fn examine(session: &Session, tenant: &RecordedTenant) -> Resul
     Ok(findings)
 }
 
-/// Selects the functions of triggers that run a text which they put together without quoting.
+/// Selects trigger functions that run SQL which they concatenate without a quoting function.
 const DYNAMIC_SQL: &str = "SELECT DISTINCT p.oid::pg_catalog.regprocedure::text \
     FROM pg_catalog.pg_trigger t JOIN pg_catalog.pg_proc p ON p.oid = t.tgfoid \
     JOIN pg_catalog.pg_language l ON l.oid = p.prolang \
@@ -74,8 +74,8 @@ const DYNAMIC_SQL: &str = "SELECT DISTINCT p.oid::pg_catalog.regprocedure::text 
       AND p.prosrc !~* '[[:<:]](format|quote_ident|quote_literal|quote_nullable)[[:>:]]' \
     ORDER BY 1 LIMIT 5";
 
-/// The finding about trigger functions in whose SQL a user could put a part of its own. On a shared
-/// connection such a part may become another user.
+/// The finding about trigger functions that are open to SQL injection by a user. On a shared
+/// connection the injected SQL could switch to the role of another user.
 async fn dynamic_sql(session: &Session, tenant: &RecordedTenant) -> Result<Option<Finding>> {
     let rows = session.client.query(DYNAMIC_SQL, &[]).await?;
     if rows.is_empty() {

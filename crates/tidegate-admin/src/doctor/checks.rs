@@ -1,4 +1,4 @@
-//! Checks of the catalog and of the server's settings.
+//! Checks the administrator's privileges, the server's settings, and the connection to the server.
 
 use tidegate_service::{Limits, shared_connections};
 use tidegate_wire::{Config, TlsMode, version};
@@ -202,7 +202,7 @@ pub(super) async fn template(session: &Session) -> Result<Vec<Finding>> {
         .await?;
     let (encoding, any): (String, bool) = (row.get(0), row.get(1));
     let mut findings = Vec::new();
-    // Only a locale that works with every encoding allows a copy in another encoding.
+    // A template can be copied in another encoding only if its locale works with every encoding.
     if encoding != "UTF8" && !any {
         findings.push(Finding::missing(
             format!("template0 has the encoding {encoding}: new databases must have UTF8"),

@@ -71,7 +71,8 @@ async fn functions(
     })
 }
 
-/// The statements that give the administrator what others own in the schemas, as comments.
+/// The statements that make the administrator the owner of all objects in the schemas `tidegate`
+/// and `tidegate_private`, as SQL comments.
 async fn take_over(session: &Session) -> Result<String> {
     let query = "SELECT pg_catalog.format('-- ALTER %s OWNER TO %I;', o.name, current_user) \
         FROM pg_catalog.pg_namespace n CROSS JOIN LATERAL ( \
@@ -92,8 +93,8 @@ async fn take_over(session: &Session) -> Result<String> {
     Ok(lines.join("\n"))
 }
 
-/// Policies that PostgreSQL may evaluate with a call for each row: a call in a SELECT of its own
-/// runs once for a statement.
+/// The finding about policies that may call a function of claims for each row. A call in a SELECT
+/// of its own, such as `(SELECT tidegate.user_id())`, runs once for a statement.
 async fn slow_policies(session: &Session, tenant: &RecordedTenant) -> Result<Option<Finding>> {
     let query = "SELECT pg_catalog.format('%I on %I.%I', p.polname, n.nspname, c.relname) \
         FROM pg_catalog.pg_policy p \

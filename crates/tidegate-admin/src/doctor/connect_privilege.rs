@@ -14,8 +14,8 @@ impl Login<'_> {
     }
 }
 
-/// The role of all users, if it is missing and users need it. Until a node has created the role,
-/// the users of a tenant of an older release have grants of their own.
+/// The role of all users, if it is missing and a user cannot connect without it. Users of a tenant
+/// of an older release have grants of their own until a node creates the role.
 pub(super) fn needed<'a, 'b>(roles: &'b TenantRoles<'a>) -> Option<&'b Login<'a>> {
     let of_users = roles.of_users.as_ref().filter(|login| !login.exists())?;
     let mut logins = roles.logins.iter();
@@ -52,8 +52,9 @@ pub(super) fn is_member(tenant: &RecordedTenant, role: &str) -> bool {
         && !role.starts_with(&authenticator::prefix(&tenant.name))
 }
 
-/// The administrator, if it must be named as the grantor. Since PostgreSQL 16, a grant without that
-/// could only be revoked by the superuser who ran it.
+/// The role for the `GRANTED BY` clause of a grant that a superuser runs: the administrator, if it
+/// is not a superuser, since PostgreSQL 16. Without the clause, the administrator could not revoke
+/// the grant.
 pub(super) fn grantor(home: &Session) -> Option<&str> {
     needs_admin_option(home).then_some(home.role.as_str())
 }

@@ -1,4 +1,4 @@
-//! Checks the control database from outside.
+//! Checks whether the control database exists, and who may connect to it.
 
 use super::super::script::identifier;
 use super::super::session::Session;
@@ -24,7 +24,8 @@ pub(super) async fn control(admin: &Admin, home: &Session) -> Result<Vec<Finding
     // If the database cannot be opened, another check reports that.
     if let Ok(inside) = admin.open(name).await {
         match tenant::require_control(&inside, name).await {
-            // The database is used by others, and the SQL of other findings would lock those out.
+            // The database is used by others, and the SQL of other findings would lock its users
+            // out.
             Err(occupied @ Error::Occupied { .. }) => {
                 return Ok(vec![Finding::missing(occupied.to_string(), None)]);
             }
@@ -34,9 +35,9 @@ pub(super) async fn control(admin: &Admin, home: &Session) -> Result<Vec<Finding
     rights(home, name).await
 }
 
-/// Selects who may connect: the administrator, and the roles in the database's own list of
-/// privileges. A role of Tidegate that is not in the list connects through another role, which may
-/// be intended.
+/// Selects whether the administrator may connect and create schemas, whether PUBLIC may connect,
+/// and which roles of Tidegate may connect. These are in two lists: roles with a grant of their
+/// own, and roles that connect through another role, which may be intended.
 const RIGHTS: &str = "
     SELECT pg_catalog.has_database_privilege(current_user, d.oid, 'CONNECT')
            AND pg_catalog.has_database_privilege(current_user, d.oid, 'CREATE'),

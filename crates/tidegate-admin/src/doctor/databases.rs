@@ -22,7 +22,8 @@ impl Admin {
         let mut findings = Vec::new();
         for tenant in &tenants {
             let found = missing_objects::examine(&home, tenant, feed).await?;
-            // A finding about the tenant may be why logins fail. Then no login is tried.
+            // If there is a finding about the tenant, no login is tried, because the finding may
+            // explain why logins fail.
             let refused = if found
                 .iter()
                 .all(|finding| finding.severity == Severity::Good)
@@ -88,14 +89,16 @@ fn cannot_open(home: &Session, database: &str, error: &Error) -> Finding {
     Finding::advice(text, sql)
 }
 
-/// The functions that tell an outbox whether the database is a copy, or the server was promoted.
+/// The functions by which an outbox detects that the database is a copy, or that the server was
+/// promoted.
 const PLACE: [&str; 3] = [
     "pg_catalog.pg_control_system()",
     "pg_catalog.pg_current_wal_insert_lsn()",
     "pg_catalog.pg_walfile_name(pg_catalog.pg_lsn)",
 ];
 
-/// The finding whether the outbox exists or can be created, and can be read.
+/// The finding about the outbox: whether it exists or can be created, and whether the administrator
+/// may call the functions that it needs.
 async fn outbox(session: &Session, database: &str) -> Result<Finding> {
     let row = session
         .client

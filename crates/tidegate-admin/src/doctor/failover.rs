@@ -8,12 +8,12 @@ use super::super::Result;
 use super::super::session::Session;
 use super::{Finding, Severity};
 
-/// The first version that copies slots to standbys itself (PostgreSQL, "Logical Replication
-/// Failover").
+/// The `server_version_num` of the first PostgreSQL that can copy slots to standbys ("Logical
+/// Replication Failover").
 const SYNCHRONIZES_SLOTS: u32 = 170_000;
 
-/// Whether the server has standbys, and the names that `synchronized_standby_slots` has of slots
-/// that do not exist.
+/// Selects whether the server has standbys, and those names in `synchronized_standby_slots` that
+/// are no slots.
 const STANDBYS: &str = "\
     SELECT EXISTS (SELECT FROM pg_catalog.pg_stat_replication r \
                    WHERE NOT EXISTS (SELECT FROM pg_catalog.pg_replication_slots s \
@@ -25,13 +25,13 @@ const STANDBYS: &str = "\
             AND NOT EXISTS (SELECT FROM pg_catalog.pg_replication_slots s \
                             WHERE s.slot_name = pg_catalog.btrim(n.name)))";
 
-/// The retention slots and their databases.
+/// Selects the retention slots and their databases.
 const SLOTS: &str = "\
     SELECT slot_name::text, database::text FROM pg_catalog.pg_replication_slots \
     WHERE slot_name ~ '^tidegate_[0-9]+$' AND NOT temporary ORDER BY slot_name";
 
-/// Says what standbys need so that they keep the retention slots. Returns nothing for a server
-/// without standbys.
+/// Reports what standbys need so that they keep the retention slots, if the server has standbys.
+/// Also reports names in `synchronized_standby_slots` that are no slots.
 pub(super) async fn slots(session: &Session, config: &Config) -> Result<Vec<Finding>> {
     let row = session.client.query_one(STANDBYS, &[]).await?;
     let (has_standbys, unknown): (bool, Option<String>) = (row.get(0), row.get(1));
@@ -70,7 +70,7 @@ fn advice(version: u32) -> &'static str {
     }
 }
 
-/// The part of Patroni's dynamic configuration for the slots.
+/// The part of Patroni's dynamic configuration for the slots, as YAML.
 fn patroni(version: u32, slots: &[(String, String)]) -> String {
     let mut yaml = String::new();
     if version < SYNCHRONIZES_SLOTS {

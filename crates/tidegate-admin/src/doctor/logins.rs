@@ -18,8 +18,9 @@ use super::recorded_tenants::{self, RecordedTenant};
 /// The prefix of the names of temporary roles.
 const PROBE: &str = "tidegate_doctor_";
 
-/// Creates a role like a user's and logs in as it with its password, and with a wrong password.
-/// Tries the databases of tenants too, because a line of `pg_hba.conf` may apply to one database.
+/// Creates a role like the role of a user, logs in with its password and with a wrong password, and
+/// drops the role. The wrong password is also tried in the databases of tenants, because a line of
+/// `pg_hba.conf` may apply to one database.
 pub(super) async fn made_role(admin: &Admin, session: &Session) -> Result<Vec<Finding>> {
     // The name is random, because several nodes may run the check at once.
     let probe = format!("{PROBE}{:08x}", admin.passwords.random_number());
@@ -97,7 +98,8 @@ fn refusal(databases_without_password: &[String]) -> Finding {
 }
 
 /// Reports lines of `pg_hba.conf` that require no password, if the administrator may read the file.
-/// Such a line may apply to addresses from which no check comes, such as the server's own.
+/// The other checks do not notice a line that applies only to other addresses, such as the server's
+/// own.
 pub(super) async fn trusting_lines(session: &Session) -> Result<Option<Finding>> {
     let may = "SELECT pg_catalog.has_function_privilege('pg_catalog.pg_hba_file_rules()', 'EXECUTE') \
                AND pg_catalog.has_table_privilege('pg_catalog.pg_hba_file_rules', 'SELECT')";
@@ -129,9 +131,9 @@ const TRUST_LINES: &str = "SELECT pg_catalog.concat_ws(' ', \
            OR pg_catalog.shobj_description(r.oid, 'pg_authid') LIKE ($1::text || '%')) \
     ORDER BY h.line_number";
 
-/// The roles of an existing tenant whose login PostgreSQL refuses. If the administrator may read
-/// `pg_authid`, these are all roles with another password; otherwise those among the roles that are
-/// tried ([`roles_to_try`]).
+/// The findings about roles of an existing tenant whose login PostgreSQL refuses. A superuser finds
+/// all roles with a wrong password by their verifiers. Another administrator finds only those as
+/// which the check logs in ([`roles_to_try`]).
 pub(super) async fn refused(
     admin: &Admin,
     home: &Session,
@@ -184,8 +186,8 @@ fn cannot_log_in(tenant: &RecordedTenant, role: &str, error: &Error) -> Finding 
     Finding::missing(text, spoilt.then(|| format!("-- {}", key.repair_command())))
 }
 
-/// The roles of a tenant whose verifier was made from another password. PostgreSQL shows verifiers
-/// to superusers only.
+/// The roles of a tenant whose verifier does not match the password that the service derives. Empty
+/// if the administrator is not a superuser, because PostgreSQL shows verifiers to superusers only.
 async fn wrong_passwords(
     admin: &Admin,
     home: &Session,
@@ -223,13 +225,14 @@ async fn roles_to_try(home: &Session, tenant: &RecordedTenant) -> Result<Vec<Str
     Ok(rows.iter().map(|row| row.get(0)).collect())
 }
 
-/// The limit on users as which the check logs in without a specific reason.
+/// The maximum number of users as which the check logs in only to check their passwords.
 const MAX_TRIED: i64 = 100;
 
 /// The SQLSTATE `invalid_password`.
 const INVALID_PASSWORD: &str = "28P01";
 
-/// Logs in as the temporary role. PostgreSQL checks the password before the privilege to connect.
+/// Logs in as the temporary role. A missing CONNECT privilege counts as success, because PostgreSQL
+/// checks the password before that privilege. The error is the reason as text.
 async fn try_login(
     config: &Config,
     database: &str,
@@ -243,7 +246,7 @@ async fn try_login(
     }
 }
 
-/// Tries the login that reads the change log, in the way in which a stream uses it.
+/// Checks that the login that reads the change log can open a replication connection.
 pub(super) async fn replication(config: &Config) -> Finding {
     let name = &config.admin_role;
     match tidegate_capture::identify(config).await {

@@ -1,5 +1,5 @@
-//! Checks whether the databases and roles of tenants exist. After an incomplete restore some do
-//! not.
+//! Checks whether the databases and roles of tenants exist. After an incomplete restore some are
+//! missing.
 
 use std::collections::BTreeSet;
 use std::fmt::Write as _;
@@ -16,10 +16,10 @@ use super::recorded_tenants::{
 };
 use super::{FeedLogin, Finding, public_access};
 
-/// How many names a finding lists.
+/// The maximum number of names that a finding lists.
 const MAX_NAMES: usize = 5;
 
-/// The number of CONNECT grants in a database up to which they cost no measurable time.
+/// The number of CONNECT grants on a database up to which they cost no measurable time.
 const MAX_GRANTED: usize = 100;
 
 /// Checks whether the tenant's database and roles exist, and whether its users and no others may
@@ -112,8 +112,8 @@ fn missing_roles(
     Some(Finding::missing(text, sql.trim_end().to_owned()))
 }
 
-/// Grants the administrator the ADMIN OPTION for a role. Since PostgreSQL 16 the administrator
-/// needs it for a role that a superuser creates.
+/// Appends the statement that grants the administrator the ADMIN OPTION for a role, which the
+/// administrator needs since PostgreSQL 16 for a role that a superuser creates.
 fn administered(home: &Session, role: &str, script: &mut Script) {
     if needs_admin_option(home) {
         script.push(&[
@@ -126,7 +126,7 @@ fn administered(home: &Session, role: &str, script: &mut Script) {
     }
 }
 
-/// Writes the grants that a role gets inside the database when it is created.
+/// Appends the statements that give a new role its privileges inside of the database.
 fn grant_inside(tenant: &RecordedTenant, role: &str, script: &mut Script) {
     if role != tenant.owner_role {
         if tenant.users_role.is_none() {
@@ -137,8 +137,8 @@ fn grant_inside(tenant: &RecordedTenant, role: &str, script: &mut Script) {
     }
 }
 
-/// The finding about roles of the tenant that Tidegate did not create, and so neither changes nor
-/// repairs.
+/// The finding about roles of the tenant that Tidegate did not create. Tidegate neither changes nor
+/// repairs such roles.
 fn foreign(tenant: &RecordedTenant, roles: &TenantRoles<'_>) -> Option<Finding> {
     let all = roles.logins.iter().chain(&roles.of_users);
     let foreign = all.filter(|login| login.origin == RoleOrigin::Other);
@@ -190,7 +190,8 @@ fn missing_memberships(
     (!outside.is_empty()).then(|| Finding::missing(text, sql))
 }
 
-/// The finding about roles whose login an attribute prevents. Operators lock out roles in this way.
+/// The finding about roles that cannot log in because of an attribute or a missing CONNECT
+/// privilege. Operators lock out roles in this way, so the SQL is commented out.
 fn roles_without_login(
     home: &Session,
     tenant: &RecordedTenant,

@@ -1,5 +1,5 @@
-//! Checks whether databases of tenants let PUBLIC connect. After a restore without their privileges
-//! they do.
+//! Checks whether databases of tenants let PUBLIC connect. They do so after a restore without
+//! privileges.
 
 use SqlPart::{Name, Syntax};
 
@@ -32,7 +32,8 @@ pub(super) async fn examine(
     if let Some(of_users) = roles.of_users.as_ref()
         && of_users.connect != ConnectPrivilege::Granted
     {
-        // If the role of all users and a user are missing, another finding creates the role.
+        // If a user needs the missing role of all users, the SQL of another finding creates that
+        // role.
         if !of_users.exists() && connect_privilege::needed(roles).is_none() {
             script.append(group::create(of_users.role));
         }
@@ -65,7 +66,7 @@ pub(super) async fn examine(
     Ok(Some(Finding::advice(text, sql)))
 }
 
-/// Writes the grants for the service's own logins, if the database has another owner. These are the
+/// Returns the grants that the service's own logins lack without PUBLIC. These logins are the
 /// administrator, which creates users and captures, and the login that reads the change log.
 async fn service_grants(
     home: &Session,

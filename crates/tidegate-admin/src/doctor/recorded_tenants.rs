@@ -13,18 +13,18 @@ pub struct RecordedTenant {
     pub owner_role: String,
     /// Whether the database was adopted.
     pub(super) adopted: bool,
-    /// The generation of the key of its functions of claims.
+    /// The generation of the key of the tenant's functions of claims.
     pub(super) claims_generation: i32,
-    /// The roles that log in to the database.
+    /// The roles of the tenant's users, the owner's first.
     logins: Vec<String>,
     /// The role of all users, unless the tenant's name is too long for it.
     pub(super) users_role: Option<String>,
-    /// The authenticators that the number of users needs. A backup of the database contains grants
-    /// to them.
+    /// The names of as many authenticators as the number of users needs. A backup of the database
+    /// contains grants to them.
     authenticators: Vec<String>,
     /// The roles among `logins` that anonymous callers share.
     pub(super) shared: Vec<String>,
-    /// Pairs of a role and the name of a group in which it is.
+    /// Pairs of a user's role and the name of a group of this user.
     memberships: Vec<(String, String)>,
 }
 
@@ -117,16 +117,17 @@ pub(super) struct Login<'a> {
     pub(super) origin: RoleOrigin,
     /// If PostgreSQL refuses the role's login: the clause of `ALTER ROLE` that allows it again.
     pub(super) locked_out: Option<&'static str>,
-    /// By which privilege the role may connect to the database. A database that does not exist
-    /// refuses no role.
+    /// By which privilege the role may connect to the database. Never `Refused` if the database
+    /// does not exist.
     pub(super) connect: ConnectPrivilege,
 }
 
 /// A membership of a login that the control database records.
 pub(super) struct Membership<'a> {
     pub(super) role: &'a str,
-    /// The role of the group, and whether that role exists.
+    /// The role of the group.
     pub(super) group: String,
+    /// Whether the role of the group exists.
     pub(super) group_exists: bool,
     /// Whether the login is a member.
     pub(super) member: bool,
@@ -176,8 +177,9 @@ const MEMBERSHIPS: &str = "SELECT g.oid IS NOT NULL, \
              WITH ORDINALITY AS k (login, in_group, place) \
     LEFT JOIN pg_catalog.pg_roles g ON g.rolname = k.in_group ORDER BY k.place";
 
-/// Looks up all login roles of a tenant. Missing authenticators are included only if users are
-/// missing too. In all other cases the service creates them when it starts.
+/// Looks up all login roles of a tenant. The result contains authenticators only if they are
+/// missing and a user's role is missing too. In all other cases the service creates missing
+/// authenticators when it starts.
 pub(super) async fn roles<'a>(
     home: &Session,
     tenant: &'a RecordedTenant,
@@ -243,7 +245,7 @@ pub(super) async fn memberships<'a>(
     Ok(found.map(membership).collect())
 }
 
-/// The limit on tenants that are checked.
+/// The maximum number of databases that are checked.
 const MAX_TENANTS: i64 = 1_000;
 
 /// The existing databases of tenants: those that the control database records, and those on which a

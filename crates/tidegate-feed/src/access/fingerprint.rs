@@ -1,6 +1,6 @@
-//! Fingerprints of everything on which privileges depend. While the fingerprints are unchanged, the
-//! privileges that were read together with them are still valid. Reading fingerprints costs a
-//! fraction of reading privileges.
+//! Fingerprints of the catalog rows on which privileges depend. While the fingerprints are
+//! unchanged, the privileges that were read together with them are still valid. Reading
+//! fingerprints costs a fraction of reading privileges.
 
 use std::collections::HashMap;
 
@@ -8,8 +8,8 @@ use tidegate_sql::{Result, RoleName};
 
 use crate::catalog_query::{CatalogReader, oid_array, role_array, text};
 
-/// Selects a row for each table of `:relations`: its OID, and a fingerprint of the table, its
-/// columns, schema, indexes and policies, including their privileges.
+/// Selects a row for each table of `:relations`: the table's OID, and a fingerprint of the table,
+/// its columns, schema, indexes and policies. Granted privileges are part of these objects.
 pub(crate) const TABLES: &str = "\
     SELECT c.oid::text, pg_catalog.md5(pg_catalog.concat_ws(' ', c.xmin, n.xmin, \
         (SELECT pg_catalog.string_agg(a.xmin::text, ',' ORDER BY a.attnum) \
@@ -22,11 +22,11 @@ pub(crate) const TABLES: &str = "\
     FROM pg_catalog.pg_class c JOIN pg_catalog.pg_namespace n ON n.oid = c.relnamespace \
     WHERE c.oid = ANY (:relations::oid[])";
 
-/// Selects a row for each role of `:roles`: its name, and a fingerprint of its attributes and of
-/// every membership that it has, directly or through other roles. Roles belong to the cluster, so
-/// the change log of a database does not report their changes. Roles with the same memberships have
-/// the same fingerprint. Before PostgreSQL 16 the member's attributes decide whether a membership
-/// is inherited; since then the membership decides.
+/// Selects a row for each role of `:roles`: the role's name, and a fingerprint of its attributes
+/// and of every membership that it has, directly or through other roles. Roles belong to the
+/// cluster, so the change log of a database does not report their changes. Roles with the same
+/// memberships have the same fingerprint. Before PostgreSQL 16 the member's attributes decide
+/// whether a membership is inherited; since then the membership decides.
 pub(crate) const ROLES: &str = "\
     WITH RECURSIVE asked AS (\
         SELECT r.* FROM pg_catalog.pg_roles r \
@@ -48,7 +48,7 @@ pub(crate) const ROLES: &str = "\
         (SELECT m.list FROM memberships m WHERE m.root = a.oid))) \
     FROM asked a JOIN pg_catalog.pg_database d ON d.datname = pg_catalog.current_database()";
 
-/// The current fingerprints of roles, by name. A role that does not exist has none.
+/// The current fingerprints of roles, by name. Roles that do not exist are left out.
 pub(crate) async fn of_roles(
     catalog: &CatalogReader,
     roles: &[RoleName],

@@ -1,9 +1,10 @@
-//! Row level security of members that is decided without a query.
+//! Row level security of members that the service evaluates without a query.
 //!
 //! Many members of a group subscribe to the same table, and a policy shows each of them its own
-//! rows: `owner = (SELECT tidegate.user_id())`. The value that a member's rows have in the column is
-//! known when it subscribes, so the subscriptions of a table are found by the value of a row
-//! ([`crate::dispatch::index`]). Other policies are evaluated by PostgreSQL, for each member.
+//! rows: `owner = (SELECT tidegate.user_id())`. The value that the column has in a member's rows is
+//! known when the member subscribes. So the subscriptions that may see a row are found by the row's
+//! value in the column ([`crate::dispatch::index`]). PostgreSQL evaluates other policies, for each
+//! member.
 
 use tidegate_sql::{ClaimText, Login, Member, RoleUse};
 
@@ -19,7 +20,7 @@ pub(crate) struct MemberRule {
     keys: Vec<RuleKey>,
 }
 
-/// A column, and the value in it, in its text form, that makes a row visible.
+/// A column, and the value (in text form) with which it makes a row visible.
 #[derive(Debug)]
 pub(crate) struct RuleKey {
     pub(crate) column: Box<str>,
@@ -27,8 +28,9 @@ pub(crate) struct RuleKey {
 }
 
 impl MemberRule {
-    /// The rule of a member under these policies. `None` if PostgreSQL has to evaluate them: the
-    /// caller is not a member, or a policy is not a comparison with a text that is known here.
+    /// The rule of a member under these policies. Returns `None` if PostgreSQL has to evaluate the
+    /// policies: the caller is not a member, or a policy is not a comparison of a column with a
+    /// text that the service knows.
     pub(crate) fn new(login: &Login, policy: &RlsPolicy) -> Option<Self> {
         let RoleUse::Member(member) = &login.role_use else {
             return None;
@@ -41,7 +43,7 @@ impl MemberRule {
                     column: equality.column.clone(),
                     value: text.into_boxed_bytes(),
                 }),
-                // A comparison with NULL shows no row.
+                // A comparison with NULL makes no row visible.
                 ClaimText::Null => {}
                 ClaimText::Other => return None,
             }
@@ -49,17 +51,18 @@ impl MemberRule {
         Some(Self { equalities, keys })
     }
 
-    /// Whether these policies give the same rule.
+    /// Whether the rule was made from the comparisons in these policies.
     pub(crate) fn is_of(&self, policy: Option<&RlsPolicy>) -> bool {
         policy.and_then(|policy| policy.equalities.as_ref()) == Some(&self.equalities)
     }
 
-    /// The values that make a row visible. Without any, no row is visible.
+    /// The values that make a row visible. If there are none, no row is visible.
     pub(crate) fn keys(&self) -> &[RuleKey] {
         &self.keys
     }
 
-    /// Whether the member may see a change. A row without the compared column is not visible.
+    /// Whether the member may see a change. A row image without the compared column is not visible.
+    /// A TRUNCATE is always visible.
     pub(crate) fn shows(&self, change: &RowChange) -> bool {
         let ChangeKind::Row(_, tuple) = &change.kind else {
             return true;
@@ -76,14 +79,14 @@ impl MemberRule {
 }
 
 /// The value with which a policy compares its column. [`ClaimText::Other`] means that only
-/// PostgreSQL can compute it.
+/// PostgreSQL can compute the value.
 fn value_of(member: &Member, equality: &PolicyEquality) -> ClaimText {
     let value = match &equality.claim {
         None => ClaimText::Text(member.id().into()),
         Some(name) => member.claim(name),
     };
     match value {
-        // PostgreSQL reads other spellings too, and refuses what is no value of the type.
+        // PostgreSQL also reads other spellings of a value, and fails for other texts.
         ClaimText::Text(text) if !is_canonical(equality.compared, &text) => ClaimText::Other,
         value => value,
     }

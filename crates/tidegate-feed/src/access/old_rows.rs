@@ -4,13 +4,14 @@ use crate::access::privileges::{ColumnPrivileges, Privileges};
 use crate::error::{Error, Result};
 use crate::event::operation::{Operation, Operations};
 
-/// Whether the change log must contain whole old rows, and not only the replica identity. That
-/// depends on the columns that the subscription uses, and on those that the policies of its role
-/// read.
+/// Whether the change log must contain whole old rows, and not only the replica identity. The
+/// result depends on the columns that the subscription uses, and on the columns that the policies
+/// of its role read.
 ///
 /// # Errors
 ///
-/// [`Error::NoColumn`] and [`Error::Unsupported`].
+/// [`Error::NoColumn`] if the role may not read a column of `columns`. [`Error::Unsupported`] if
+/// one of `columns`, or a column that a policy reads, is not in the change log.
 pub(crate) fn needs_old_rows(
     operations: Operations,
     columns: &[Box<str>],

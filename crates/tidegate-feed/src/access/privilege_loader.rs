@@ -1,8 +1,8 @@
-//! Loads privileges for many subscriptions at once.
+//! Loads privileges for many subscriptions together.
 //!
-//! Many subscriptions at once must not cause as many queries. While a query runs on a database, new
-//! requests wait for the next query, which covers all of them. The query of a request always starts
-//! after the request, so no request gets an outdated result.
+//! Many subscriptions that start at the same time must not cause a query each. While a query runs
+//! on a database, new requests wait for the next query, which covers all of them. A request is
+//! answered by a query that starts after the request, so no request gets an outdated result.
 
 use std::collections::HashMap;
 use std::fmt;
@@ -23,18 +23,18 @@ use crate::settings::FeedSettings;
 /// The pause before the next query on a database that was busy.
 const PAUSE: Duration = Duration::from_millis(100);
 
-/// Queries privileges, with one query at a time for each database.
+/// Queries privileges. At most one query runs at a time for each database.
 pub(crate) struct PrivilegeLoader {
     executor: Arc<dyn Executor>,
     /// The requests that wait for the next query, by database. A database has an entry while its
-    /// task runs.
+    /// query task runs.
     waiting: Mutex<HashMap<DatabaseName, PendingReplies>>,
-    /// Limits on how many databases privileges are queried at the same time.
+    /// Limits the number of databases in which privileges are queried at the same time.
     permits: Semaphore,
     subscribe_timeout: Duration,
 }
 
-/// The callers that wait for a query, by role and table.
+/// The senders of the replies that callers wait for, by role and table.
 type PendingReplies = HashMap<RoleTable, Vec<oneshot::Sender<PrivilegeOutcome>>>;
 
 impl PrivilegeLoader {
@@ -47,11 +47,12 @@ impl PrivilegeLoader {
         }
     }
 
-    /// Loads the privileges of a role on a table by a query that starts after this call.
+    /// Loads the privileges of a role on a table, with a query that starts after this call.
     ///
     /// # Errors
     ///
-    /// [`Error::NoTable`], [`Error::NoRole`], [`Error::Timeout`], [`Error::Privileges`].
+    /// [`Error::NoTable`], [`Error::NoRole`], [`Error::Timeout`], [`Error::Privileges`], or
+    /// [`Error::Internal`] if the definition of the table keeps changing.
     pub(crate) async fn load(
         self: &Arc<Self>,
         login: &Login,
@@ -75,8 +76,8 @@ impl PrivilegeLoader {
         }
     }
 
-    /// Adds requests. Returns whether the database has no task yet, which the caller must then
-    /// start.
+    /// Adds requests. Returns whether the database has no query task yet. In that case the caller
+    /// must start the task.
     fn enqueue(&self, database: &DatabaseName, requests: PendingReplies) -> bool {
         let mut waiting = self.waiting.lock();
         let is_new = !waiting.contains_key(database);
@@ -87,7 +88,8 @@ impl PrivilegeLoader {
         is_new
     }
 
-    /// Queries a database while it has requests.
+    /// Queries a database until no requests are left. Repeats requests that failed because the
+    /// database was busy.
     async fn run(self: Arc<Self>, database: DatabaseName) {
         loop {
             let permit = self.permits.acquire().await;
@@ -104,7 +106,7 @@ impl PrivilegeLoader {
                     PrivilegeOutcome::Failed(error) if is_busy(&error) => {
                         retries.insert(pair, replies);
                     }
-                    // The receiver is gone if its caller no longer waits.
+                    // The receiver is dropped if its caller no longer waits.
                     outcome => replies
                         .into_iter()
                         .for_each(|reply| drop(reply.send(outcome.clone()))),
@@ -117,8 +119,8 @@ impl PrivilegeLoader {
         }
     }
 
-    /// Takes the requests for the next query. Returns `None` if there are none, after which the
-    /// task must end.
+    /// Takes the requests for the next query, and drops those whose callers no longer wait. Returns
+    /// `None` if no request is left. The task must then end.
     fn next_batch(&self, database: &DatabaseName) -> Option<PendingReplies> {
         let mut waiting = self.waiting.lock();
         let all = waiting.get_mut(database)?;

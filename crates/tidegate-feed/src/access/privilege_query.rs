@@ -1,6 +1,6 @@
-//! Queries what roles may read of tables. The service queries for many roles at once on its own
-//! connection, so that a table with thousands of subscribed roles does not need a connection for
-//! each role.
+//! Queries which tables and columns roles may read. The service queries for many roles together on
+//! its own connection, so that a table with thousands of subscribed roles does not need a
+//! connection for each role.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -18,9 +18,9 @@ use crate::catalog_query::{CatalogReader, TextRow, is_true, oid_array, role_arra
 /// A role, and the OID of a table.
 pub(crate) type RoleTable = (RoleName, u32);
 
-/// The largest number of pairs in one query.
+/// The largest number of pairs of role and table in one query.
 pub(crate) const MAX_BATCH: usize = 500;
-/// How many times a query is tried while a definition of the table changes.
+/// How many times a query is tried while the definition of a table changes.
 const ATTEMPTS: usize = 5;
 
 /// Limits the wait for a lock. From PostgreSQL 17 on, reading the condition of a policy locks its
@@ -65,12 +65,12 @@ mod column {
     pub(super) const KEY_POSITION: usize = 9;
 }
 
-/// Selects each pair whose role may log in: whether row level security applies (PostgreSQL, "Row
-/// Security Policies"), which columns are readable, and which policies apply to the role. The
-/// readable columns are `*` for all, or one letter for each column: `t`, `f`, or `?` for a column
-/// that no longer exists. The last result column says whether the privileges are granted to the
-/// role itself or to PUBLIC and no policy applies. In that case a change of roles or memberships
-/// cannot take them away.
+/// Selects a row for each pair of table and role whose role may log in: whether row level security
+/// applies (PostgreSQL, "Row Security Policies"), which columns are readable, and which policies
+/// apply to the role. The readable columns are `*` for all columns, or one letter for each column:
+/// `t` if it is readable, `f` if not, or `?` if it no longer exists. The last result column is true
+/// if the privileges are granted to the role itself or to PUBLIC and no policy applies. In that
+/// case a change of roles or memberships cannot revoke the privileges.
 const ROLES: &str = "\
     SELECT c.oid::text, r.rolname::text, \
            (c.relrowsecurity AND NOT r.rolsuper AND NOT r.rolbypassrls \
@@ -115,7 +115,7 @@ mod role {
     pub(super) const GRANTED_DIRECTLY: usize = 5;
 }
 
-/// Queries what roles may read of tables. The result has an entry for each pair.
+/// Queries which columns roles may read. The result has an entry for each pair of `pairs`.
 pub(crate) async fn query(
     catalog: &CatalogReader,
     mut pairs: Vec<RoleTable>,
@@ -128,7 +128,7 @@ pub(crate) async fn query(
     for batch in pairs.chunks(MAX_BATCH) {
         match &unreachable {
             None => unreachable = query_batch(catalog, batch, &mut outcomes).await,
-            // If the database is unreachable, only the first batch waits for it, and the others
+            // If the database is unreachable, only one batch waits for it, and the later batches
             // fail at once.
             Some(error) => outcomes.extend(failed(batch, error)),
         }
@@ -146,7 +146,8 @@ fn failed(
         .map(move |pair| (pair.clone(), outcome.clone()))
 }
 
-/// Queries one batch of pairs. Returns an error only if the database is unreachable.
+/// Queries one batch of pairs and adds their outcomes to `outcomes`. Returns an error only if the
+/// database is unreachable.
 async fn query_batch(
     catalog: &CatalogReader,
     pairs: &[RoleTable],
@@ -159,8 +160,8 @@ async fn query_batch(
         }
         let mut read = match read(catalog, &open).await {
             Ok(read) => read,
-            // One of the tables may be the cause, for example because it is being dropped. So each
-            // table is queried on its own.
+            // One of the tables may have caused the error, for example because it is being dropped.
+            // So each table is queried separately.
             Err(tidegate_sql::Error::Rejected(_))
                 if open.iter().any(|pair| pair.1 != open[0].1) =>
             {
@@ -191,12 +192,12 @@ async fn query_batch(
     None
 }
 
-/// Runs the queries once. The roles are parameters of the queries, so the service's own privileges
-/// are sufficient.
+/// Runs the queries once, as the service. The roles are parameters of the queries, so no connection
+/// has to log in as one of them.
 ///
 /// The result for a table is unreliable if another session alters or drops the table while the
-/// queries run. The snapshot still contains the old columns, but PostgreSQL's privilege functions do
-/// not use the snapshot: they return NULL for a column or table that no longer exists.
+/// queries run. The snapshot still contains the old columns, but PostgreSQL's privilege functions
+/// do not use the snapshot: they return NULL for a column or table that no longer exists.
 async fn read(
     catalog: &CatalogReader,
     pairs: &[RoleTable],
@@ -260,7 +261,7 @@ fn pairs_json(pairs: &[RoleTable]) -> String {
     String::from_utf8_lossy(&out).into_owned()
 }
 
-/// The rows of the queries that are about one table.
+/// The query results for one table.
 struct TableFacts<'a> {
     columns: &'a [TextRow],
     policies: Vec<&'a TextRow>,
@@ -295,7 +296,8 @@ fn tables<'a>(
 }
 
 impl TableFacts<'_> {
-    /// The privileges of a role on the table.
+    /// The privileges of a role on the table. `of_role` is the role's row of [`ROLES`]. Returns
+    /// [`PrivilegeOutcome::Unstable`] if the table changed during the queries.
     fn outcome(&self, of_role: &TextRow, role_fingerprint: &str) -> PrivilegeOutcome {
         let readable = text(of_role, role::READABLE);
         let exists = |row: &TextRow| is_true(row, column::EXISTS);

@@ -13,17 +13,18 @@ pub(crate) struct Privileges {
     pub(crate) schema: Box<str>,
     pub(crate) name: Box<str>,
     pub(crate) columns: Vec<ColumnPrivileges>,
-    /// The names of the columns of the primary key, in its order.
+    /// The names of the columns of the primary key, in the order of the key; empty without a
+    /// primary key.
     pub(crate) primary_key: Arc<[Box<str>]>,
-    /// The fingerprints of the table and of the role when the privileges were read; see
-    /// [`crate::access::fingerprint`].
+    /// The fingerprint of the table when the privileges were read; see
+    /// [`crate::access::fingerprint`]. `role_fingerprint` is the fingerprint of the role.
     pub(crate) fingerprint: Box<str>,
     pub(crate) role_fingerprint: Box<str>,
     /// Whether a change of roles or memberships alone may change these privileges.
     pub(crate) depends_on_roles: bool,
     /// When the query began. The result of a query that began later replaces this one.
     pub(crate) queried_at: Instant,
-    /// The policies, if row level security applies to the role.
+    /// The policies; `None` if row level security does not apply to the role.
     pub(crate) policy: Option<RlsPolicy>,
 }
 
@@ -33,13 +34,13 @@ pub(crate) struct Privileges {
 pub(crate) struct ColumnPrivileges {
     pub(crate) name: Box<str>,
     pub(crate) readable: bool,
-    /// Whether the change log omits the column, because PostgreSQL generates it. Before PostgreSQL
-    /// 18 that holds for every generated column.
+    /// Whether the change log omits the column because it is a generated column. PostgreSQL 18 and
+    /// later omit only virtual generated columns, earlier versions all generated columns.
     pub(crate) not_in_log: bool,
-    /// Whether the change log contains the column for an old row.
+    /// Whether the change log contains the column's value in an old row.
     pub(crate) in_replica_identity: bool,
-    /// Whether values may be stored out of line (TOAST). The change log omits such a value if it
-    /// does not change.
+    /// Whether values of the column may be stored out of line (TOAST). The change log omits such a
+    /// value if an UPDATE does not change it.
     pub(crate) may_be_toasted: bool,
 }
 
@@ -71,11 +72,12 @@ impl PrivilegeOutcome {
 }
 
 impl Privileges {
-    /// The column with this name. Fails unless the role may read it and the change log contains it.
+    /// The column with this name.
     ///
     /// # Errors
     ///
-    /// [`Error::NoColumn`] and [`Error::Unsupported`].
+    /// [`Error::NoColumn`] if the column does not exist or the role may not read it.
+    /// [`Error::Unsupported`] if the change log does not contain the column.
     pub(crate) fn column(&self, name: &str) -> Result<&ColumnPrivileges> {
         let column = self
             .columns

@@ -1,7 +1,7 @@
 //! Row level security on events: decides whether a role may see a row image.
 //!
 //! PostgreSQL evaluates the policies on a connection that logged in as the role. It evaluates them
-//! over the row images of the change log and not over the table, because the present row may differ
+//! over the row images of the change log and not over the table, because the current row may differ
 //! from the image.
 
 use std::collections::HashMap;
@@ -21,10 +21,12 @@ use crate::decode::pgoutput::{ColumnValue, Tuple};
 use crate::decode::schema::RelationSchema;
 use crate::event::cursor::EventPosition;
 
-/// The limit on results that are cached for other subscriptions of the same role.
+/// The number of cached results above which old results are dropped. Results are cached for other
+/// subscriptions of the same role.
 const MAX_CACHED: usize = 4096;
 
-/// Decides which row images a role may see, once for all of its subscriptions to a table.
+/// Decides which row images a role may see. All subscriptions of the role to one table share the
+/// results.
 pub(crate) struct RlsEvaluator {
     executor: Arc<dyn Executor>,
     login: Login,
@@ -32,15 +34,14 @@ pub(crate) struct RlsEvaluator {
 }
 
 struct RlsState {
-    /// The policies; `None` if row level security no longer applies, so that every image is
-    /// visible.
+    /// The policies; `None` if row level security no longer applies. Every image is then visible.
     policy: Option<RlsPolicy>,
-    /// The fingerprint of the privileges with which the policies were read, and the time of that
+    /// The fingerprint of the table when the policies were read. `queried_at` is the time of that
     /// query.
     fingerprint: Box<str>,
     queried_at: Instant,
-    /// Whether each image is visible. The key contains the generation of the schema, because
-    /// another change log may have the same positions.
+    /// Whether each evaluated image is visible, by the generation of its schema and its position.
+    /// The generation is part of the key because another change log may have the same positions.
     cache: HashMap<(u64, EventPosition), bool>,
 }
 
@@ -80,36 +81,37 @@ impl RlsEvaluator {
         }
     }
 
-    /// Replaces the policies by those of `privileges`, unless the present policies were queried
-    /// later. Waits for a running evaluation.
+    /// Replaces the policies by those of `privileges`, unless the current policies were queried
+    /// later. Waits until a running evaluation has ended.
     pub(crate) async fn update(&self, privileges: &Privileges) {
         self.state.lock().await.update(privileges);
     }
 
-    /// Does the same as [`Self::update`], unless an evaluation is running. Returns whether it did.
+    /// Does the same as [`Self::update`], but only if no evaluation is running. Returns `false` if
+    /// an evaluation is running.
     pub(crate) fn try_update(&self, privileges: &Privileges) -> bool {
         let state = self.state.try_lock();
         state.map(|mut state| state.update(privileges)).is_ok()
     }
 
-    /// Whether the policies were read with privileges of this fingerprint.
+    /// Whether the policies were read when the table had this fingerprint.
     pub(crate) async fn has_fingerprint(&self, fingerprint: &str) -> bool {
         *self.state.lock().await.fingerprint == *fingerprint
     }
 
-    /// Decides for each change whether the role may see it. An image without a column that the
-    /// policies read is not visible. Returns `None` while the transactions of the changes are not
-    /// visible to queries, because the policies may read other effects of these transactions.
+    /// Decides for each change whether the role may see it. An image that lacks a column which the
+    /// policies read is not visible. Returns `None` if the transactions of the changes are not
+    /// visible to queries yet, because the policies may read other effects of these transactions.
     ///
     /// # Errors
     ///
-    /// If PostgreSQL does not answer, or the policies fail.
+    /// If PostgreSQL does not answer, or the evaluation of a policy fails.
     pub(crate) async fn visible(
         &self,
         changes: &[Arc<RowChange>],
     ) -> tidegate_sql::Result<Option<Vec<bool>>> {
-        // The lock is held during the query, so that a second subscription of the role finds the
-        // results in the cache.
+        // The lock is held during the query, so that another subscription of the role waits and
+        // finds the results in the cache.
         let mut state = self.state.lock().await;
         let RlsState { policy, cache, .. } = &mut *state;
         let Some(policy) = policy else {
@@ -180,8 +182,8 @@ impl RlsEvaluator {
     }
 }
 
-/// Writes the row images as a JSON array. JSON values are embedded; every other value is a string
-/// in its text form.
+/// Writes the row images as a JSON array of objects. Values of JSON types are embedded. Every other
+/// value is written in its text form as a string.
 fn images_json(changes: &[&Arc<RowChange>]) -> String {
     let mut out = BytesMut::from(&b"["[..]);
     for (number, change) in changes.iter().enumerate() {

@@ -9,8 +9,8 @@ use tidegate_sql::{Executor, Login};
 use crate::access::privileges::Privileges;
 use crate::access::rls::RlsEvaluator;
 
-/// Creates and shares evaluators: one for each role and table, so that each row image is evaluated
-/// once.
+/// Creates one evaluator for each role and table. Subscriptions share the evaluator, so that each
+/// row image is evaluated once for a role.
 pub(crate) struct RlsEvaluators {
     executor: Arc<dyn Executor>,
     in_use: Mutex<InUse>,
@@ -43,9 +43,9 @@ impl RlsEvaluators {
         }
     }
 
-    /// The evaluator of a role and a table, with the policies of these privileges. If the existing
-    /// evaluator is busy and may have older policies, its subscriptions keep it and new ones get
-    /// another.
+    /// The evaluator of a role and a table, updated with the policies of `privileges`. If the
+    /// existing evaluator is busy, it cannot be updated. Existing subscriptions then keep it, and
+    /// new subscriptions share a new evaluator.
     pub(crate) fn get(
         &self,
         login: &Login,

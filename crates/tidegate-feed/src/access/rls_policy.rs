@@ -9,15 +9,15 @@ use crate::decode::schema::RelationSchema;
 /// The row level security policies that apply when a role reads a table.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct RlsPolicy {
-    /// The query that takes row images as a JSON document, and returns the numbers of the rows that
-    /// pass.
+    /// The query whose parameter `:rows` is a JSON array of row images. It selects the numbers,
+    /// from 1, of the rows that pass the policies.
     pub(super) query: String,
     /// The names of the columns that the policies read; `None` if they are unknown.
     columns: Option<Vec<Box<str>>>,
-    /// Whether no row can pass.
+    /// Whether no row can pass, because there is no permissive policy.
     pub(super) denies_all: bool,
-    /// The comparisons of which a visible row passes at least one; `None` if the policies are not
-    /// such a list.
+    /// The comparisons, one for each policy, of which a visible row passes at least one. `None` if
+    /// a policy is restrictive or not such a comparison, or if there is no policy.
     pub(super) equalities: Option<Vec<PolicyEquality>>,
 }
 
@@ -25,8 +25,9 @@ pub(crate) struct RlsPolicy {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct PolicyEquality {
     pub(crate) column: Box<str>,
+    /// How the values of the column are compared.
     pub(crate) compared: ComparedType,
-    /// The name of the claim; `None` for the id.
+    /// The name of the claim; `None` if the column is compared with the caller's id.
     pub(crate) claim: Option<Box<str>>,
 }
 
@@ -44,16 +45,17 @@ pub(crate) enum ComparedType {
 pub(crate) struct PolicyClause {
     pub(crate) permissive: bool,
     pub(crate) condition: Box<str>,
-    /// The numbers of the columns that the policy reads, separated by commas.
+    /// The numbers (`attnum`) of the columns that the policy reads, separated by commas.
     pub(crate) columns: Box<str>,
-    /// What the condition is, if it only compares a column with the caller's id or a claim.
+    /// The condition, if it only compares a column with the caller's id or a claim; otherwise
+    /// `None`.
     pub(crate) equality: Option<PolicyEquality>,
 }
 
 impl RlsPolicy {
-    /// Combines the policies of a role as PostgreSQL does: a row must pass one permissive policy
-    /// and every restrictive policy (PostgreSQL, "Row Security Policies"). `numbers` has the
-    /// numbers and names of all columns.
+    /// Combines the policies of a role as PostgreSQL does: a row must pass at least one permissive
+    /// policy and every restrictive policy (PostgreSQL, "Row Security Policies"). `numbers`
+    /// contains the number and the name of each column.
     pub(crate) fn new(
         schema: &str,
         name: &str,
@@ -96,8 +98,8 @@ impl RlsPolicy {
         }
     }
 
-    /// The columns that the policies read. `None` if they are unknown; then they may be all
-    /// columns.
+    /// The columns that the policies read. `None` if these columns are unknown; the policies may
+    /// then read every column.
     pub(crate) fn columns(&self) -> Option<&[Box<str>]> {
         self.columns.as_deref()
     }
@@ -127,15 +129,15 @@ fn condition(permissive: &[Box<str>], restrictive: &[Box<str>]) -> String {
     condition
 }
 
-/// Writes the query for the numbers, from 1, of the rows that pass. The rows have the table's name
-/// as their alias, because conditions may refer to the table by name.
+/// Builds the query that selects the numbers, from 1, of the rows that pass. The alias of the rows
+/// is the table's name, because conditions may refer to the table by name.
 fn query(schema: &str, name: &str, numbers: &[(Box<str>, Box<str>)], condition: &str) -> String {
     let (schema, name) = (quoted(schema), quoted(name));
     let mut columns = String::new();
     let mut number = String::from("number of the row");
     for (_, column) in numbers {
-        // The name of the row number must not be a column's. If a column starts with it, it is made
-        // longer than that column.
+        // The name of the row number must differ from all columns. If the name of a column starts
+        // with it, it is made longer than the name of that column.
         if column.starts_with(&*number) {
             number = format!("{column}_");
         }

@@ -42,7 +42,7 @@ struct Shared {
 }
 
 impl Shared {
-    /// Gives the rings of all databases equal shares of the memory for changes.
+    /// Divides the memory for changes equally among the rings of all databases.
     fn share_memory(&self, databases: &HashMap<DatabaseName, RunningFeed>) {
         let share = self.settings.ring_share(databases.len());
         for running in databases.values() {
@@ -51,15 +51,16 @@ impl Shared {
     }
 }
 
-/// The feed of a database with its tasks. Dropping it stops the tasks.
+/// The feed of a database with its tasks. Dropping this value stops the tasks.
 struct RunningFeed {
     database: Arc<DatabaseFeed>,
     _tasks: JoinSet<()>,
 }
 
 impl Feed {
-    /// Creates a feed that reads `log`, and queries privileges through `executor`. It connects to a
-    /// database at the first subscription. Its methods must be called on a tokio runtime.
+    /// Creates a feed that reads `log`, and queries privileges through `executor`. The feed
+    /// connects to a database at the first subscription there. Its methods must be called within a
+    /// tokio runtime.
     pub fn new(
         log: Arc<dyn ChangeLog>,
         executor: Arc<dyn Executor>,
@@ -77,13 +78,13 @@ impl Feed {
         }
     }
 
-    /// Subscribes a connection. When this returns, the connection's queue contains
-    /// [`crate::Item::Acknowledged`] for the subscription, and every later commit will be
+    /// Subscribes a connection to the changes of a table. On return, the connection's queue
+    /// contains [`crate::Item::Acknowledged`] for the subscription, and every later commit will be
     /// delivered.
     ///
     /// # Errors
     ///
-    /// If the subscription is not possible, is not allowed, or is not possible at the moment.
+    /// If the subscription is not allowed, is not possible, or is not possible at the moment.
     pub async fn subscribe(
         &self,
         sender: &EventSender,
@@ -99,7 +100,7 @@ impl Feed {
     }
 
     /// Tries once to subscribe. Returns `None` if the change log reported a new table definition
-    /// meanwhile; the caller then retries.
+    /// during the attempt. The caller then tries again.
     async fn try_subscribe(
         &self,
         sender: &EventSender,
@@ -111,8 +112,8 @@ impl Feed {
             .privileges
             .load(&request.login, request.relation, deadline)
             .await?;
-        // The request is checked first, so that a refused request does not start the database's
-        // feed.
+        // The request is checked before the database's feed is started, so that a refused request
+        // does not start it.
         let timeout = shared.settings.subscribe_timeout;
         let start = match request.after {
             Some(_) => LogStart::Earliest,
@@ -132,9 +133,10 @@ impl Feed {
         .await
     }
 
-    /// The feed of a database, which is started if it does not run. The first subscription may
-    /// resume and need changes from before this process, so the ring is filled from the earliest
-    /// position in the change log.
+    /// Returns the feed of a database. Starts the feed if it does not run, reading the change log
+    /// from `start`. If the first subscription resumes, it may need changes from before this
+    /// process started. In that case `start` is the earliest position in the change log, so that
+    /// the ring contains these changes.
     fn database(&self, name: DatabaseName, start: LogStart) -> SubscribeGuard {
         let mut databases = self.shared.databases.lock();
         if let Some(running) = databases.get(&name) {
@@ -165,8 +167,8 @@ impl Feed {
         SubscribeGuard::new(database)
     }
 
-    /// Ends all subscriptions and closes the streams. The retention windows stay, so that clients
-    /// can resume on another node.
+    /// Ends all subscriptions and closes the streams. The retention windows are kept, so that
+    /// clients can resume on another node.
     pub fn stop(&self) {
         for (_, running) in self.shared.databases.lock().drain() {
             running.database.stream.update(|state| {
@@ -177,7 +179,8 @@ impl Feed {
         }
     }
 
-    /// Opens broken streams again at once, because PostgreSQL is reachable again.
+    /// Opens broken streams at once and not only after their pause, because PostgreSQL is reachable
+    /// again.
     pub fn resume(&self) {
         for running in self.shared.databases.lock().values() {
             let stream = &running.database.stream;
@@ -207,14 +210,15 @@ impl Feed {
     }
 }
 
-/// Stops the feed of a database without subscriptions, and removes what the feed has created there.
-/// Returns whether it did.
+/// Stops the feed of a database without subscriptions, and removes in the background the objects
+/// that the feed has created there. Returns `false` if the feed is in use or was replaced, and
+/// continues.
 fn retire(shared: &Weak<Shared>, database: &Arc<DatabaseFeed>) -> bool {
     let Some(shared) = shared.upgrade() else {
         return true;
     };
     let running = {
-        // While this lock is held, no new subscription can find the feed.
+        // While this lock is held, no new subscription can get the feed.
         let mut databases = shared.databases.lock();
         let is_this = |running: &RunningFeed| Arc::ptr_eq(&running.database, database);
         if !databases.get(&database.name).is_some_and(is_this) || !database.is_idle() {
@@ -225,15 +229,15 @@ fn retire(shared: &Weak<Shared>, database: &Arc<DatabaseFeed>) -> bool {
         shared.share_memory(&databases);
         running
     };
-    // The work runs in a new task, because the feed's own tasks are aborted when the feed is
-    // dropped.
+    // The objects are removed in a new task, because the feed's own tasks are aborted when the feed
+    // is dropped.
     tokio::spawn(async move {
         let Some(running) = running else {
             return;
         };
         let (log, name) = (running.database.log.clone(), running.database.name.clone());
         let released = log.release(&name, &[]).await;
-        // This closes the stream. PostgreSQL notices that a moment later.
+        // This drop closes the stream. PostgreSQL notices the closed stream a moment later.
         drop(running);
         tokio::time::sleep(Duration::from_secs(1)).await;
         let abandoned = log.abandon(&name).await;

@@ -18,12 +18,13 @@ pub struct DatabaseStatus {
     pub database: DatabaseName,
     /// Whether the feed's stream is open.
     pub live: bool,
-    /// The position up to which everything that committed was dispatched.
+    /// The position up to which the changes of all committed transactions have been dispatched.
     pub reached: LogPosition,
-    /// How many bytes the change log had after `reached` when its end was last read. While the
-    /// stream is open, that is every [`crate::FeedSettings::retention_interval`].
+    /// How many bytes the change log contained after `reached` when its end was last read. While
+    /// the stream is open, the end is read every [`crate::FeedSettings::retention_interval`].
     pub lag_bytes: u64,
-    /// For how long the change log has contained something after `reached`.
+    /// How long the change log has contained data after `reached`; zero if the stream has reached
+    /// the end that was last read.
     pub lag: Duration,
     /// The number of subscriptions.
     pub subscriptions: usize,
@@ -43,7 +44,7 @@ impl DatabaseStatus {
     pub(crate) fn of(database: &DatabaseFeed) -> Self {
         let state = database.stream.state();
         let subscribers = database.hub.subscribers();
-        // The queue of a connection is counted once, because its subscriptions share it.
+        // All subscriptions of a connection share one queue, so it is counted only once.
         let queues: HashMap<usize, QueueDepth> = subscribers
             .iter()
             .map(|one| (one.sender.connection_id(), one.sender.queue_depth()))

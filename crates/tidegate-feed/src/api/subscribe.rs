@@ -36,11 +36,13 @@ pub(crate) struct CheckedRequest {
 }
 
 impl CheckedRequest {
-    /// Checks the columns, and determines what the change log must contain.
+    /// Checks the columns, and determines which data the change log must contain for the
+    /// subscription.
     ///
     /// # Errors
     ///
-    /// [`Error::NoColumn`] and [`Error::Unsupported`].
+    /// [`Error::NoColumn`] if the role may not read a column. [`Error::Unsupported`] if a column is
+    /// not in the change log.
     pub(crate) fn new(
         request: SubscribeRequest,
         privileges: Arc<Privileges>,
@@ -76,7 +78,7 @@ impl CheckedRequest {
 ///
 /// # Errors
 ///
-/// If the subscription is not possible.
+/// If the subscription is not possible, or cannot be started before the deadline.
 pub(crate) async fn subscribe(
     database: &Arc<DatabaseFeed>,
     evaluators: &RlsEvaluators,
@@ -129,7 +131,8 @@ pub(crate) async fn subscribe(
     attach(database, subscriber, start, definition_count)
 }
 
-/// Adds the subscription to the hub. If it needs a reader task, starts that.
+/// Adds the subscription to the hub, and starts a reader or replay task if it needs one. Returns
+/// `None` in the same case as [`subscribe`].
 fn attach(
     database: &Arc<DatabaseFeed>,
     subscriber: Arc<Subscriber>,
@@ -145,8 +148,8 @@ fn attach(
             replay::spawn(database.clone(), subscriber.clone(), position);
         }
     }
-    // This is checked after the subscription was added, because a feed that stops ends only the
-    // subscriptions that it finds.
+    // The state is checked after the subscription was added, because a feed that stops ends only
+    // the subscriptions that were added before.
     if database.stream.state().stopped {
         hub.detach(&subscriber);
         return Err(Error::Unavailable(None));
@@ -154,7 +157,8 @@ fn attach(
     Ok(Some(Subscription::new(hub, subscriber)))
 }
 
-/// The position from which on the subscription gets events.
+/// Where the subscription starts: at the next commit, after its cursor, or after a gap if the
+/// changes after its cursor are not available.
 async fn start_at(
     database: &DatabaseFeed,
     after: Option<Cursor>,
@@ -167,12 +171,12 @@ async fn start_at(
     if !database.hub.is_known(cursor) {
         return StartAt::Gap(Resync::OtherLog);
     }
-    // The change log has no changes from before the table was captured.
+    // The change log contains no changes of the table from before its capture.
     if cursor.position.commit < since {
         return StartAt::Gap(Resync::Expired);
     }
     // On a node that has just started, the stream may not have reached the cursor yet. If the
-    // stream never reaches it, the cursor belongs to a part of the log that was cut off.
+    // stream does not reach it, the cursor belongs to a part of the log that no longer exists.
     let reached = cursor.position.end();
     match database.stream.wait_until_reached(reached, deadline).await {
         Ok(()) => StartAt::After(cursor.position),
@@ -180,9 +184,11 @@ async fn start_at(
     }
 }
 
-/// Checks a subscription that does not fit the last known schema of its table. The table may have
-/// changed since its last row change, and the change log describes it only with the next one. So
-/// this waits for the end of the log, and then drops the schema.
+/// Handles a subscription that does not fit the last known schema of its table. The definition of
+/// the table may have changed after the last change of a row, and the change log describes the
+/// table again only before the next change of a row. Therefore this function waits until the stream
+/// has reached the current end of the log. If the subscription still does not fit, the old schema
+/// is removed.
 async fn await_definition(
     database: &DatabaseFeed,
     subscriber: &Subscriber,

@@ -16,9 +16,10 @@ use crate::event::selection::Selection;
 /// A request to subscribe to the changes of a table.
 #[derive(Clone, Debug)]
 pub struct SubscribeRequest {
-    /// The role whose privileges and policies apply, and its database.
+    /// The role whose privileges and policies apply, and the role's database.
     pub login: Login,
-    /// A number that identifies the subscription within its connection. Each delivery has it.
+    /// A number that identifies the subscription within its connection. Each delivery of the
+    /// subscription carries this number.
     pub tag: u64,
     /// The OID of the table.
     pub relation: u32,
@@ -28,7 +29,7 @@ pub struct SubscribeRequest {
     pub selection: Selection,
     /// The filter for rows; `None` for all rows.
     pub predicate: Option<Predicate>,
-    /// The position at which to resume. Events after it are delivered.
+    /// The cursor after which to resume; `None` to get only the changes of later commits.
     pub after: Option<Cursor>,
 }
 
@@ -43,13 +44,13 @@ impl Subscription {
         Self { hub, subscriber }
     }
 
-    /// Whether the subscription has ended, so that nothing more is delivered.
+    /// Whether the subscription has ended. In that case nothing more is delivered.
     pub fn is_ended(&self) -> bool {
         self.subscriber.is_ended()
     }
 
     /// Closes the queue of the connection, because its client does not read. The last item in the
-    /// queue is then [`crate::Ended::SlowConsumer`].
+    /// queue is [`crate::Ended::SlowConsumer`].
     pub fn close_slow(&self) {
         self.subscriber.close_slow();
     }

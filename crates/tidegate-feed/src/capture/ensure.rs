@@ -8,13 +8,13 @@ use crate::database::captures::TableCapture;
 use crate::database::database_feed::DatabaseFeed;
 use crate::error::{Error, Result};
 
-/// Captures a table as demanded, unless it is already captured, and waits until the stream has
-/// passed the point from which on the capture is effective. Returns the position from which the
-/// table has been captured without a gap.
+/// Captures a table as `demand` requires, unless it is already captured in that way. Then waits
+/// until the stream has reached the position from which the capture is effective. Returns the
+/// position since which the table has been captured without a gap.
 ///
 /// # Errors
 ///
-/// If the table cannot be captured, or not before the deadline.
+/// If the table cannot be captured, or if the capture takes longer than the deadline.
 pub(crate) async fn ensure_captured(
     database: &DatabaseFeed,
     demand: Demand,
@@ -31,9 +31,9 @@ pub(crate) async fn ensure_captured(
     Ok(captured.since)
 }
 
-/// The capture of a table, if it meets the demand; marks it as used. Does not wait for the lock of
-/// the table, which another task may hold for long. A gap that is not reported yet does not matter, because a new
-/// subscription begins after the gap.
+/// The capture of a table, if it meets the demand; otherwise `None`. Marks the capture as used.
+/// Does not wait for the lock of the table, which another task may hold for long. A gap that is not
+/// reported yet does not matter, because the new subscription begins after the gap.
 fn current_capture(database: &DatabaseFeed, demand: Demand) -> Option<Captured> {
     let sufficient = |capture: &mut TableCapture| {
         let is_sufficient = !capture.stale && capture.demand == joined(capture.demand, demand);
@@ -82,15 +82,15 @@ async fn capture_exclusively(
     Ok(captured)
 }
 
-/// Captures a table again that is captured already, for more changes or because changes may be
-/// missing.
+/// Captures a table that is captured already again, for more kinds of changes or because changes
+/// may be missing.
 async fn extend(
     database: &DatabaseFeed,
     mut known: TableCapture,
     demand: Demand,
 ) -> Result<Captured> {
-    // This is checked before the capture, because afterwards a capture that was missing looks
-    // intact.
+    // A missing capture must be detected before the table is captured again, because afterwards it
+    // would look intact.
     if !known.stale && health::is_missing(database, &known).await {
         database
             .captures
@@ -101,7 +101,7 @@ async fn extend(
     Ok(recapture::recapture_table(database, known, demand).await?)
 }
 
-/// The union of two demands, with the second demand's timeout.
+/// The union of two demands for the same table, with the timeout of the second demand.
 fn joined(known: Demand, demand: Demand) -> Demand {
     Demand {
         changes: demand.changes || known.changes,

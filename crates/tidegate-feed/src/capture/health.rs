@@ -1,6 +1,7 @@
 //! Checks whether captures are intact, and repairs them. A user may remove a table from the
-//! publication or disable its triggers. A user may also drop the key that is the replica identity,
-//! after which PostgreSQL rejects UPDATE and DELETE. The change log reports none of this.
+//! publication or disable its triggers. A user may also drop the key that is the replica identity
+//! of a table, after which PostgreSQL rejects UPDATE and DELETE. The change log does not report
+//! these changes.
 
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
@@ -18,8 +19,8 @@ use crate::database::database_feed::DatabaseFeed;
 use crate::event::item::Ended;
 use crate::watch::catalog_poll;
 
-/// After a poll, the task pauses this many times as long as the poll took, so that many definitions
-/// do not keep the server busy with polls.
+/// After a poll, the task pauses this many times as long as the poll took, so that a series of
+/// definitions does not keep the server busy with polls.
 const PAUSE_FACTOR: u32 = 2;
 
 /// Polls the catalog at intervals and on request, publishes the snapshots, and repairs captures.
@@ -40,8 +41,8 @@ pub(crate) async fn watch(database: Arc<DatabaseFeed>) {
             Some(repaired) = watch.repairs.join_next() => {
                 match repaired {
                     Ok(table) => drop(watch.repairing.remove(&table)),
-                    // It is unknown which repair has panicked, so every table may be repaired
-                    // again.
+                    // It is unknown which repair has panicked, so repairs are allowed again for
+                    // every table.
                     Err(_) => watch.repairing.clear(),
                 }
                 continue;
@@ -65,7 +66,8 @@ struct HealthWatch {
 
 /// The health of a capture at the last poll.
 struct LastHealth {
-    /// The demand and the position that identify the capture.
+    /// The kinds of changes and the position of the capture. If one of them differs, the table was
+    /// captured again.
     changes: bool,
     since: LogPosition,
     evidence: Vec<Box<str>>,
@@ -75,12 +77,13 @@ struct LastHealth {
 /// [`tidegate_changelog::ChangeLog::health_query`].
 struct CaptureHealth {
     table: u32,
-    /// Marks of the capture of INSERTs. As long as one of them stays, no INSERT was missed.
+    /// Marks of the capture of INSERTs, such as triggers. As long as one of the marks exists, no
+    /// INSERT was missed.
     inserts: Vec<Box<str>>,
-    /// Marks of the capture of UPDATEs and DELETEs.
+    /// Marks of the capture of UPDATEs and DELETEs, in the same form.
     changes: Vec<Box<str>>,
-    /// Whether PostgreSQL accepts UPDATE and DELETE. It does not if the replica identity is
-    /// missing.
+    /// Whether PostgreSQL accepts UPDATE and DELETE. PostgreSQL rejects them if the replica
+    /// identity is missing.
     accepts_writes: bool,
 }
 
@@ -99,7 +102,7 @@ impl CaptureHealth {
         })
     }
 
-    /// The marks for the changes that are demanded.
+    /// The marks of the capture of the kinds of changes that `demand` requires.
     fn evidence(&self, demand: &Demand) -> &[Box<str>] {
         if demand.changes {
             &self.changes
@@ -127,7 +130,7 @@ impl HealthWatch {
             let table = health.table;
             let fault = match captures.get(&table) {
                 Some(capture) => self.fault(capture, &health),
-                // No client of this node subscribes to the table, but its writers must not be
+                // No client of this node subscribes to the table, but writes to it must not be
                 // rejected either.
                 None => (!health.accepts_writes).then_some(CaptureFault::RejectsWrites),
             };
@@ -144,7 +147,9 @@ impl HealthWatch {
         Ok(())
     }
 
-    /// Compares the health of a capture with its health at the last poll.
+    /// Compares the health of a capture with its health at the last poll, and stores the new
+    /// health. Returns the fault to repair, if any; marks the capture as stale if changes may be
+    /// missing.
     fn fault(&mut self, capture: &TableCapture, health: &CaptureHealth) -> Option<CaptureFault> {
         let demand = &capture.demand;
         let evidence = health.evidence(demand);
@@ -169,17 +174,16 @@ impl HealthWatch {
     }
 }
 
-/// What is wrong with the capture of a table.
+/// The fault in the capture of a table.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum CaptureFault {
     /// Changes may be missing from the change log.
     Missing,
-    /// The table has no replica identity, so that PostgreSQL rejects UPDATE and DELETE.
+    /// The table has no replica identity. PostgreSQL therefore rejects UPDATE and DELETE.
     RejectsWrites,
 }
 
-/// Whether a table has no mark of its capture. If PostgreSQL does not answer, the capture is
-/// assumed to be missing.
+/// Whether no mark of a table's capture exists. The result is `true` if PostgreSQL does not answer.
 pub(crate) async fn is_missing(database: &DatabaseFeed, capture: &TableCapture) -> bool {
     let table = capture.demand.relation;
     let (query, tables) = (database.log.health_query(), oid_array(&[table]));
@@ -191,13 +195,13 @@ pub(crate) async fn is_missing(database: &DatabaseFeed, capture: &TableCapture) 
     health.is_some_and(|health| health.evidence(&capture.demand).is_empty())
 }
 
-/// Captures a table again. A failure is retried after the next poll.
+/// Captures a table again. If that fails, the next poll tries again.
 async fn repair(database: &DatabaseFeed, table: u32, fault: CaptureFault) {
     info!(database = %database.name, relation = table, ?fault, "capturing a table again");
     match recapture(database, table, fault).await {
         Ok(()) => {}
-        // An object that all tables need is gone, such as the publication, so the stream must be
-        // opened again.
+        // An object that all captures need, such as the publication, no longer exists. The stream
+        // must be opened again.
         Err(LogError::Gone) => database.stream.reopen_request.notify_one(),
         Err(error @ (LogError::Unsupported(_) | LogError::NotAllowed { .. })) => {
             stop_capture(database, table, &error);
@@ -229,7 +233,8 @@ async fn recapture(
         .map(drop)
 }
 
-/// Restores the replica identity of a table that only clients of other nodes subscribe to.
+/// Restores the replica identity of a table to which only clients of other nodes subscribe. Errors
+/// are ignored, except [`LogError::Gone`].
 async fn repair_replica_identity(
     database: &DatabaseFeed,
     table: u32,
@@ -250,9 +255,9 @@ async fn repair_replica_identity(
     }
 }
 
-/// Handles a table that can no longer be captured as demanded. Its subscriptions to UPDATE or
-/// DELETE end. Subscriptions to INSERT continue, and the next poll tries to capture only INSERTs.
-/// If that fails too, all subscriptions end.
+/// Handles a table that can no longer be captured as demanded. If UPDATE and DELETE were demanded,
+/// subscriptions to them end, subscriptions to INSERT alone continue, and the next poll tries to
+/// capture only INSERTs. Otherwise all subscriptions to the table end.
 pub(crate) fn stop_capture(database: &DatabaseFeed, table: u32, error: &LogError) {
     let problem = error.to_string();
     let ends_all = database.captures.with_all(|captures| {

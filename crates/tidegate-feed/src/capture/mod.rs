@@ -1,4 +1,4 @@
-//! Keeps tables captured, and reports gaps in the captures.
+//! Captures tables, keeps them captured, and reports gaps in the captures.
 
 pub(crate) mod ensure;
 pub(crate) mod health;

@@ -1,6 +1,6 @@
-//! Detects rows that come or go with a partition. The change log reports changes of a partition as
-//! changes of its root. It reports nothing if a whole partition is attached, detached, dropped or
-//! truncated.
+//! Detects rows that appear or disappear together with a partition. The change log reports changes
+//! of rows in a partition as changes of the root table. It reports nothing if a whole partition is
+//! attached, detached, dropped or truncated.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -13,7 +13,8 @@ use crate::database::catalog_snapshot::CatalogSnapshot;
 use crate::database::database_feed::DatabaseFeed;
 use crate::event::item::Resync;
 
-/// Compares each snapshot of the catalog with the previous one. Runs until it is aborted.
+/// Compares the partitions in each snapshot of the catalog with those in the previous snapshot.
+/// Runs until it is aborted.
 pub(crate) async fn watch(database: Arc<DatabaseFeed>) {
     let mut snapshots = database.snapshots.subscribe();
     let mut watch = PartitionWatch {
@@ -31,7 +32,7 @@ struct PartitionWatch {
     database: Arc<DatabaseFeed>,
     /// The last processed fingerprint of each table's partitions.
     last_trees: HashMap<u32, Box<str>>,
-    /// The position of each table up to which changes of its partitions were reported.
+    /// For each table, the position up to which changes of its partitions were reported.
     reported: HashMap<u32, LogPosition>,
 }
 
@@ -48,8 +49,8 @@ impl PartitionWatch {
         }
     }
 
-    /// Reports a gap if a change of a table's partitions made rows come or go. Returns whether that
-    /// could be determined; if not, the next snapshot tries again.
+    /// Reports a gap if a change of a table's partitions made rows appear or disappear. Returns
+    /// `false` if that could not be determined. The next snapshot then tries again.
     async fn process_change(&mut self, table: u32) -> bool {
         let database = &self.database;
         let Some(capture) = database.captures.get(table) else {
@@ -57,8 +58,8 @@ impl PartitionWatch {
         };
         let deadline = Instant::now() + database.settings.subscribe_timeout;
         // A TRUNCATE of the whole table empties all partitions, and the change log reports it. The
-        // stream must pass it first, so that it is not reported a second time as a change of
-        // partitions.
+        // stream must have passed such a TRUNCATE first, so that it is not also reported as a
+        // change of partitions.
         let no_change = LogPosition::default();
         let Ok(now) = database.log.retain(&database.name, no_change).await else {
             return false;
@@ -90,7 +91,7 @@ impl PartitionWatch {
             return false;
         }
         *reported = changed_at;
-        // Cursors from before the change expire; see `DatabaseFeed::attach`.
+        // From now on, cursors from before the change are expired; see `DatabaseFeed::attach`.
         database.captures.update(table, |capture| {
             capture.captured.since = capture.captured.since.max(changed_at);
         });

@@ -8,8 +8,9 @@ use tokio::time::Instant;
 use crate::database::captures::TableCapture;
 use crate::database::database_feed::DatabaseFeed;
 
-/// Captures a table again as demanded. The caller must hold the lock of the table, or the exclusive
-/// lock of the captures. If changes may be missing, records a gap, which [`report_gaps`] reports.
+/// Captures a table again as `demand` requires, and stores the capture. The caller must hold the
+/// lock of the table, or the exclusive lock of the captures. If changes may be missing, records a
+/// gap, which [`report_gaps`] reports.
 ///
 /// # Errors
 ///
@@ -20,13 +21,13 @@ pub(crate) async fn recapture_table(
     demand: Demand,
 ) -> Result<Captured, LogError> {
     let mut captured = database.log.capture(&database.name, &demand).await?;
-    // A later position means that the table was released and captured again meanwhile. Only a
-    // demand for more kinds of changes moves the position without a gap.
+    // A later position means that the table was released in the meantime, or that more kinds of
+    // changes are now captured. Only in the second case there is no gap.
     let has_moved = captured.since > known.captured.since;
     let has_gap = known.stale || has_moved && demand.changes == known.demand.changes;
     if known.stale && !has_moved {
         // Another node has captured the table again, or an operator has restored the capture. In
-        // both cases the gap has ended by now.
+        // both cases the gap has ended before now.
         captured.since = database.log.retain(&database.name, LogPosition(0)).await?;
         captured.barrier = captured.since;
     }
@@ -37,8 +38,8 @@ pub(crate) async fn recapture_table(
             demand,
             captured,
             last_used: known.last_used.max(current.last_used),
-            // A flag that another task has set meanwhile stays, because this capture does not
-            // repair its cause.
+            // If another task has set the flag during the capture, the flag stays, because this
+            // capture may not have repaired the cause.
             stale: current.stale && !known.stale,
             ..current
         };
@@ -51,9 +52,9 @@ pub(crate) async fn recapture_table(
 }
 
 /// Reports the gaps of tables that were captured again. Each gap is reported when the stream has
-/// reached it, to the subscriptions that began before it. Runs until it is aborted. Takes no lock
-/// of a table, because a new stream holds these locks while it captures tables, before it reaches
-/// any position.
+/// reached it, to the subscriptions that began before the gap. Runs until it is aborted. Must not
+/// wait for the locks of captures: a new stream holds them while it captures tables, and only then
+/// reaches positions.
 pub(crate) async fn report_gaps(database: Arc<DatabaseFeed>) {
     loop {
         let gaps = database.captures.pending_gaps();
@@ -64,7 +65,7 @@ pub(crate) async fn report_gaps(database: Arc<DatabaseFeed>) {
         let deadline = Instant::now() + database.settings.subscribe_timeout;
         let reached = tokio::select! {
             reached = database.stream.wait_until_reached(next, deadline) => reached,
-            // The gap that was just recorded may come before the others.
+            // A gap that was just recorded may come before the other gaps.
             () = database.captures.gap_recorded.notified() => continue,
         };
         if reached.is_ok() {

@@ -1,4 +1,4 @@
-//! The captured tables of a database, and the gaps of their captures.
+//! The captured tables of a database, and the gaps in their captures.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -13,14 +13,15 @@ use tokio::time::Instant;
 pub(crate) struct TableCapture {
     pub(crate) demand: Demand,
     pub(crate) captured: Captured,
-    /// The position since which the table has been captured at all, repairs included.
+    /// The position since which the table has been captured. Unlike `captured.since`, captures for
+    /// repair do not move it.
     pub(crate) first_captured: LogPosition,
     pub(crate) last_used: Instant,
-    /// Whether changes may be missing, so that the table has to be captured again.
+    /// Whether changes may be missing. If so, the table has to be captured again.
     pub(crate) stale: bool,
-    /// A gap that is not reported yet: changes before this capture may be missing.
+    /// A gap that is not reported yet: changes from before this capture may be missing.
     pub(crate) pending_gap: Option<Captured>,
-    /// The last gap that was found after `pending_gap`. It is reported after the pending one.
+    /// The last gap that was recorded while `pending_gap` was set. It is reported after that gap.
     pub(crate) next_gap: Option<Captured>,
 }
 
@@ -28,11 +29,11 @@ pub(crate) struct TableCapture {
 #[derive(Default)]
 pub(crate) struct Captures {
     tables: Mutex<HashMap<u32, TableCapture>>,
-    /// Held shared while one table is captured. Held exclusively while tables are released, and
-    /// while a new stream captures all of them again.
+    /// Held shared while one table is captured. Held exclusively while unused tables are released,
+    /// and while a new stream captures all tables again.
     pub(crate) lock: RwLock<()>,
-    /// The locks that serialise the captures of each table. A capture waits for the table's
-    /// writers.
+    /// The locks that serialise the captures of each table. They may be held for long, because a
+    /// capture waits for the transactions that write to the table.
     table_locks: Mutex<HashMap<u32, Arc<tokio::sync::Mutex<()>>>>,
     /// Wakes the task that reports gaps.
     pub(crate) gap_recorded: Notify,
@@ -56,7 +57,8 @@ impl Captures {
         self.tables.lock().clone()
     }
 
-    /// Runs a function on the capture of a table, if it is captured, under the lock.
+    /// Runs a function on the capture of a table, under the lock. Returns `None` if the table is
+    /// not captured.
     pub(crate) fn update<R>(
         &self,
         relation: u32,
@@ -75,8 +77,8 @@ impl Captures {
         self.table_locks.lock().entry(relation).or_default().clone()
     }
 
-    /// Removes positions and gaps, because another change log was opened. Its positions mean
-    /// something else, and every subscription gets a gap for it anyway.
+    /// Resets positions and removes gaps, because another change log was opened. Positions of
+    /// different logs cannot be compared, and every subscription gets a gap because of the new log.
     pub(crate) fn reset_positions(&self) {
         for capture in self.tables.lock().values_mut() {
             capture.captured.since = LogPosition(0);
@@ -84,16 +86,17 @@ impl Captures {
         }
     }
 
-    /// Records that changes of a table may be missing, unless it was captured again after `since`.
+    /// Records that changes of a table may be missing, unless the table was captured again after
+    /// the capture at `since`.
     pub(crate) fn mark_stale(&self, relation: u32, since: LogPosition) {
         self.update(relation, |capture| {
             capture.stale |= capture.captured.since == since;
         });
     }
 
-    /// Records that changes from before this capture of a table are missing. The gap is reported
-    /// once the stream has reached it. A gap that is already pending keeps its position, because a
-    /// table may become stale more often than the stream catches up.
+    /// Records that changes from before this capture of a table may be missing. The gap is reported
+    /// once the stream has reached it. A gap that is already pending is not moved: if a table
+    /// becomes stale again and again, a moving gap might never be reached.
     pub(crate) fn record_gap(&self, relation: u32, captured: Captured) {
         let barrier = captured.barrier.max(captured.since);
         self.update(relation, |capture| {
@@ -109,7 +112,7 @@ impl Captures {
         self.gap_recorded.notify_one();
     }
 
-    /// The gaps that are to be reported, by table.
+    /// The pending gaps, each with the OID of its table.
     pub(crate) fn pending_gaps(&self) -> Vec<(u32, Captured)> {
         let tables = self.tables.lock();
         tables
@@ -118,7 +121,7 @@ impl Captures {
             .collect()
     }
 
-    /// Removes a pending gap; returns whether it was still pending.
+    /// Removes a pending gap. Returns `false` if the gap was no longer pending.
     pub(super) fn take_gap(&self, relation: u32, gap: Captured) -> bool {
         let mut tables = self.tables.lock();
         let capture = tables.get_mut(&relation);

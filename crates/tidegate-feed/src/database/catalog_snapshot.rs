@@ -7,17 +7,17 @@ use tidegate_sql::RoleName;
 use crate::catalog_query::TextRow;
 use crate::database::captures::TableCapture;
 
-/// The facts on which subscriptions depend and that the change log does not report.
+/// The state of the catalog on which subscriptions depend and that the change log does not report.
 #[derive(Debug, Default)]
 pub(crate) struct CatalogSnapshot {
     /// The captures at the time the poll began.
     pub(crate) captures: HashMap<u32, TableCapture>,
     /// The rows of [`tidegate_changelog::ChangeLog::health_query`].
     pub(crate) capture_health: Vec<TextRow>,
-    /// A fingerprint of the partitions of each captured table that is partitioned.
+    /// For each captured table that is partitioned, a fingerprint of its partitions.
     pub(crate) partition_trees: HashMap<u32, Box<str>>,
-    /// The fingerprints of the tables and roles of subscriptions; see
-    /// [`crate::access::fingerprint`].
+    /// The fingerprints of the tables of subscriptions, by OID; see [`crate::access::fingerprint`].
+    /// `roles` are those of the roles, by name.
     pub(crate) tables: HashMap<u32, Box<str>>,
     pub(crate) roles: HashMap<Box<str>, Box<str>>,
     /// A fingerprint of the attributes of the composite types in use.
@@ -25,7 +25,7 @@ pub(crate) struct CatalogSnapshot {
 }
 
 impl CatalogSnapshot {
-    /// The fingerprints of a table and a role, if both exist.
+    /// The fingerprints of a table and a role; `None` if one of them is not in the snapshot.
     pub(crate) fn fingerprints(&self, relation: u32, role: &RoleName) -> Option<(&str, &str)> {
         Some((self.tables.get(&relation)?, self.roles.get(role.as_str())?))
     }

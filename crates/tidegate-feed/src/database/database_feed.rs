@@ -23,8 +23,8 @@ use crate::event::item::Resync;
 use crate::metrics::FeedMetrics;
 use crate::settings::FeedSettings;
 
-/// The parts of a database's feed, each with its own lock. This type only has the methods that
-/// concern several parts.
+/// The parts of a database's feed, each with its own lock. This type has only the methods that use
+/// several parts.
 pub(crate) struct DatabaseFeed {
     pub(crate) name: DatabaseName,
     pub(crate) log: Arc<dyn ChangeLog>,
@@ -35,17 +35,17 @@ pub(crate) struct DatabaseFeed {
     pub(crate) case_folding: CaseFoldingCache,
     pub(crate) captures: Captures,
     pub(crate) stream: StreamProgress,
-    /// Limits how many replays read the change log at the same time.
+    /// Limits the number of replays that read the change log at the same time.
     pub(crate) replay_permits: Semaphore,
     /// Requests a poll of the catalog, because a definition has changed.
     pub(crate) poll_request: Notify,
     /// The result of the last poll of the catalog.
     pub(crate) snapshots: watch::Sender<Arc<CatalogSnapshot>>,
     pub(crate) metrics: Arc<FeedMetrics>,
-    /// When the database last had a subscription.
+    /// When the database was last found to have a subscription.
     pub(crate) last_used: Mutex<Instant>,
     subscriber_ids: AtomicU64,
-    /// How many subscriptions are being started at the moment.
+    /// How many subscriptions are being started.
     subscribing: AtomicUsize,
 }
 
@@ -80,8 +80,9 @@ impl DatabaseFeed {
         self.subscriber_ids.fetch_add(1, Ordering::Relaxed)
     }
 
-    /// Records that a stream was opened. Reports a gap unless the stream continues where the last
-    /// one ended.
+    /// Records that a stream was opened. Reports a gap to every subscription, unless the stream
+    /// continues where the last stream ended. `continues` says whether the stream was opened at
+    /// that position.
     pub(crate) fn stream_opened(&self, lineage: &Lineage, start: LogPosition, continues: bool) {
         let mut hub = self.hub.lock();
         if !hub.is_continued_by(lineage) {
@@ -93,7 +94,7 @@ impl DatabaseFeed {
 
     /// Records that everything before a position was dispatched.
     pub(crate) fn advance(&self, position: LogPosition) {
-        // The ring comes first, because tasks that wait for the position read the ring.
+        // The ring is advanced first, because tasks that wait for the position then read the ring.
         self.hub.advance(position);
         self.stream.advance(position);
     }
@@ -110,8 +111,8 @@ impl DatabaseFeed {
         if hub.definition_count != definition_count {
             return None;
         }
-        // A gap that was reported before the subscription is attached has moved `since`. This is
-        // read under the lock of the hub, because gaps are reported under that lock.
+        // A gap that was reported since the request may have moved `since`. It is read under the
+        // lock of the hub, because gaps are reported under that lock.
         let since = self.captures.get(subscriber.relation);
         let since = since.map(|capture| capture.captured.since);
         let start = match (start, since) {
@@ -123,10 +124,11 @@ impl DatabaseFeed {
         Some(hub.attach(subscriber, start))
     }
 
-    /// Reports a pending gap, unless it was already reported.
+    /// Reports a pending gap to the table's subscriptions, unless it was already reported.
     pub(crate) fn report_gap(&self, relation: u32, gap: Captured) {
-        // Both steps happen under one lock. So a stream of another change log, whose positions mean
-        // something else, either finds the gap reported or has removed it.
+        // Both steps happen under one lock. Therefore a stream of another change log, whose
+        // positions cannot be compared, is opened either after the gap was reported, or before. In
+        // the second case it has removed the gap.
         let mut hub = self.hub.lock();
         if self.captures.take_gap(relation, gap) {
             let before = EventPosition::before(gap.since);
@@ -134,7 +136,7 @@ impl DatabaseFeed {
         }
     }
 
-    /// Whether the database has no subscription and none is being started.
+    /// Whether the database has no subscription, and no subscription is being started.
     pub(crate) fn is_idle(&self) -> bool {
         self.subscribing.load(Ordering::Acquire) == 0 && !self.hub.has_subscribers()
     }

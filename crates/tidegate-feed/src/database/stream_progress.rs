@@ -1,4 +1,4 @@
-//! The state of a database's stream: whether it is open, and how far it has been read.
+//! The state of a database's stream: whether the stream is open, and how far it has been read.
 
 use std::time::Duration;
 
@@ -14,13 +14,14 @@ pub(crate) struct StreamState {
     pub(crate) live: bool,
     /// The position up to which all changes of committed transactions have been dispatched.
     pub(crate) reached: LogPosition,
-    /// Why the stream is not open.
+    /// Why the last attempt to open the stream failed; `None` after a success or before the first
+    /// attempt.
     pub(crate) problem: Option<StreamProblem>,
-    /// Whether the feed has stopped, so that the stream is not opened again.
+    /// Whether the feed has stopped. The stream is then not opened again.
     pub(crate) stopped: bool,
 }
 
-/// Why there is no stream.
+/// Why the stream could not be opened.
 #[derive(Clone, Debug)]
 pub(crate) enum StreamProblem {
     NotAllowed { reason: String, remedy: String },
@@ -28,16 +29,16 @@ pub(crate) enum StreamProblem {
     Other(String),
 }
 
-/// The progress of the live reader, for which other tasks wait.
+/// The progress of the live reader. Other tasks wait for positions here.
 pub(crate) struct StreamProgress {
     state: watch::Sender<StreamState>,
-    /// Requests that the live reader finds out how far the stream is.
+    /// Requests that the live reader asks the stream for its current position.
     pub(crate) progress_request: Notify,
     /// Requests that the live reader opens the stream again at the current end of the log.
     pub(crate) reopen_request: Notify,
     /// Ends the pause before the next attempt to open the stream.
     pub(crate) retry_request: Notify,
-    /// The time limit that the error of a timeout names.
+    /// The time limit that is reported in [`Error::Timeout`].
     timeout: Duration,
 }
 
@@ -64,12 +65,13 @@ impl StreamProgress {
         self.state.borrow().reached
     }
 
-    /// Changes the state, and wakes all tasks that wait for it.
+    /// Changes the state, and wakes all tasks that wait for a change of the state.
     pub(crate) fn update(&self, change: impl FnOnce(&mut StreamState)) {
         self.state.send_modify(change);
     }
 
-    /// Moves forward to a position. An earlier position changes nothing.
+    /// Records that everything before a position was dispatched. An earlier position than the
+    /// current one changes nothing.
     pub(crate) fn advance(&self, position: LogPosition) {
         self.state.send_if_modified(|state| {
             let has_advanced = position > state.reached;
@@ -81,8 +83,8 @@ impl StreamProgress {
     /// Waits before the next attempt to open the stream. The wait ends early when another part of
     /// the service has reached PostgreSQL.
     pub(crate) async fn pause(&self, pause: Duration) {
-        // The pause is over when the request comes or the time has passed, so the result says
-        // nothing.
+        // The pause ends with a request or after the time, and the caller continues in the same way
+        // in both cases.
         let _ = timeout(pause, self.retry_request.notified()).await;
     }
 
@@ -90,7 +92,8 @@ impl StreamProgress {
     ///
     /// # Errors
     ///
-    /// [`Error::Unavailable`], or the reason why the change log may not be read.
+    /// The reason why the stream is not open at the deadline or was stopped:
+    /// [`Error::CaptureNotAllowed`], [`Error::Timeout`] or [`Error::Unavailable`].
     pub(crate) async fn wait_live(&self, deadline: Instant) -> Result<()> {
         let mut stream = self.state.subscribe();
         let settled = stream.wait_for(|state| state.live || state.stopped);
@@ -120,8 +123,8 @@ impl StreamProgress {
         const REQUEST_INTERVAL: Duration = Duration::from_millis(25);
         let mut stream = self.state.subscribe();
         loop {
-            // An idle log sends nothing without a request. The request is repeated, because a
-            // stream that broke meanwhile may have dropped it.
+            // A stream of an idle log returns nothing without a request. The request is repeated,
+            // because a stream that broke may have lost it.
             self.progress_request.notify_one();
             let next = deadline.min(Instant::now() + REQUEST_INTERVAL);
             let reached = stream.wait_for(|state| state.live && state.reached >= position);

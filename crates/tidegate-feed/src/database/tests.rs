@@ -1,4 +1,4 @@
-//! Tests of a feed's state over the promotion of a standby.
+//! Tests the state of a feed when a standby is promoted.
 
 use tidegate_changelog::{Lineage, LogIdentity, LogPosition};
 
@@ -16,7 +16,7 @@ fn the_log_of_a_promoted_server_continues_what_was_dispatched_before_the_switch(
         feed.advance(LogPosition(reached));
         feed.stream_opened(&next, LogPosition(100), true);
         assert_eq!(feed.hub.log_identity(), LogIdentity(2));
-        // The position in another log means nothing.
+        // The position is reset if the other log does not continue the first one.
         let kept = feed.stream.reached() == LogPosition(reached);
         assert_eq!(kept, continues, "{reached}");
     }

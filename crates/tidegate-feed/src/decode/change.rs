@@ -20,7 +20,7 @@ pub(crate) struct RowChange {
 /// The kind of a change.
 #[derive(Debug)]
 pub(crate) enum ChangeKind {
-    /// A row was changed. The value is the new row, or the old row of a DELETE.
+    /// A row was changed. The tuple is the new row; for a DELETE it is the old row.
     Row(Operation, Tuple),
     /// The table was truncated.
     Truncated,
@@ -50,7 +50,7 @@ impl<'a> Row<'a> {
         self.schema
     }
 
-    /// The value in a column of the schema.
+    /// The value of the column with this index in the schema.
     pub fn value(&self, column: usize) -> ColumnValue<'a> {
         self.tuple.value(column)
     }

@@ -1,5 +1,5 @@
-//! Decodes messages of the change log to changes. Transactions are not buffered: a transaction has
-//! committed before its first message arrives, so each change is passed on at once.
+//! Decodes messages of the change log to changes. Changes are not buffered until the end of their
+//! transaction, because a transaction has committed before its first message arrives.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -14,12 +14,12 @@ use crate::decode::schema::{RelationSchema, unknown_types};
 use crate::event::cursor::EventPosition;
 use crate::event::operation::Operation;
 
-/// Decodes the messages of one stream. PostgreSQL describes each table once in each stream, so
-/// every stream needs its own decoder.
+/// Decodes the messages of one stream. PostgreSQL describes a table before its first change in each
+/// stream, so every stream needs a decoder of its own.
 #[derive(Debug, Default)]
 pub(crate) struct ChangeDecoder {
     schemas: HashMap<u32, Arc<RelationSchema>>,
-    /// The position of the last change of the open transaction.
+    /// The position of the last change of the open transaction; `None` if no transaction is open.
     open: Option<EventPosition>,
     /// The lower 32 bits of the id of the open transaction, or of the last one.
     transaction_id: u32,
@@ -30,16 +30,16 @@ pub(crate) struct ChangeDecoder {
 pub(crate) enum Decoded {
     /// The message is of no use to subscriptions.
     Nothing,
-    /// The message describes a table with unknown types. The caller resolves the types and calls
-    /// [`ChangeDecoder::describe`].
+    /// The message describes a table with unknown types, whose OIDs are listed. The caller resolves
+    /// the types and calls [`ChangeDecoder::describe`].
     Undescribed(Relation, Vec<u32>),
-    /// From here on, a table has this schema.
+    /// The message describes a table. The next changes of the table have this schema.
     Described(Arc<RelationSchema>),
     /// A row was changed.
     Changed(RowChange),
     /// Tables were truncated.
     Truncated(Vec<RowChange>),
-    /// A transaction ended; the log continues at this position.
+    /// A transaction ended. The log continues at this position.
     Committed(LogPosition),
 }
 
@@ -55,7 +55,7 @@ pub(crate) enum DecoderError {
 }
 
 impl ChangeDecoder {
-    /// Whether a transaction is open. A position inside a transaction must not be confirmed.
+    /// Whether a transaction is open. While it is, no position must be confirmed to the stream.
     pub(crate) fn is_open(&self) -> bool {
         self.open.is_some()
     }
@@ -142,7 +142,7 @@ impl ChangeDecoder {
         }
     }
 
-    /// Adds the schema of a table. All its types must be known.
+    /// Adds the schema of a table. `types` must contain all its types that are not built in.
     pub(crate) fn describe(
         &mut self,
         relation: Relation,

@@ -12,16 +12,16 @@ use crate::decode::change::{ChangeKind, RowChange};
 use crate::decode::decoder::ChangeDecoder;
 use crate::decode::type_cache::{EnumLabel, TypeCache};
 
-/// If the catalog does not have a label, it is not looked up again for this time. Such a label was
-/// renamed after the row was written.
+/// After a label was looked up, it is not looked up again for this time, even if the catalog did
+/// not contain it. Such a label was renamed after the row was written.
 const REQUERY_AFTER: Duration = Duration::from_secs(10);
 
 const LABELS: &str = "\
     SELECT e.enumtypid::text, e.enumlabel::text FROM pg_catalog.pg_enum e \
     WHERE e.enumtypid = ANY (:types::oid[]) ORDER BY e.enumtypid, e.enumsortorder";
 
-/// The labels in a change that are missing in the cached enums, except labels that were just looked
-/// up.
+/// The labels in a change that are missing in the cached enums, except labels that were looked up
+/// within [`REQUERY_AFTER`].
 pub(crate) fn unknown(types: &TypeCache, change: &RowChange) -> Vec<EnumLabel> {
     let ChangeKind::Row(_, tuple) = &change.kind else {
         return Vec::new();
@@ -81,7 +81,8 @@ async fn look_up(
     Ok(labels)
 }
 
-/// The type with its current labels, if it is an enum or a domain over an enum.
+/// The type with its current labels; `None` if the type is not an enum or a domain over an enum, or
+/// if no labels of it are given.
 fn with_labels(r#type: &Type, labels: &HashMap<u32, Vec<String>>) -> Option<Type> {
     let kind = match r#type.kind() {
         TypeKind::Enum(_) => TypeKind::Enum(labels.get(&r#type.oid())?.clone()),

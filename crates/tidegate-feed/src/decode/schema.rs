@@ -8,8 +8,8 @@ use tidegate_values::{Column, Type, TypeKind, WireFormat, base_type, has_attribu
 
 use crate::decode::pgoutput::{ColumnValue, Relation, Tuple};
 
-/// The schema of a table, which the changes after its description in the log have. Every
-/// description that comes through the change log makes a new one.
+/// The schema of a table for the changes after its description in the change log. Each description
+/// in the log leads to a new schema.
 #[derive(Debug)]
 pub struct RelationSchema {
     /// A number that is unique in this process.
@@ -23,7 +23,7 @@ pub struct RelationSchema {
     /// The columns, in the order of a row's values.
     pub columns: Box<[SchemaColumn]>,
     /// The names of the columns of the primary key. The change log does not contain them, so they
-    /// are added after they were read.
+    /// are set after they were read from the catalog.
     primary_key: OnceLock<Arc<[Box<str>]>>,
 }
 
@@ -32,7 +32,7 @@ pub struct RelationSchema {
 pub struct SchemaColumn {
     /// The name of the column.
     pub name: Box<str>,
-    /// The type of the column, with its elements, attributes and base types.
+    /// The type of the column, with its element, attribute and base types.
     pub r#type: Type,
     /// The OID of the declared type, which may be a domain.
     pub(crate) declared_type: u32,
@@ -81,11 +81,11 @@ impl RelationSchema {
 
     /// Sets the columns of the primary key.
     pub(crate) fn set_primary_key(&self, columns: Arc<[Box<str>]>) {
-        // An error is ignored: a schema is described once, so a second value equals the first.
+        // If the key is already set, the error is ignored: the key of one schema is read only once.
         let _ = self.primary_key.set(columns);
     }
 
-    /// The same schema with the current types.
+    /// The same schema with the current types, under a new generation.
     pub(crate) fn with_types(&self, types: &HashMap<u32, Type>) -> Self {
         let columns = self.columns.iter().map(|column| SchemaColumn {
             name: column.name.clone(),
@@ -106,7 +106,7 @@ impl RelationSchema {
         }
     }
 
-    /// Whether a composite type in the schema has changed.
+    /// Whether the attributes of a composite type in the schema differ from those in `types`.
     pub(crate) fn has_changed_attributes(&self, types: &HashMap<u32, Type>) -> bool {
         let is_changed = |column: &SchemaColumn| {
             let current = types.get(&column.declared_type);
@@ -138,7 +138,7 @@ impl RelationSchema {
         self.columns.iter().position(|column| &*column.name == name)
     }
 
-    /// The column at an index in the form that the codec takes.
+    /// The column at an index as `tidegate_values` describes columns.
     pub(crate) fn wire_column(&self, at: usize) -> Option<Column> {
         let column = self.columns.get(at)?;
         Some(Column {
@@ -159,7 +159,8 @@ fn resolve(oid: u32, types: &HashMap<u32, Type>) -> Option<Type> {
     Type::from_oid(oid).or_else(|| types.get(&oid).cloned())
 }
 
-/// The types of a relation that are neither built in nor known yet.
+/// The OIDs of the types of a relation that are neither built in nor in `types`, without
+/// duplicates.
 pub(crate) fn unknown_types(relation: &Relation, types: &HashMap<u32, Type>) -> Vec<u32> {
     let mut unknown: Vec<u32> = relation
         .columns

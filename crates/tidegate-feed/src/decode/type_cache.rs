@@ -14,7 +14,7 @@ use crate::decode::type_lookup;
 /// An enum label, preceded by the OID of its enum.
 pub(crate) type EnumLabel = (u32, Box<[u8]>);
 
-/// Types by OID. Readers take the whole map, which is immutable; an update replaces it.
+/// Types by OID. Readers take the whole map, which is immutable. An update replaces the map.
 #[derive(Default)]
 pub(crate) struct TypeCache {
     types: Mutex<Arc<HashMap<u32, Type>>>,
@@ -23,7 +23,7 @@ pub(crate) struct TypeCache {
 }
 
 impl TypeCache {
-    /// The map of the types that are known now.
+    /// The current map of types.
     pub(crate) fn current(&self) -> Arc<HashMap<u32, Type>> {
         self.types.lock().clone()
     }
@@ -40,8 +40,8 @@ impl TypeCache {
         types.clone()
     }
 
-    /// Reads unknown types. A type that no longer exists stays unknown, and its values are shown as
-    /// text.
+    /// Reads unknown types from the catalog and adds them. A type that no longer exists stays
+    /// unknown, and its values are delivered as text.
     ///
     /// # Errors
     ///

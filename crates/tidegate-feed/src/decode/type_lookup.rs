@@ -1,5 +1,5 @@
 //! Reads types from the catalog by their OIDs. Names are not sufficient, because a type that is
-//! dropped and created again has the same name and another OID.
+//! dropped and created again has the same name but another OID.
 
 use std::collections::HashMap;
 
@@ -7,11 +7,12 @@ use tidegate_values::{Type, TypeField, TypeKind, base_type};
 
 use crate::catalog_query::{CatalogReader, TextRow, oid_array, text};
 
-/// The limit on the nesting of types, which prevents endless recursion. Real types nest less
-/// deeply.
+/// The limit on the nesting of types. It prevents endless recursion; types in practice are less
+/// deeply nested.
 const MAX_DEPTH: usize = 32;
 
-/// Selects the types and all types of which they consist, one row for each label and attribute.
+/// Selects the types `:types` and all types of which they consist. Returns one row for each label
+/// or attribute of a type, and one row for a type without any.
 const TYPES: &str = "\
     WITH RECURSIVE needed(oid) AS (\
         SELECT pg_catalog.unnest(:types::oid[]) \
@@ -40,7 +41,7 @@ const TYPES: &str = "\
         AND NOT a.attisdropped) part ON true \
     ORDER BY t.oid, part.ordinal";
 
-/// Reads types, without the domains over them. Types that no longer exist are left out.
+/// Reads types. A domain is returned as its base type. Types that no longer exist are left out.
 ///
 /// # Errors
 ///
@@ -70,7 +71,7 @@ pub(crate) async fn look_up(
 /// The rows of the catalog about a type.
 struct TypeRow<'a> {
     row: &'a TextRow,
-    /// The OID of the element, base type or subtype.
+    /// The OID of the element type, base type or subtype; 0 if there is none.
     inner: u32,
     /// The labels of an enum, or the attributes with the OIDs of their types.
     members: Vec<(String, u32)>,

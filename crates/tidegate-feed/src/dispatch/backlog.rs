@@ -1,4 +1,4 @@
-//! What readers that are behind the live stream read from the ring.
+//! Reads changes from the ring for replays and for lagging connections.
 
 use std::sync::Arc;
 
@@ -10,45 +10,47 @@ use crate::dispatch::hub::{Hub, LaggingConnection};
 use crate::dispatch::subscriber::Subscriber;
 use crate::event::cursor::EventPosition;
 
-/// What a replay reads from the ring.
+/// The result of a read from the ring for a replay.
 pub(crate) enum ReplayRead {
-    /// Some changes, and the position up to which they are complete.
+    /// Some changes, and the position up to which they are complete. The list may be empty.
     Changes(Vec<Arc<RowChange>>, EventPosition),
     /// The ring no longer contains all changes after the position.
     Lost,
-    /// The subscription has caught up and has joined the others of its connection. The value is the
-    /// connection if it lags from now on, for which the caller must start a reader.
+    /// The subscription has caught up and has joined the other subscriptions of its connection. The
+    /// value is set if the connection lags from now on. The caller must then start a reader for it.
     Joined(Option<LaggingConnection>),
 }
 
-/// What the reader of a lagging connection reads from the ring.
+/// The result of a read from the ring for a lagging connection.
 pub(crate) enum BacklogRead {
-    /// Some changes for the connection's lagging subscriptions, and the position up to which they
-    /// are complete.
+    /// The connection's lagging subscriptions, some changes for them, and the position up to which
+    /// the changes are complete.
     Changes(
         Vec<ConnectionSubscriber>,
         Vec<Arc<RowChange>>,
         EventPosition,
     ),
-    /// A gap to report to a subscription. The connection has read up to the position.
+    /// A gap to report to a subscription, and the position up to which the connection has read.
     Gap(Arc<Subscriber>, PendingGap, EventPosition),
-    /// The ring has no new changes for the connection. The position is how far it was read.
+    /// The ring has no new changes for the connection. The position says how far the ring was read.
     CaughtUp(EventPosition),
-    /// The ring no longer contains all changes that the connection has not read.
+    /// The ring no longer contains all changes that the connection has not read. The value is the
+    /// lagging subscriptions.
     Lost(Vec<ConnectionSubscriber>),
-    /// The reader has nothing left to do: the connection is gone, is live again, or has another
-    /// reader.
+    /// The reader must stop: the connection was removed, is live again, or has another reader.
     Ended,
 }
 
-/// Reads changes after a position for a replay.
+/// Reads changes after a position for a replay. If none are left, the subscription joins the other
+/// subscriptions of its connection.
 pub(crate) fn read_replay(
     hub: &mut Hub,
     subscriber: &Arc<Subscriber>,
     after: EventPosition,
 ) -> ReplayRead {
     let last_change = hub.table(subscriber.relation).last_change;
-    // If the table has not changed since the position, the ring has dropped none of its changes.
+    // If the table has not changed after the position, the ring has dropped no change of it from
+    // after the position.
     let after = if last_change <= after {
         after.max(hub.ring.start())
     } else {
@@ -62,13 +64,13 @@ pub(crate) fn read_replay(
         hub.replays.insert(subscriber.id, position);
         return ReplayRead::Changes(changes, position);
     }
-    // A replay from the change log may be ahead of the stream, whose changes must not be delivered
-    // twice. So the subscription joins with its own position.
+    // A replay from the change log may be ahead of the stream. The subscription joins with its own
+    // position, so that the stream does not deliver the same changes again.
     ReplayRead::Joined(hub.join_connection(subscriber, position))
 }
 
 /// Reads changes for a lagging connection that has processed everything up to `done`. `wake`
-/// identifies the reader, because a connection that became live and lags again has another reader.
+/// identifies the reader: a connection that became live and lags again has another reader.
 pub(crate) fn read_lagging(
     hub: &mut Hub,
     connection_id: usize,
@@ -88,8 +90,8 @@ pub(crate) fn read_lagging(
     let last_change = |member: &ConnectionSubscriber| {
         Some(hub.tables.get(&member.subscriber.relation)?.last_change)
     };
-    // If none of the tables has changed since the position, no change of theirs can be missing,
-    // wherever the ring starts.
+    // If none of the tables has changed after the position, the ring has dropped no change that the
+    // connection needs.
     let after = match members.iter().filter_map(last_change).max() {
         Some(last_change) if last_change > position => position,
         _ => position.max(hub.ring.start()),
@@ -103,7 +105,7 @@ pub(crate) fn read_lagging(
     };
     let (mut changes, mut reached) = hub.ring.read(after, is_subscribed);
     if let Some(gap) = gap {
-        // The order is: changes up to the gap, the gap, changes after the gap.
+        // The changes up to the gap are delivered first, then the gap, then the changes after it.
         changes.retain(|change| change.position <= gap.position);
         reached = reached.min(gap.position.max(after));
         if changes.is_empty() && reached >= gap.position.min(hub.ring.head()) {
@@ -135,7 +137,8 @@ fn take_gap(
     }
 }
 
-/// Makes a connection that has read everything live again, if all its subscriptions can be.
+/// Makes a connection that has read everything live again, if all its lagging subscriptions may be
+/// live.
 fn caught_up(hub: &mut Hub, connection_id: usize, reached: EventPosition) -> BacklogRead {
     let head = hub.ring.head();
     let Some(connection) = hub.connections.get_mut(&connection_id) else {

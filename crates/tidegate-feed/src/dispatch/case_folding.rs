@@ -20,13 +20,13 @@ const COLLATIONS: &str = "\
 /// The schema and the name of a collation.
 type CollationName = (Box<str>, Box<str>);
 
-/// The case folding of the collations that were needed so far. `None` if the service cannot
-/// reproduce the rules of a collation.
+/// The case folding of the collations that were needed so far. The value is `None` if the service
+/// cannot reproduce the rules of the collation.
 #[derive(Default)]
 pub(crate) struct CaseFoldingCache(Mutex<HashMap<CollationName, Option<Arc<CaseFolding>>>>);
 
 impl CaseFoldingCache {
-    /// Gives a filter the case folding of the columns that need it.
+    /// Sets in a filter the case folding of the columns that it compares case-insensitively.
     ///
     /// # Errors
     ///
@@ -68,7 +68,7 @@ impl CaseFoldingCache {
             folding
         } else {
             let lower = match lower(catalog, collation, CaseFolding::SAMPLE).await {
-                // The encoding of the database lacks some letters of the sample.
+                // The encoding of the database lacks some characters of the sample.
                 Err(tidegate_sql::Error::Rejected(_)) => {
                     lower(catalog, collation, CaseFolding::ASCII).await
                 }
@@ -89,7 +89,7 @@ impl CaseFoldingCache {
     }
 }
 
-/// Runs PostgreSQL's `lower` on a sample under a collation.
+/// Runs PostgreSQL's `lower` function on a sample under a collation.
 async fn lower(
     catalog: &CatalogReader,
     (schema, name): &CollationName,

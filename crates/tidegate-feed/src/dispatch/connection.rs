@@ -1,5 +1,5 @@
-//! The subscriptions of one connection. Their events are delivered in the order of the commits,
-//! across all subscriptions.
+//! The subscriptions of one connection. Events of all subscriptions of a connection are delivered
+//! in the order of the commits.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -14,7 +14,7 @@ use crate::event::item::Resync;
 #[derive(Default)]
 pub(crate) struct ConnectionState {
     pub(crate) members: Vec<ConnectionSubscriber>,
-    /// Present while the connection reads the ring at its own pace, because its queue was full or
+    /// Set while the connection reads the ring at its own pace, because its queue was full or
     /// PostgreSQL has to apply row level security for one of its subscriptions.
     pub(crate) lagging: Option<LaggingState>,
 }
@@ -24,20 +24,23 @@ pub(crate) struct ConnectionState {
 pub(crate) struct ConnectionSubscriber {
     pub(crate) subscriber: Arc<Subscriber>,
     pub(crate) mode: DeliveryMode,
-    /// The position up to which everything was delivered or need not be.
+    /// The position up to which no change has to be delivered any more when the subscription is not
+    /// live.
     pub(crate) since: EventPosition,
-    /// A gap before this position was reported, or does not concern the subscription.
+    /// Gaps before this position were already reported to the subscription, or are from before it
+    /// began.
     pub(crate) complete_from: EventPosition,
-    /// A gap to report after the subscription has replayed the changes before it.
+    /// The reason for a gap that is to be reported when the replay has ended; `None` without a gap.
     pub(crate) missed: Option<Resync>,
 }
 
 /// How changes reach a subscription.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum DeliveryMode {
-    /// The live reader pushes them.
+    /// The live reader pushes the changes.
     Live,
-    /// The reader of the lagging connection reads them, for all its lagging subscriptions.
+    /// The reader of the lagging connection delivers the changes, for all lagging subscriptions of
+    /// the connection.
     Lagging,
     /// A task replays older changes for this subscription alone, until it has caught up with its
     /// connection.
@@ -48,9 +51,10 @@ pub(crate) enum DeliveryMode {
 pub(crate) struct LaggingState {
     pub(crate) position: EventPosition,
     pub(crate) wake: Arc<Notify>,
-    /// Whether a new stream has set `position`, so that the reader must not overwrite it.
+    /// Whether a new stream has set `position`. In that case the next call of [`Self::reach`] must
+    /// not overwrite it.
     restarted: bool,
-    /// Gaps to report when the connection has read up to them.
+    /// Gaps that are reported when the connection has read up to their positions.
     gaps: VecDeque<PendingGap>,
 }
 
@@ -80,7 +84,8 @@ impl ConnectionState {
             .filter(move |member| member.mode == mode)
     }
 
-    /// Whether the lagging subscriptions may become live when they have read up to `head`.
+    /// Whether all lagging subscriptions may become live after the connection has read up to
+    /// `head`: none needs row level security or is ahead of `head`.
     pub(crate) fn may_go_live(&self, head: EventPosition) -> bool {
         let may =
             |member: &ConnectionSubscriber| member.subscriber.rls.is_none() && member.since <= head;
@@ -99,14 +104,16 @@ impl LaggingState {
         }
     }
 
-    /// Records that the connection has processed everything up to a position.
+    /// Records that the connection has processed everything up to a position, unless a new stream
+    /// has set another position since the last call.
     pub(crate) fn reach(&mut self, position: EventPosition) {
         if !std::mem::take(&mut self.restarted) {
             self.position = position;
         }
     }
 
-    /// Records that a new stream starts at a position, which may be an earlier one.
+    /// Records that a new stream starts at a position, which may be before the current position.
+    /// Removes the gaps.
     pub(crate) fn restart(&mut self, position: EventPosition) {
         self.position = position;
         self.restarted = true;
@@ -119,7 +126,7 @@ impl LaggingState {
         self.wake.notify_one();
     }
 
-    /// The gap to report before any change after its position.
+    /// The first gap. It is reported before any change after its position.
     pub(crate) fn next_gap(&self) -> Option<PendingGap> {
         self.gaps.front().copied()
     }

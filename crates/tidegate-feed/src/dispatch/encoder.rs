@@ -14,11 +14,11 @@ use crate::event::selection::{CustomWriter, FieldError, PathSegment, Selection, 
 /// An encoded row.
 #[derive(Clone, Debug)]
 pub(crate) struct EncodedRow {
-    /// The row as a JSON object, or null.
+    /// The row as a JSON object; `null` if a value that must not be null cannot be represented.
     pub(crate) row: Bytes,
-    /// The values that the forms of the columns could not represent.
+    /// The errors of values that cannot be represented; `None` if there are none.
     pub(crate) field_errors: Option<Arc<[FieldError]>>,
-    /// The columns of the primary key, if requested and known.
+    /// The names of the columns of the primary key, if they are requested and known.
     pub(crate) key: Option<Arc<[Box<str>]>>,
 }
 
@@ -31,7 +31,7 @@ pub(crate) enum EncodeError {
     Absent,
     /// A value is not valid for its type.
     Malformed,
-    /// The primary key has a column that is not selected.
+    /// The selection requests the primary key, but does not contain all its columns.
     KeyNotSelected,
 }
 
@@ -41,7 +41,8 @@ impl From<tidegate_values::MalformedValue> for EncodeError {
     }
 }
 
-/// Encodes rows of one schema for one selection.
+/// Encodes rows of one schema for one selection. The encoder contains the constant parts of the
+/// JSON.
 #[derive(Debug)]
 pub(crate) struct RowEncoder {
     columns: Box<[EncodedColumn]>,
@@ -129,7 +130,7 @@ impl RowEncoder {
         })
     }
 
-    /// Encodes a row as a JSON object. The result is null if a value that must not be null cannot
+    /// Encodes a row as a JSON object. The result is `null` if a value that must not be null cannot
     /// be represented.
     ///
     /// # Errors
@@ -166,7 +167,8 @@ impl RowEncoder {
 }
 
 impl EncodedColumn {
-    /// Appends a value. Returns whether the row may contain it.
+    /// Appends a value. Returns `false` if the value cannot be represented and must not be null, so
+    /// that the whole row becomes null.
     fn write(
         &self,
         raw: &[u8],

@@ -1,4 +1,4 @@
-//! Decides which subscription gets which change. Holds the last changes, the subscriptions of each
+//! Decides which subscriptions get a change. Holds the last changes, the subscriptions to each
 //! table, and the connections that lag behind the stream.
 
 use std::collections::{HashMap, HashSet};
@@ -34,7 +34,7 @@ pub(crate) struct Hub {
     pub(crate) lagging: HashSet<usize>,
     /// The positions of the subscriptions that replay, by id.
     pub(crate) replays: HashMap<u64, EventPosition>,
-    /// How many table definitions have come through the change log.
+    /// How many table definitions the feed has read from the change log.
     pub(crate) definition_count: u64,
 }
 
@@ -46,23 +46,24 @@ pub(crate) struct LaggingConnection {
     pub(crate) wake: Arc<Notify>,
 }
 
-/// The position from which on a subscription gets events.
+/// Where a subscription starts.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum StartAt {
-    /// The next commit.
+    /// At the next commit.
     Now,
-    /// The first change after this position.
+    /// After this position.
     After(EventPosition),
-    /// The next commit, after a gap with this reason.
+    /// At the next commit, after a gap with this reason.
     Gap(Resync),
 }
 
 /// How a subscription that was just added gets its changes.
 #[derive(Debug)]
 pub(crate) enum Attached {
-    /// The live reader pushes them.
+    /// The live reader pushes the changes.
     Live,
-    /// The subscription's connection lags from now on. The caller must start a reader for it.
+    /// The subscription's connection lags from now on. The caller must start a reader for the
+    /// connection.
     Lagging(LaggingConnection),
     /// The subscription needs a replay from this position. The caller must start the replay.
     Replay(EventPosition),
@@ -82,7 +83,7 @@ impl Hub {
         }
     }
 
-    /// The state of a table, which is added if it is new.
+    /// The state of a table. Adds the table if it has no state.
     pub(crate) fn table(&mut self, relation: u32) -> &mut TableSubscribers {
         let head = self.ring.head();
         self.tables
@@ -90,14 +91,15 @@ impl Hub {
             .or_insert_with(|| TableSubscribers::new(head))
     }
 
-    /// Whether everything that was dispatched is in a log, at the same positions. After a promotion
-    /// that is not so if the last changes had not reached the new primary.
+    /// Whether all changes that were dispatched are in the log of `lineage`, at the same positions.
+    /// After a promotion they are not if the last changes had not reached the new primary.
     pub(crate) fn is_continued_by(&self, lineage: &Lineage) -> bool {
         self.lineage.log == LogIdentity(0) || self.ring.head().is_in(lineage, self.lineage.log)
     }
 
     /// Records that a stream was opened. Reports a gap to every subscription, unless the stream
-    /// continues where the last one ended.
+    /// continues where the last stream ended. `continues` says whether the stream was opened at
+    /// that position.
     pub(crate) fn stream_opened(&mut self, lineage: &Lineage, start: LogPosition, continues: bool) {
         let is_other_log = !self.is_continued_by(lineage);
         self.lineage = lineage.clone();
@@ -106,8 +108,8 @@ impl Hub {
         }
         let start = EventPosition::before(start);
         self.ring.restart(start);
-        // Changes before the start may not have been dispatched, so a subscription that resumes
-        // there replays them from the change log.
+        // Changes before the start may not have been dispatched. A subscription that resumes at an
+        // earlier position therefore replays them from the change log.
         for table in self.tables.values_mut() {
             table.last_change = start;
         }
@@ -133,8 +135,8 @@ impl Hub {
         }
     }
 
-    /// Reports that the change log lacks changes of a table from before a position. Each
-    /// subscription that began before the position gets one report.
+    /// Reports that changes of a table from before a position may be missing. Each subscription
+    /// that is not complete from that position on gets one report.
     pub(crate) fn report_missed(&mut self, relation: u32, before: EventPosition, reason: Resync) {
         let mut affected = Vec::new();
         for connection in self.connections.values_mut() {
@@ -151,8 +153,9 @@ impl Hub {
         }
     }
 
-    /// Reports to a subscription that changes before a position are missing, even if its queue is
-    /// full.
+    /// Reports to a subscription that changes before a position may be missing, even if the queue
+    /// is full. If the subscription replays or lags, the report is delivered after the older
+    /// changes.
     pub(crate) fn report_gap(
         &mut self,
         subscriber: &Arc<Subscriber>,
@@ -203,8 +206,9 @@ impl Hub {
         lagging.collect()
     }
 
-    /// Makes a connection read the ring at its own pace from a position on, for all its live
-    /// subscriptions. Some of them may already have received the change that is being dispatched.
+    /// Makes a connection read the ring at its own pace after `position`, for all its live
+    /// subscriptions. Some of these may already have received `change`, the change that is being
+    /// dispatched. Returns `None` if the connection already lags.
     fn start_lagging(
         &mut self,
         connection_id: usize,
@@ -273,8 +277,8 @@ impl Hub {
             .map_or(Attached::Live, Attached::Lagging)
     }
 
-    /// Lets a subscription that has received everything up to `since` join the others of its
-    /// connection. Returns the connection if it lags from now on.
+    /// Lets a subscription that has received everything up to `since` join the other subscriptions
+    /// of its connection. Returns the connection if it lags from now on.
     pub(crate) fn join_connection(
         &mut self,
         subscriber: &Arc<Subscriber>,
@@ -300,14 +304,16 @@ impl Hub {
         let connection = self.connections.get_mut(&connection_id)?;
         let wake = connection.lagging.as_ref()?.wake.clone();
         connection.member(subscriber.id)?.mode = DeliveryMode::Lagging;
-        // The reader may be waiting although there are changes for this subscription.
+        // The reader of a connection that already lagged may be waiting, although there are changes
+        // for this subscription.
         wake.notify_one();
         let table = self.table(subscriber.relation);
         table.add_lagging(subscriber.id, wake);
         lagging
     }
 
-    /// Makes the live reader push changes to a subscription.
+    /// Makes the live reader push changes to a subscription. Ends the subscription if it does not
+    /// fit the schema of its table.
     pub(crate) fn make_live(&mut self, subscriber: &Arc<Subscriber>) {
         let connection = self.connections.get_mut(&subscriber.sender.connection_id());
         if let Some(member) = connection.and_then(|connection| connection.member(subscriber.id)) {
@@ -350,8 +356,9 @@ impl Hub {
         }
     }
 
-    /// The roles of a table's subscriptions whose privileges may change with the role or its
-    /// memberships. They are computed once, and kept until a subscription or its privileges change.
+    /// The roles of a table's subscriptions whose privileges depend on the role's attributes or
+    /// memberships. The list is cached until a subscription is added or removed, or its privileges
+    /// change.
     pub(crate) fn roles_to_check(&mut self, relation: u32) -> Arc<[RoleName]> {
         let Some(table) = self.tables.get_mut(&relation) else {
             return Arc::default();
@@ -368,7 +375,8 @@ impl Hub {
         roles.clone()
     }
 
-    /// Whether the ring is about to drop changes that an active reader has not read.
+    /// Whether the ring may soon drop changes that a reader, whose client is reading, has not
+    /// delivered yet.
     pub(crate) fn is_outrunning_readers(&self) -> bool {
         let replay_at_risk = self.replays.iter().any(|(id, position)| {
             let subscriber = self.subscribers.get(id);
@@ -392,7 +400,7 @@ impl Hub {
             })
     }
 
-    /// Whether a subscription's table has changed after a position.
+    /// Whether the table of a subscription has changed after a position.
     fn has_changes_after(&self, subscriber: &Subscriber, position: EventPosition) -> bool {
         let table = self.tables.get(&subscriber.relation);
         table.is_some_and(|table| table.last_change > position)

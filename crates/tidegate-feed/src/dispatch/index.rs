@@ -1,5 +1,5 @@
-//! Finds the candidates for a change among the subscriptions to one operation on a table, by the
-//! value of a column that their filters compare for equality.
+//! Finds the subscriptions to one operation on a table that may get a change. They are looked up by
+//! the value of a column that filters or policies compare for equality.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -13,12 +13,12 @@ use crate::decode::schema::RelationSchema;
 use crate::dispatch::predicate::{BoundPredicate, Equality, filter_value};
 use crate::dispatch::subscriber::Subscriber;
 
-/// A subscription in the index, bound to the table's schema.
+/// A live subscription, bound to the schema of its table.
 #[derive(Clone)]
 pub(crate) struct IndexedSubscriber {
     pub(crate) subscriber: Arc<Subscriber>,
     pub(crate) predicate: Option<Arc<BoundPredicate>>,
-    /// The index of the table's encoder that encodes its events.
+    /// The index in the table's list of encoders of the encoder for its events.
     pub(crate) encoder: usize,
 }
 
@@ -28,27 +28,27 @@ pub(crate) struct Index {
     /// The subscriptions of members, by the values that policies require in a column.
     by_rule: Vec<RuleIndex>,
     by_equality: Vec<EqualityIndex>,
-    /// The subscriptions whose filters compare no column for equality.
+    /// The subscriptions without a filter that compares a column for equality.
     others: Vec<IndexedSubscriber>,
-    /// The equality under which each subscription was inserted, by its id.
+    /// The equality under which each subscription was inserted, by the subscription's id.
     equalities: HashMap<u64, Arc<Equality>>,
 }
 
-/// Subscriptions of members by the text forms of the values that policies require in one column.
-/// Each is visited for rows with such a value only.
+/// Subscriptions of members, by the text forms of the values that policies require in one column. A
+/// subscription is visited only for rows with its value.
 struct RuleIndex {
     column: Box<str>,
-    /// The index of the column in the schema.
+    /// The index of the column in the schema; `None` if the schema is unknown or lacks the column.
     at: Option<usize>,
     by_value: HashMap<Box<[u8]>, Vec<IndexedSubscriber>>,
 }
 
-/// Subscriptions by the values that they select in one column.
+/// Subscriptions, by the values that their filters require in one column.
 struct EqualityIndex {
     column: Box<str>,
     r#type: Type,
     reader: KeyReader,
-    /// The index of the column in the schema.
+    /// The index of the column in the schema; `None` if the schema is unknown or lacks the column.
     at: Option<usize>,
     by_value: HashMap<ComparableKey<'static>, Vec<IndexedSubscriber>>,
 }
@@ -58,8 +58,8 @@ impl EqualityIndex {
         self.column == equality.column && self.r#type == equality.r#type
     }
 
-    /// The subscriptions that select the value of a row in this column. `None` if the value is
-    /// unknown.
+    /// The subscriptions whose filters require the value that a row has in this column. `None` if
+    /// the value cannot be looked up; any subscription of this index may then match.
     fn find<'r>(&'r self, row: Row<'r>) -> Option<&'r [IndexedSubscriber]> {
         let value = row.value(self.at?);
         if value == ColumnValue::Absent {
@@ -71,7 +71,8 @@ impl EqualityIndex {
         if !key.is_placed() {
             return None;
         }
-        // This shortens the lifetime in the key type, so that a borrowed key can be looked up.
+        // The annotation shortens the lifetime of the map's keys, so that a borrowed key can be
+        // looked up.
         let by_value: &HashMap<ComparableKey<'_>, Vec<IndexedSubscriber>> = &self.by_value;
         Some(by_value.get(&key).map_or(&[], Vec::as_slice))
     }
@@ -181,7 +182,8 @@ impl Index {
         }
     }
 
-    /// Visits every subscription whose filter the row may pass. Visits some of them more than once.
+    /// Visits every subscription whose filter and rule the row may pass. A subscription may be
+    /// visited more than once.
     pub(crate) fn for_each_candidate(
         &self,
         row: Row<'_>,

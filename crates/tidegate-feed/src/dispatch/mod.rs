@@ -1,4 +1,4 @@
-//! Decides which subscription gets which change.
+//! Decides which subscriptions get a change.
 
 pub(crate) mod backlog;
 pub(crate) mod case_folding;

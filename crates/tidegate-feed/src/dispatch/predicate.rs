@@ -1,5 +1,5 @@
-//! The filter of a subscription's rows: a filter of the where language, bound to the schema of the
-//! table at a position of the change log.
+//! The row filters of subscriptions: filters of the where language that are bound to the schema of
+//! a table at a position of the change log.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -16,8 +16,8 @@ use crate::decode::schema::{RelationSchema, enum_labels};
 #[derive(Clone, Debug)]
 pub struct Predicate {
     matcher: Arc<Matcher>,
-    /// For each column of the relation for which the filter was compiled: how the filter uses it.
-    /// `None` if it does not.
+    /// One entry for each column of the relation for which the filter was compiled. `None` if the
+    /// filter does not use the column.
     columns: Arc<[Option<FilteredColumn>]>,
     equality: Option<Arc<Equality>>,
 }
@@ -29,7 +29,7 @@ struct FilteredColumn {
     r#type: Type,
 }
 
-/// A column that has one of a few values in every row that passes the filter.
+/// A column that has one of the values `keys` in every row that passes the filter.
 #[derive(Clone, Debug)]
 pub(crate) struct Equality {
     id: ColumnId,
@@ -44,8 +44,8 @@ impl Predicate {
     ///
     /// # Errors
     ///
-    /// The errors of [`Matcher::compile`], for conditions that cannot be evaluated exactly outside
-    /// of PostgreSQL.
+    /// The errors of [`Matcher::compile`], if a condition cannot be evaluated exactly outside of
+    /// PostgreSQL.
     pub fn new(filter: &Filter, relation: &Relation) -> tidegate_filter::Result<Self> {
         let matcher = Matcher::compile(filter, relation)?;
         let mut columns = vec![None; relation.columns.len()];
@@ -56,7 +56,7 @@ impl Predicate {
                 r#type: base_type(&column.r#type).clone(),
             });
         }
-        // The column with the fewest values excludes the most rows.
+        // The column with the fewest values is used, because it excludes the most rows.
         let pins = matcher.required_values().iter().filter_map(|pin| {
             let column = relation.column(pin.column);
             Some(Equality {
@@ -80,7 +80,8 @@ impl Predicate {
         self.columns.iter().flatten().map(|column| &*column.name)
     }
 
-    /// The columns that the filter compares case-insensitively, by the rules of their collations.
+    /// The columns that the filter compares case-insensitively. Each collation has its own rules of
+    /// comparison.
     pub(crate) fn case_folded_columns(&self) -> Vec<&str> {
         let named = |id: ColumnId| Some(&*self.columns[id.index()].as_ref()?.name);
         self.matcher
@@ -103,11 +104,12 @@ impl Predicate {
         self.equality.as_ref()
     }
 
-    /// Finds the filter's columns in a schema.
+    /// Binds the filter to a schema: finds its columns, and replaces labels of enums that have
+    /// changed.
     ///
     /// # Errors
     ///
-    /// The mismatch, in words for the client.
+    /// A description of the mismatch for the client.
     pub(crate) fn bind(&self, schema: &RelationSchema) -> Result<BoundPredicate, String> {
         let mut positions = Vec::with_capacity(self.columns.len());
         let mut types = HashMap::new();
@@ -168,8 +170,9 @@ impl Predicate {
     }
 }
 
-/// Whether an enum has other labels than before. A type with fewer labels is an older state of the
-/// enum, and counts as unchanged. `None` if a type is not an enum.
+/// Compares two different states of an enum type. Returns `true` if the labels of `current` have to
+/// replace those of `before`, and `false` if `current` has fewer labels and is therefore the older
+/// state. Returns `None` if the types are not states of the same enum.
 fn labels_changed(before: &Type, current: &Type) -> Option<bool> {
     match (before.kind(), current.kind()) {
         (TypeKind::Enum(known), TypeKind::Enum(labels)) if before.oid() == current.oid() => {
@@ -193,7 +196,7 @@ impl BoundPredicate {
     }
 
     /// Whether a row passes. `None` if that depends on a value that the change log does not
-    /// contain.
+    /// contain, or on a malformed value.
     pub(crate) fn passes(&self, row: Row<'_>) -> Option<bool> {
         let value = |id: ColumnId| {
             let at = self
@@ -211,7 +214,7 @@ impl BoundPredicate {
     }
 }
 
-/// Converts a value to the form that filters take.
+/// Converts a value to the type that filters take.
 pub(crate) fn filter_value(value: ColumnValue<'_>) -> RowValue<'_> {
     match value {
         ColumnValue::Null => RowValue::Null,

@@ -17,9 +17,9 @@ use crate::event::item::{Delivery, Ended, Item};
 pub struct QueueLimits {
     /// The limit on the number of events.
     pub events: usize,
-    /// The limit on the bytes of events.
+    /// The limit on the bytes of the rows of events.
     pub bytes: usize,
-    /// How long a full queue may stay unread before it is closed.
+    /// How long no item may be taken out of a full queue before the queue is closed.
     pub stall_timeout: Duration,
 }
 
@@ -55,16 +55,17 @@ struct QueueState {
     items: VecDeque<Delivery>,
     events: usize,
     bytes: usize,
-    /// When items were last taken out of the queue, or pushed into the empty queue.
+    /// When items were last taken out of the queue, or an event was pushed into the empty queue.
     last_activity: Instant,
-    /// The position up to which everything was queued for all subscriptions that do not replay.
+    /// The position up to which everything was queued for all subscriptions that do not replay;
+    /// `None` before the first event.
     last: Option<Cursor>,
-    /// The subscriptions that replay, each with the position that it has reached.
+    /// The tags of the subscriptions that replay, each with the cursor that the replay has reached.
     replaying: Vec<(u64, Cursor)>,
 }
 
 impl QueueState {
-    /// Records that everything up to a position was queued for a subscription.
+    /// Records that everything up to a cursor was queued for a subscription.
     fn reach(&mut self, subscription: u64, cursor: Cursor) {
         let mut replaying = self.replaying.iter_mut();
         match replaying.find(|(replaying, _)| *replaying == subscription) {
@@ -104,7 +105,7 @@ pub(crate) enum PushError {
 }
 
 impl EventSender {
-    /// Pushes an item. Fails if the queue has no room.
+    /// Pushes an item. Events and gaps fail if the queue has no room or was closed.
     pub(crate) fn push(&self, delivery: Delivery) -> Result<(), PushError> {
         if self.is_closed() {
             return Err(PushError::Closed);
@@ -136,8 +137,8 @@ impl EventSender {
         Ok(())
     }
 
-    /// Pushes an item even if the queue is full. Only items of which a subscription has few may use
-    /// this.
+    /// Pushes an item even if the queue is full. Use it only for kinds of items of which a
+    /// subscription has few.
     pub(crate) fn push_unbounded(&self, delivery: Delivery) {
         self.0.state.lock().items.push_back(delivery);
         self.0.filled.notify_one();
@@ -148,11 +149,11 @@ impl EventSender {
     /// # Errors
     ///
     /// [`PushError::Full`] if no item was taken out for [`QueueLimits::stall_timeout`];
-    /// [`PushError::Closed`].
+    /// [`PushError::Closed`] if the queue was closed.
     pub(crate) async fn wait_for_room(&self) -> Result<(), PushError> {
         loop {
-            // This is created before the queue is read, so that an item taken out in between is
-            // noticed.
+            // The future is created before the queue is checked, so that no notification in between
+            // is missed.
             let drained = self.0.drained.notified();
             if self.is_closed() {
                 return Err(PushError::Closed);
@@ -173,8 +174,8 @@ impl EventSender {
         }
     }
 
-    /// The depth at which a full queue has room again: half of the limits, so that readers work in
-    /// batches.
+    /// The depth at which a full queue has room again. It is half of the limits, so that readers
+    /// work in batches.
     fn low_water(&self) -> LowWater {
         LowWater {
             events: self.0.limits.events / 2,
@@ -182,8 +183,8 @@ impl EventSender {
         }
     }
 
-    /// Closes the queue of a connection whose client does not read. Returns whether the queue was
-    /// open.
+    /// Closes the queue of a connection whose client does not read, and pushes
+    /// [`Ended::SlowConsumer`]. Returns whether the queue was open.
     pub(crate) fn close_slow(&self, subscription: u64) -> bool {
         if self.0.closed.swap(true, Ordering::AcqRel) {
             return false;
@@ -195,8 +196,8 @@ impl EventSender {
         true
     }
 
-    /// The position up to which everything was queued for every subscription. Each subscription can
-    /// resume there without a gap.
+    /// The cursor up to which everything was queued for every subscription. Each subscription can
+    /// resume after it without a gap. `None` if nothing was queued.
     fn complete_up_to(&self) -> Option<Cursor> {
         let state = self.0.state.lock();
         let replaying = state.replaying.iter().map(|(_, cursor)| *cursor);
@@ -208,7 +209,7 @@ impl EventSender {
         self.0.state.lock().replaying.push((subscription, cursor));
     }
 
-    /// Records that a subscription has caught up with the others of the connection.
+    /// Records that a subscription has caught up with the other subscriptions of the connection.
     pub(crate) fn finish_replay(&self, subscription: u64) {
         let mut state = self.0.state.lock();
         let mut replaying = state.replaying.iter();
@@ -230,7 +231,8 @@ impl EventSender {
         self.0.closed.load(Ordering::Acquire)
     }
 
-    /// Whether items were taken out within the last 100 ms.
+    /// Whether items were taken out, or an event was pushed into the empty queue, within the last
+    /// 100 ms.
     pub(crate) fn is_being_read(&self) -> bool {
         self.0.state.lock().last_activity.elapsed() < Duration::from_millis(100)
     }
@@ -249,7 +251,7 @@ impl EventSender {
         }
     }
 
-    /// A number that identifies the connection among those with open queues.
+    /// A number that identifies the connection among all connections whose queues still exist.
     pub(crate) fn connection_id(&self) -> usize {
         Arc::as_ptr(&self.0).addr()
     }
@@ -262,20 +264,20 @@ pub(crate) struct QueueDepth {
     pub(crate) bytes: usize,
 }
 
-/// The depth below which a queue has room again.
+/// The depth at which a queue has room again.
 struct LowWater {
     events: usize,
     bytes: usize,
 }
 
 impl EventReceiver {
-    /// Takes all items of the queue, at least one, so that they can be written at once. `None` if
-    /// the queue was closed and is empty.
+    /// Waits until the queue has items, and takes all of them, so that they can be written
+    /// together. Returns `None` if the queue was closed and is empty.
     pub async fn next(&mut self) -> Option<Vec<Delivery>> {
         loop {
             let queue = self.0.clone();
-            // This is created before the queue is read, so that an item pushed in between is
-            // noticed.
+            // The future is created before the queue is read, so that an item that is pushed in
+            // between is noticed.
             let filled = queue.filled.notified();
             let taken = self.take();
             if !taken.is_empty() {

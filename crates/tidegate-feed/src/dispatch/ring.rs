@@ -10,10 +10,11 @@ use crate::event::cursor::EventPosition;
 const MAX_SCANNED: usize = 8192;
 /// The limit on changes that one read returns.
 const MAX_CHANGES: usize = 256;
-/// The approximate limit on bytes of changes that one read returns.
+/// The limit on the bytes of changes that one read returns. The last change may exceed it.
 const MAX_BYTES: usize = 2 << 20;
 
-/// Changes in order. When the limit on bytes is reached, the oldest are dropped.
+/// The last changes, in order. When they exceed the limit on bytes, the oldest changes are dropped.
+/// The newest change is always kept.
 #[derive(Debug)]
 pub(crate) struct Ring {
     changes: VecDeque<Arc<RowChange>>,
@@ -21,7 +22,8 @@ pub(crate) struct Ring {
     limit: usize,
     /// The ring contains every change after this position.
     start: EventPosition,
-    /// The position of the last change, or of the stream if that is later.
+    /// The position of the last change, or the position that the stream has reached if that is
+    /// later.
     head: EventPosition,
 }
 
@@ -45,7 +47,7 @@ impl Ring {
         self.head = start;
     }
 
-    /// Adds the next change.
+    /// Adds a change after all others.
     pub(crate) fn push(&mut self, change: Arc<RowChange>) {
         self.head = change.position;
         self.bytes += change.size();
@@ -89,7 +91,8 @@ impl Ring {
         position >= self.start
     }
 
-    /// The part of the ring after a position, from 0 to 1.
+    /// Which part of the ring's limit the changes after a position fill, estimated by their number:
+    /// from 0 to about 1.
     pub(crate) fn share_after(&self, position: EventPosition) -> f64 {
         let after = self.changes.len() - self.index_after(position);
         #[expect(clippy::cast_precision_loss, reason = "a share, not a count")]
@@ -99,8 +102,8 @@ impl Ring {
         share * full
     }
 
-    /// Reads some changes of the wanted tables after a position. Returns them with the position up
-    /// to which they are complete.
+    /// Reads changes after a position of the tables for whose OID `wants` returns `true`, up to the
+    /// limits of one read. Returns the changes, and the position up to which they are complete.
     pub(crate) fn read(
         &self,
         after: EventPosition,

@@ -1,4 +1,5 @@
-//! The hub with its lock. Each method is one atomic step.
+//! The hub with its lock. Each method that changes the hub takes the lock once, except
+//! [`SharedHub::subscribers`], [`SharedHub::count_definition`] and [`SharedHub::end_all`].
 
 use std::sync::Arc;
 
@@ -20,18 +21,18 @@ use crate::event::item::{Ended, Resync};
 pub(crate) struct SharedHub(Mutex<Hub>);
 
 impl SharedHub {
-    /// Creates a hub whose ring holds this many bytes of changes.
+    /// Creates a hub whose ring holds up to `ring_bytes` bytes of changes.
     pub(crate) fn new(ring_bytes: usize) -> Self {
         Self(Mutex::new(Hub::new(Ring::new(ring_bytes))))
     }
 
-    /// Changes how many bytes of changes the ring holds.
+    /// Changes how many bytes of changes the ring may hold.
     pub(crate) fn set_ring_bytes(&self, bytes: usize) {
         self.0.lock().ring.set_limit(bytes);
     }
 
-    /// Locks the hub, for a step that also concerns other state. The lock of the captures may be
-    /// taken while this lock is held, but never the other way round.
+    /// Locks the hub, for a step that also uses other state. The lock of the captures' map may be
+    /// taken while this lock is held. This lock must not be taken while that lock is held.
     pub(crate) fn lock(&self) -> MutexGuard<'_, Hub> {
         self.0.lock()
     }
@@ -42,14 +43,15 @@ impl SharedHub {
         self.0.lock().dispatch(change)
     }
 
-    /// Reports that changes of a table from before a position are missing. The report goes to
-    /// subscriptions that began before the position and have not got it yet.
+    /// Reports that changes of a table from before a position may be missing; see
+    /// [`Hub::report_missed`].
     pub(crate) fn report_missed(&self, relation: u32, before: LogPosition, reason: Resync) {
         let before = EventPosition::before(before);
         self.0.lock().report_missed(relation, before, reason);
     }
 
-    /// The last transactions that truncated a table, as far as the stream has been read.
+    /// The lower 32 bits of the ids of the last transactions that truncated a table, as far as the
+    /// stream has been read.
     pub(crate) fn truncations(&self, relation: u32) -> Vec<u32> {
         let hub = self.0.lock();
         let table = hub.tables.get(&relation);
@@ -58,17 +60,17 @@ impl SharedHub {
         })
     }
 
-    /// The position of the last change that was dispatched.
+    /// The position up to which everything was dispatched.
     pub(crate) fn head(&self) -> EventPosition {
         self.0.lock().ring.head()
     }
 
-    /// Whether everything after a position is in the ring.
+    /// Whether the ring contains every change after a position.
     pub(crate) fn covers(&self, position: EventPosition) -> bool {
         self.0.lock().ring.covers(position)
     }
 
-    /// The cursor of a position in this change log.
+    /// The cursor for a position in the change log that the stream reads.
     pub(crate) fn cursor(&self, position: EventPosition) -> Cursor {
         Cursor::new(self.0.lock().lineage.log, position)
     }
@@ -77,7 +79,8 @@ impl SharedHub {
         self.0.lock().lineage.log
     }
 
-    /// Whether a cursor is a position of this change log, or of one that it continues.
+    /// Whether a cursor belongs to the change log that the stream reads, or to the part of an older
+    /// log that this change log continues.
     pub(crate) fn is_known(&self, cursor: Cursor) -> bool {
         cursor.is_in(&self.0.lock().lineage)
     }
@@ -87,7 +90,8 @@ impl SharedHub {
         self.0.lock().ring.reach(EventPosition::before(position));
     }
 
-    /// Sets the schema that a table has from here on.
+    /// Sets the schema that a table has for the next changes. Does nothing for a table without
+    /// subscriptions.
     pub(crate) fn set_schema(&self, schema: &Arc<RelationSchema>) {
         if let Some(table) = self.0.lock().tables.get_mut(&schema.oid) {
             table.set_schema(schema);
@@ -112,7 +116,7 @@ impl SharedHub {
         }
     }
 
-    /// Whether the ring is about to drop changes that an active reader has not read.
+    /// Calls [`Hub::is_outrunning_readers`].
     pub(crate) fn is_outrunning_readers(&self) -> bool {
         self.0.lock().is_outrunning_readers()
     }
@@ -136,7 +140,8 @@ impl SharedHub {
         backlog::read_lagging(&mut self.0.lock(), connection, wake, done)
     }
 
-    /// The position of a replay. A stream that was opened again may have moved it.
+    /// The position of a replay; `None` if the subscription does not replay. A stream that was
+    /// opened again may have moved the position.
     pub(crate) fn replay_position(&self, subscriber: &Subscriber) -> Option<EventPosition> {
         self.0.lock().replays.get(&subscriber.id).copied()
     }
@@ -146,7 +151,8 @@ impl SharedHub {
         self.0.lock().detach(subscriber);
     }
 
-    /// All subscriptions. This call also removes those that have ended.
+    /// All subscriptions that have not ended. This call also removes the subscriptions that have
+    /// ended.
     pub(crate) fn subscribers(&self) -> Vec<Arc<Subscriber>> {
         let all: Vec<_> = self.0.lock().subscribers.values().cloned().collect();
         let (ended, open): (Vec<_>, Vec<_>) = all.into_iter().partition(|one| one.is_ended());
@@ -156,7 +162,7 @@ impl SharedHub {
         open
     }
 
-    /// The subscriptions to a table.
+    /// The subscriptions to a table that have not ended.
     pub(crate) fn subscribers_of(&self, relation: u32) -> Vec<Arc<Subscriber>> {
         let hub = self.0.lock();
         let all = hub.subscribers.values();
@@ -174,7 +180,7 @@ impl SharedHub {
         self.0.lock().definition_count
     }
 
-    /// Counts a definition that came through the change log. Returns the subscriptions to its
+    /// Counts a table definition that came through the change log. Returns the subscriptions to the
     /// table.
     pub(crate) fn count_definition(&self, relation: u32) -> Vec<Arc<Subscriber>> {
         self.0.lock().definition_count += 1;

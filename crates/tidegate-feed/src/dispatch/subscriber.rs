@@ -1,4 +1,4 @@
-//! One subscription, and how it handles a change.
+//! One subscription, and how a change is evaluated for it.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -26,7 +26,8 @@ use crate::metrics::FeedMetrics;
 pub(crate) struct Subscriber {
     /// A number that identifies the subscription on this node.
     pub(crate) id: u64,
-    /// The number that the connection uses; see [`crate::SubscribeRequest::tag`].
+    /// The number that identifies the subscription within its connection; see
+    /// [`crate::SubscribeRequest::tag`].
     pub(crate) tag: u64,
     pub(crate) login: Login,
     pub(crate) relation: u32,
@@ -44,27 +45,29 @@ pub(crate) struct Subscriber {
     /// The evaluator, if row level security applies to the role and PostgreSQL has to evaluate the
     /// policies.
     pub(crate) rls: Option<Arc<RlsEvaluator>>,
-    /// The rows that policies show a member, if PostgreSQL need not evaluate them.
+    /// The rows that policies show a member, if PostgreSQL does not have to evaluate the policies.
     pub(crate) rule: Option<MemberRule>,
     /// The privileges as they were last read.
     pub(crate) privileges: Mutex<Arc<Privileges>>,
     pub(crate) ended: AtomicBool,
-    /// The value of the table's change count at the last change that the live reader pushed.
+    /// The value of the table's `change_count` at the last change that the live reader pushed.
     pub(crate) last_pushed: AtomicU64,
 }
 
 impl Subscriber {
-    /// Whether the subscription has ended, so that nothing more is delivered.
+    /// Whether the subscription has ended or the queue of its connection was closed. In that case
+    /// nothing more is delivered.
     pub(crate) fn is_ended(&self) -> bool {
         self.ended.load(Ordering::Acquire) || self.sender.is_closed()
     }
 
-    /// Whether row level security decides which rows it gets.
+    /// Whether row level security decides which rows the subscription gets.
     pub(crate) fn is_under_policies(&self) -> bool {
         self.rls.is_some() || self.rule.is_some()
     }
 
-    /// Whether its privileges and policies were read when its table had this fingerprint.
+    /// Whether the subscription's privileges and policies were read when its table had this
+    /// fingerprint.
     pub(crate) async fn has_current_policies(&self, fingerprint: &str) -> bool {
         let is_current = *self.privileges.lock().fingerprint == *fingerprint;
         match &self.rls {
@@ -73,14 +76,15 @@ impl Subscriber {
         }
     }
 
-    /// Whether its role has changed, so that its privileges may be outdated. `role_fingerprint` is
-    /// the role's present fingerprint.
+    /// Whether the subscription's role has changed and its privileges may therefore be outdated.
+    /// `role_fingerprint` is the current fingerprint of the role; `None` if the role does not exist
+    /// or its fingerprint could not be read.
     pub(crate) fn has_stale_role(&self, role_fingerprint: Option<&str>) -> bool {
         let privileges = self.privileges.lock();
         privileges.depends_on_roles && Some(&*privileges.role_fingerprint) != role_fingerprint
     }
 
-    /// Replaces the privileges, unless the present ones are newer.
+    /// Replaces the privileges, unless the current ones were queried later.
     pub(crate) fn update_privileges(&self, privileges: &Arc<Privileges>) {
         let mut known = self.privileges.lock();
         if known.queried_at <= privileges.queried_at {
@@ -88,7 +92,7 @@ impl Subscriber {
         }
     }
 
-    /// Ends the subscription. Only the first reason is delivered.
+    /// Ends the subscription, and delivers the reason. Only the first call delivers one.
     pub(crate) fn end(&self, why: Ended) {
         if !self.ended.swap(true, Ordering::AcqRel) {
             self.push_unbounded(Item::Ended(why));
@@ -131,12 +135,13 @@ impl Subscriber {
         }
     }
 
-    /// The equality that the filter requires, if there is one.
+    /// The equality that the filter requires; `None` if there is no filter, or it requires no
+    /// equality.
     pub(crate) fn equality(&self) -> Option<&Arc<Equality>> {
         self.predicate.as_ref()?.equality()
     }
 
-    /// Binds the filter to a schema.
+    /// Binds the filter to a schema. Returns `None` if the subscription has no filter.
     ///
     /// # Errors
     ///
@@ -162,7 +167,8 @@ impl Subscriber {
             .map_err(|problem| Ended::Changed { problem })
     }
 
-    /// Binds the subscription to a schema, without the hub.
+    /// Binds the filter and the selection to a schema. The encoder is not shared with other
+    /// subscriptions.
     ///
     /// # Errors
     ///
@@ -178,7 +184,7 @@ impl Subscriber {
     }
 }
 
-/// Why a selection does not fit a schema.
+/// The reason for the client why a selection does not fit a schema.
 pub(crate) fn schema_mismatch(error: &EncodeError) -> Ended {
     let problem = match error {
         EncodeError::NoColumn(name) => format!("the column `{name}` was dropped or renamed"),
@@ -195,7 +201,7 @@ pub(crate) struct SchemaBinding {
     predicate: Option<Arc<BoundPredicate>>,
 }
 
-/// The outcome of a change for a subscription.
+/// What a change means for a subscription: nothing, an event, or a gap.
 #[derive(Debug)]
 pub(crate) enum ChangeOutcome {
     Nothing,
@@ -204,7 +210,7 @@ pub(crate) enum ChangeOutcome {
 }
 
 impl ChangeOutcome {
-    /// The item to deliver, if there is one.
+    /// The item to deliver; `None` for [`ChangeOutcome::Nothing`].
     pub(crate) fn item(self, cursor: Cursor) -> Option<Item> {
         match self {
             Self::Nothing => None,
@@ -228,7 +234,8 @@ impl ChangeOutcome {
 }
 
 impl SchemaBinding {
-    /// Evaluates a change for the subscription.
+    /// Evaluates a change for the subscription. A TRUNCATE, or a value that is missing in the
+    /// change log, leads to a gap.
     pub(crate) fn evaluate(&self, operations: Operations, change: &RowChange) -> ChangeOutcome {
         let (operation, tuple) = match &change.kind {
             ChangeKind::Truncated => return ChangeOutcome::Gap(Resync::Truncated),
@@ -252,12 +259,13 @@ impl SchemaBinding {
     }
 }
 
-/// Whether a row passes the filter, if there is one. `None` if that cannot be decided.
+/// Whether a row passes the filter. Without a filter every row passes. `None` if that cannot be
+/// decided.
 pub(crate) fn passes(predicate: Option<&BoundPredicate>, row: Row<'_>) -> Option<bool> {
     predicate.map_or(Some(true), |predicate| predicate.passes(row))
 }
 
-/// The outcome for a row that cannot be encoded.
+/// The outcome for a row that cannot be encoded: a gap. A malformed value is logged.
 pub(crate) fn unencodable(error: &EncodeError, schema: &RelationSchema) -> ChangeOutcome {
     if *error == EncodeError::Malformed {
         warn!(schema = %schema.schema_name, table = %schema.name, "event not delivered: a value in the log is malformed");

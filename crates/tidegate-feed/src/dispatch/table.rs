@@ -21,7 +21,7 @@ use crate::event::item::{Ended, Resync};
 use crate::event::operation::Operation;
 use crate::event::selection::Selection;
 
-/// The subscriptions to a table, and how its changes are dispatched to them.
+/// The subscriptions to a table. Dispatches the changes of the table to the live ones.
 #[derive(Default)]
 pub(crate) struct TableSubscribers {
     schema: Option<Arc<RelationSchema>>,
@@ -29,19 +29,19 @@ pub(crate) struct TableSubscribers {
     live: HashMap<u64, Arc<Subscriber>>,
     by_operation: [Index; 3],
     encoders: Vec<SharedEncoder>,
-    /// The ids of subscriptions whose connections lag, each with the notification that wakes its
-    /// reader.
+    /// The ids of the subscriptions that lag, each with the notification that wakes the reader of
+    /// its connection.
     lagging: Vec<(u64, Arc<Notify>)>,
     /// How many changes of the table were dispatched.
     change_count: u64,
-    /// The position of the last change. For a table that was just added, the position up to which
-    /// there may have been changes.
+    /// The position of the last change. For a table that was just added, a position after which it
+    /// has not changed.
     pub(crate) last_change: EventPosition,
     /// The cached result of [`crate::dispatch::hub::Hub::roles_to_check`]; `None` if it must be
     /// computed.
     pub(crate) roles: Option<Arc<[RoleName]>>,
-    /// The transactions that truncated the table last, the newest first, by the lower 32 bits of
-    /// their ids.
+    /// The lower 32 bits of the ids of the last transactions that truncated the table, the newest
+    /// first.
     pub(crate) truncations: VecDeque<u32>,
 }
 
@@ -51,12 +51,14 @@ const MAX_TRUNCATIONS: usize = 64;
 /// An encoder that subscriptions with equal selections share.
 struct SharedEncoder {
     selection: Arc<Selection>,
-    /// How many live subscriptions use the encoder. A slot without users is reused.
+    /// How many live subscriptions use the encoder. The place of an encoder without users is
+    /// reused.
     users: usize,
     encoder: Option<RowEncoder>,
 }
 
-/// A row that was encoded for one subscription, cached for others.
+/// A row that was encoded for one subscription and is cached for others; `None` if it was not
+/// encoded yet.
 type CachedRow = Option<Result<EncodedRow, EncodeError>>;
 
 impl TableSubscribers {
@@ -93,7 +95,8 @@ impl TableSubscribers {
         Ok(())
     }
 
-    /// The index of the encoder for a selection.
+    /// The index in `encoders` of the encoder for a selection. Adds an encoder if there is none.
+    /// Fails if the selection does not fit the schema.
     fn encoder_for(&mut self, selection: &Arc<Selection>) -> Result<usize, Ended> {
         let is_same =
             |encoder: &SharedEncoder| encoder.users > 0 && encoder.selection == *selection;
@@ -130,12 +133,12 @@ impl TableSubscribers {
         self.lagging.retain(|(lagging_id, _)| *lagging_id != id);
     }
 
-    /// Whether the last change was pushed to a subscription.
+    /// Whether the live reader has pushed the table's last change to a subscription.
     pub(crate) fn has_received_last_change(&self, subscriber: &Subscriber) -> bool {
         subscriber.last_pushed.load(Ordering::Relaxed) == self.change_count
     }
 
-    /// Whether a subscription fits the last known schema.
+    /// Whether a subscription fits the last known schema. Without a schema every subscription fits.
     pub(crate) fn fits(&self, subscriber: &Subscriber) -> bool {
         self.schema
             .as_ref()
@@ -163,8 +166,8 @@ impl TableSubscribers {
         }
     }
 
-    /// Sets the schema that the table has from here on. Live subscriptions are bound to it; those
-    /// that do not fit end.
+    /// Sets the schema that the table has for the next changes. Live subscriptions are bound to the
+    /// schema. Subscriptions that do not fit the schema end.
     pub(crate) fn set_schema(&mut self, schema: &Arc<RelationSchema>) {
         if self
             .schema
@@ -174,8 +177,7 @@ impl TableSubscribers {
             return;
         }
         let before = self.schema.replace(schema.clone());
-        // PostgreSQL also describes a table again when nothing that matters to subscriptions has
-        // changed.
+        // PostgreSQL also describes a table again if nothing has changed that subscriptions use.
         if before.is_some_and(|before| before.looks_like(schema)) {
             return;
         }
@@ -191,8 +193,9 @@ impl TableSubscribers {
         }
     }
 
-    /// Pushes a change to the live subscriptions that it concerns. Returns those whose queues are
-    /// full. Their connections lag from this change on.
+    /// Pushes a change to the live subscriptions that get it, and wakes the readers of lagging
+    /// ones. Returns the live subscriptions whose queues are full. The caller must make their
+    /// connections lag from this change on.
     pub(crate) fn dispatch(
         &mut self,
         change: &RowChange,

@@ -1,12 +1,13 @@
-//! Positions in the feed at which a client can resume.
+//! Positions in the feed after which a client can resume.
 
 use std::fmt::{self, Write as _};
 use std::str::FromStr;
 
 use tidegate_changelog::{Lineage, LogIdentity, LogPosition};
 
-/// A position in a database's feed, after a change. It is valid on every node. Of two cursors of
-/// the same change log the later one compares greater, as a value and as text.
+/// A position in a database's feed, after which a client can resume. It is valid on every node. Of
+/// two cursors of the same change log, the later cursor compares greater, both as a value and as
+/// text.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Cursor {
     log: u32,
@@ -32,12 +33,13 @@ impl EventPosition {
         }
     }
 
-    /// The position in the log behind this one: everything up to this position is before it.
+    /// The position in the log directly after this one. Everything up to this position comes before
+    /// it.
     pub(crate) fn end(self) -> LogPosition {
         LogPosition(self.commit.0.saturating_add(u64::from(self.index > 0)))
     }
 
-    /// Whether everything up to this position of `log` is in the log of a lineage.
+    /// Whether all changes of `log` up to this position are also in the log of `lineage`.
     pub(crate) fn is_in(self, lineage: &Lineage, log: LogIdentity) -> bool {
         lineage.contains(log, self.end())
     }
@@ -45,7 +47,7 @@ impl EventPosition {
 
 /// The version of the text format.
 const VERSION: char = '1';
-/// The length of the text: version, log, commit, index.
+/// The length of the text in characters: version, log, commit, index.
 const LENGTH: usize = 1 + 8 + 16 + 8;
 
 /// The error for a text that is not a cursor.
@@ -61,7 +63,8 @@ impl Cursor {
         }
     }
 
-    /// The cursor before this cursor's change. A client that resumes there gets the change again.
+    /// The cursor directly before the change of this cursor. A client that resumes after it gets
+    /// the change again.
     #[must_use]
     pub fn before(self) -> Self {
         let mut before = self;
@@ -69,7 +72,8 @@ impl Cursor {
         before
     }
 
-    /// Whether the cursor is a position of a change log, or of one that it continues.
+    /// Whether the cursor belongs to the log of `lineage`, or to the shared part of a log that it
+    /// continues.
     pub(crate) fn is_in(self, lineage: &Lineage) -> bool {
         self.position.is_in(lineage, LogIdentity(self.log))
     }

@@ -20,10 +20,10 @@ pub struct Delivery {
 /// An item that is delivered to a subscription.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Item {
-    /// The subscription has started, and every later commit is delivered. This is the first item,
-    /// and comes once.
+    /// The subscription has started, and every later commit is delivered. This is always the first
+    /// item of a subscription.
     Acknowledged {
-        /// The position after which events come.
+        /// The position after which events are delivered.
         cursor: Cursor,
     },
     /// A change.
@@ -32,59 +32,60 @@ pub enum Item {
         cursor: Cursor,
         /// The kind of change.
         operation: Operation,
-        /// The selected columns as a JSON object, which shares memory among equal selections. It is
-        /// `null` if a column that must not be null cannot be represented.
+        /// The selected columns as a JSON object. Subscriptions with equal selections share its
+        /// memory. It is `null` if a value that must not be null cannot be represented.
         row: Bytes,
-        /// The values that could not be represented.
+        /// The errors of values that cannot be represented; `None` if there are none.
         field_errors: Option<Arc<[FieldError]>>,
-        /// The columns of the primary key, if the selection requests them and the key may have
-        /// changed since the subscription began.
+        /// The names of the columns of the primary key, if the selection requests them and the key
+        /// is known; otherwise `None`.
         key: Option<Arc<[Box<str>]>>,
     },
     /// There is a gap, so the client must read the table again. Events continue after the gap.
     Resync {
         /// The position after which events continue.
         cursor: Cursor,
-        /// The reason of the gap.
+        /// The reason for the gap.
         reason: Resync,
     },
     /// The last item of the subscription.
     Ended(Ended),
 }
 
-/// The reason of a gap.
+/// The reason for a gap.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Resync {
-    /// The cursor is older than the retention window, or than the capture of the table.
+    /// The cursor is from before the retention window, or from before the capture of the table.
     Expired,
     /// The cursor belongs to another change log, because the database was restored or failed over.
     OtherLog,
-    /// Changes may be missing, because the stream broke without a retention window or the table was
-    /// not captured for a while.
+    /// Changes may be missing, because a broken stream could not be continued where it ended, or
+    /// because the table was not captured for a while.
     Interrupted,
     /// The table was truncated.
     Truncated,
-    /// A partition was attached, detached, dropped or truncated with its rows.
+    /// A partition with rows was attached, detached, dropped or truncated.
     Partitions,
-    /// The change log did not contain a value that the event needs.
+    /// The change log does not contain a valid value that the filter or the event needs.
     Incomplete,
 }
 
 /// Why a subscription ended.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Ended {
-    /// The role may no longer read the columns.
+    /// The role may no longer read the columns, or its privileges or policies could not be checked.
     NotAllowed,
     /// The table was dropped.
     NoTable,
-    /// The table was changed so that the subscription cannot continue.
+    /// The table or its policies have changed so that the subscription cannot continue.
     Changed {
-        /// The change in words for the client.
+        /// A description of the change for the client.
         problem: String,
     },
-    /// The client reads too slowly. This is the last delivery of the connection.
+    /// The client reads too slowly. This is the last delivery of the whole connection.
     SlowConsumer {
-        /// The position up to which all subscriptions of the connection have received everything.
+        /// The cursor after which every subscription of the connection can resume without a gap;
+        /// `None` if no event was queued.
         cursor: Option<Cursor>,
     },
     /// The node is shutting down.

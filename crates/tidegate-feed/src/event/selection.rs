@@ -7,12 +7,13 @@ use std::sync::Arc;
 use bytes::BytesMut;
 use tidegate_values::Column;
 
-/// The contents of events. Subscriptions with equal selections share encoded rows.
+/// The selected contents of events. Subscriptions with equal selections share encoded rows.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Selection {
     /// The members of the JSON object, in this order.
     pub columns: Box<[SelectedColumn]>,
-    /// Whether events name the columns of the primary key. These columns must then be selected.
+    /// Whether events list the names of the primary key's columns. If so, these columns must be
+    /// selected.
     pub key: bool,
 }
 
@@ -21,7 +22,7 @@ pub struct Selection {
 pub struct SelectedColumn {
     /// The name of the member.
     pub key: Box<str>,
-    /// The column whose value the member has.
+    /// The column whose value is written. A constant text ignores it.
     pub column: Box<str>,
     /// The form of the value.
     pub form: ValueForm,
@@ -30,10 +31,10 @@ pub struct SelectedColumn {
 /// The form of a value.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 pub enum ValueForm {
-    /// JSON as the SQL endpoint writes it.
+    /// JSON in the same form as in responses of the SQL endpoint.
     #[default]
     Json,
-    /// A JSON string, whatever the type is.
+    /// A JSON string, regardless of the type.
     String,
     /// A form that the caller defines.
     Custom(CustomForm),
@@ -51,8 +52,9 @@ pub struct CustomForm {
 
 type MakeCustomWriter = Arc<dyn Fn(Column) -> CustomWriter + Send + Sync>;
 
-/// Appends a value, given in PostgreSQL's text form, as JSON. Returns whether the form can
-/// represent the value. Parts that it cannot represent are added to the errors.
+/// Appends a value, given in PostgreSQL's text form, to the buffer as JSON. Returns whether the
+/// form can represent the value. Adds an error to the list for each part that the form cannot
+/// represent.
 ///
 /// # Errors
 ///
@@ -61,12 +63,12 @@ pub type CustomWriter = Box<
     dyn Fn(&[u8], &mut BytesMut, &mut Vec<FieldError>) -> tidegate_sql::Result<bool> + Send + Sync,
 >;
 
-/// An error about a value that a form cannot represent. The event contains null for the value, or
-/// the whole row is null if the value must not be null.
+/// An error for a value that a form cannot represent. The event contains null in place of the
+/// value. If the value must not be null, the whole row is null.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct FieldError {
-    /// The path to the value. A [`CustomWriter`] adds a path from the column's value; in an event
-    /// the path starts at the row.
+    /// The path to the value. In errors that a [`CustomWriter`] adds, the path starts at the
+    /// column's value. In an event it starts at the row.
     pub path: Vec<PathSegment>,
     /// Why the value cannot be represented.
     pub problem: &'static str,
@@ -77,13 +79,13 @@ pub struct FieldError {
 pub enum PathSegment {
     /// The member of an object.
     Key(Arc<str>),
-    /// The element of a list, from 0.
+    /// The index of an element of a list, from 0.
     Index(usize),
 }
 
 impl CustomForm {
-    /// A form with a name. Forms with equal names must write alike. `not_null` says whether the
-    /// value must not be null. `writer` creates the writer for a column of the change log.
+    /// Creates a form. Forms with equal names must write values in the same way. `not_null` says
+    /// that the value must not be null. `writer` creates the writer for a column of the change log.
     pub fn new(
         name: impl Into<Arc<str>>,
         not_null: bool,
@@ -118,7 +120,7 @@ impl fmt::Debug for CustomForm {
 }
 
 impl Selection {
-    /// Selects columns under their own names, in the form of the SQL endpoint.
+    /// Selects columns under their own names, in the form [`ValueForm::Json`].
     pub fn of<'a>(columns: impl IntoIterator<Item = &'a str>) -> Self {
         let selected = |column: &str| SelectedColumn {
             key: column.into(),
@@ -131,7 +133,7 @@ impl Selection {
         }
     }
 
-    /// The same selection, with the columns of the primary key named in events.
+    /// The same selection, but with the names of the primary key's columns in events.
     #[must_use]
     pub fn with_key(self) -> Self {
         Self { key: true, ..self }

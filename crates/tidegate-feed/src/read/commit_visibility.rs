@@ -1,7 +1,7 @@
 //! Waits until a transaction is visible to queries. The change log contains a transaction as soon
-//! as its commit record is written. Queries see it an instant later, or much later if the commit
-//! waits for a standby (PostgreSQL, "Synchronous Replication"). Until then a query returns the
-//! state before the transaction.
+//! as its commit record is written. The transaction becomes visible to queries a moment later, or
+//! much later if the commit waits for a standby (PostgreSQL, "Synchronous Replication"). Until then
+//! a query returns the state before the transaction.
 
 use std::time::Duration;
 
@@ -11,15 +11,15 @@ use tracing::{debug, warn};
 
 use crate::catalog_query::{CatalogReader, QueryOutcome, is_true};
 
-/// The pauses between queries: the first and the longest.
+/// The first and the longest pause between two queries.
 pub(crate) const PAUSE: (Duration, Duration) =
     (Duration::from_millis(2), Duration::from_millis(250));
-/// How long the stream waits for a transaction before it is opened again. It is shorter than the
-/// usual `wal_sender_timeout`, after which PostgreSQL would close the stream.
+/// How long the live reader waits for a transaction before it opens the stream again. It is shorter
+/// than the default `wal_sender_timeout`, after which PostgreSQL would close the stream.
 const TIMEOUT: Duration = Duration::from_secs(20);
 
-/// After this time the commit is assumed to wait for a standby. It is then checked whether the
-/// transaction can have changed the definition at all.
+/// After this time the commit probably waits for a standby. Then it is checked whether the
+/// transaction can have changed the definition.
 const CHECK_AFTER: Duration = Duration::from_secs(1);
 
 /// Selects whether a transaction is still running and has not changed a table's definition. A
@@ -42,7 +42,7 @@ const LEFT_DEFINITION_UNCHANGED: &str = "\
 ///
 /// # Errors
 ///
-/// Those of [`wait`].
+/// The errors of [`wait`].
 pub(crate) async fn wait_for_definition(
     catalog: &CatalogReader,
     transaction: u32,
@@ -68,13 +68,13 @@ pub(crate) async fn wait_for_definition(
     }
 }
 
-/// Waits until a transaction is visible to queries. Must be called before a query of anything that
+/// Waits until a transaction is visible to queries. Call this function before a query of data that
 /// the transaction may have changed.
 ///
 /// # Errors
 ///
-/// [`LogError::Unavailable`] if that takes too long or PostgreSQL does not answer. The next stream
-/// then sends the transaction again.
+/// [`LogError::Unavailable`] if the transaction does not become visible in time, or PostgreSQL does
+/// not answer. The next stream then returns the transaction again.
 pub(crate) async fn wait(catalog: &CatalogReader, transaction: u32) -> Result<(), LogError> {
     let begin = Instant::now();
     let mut pause = PAUSE.0;

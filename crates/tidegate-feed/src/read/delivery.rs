@@ -16,11 +16,12 @@ use crate::read::commit_visibility;
 /// The pause before policies are evaluated again while PostgreSQL is unreachable.
 const OUTAGE_PAUSE: Duration = Duration::from_millis(250);
 
-/// The subscription has ended, so nothing more is delivered.
+/// The error of a subscription that has ended. Nothing more is delivered to it.
 pub(crate) struct SubscriptionEnded;
 
-/// Evaluates a change for a subscription. `binding` is its last binding, which is replaced if the
-/// schema has changed. Changes up to `history` are older than the subscription.
+/// Evaluates a change for a subscription. `binding` is the subscription's last binding, which is
+/// replaced if the schema has changed. Changes up to `history` were made before the subscription
+/// began. Ends the subscription if it does not fit the schema of a later change.
 pub(crate) fn evaluate(
     subscriber: &Subscriber,
     binding: &mut Option<SchemaBinding>,
@@ -39,8 +40,8 @@ pub(crate) fn evaluate(
     if !binding.as_ref().is_some_and(fits) {
         match subscriber.bind(schema) {
             Ok(bound) => *binding = Some(bound),
-            // An old schema need not fit, because the subscription fits a later schema of the
-            // table.
+            // The schema of a change from before the subscription need not fit, because the
+            // subscription fits a later schema of the table.
             Err(_) if change.position <= history => {
                 return Ok(ChangeOutcome::Gap(Resync::Incomplete));
             }
@@ -69,13 +70,13 @@ pub(crate) async fn visible(
     while !subscriber.is_ended() {
         match rls.visible(changes).await {
             Ok(Some(visible)) => return Ok(visible),
-            // The transactions are not visible to queries yet. That may take long and is not an
-            // error.
+            // The transactions are not visible to queries yet. They may become visible much later,
+            // which is not an error.
             Ok(None) => {
                 tokio::time::sleep(visibility_pause).await;
                 visibility_pause = (visibility_pause * 2).min(commit_visibility::PAUSE.1);
             }
-            // The policies are slow, so fewer rows are evaluated at a time, down to one.
+            // The policies are slow. Fewer rows are evaluated at a time, down to a single row.
             Err(tidegate_sql::Error::Deadline) if changes.len() > 1 => {
                 let (first, rest) = changes.split_at(changes.len() / 2);
                 let mut all = Box::pin(visible(subscriber, first)).await?;
@@ -106,8 +107,8 @@ pub(crate) async fn visible(
     Err(SubscriptionEnded)
 }
 
-/// Pushes an item when the connection's queue has room. Closes the queue if its client does not
-/// read.
+/// Waits until the connection's queue has room, and pushes an item. Closes the queue if its client
+/// does not read.
 pub(crate) async fn push(subscriber: &Subscriber, item: Item) -> Result<(), SubscriptionEnded> {
     loop {
         if subscriber.is_ended() {

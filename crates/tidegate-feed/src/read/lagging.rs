@@ -1,6 +1,6 @@
 //! Reads the ring at the pace of a connection whose queue was full, or for which PostgreSQL has to
-//! apply row level security. Events of all its lagging subscriptions are delivered together, in the
-//! order of the commits.
+//! apply row level security. The reader delivers the events of all lagging subscriptions of the
+//! connection together, in the order of the commits.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -17,7 +17,8 @@ use crate::event::cursor::{Cursor, EventPosition};
 use crate::event::item::Item;
 use crate::read::delivery::{self, SubscriptionEnded};
 
-/// Reads for a lagging connection until it has caught up and is live again.
+/// Starts a task that reads for a lagging connection until the connection is live again or has
+/// ended.
 pub(crate) fn spawn(hub: Arc<SharedHub>, lagging: LaggingConnection) {
     let reader = LaggingReader {
         hub,
@@ -61,7 +62,7 @@ impl LaggingReader {
                 }
                 BacklogRead::CaughtUp(reached) => {
                     position = reached;
-                    // A notification that came after the read is stored, so none is missed.
+                    // A notification that arrives after the read is stored, so none is missed.
                     self.wake.notified().await;
                 }
                 BacklogRead::Lost(members) => {
@@ -75,7 +76,7 @@ impl LaggingReader {
         }
     }
 
-    /// Evaluates changes for the subscriptions, in order.
+    /// Evaluates changes for the subscriptions, in the order of the changes.
     fn evaluate(
         &mut self,
         members: &[ConnectionSubscriber],
@@ -122,8 +123,8 @@ impl LaggingReader {
         }
     }
 
-    /// Decides which of the events row level security hides. All changes of a subscription are
-    /// checked in one query.
+    /// Returns for each event whether row level security hides it. All changes for a subscription
+    /// are checked in one query. If that fails, the subscription ends and its events are hidden.
     async fn hidden(&self, pending: &[PendingEvent]) -> Vec<bool> {
         let mut hidden = vec![false; pending.len()];
         let mut queried: Vec<u64> = Vec::new();

@@ -22,7 +22,7 @@ use crate::event::cursor::EventPosition;
 use crate::read::{commit_visibility, lagging};
 use crate::watch::recheck;
 
-/// The pauses between attempts to open a stream: the first and the longest.
+/// The first and the longest pause between two attempts to open a stream.
 const PAUSE: (Duration, Duration) = (Duration::from_millis(100), Duration::from_secs(15));
 /// The pause after a batch while the ring is about to drop changes that a reader needs.
 const READER_PAUSE: Duration = Duration::from_millis(5);
@@ -53,8 +53,8 @@ pub(crate) async fn run(database: Arc<DatabaseFeed>, first: LogStart) {
                     },
                 };
             }
-            // The change log does not reach back that far, so the stream starts at its end, after a
-            // gap.
+            // The change log does not reach back to the start, so the stream starts at the end of
+            // the log, and a gap is reported.
             Err(LogError::Gone) if start != LogStart::Now => start = LogStart::Now,
             Err(error) => {
                 warn!(database = %database.name, %error, "could not open the change stream; will retry");
@@ -80,7 +80,8 @@ fn problem(error: LogError) -> StreamProblem {
     }
 }
 
-/// Reads a stream until it breaks.
+/// Reads a stream until it breaks. Returns the error. `continues` says whether the stream was
+/// opened where the last stream ended.
 async fn read(
     database: &Arc<DatabaseFeed>,
     stream: Box<dyn LogStream>,
@@ -93,8 +94,8 @@ async fn read(
         stream,
         decoder: ChangeDecoder::default(),
         types: Arc::default(),
-        // A stream begins with whole transactions. So it repeats changes that the previous stream
-        // dispatched before it broke, and these are skipped.
+        // A stream begins with a whole transaction. It may repeat changes of this transaction that
+        // were dispatched before the previous stream broke. They are skipped.
         dispatched: if continues {
             database.hub.head()
         } else {
@@ -118,7 +119,7 @@ async fn read(
 }
 
 /// Captures all known tables again, because another node may have released them while this node had
-/// no stream. Gaps are reported when the stream has reached them.
+/// no stream. Gaps are recorded, and reported when the stream has reached them.
 async fn recapture_all(database: &DatabaseFeed) -> Result<(), LogError> {
     let _exclusive = database.captures.lock.write().await;
     let captures: Vec<TableCapture> = database.captures.all().into_values().collect();
@@ -147,12 +148,12 @@ struct LiveReader {
     database: Arc<DatabaseFeed>,
     stream: Box<dyn LogStream>,
     decoder: ChangeDecoder,
-    /// The map of types that the decoder uses.
+    /// The map of types with which the decoder's schemas were last refreshed.
     types: Arc<HashMap<u32, Type>>,
-    /// The position up to which the previous stream has dispatched changes.
+    /// Changes up to this position were already dispatched by the previous stream.
     dispatched: EventPosition,
-    /// The tables for whose changes in this batch the roles of their subscriptions were checked,
-    /// each with the last transaction of that check.
+    /// The tables for which the roles of subscriptions were already checked in this batch, each
+    /// with the commit of the last transaction that the check covers.
     roles_checked: HashMap<u32, LogPosition>,
 }
 
@@ -161,8 +162,7 @@ impl LiveReader {
     async fn step(&mut self) -> Result<(), LogError> {
         let mut batch = Vec::new();
         loop {
-            // The future of `next` may be dropped and the function called again; no message is
-            // lost.
+            // `next` is cancel safe: if its future is dropped, no message is lost.
             tokio::select! {
                 biased;
                 next = self.stream.next(&mut batch) => {
@@ -178,8 +178,8 @@ impl LiveReader {
         self.roles_checked.retain(|_, commit| Some(*commit) == open);
         for message in batch {
             match message {
-                // A position inside a transaction must not be confirmed, because the next stream
-                // would begin after the transaction.
+                // While a transaction is open, no position must be confirmed: the next stream would
+                // begin after the transaction.
                 LogMessage::Reached(_) if self.decoder.is_open() => {}
                 LogMessage::Reached(end) => reached = Some(end),
                 LogMessage::Change(bytes) => {
@@ -195,8 +195,8 @@ impl LiveReader {
                 self.stream.confirm(reached);
             }
         }
-        // This slows the stream down for readers that make progress, by a few milliseconds per
-        // batch at most. Without such readers it only lets other tasks run.
+        // If readers that make progress are far behind, the stream waits a few milliseconds for
+        // them after each batch. Otherwise it only lets other tasks run.
         if self.database.hub.is_outrunning_readers() {
             tokio::time::sleep(READER_PAUSE).await;
         } else {
@@ -205,9 +205,9 @@ impl LiveReader {
         Ok(())
     }
 
-    /// Checks the roles of the subscriptions to a table, once per batch. All transactions of a
-    /// batch have committed before the batch arrived. That holds for a transaction that continues
-    /// in the next batch, too.
+    /// Checks the roles of the subscriptions to a changed table, once for each batch. One check is
+    /// enough, because all transactions of a batch committed before it arrived. It also covers a
+    /// transaction that continues in the next batch.
     async fn check_roles(&mut self, change: &RowChange) {
         let (relation, commit) = (change.schema.oid, change.position.commit);
         if let Entry::Vacant(unchecked) = self.roles_checked.entry(relation) {
@@ -260,14 +260,15 @@ impl LiveReader {
         commit_visibility::wait_for_definition(catalog, transaction, relation).await
     }
 
-    /// Reads enum labels again if a change has an unknown one.
+    /// Reads the labels of enums again if a change has an unknown label.
     async fn refresh_labels(&mut self, change: &mut RowChange) -> Result<(), LogError> {
         let (catalog, types) = (&self.database.catalog, &self.database.types);
         let unknown = enum_labels::unknown(types, change);
         if unknown.is_empty() {
             return Ok(());
         }
-        // The transaction of the change may have added the label itself.
+        // The transaction of the change may have added the label, so it must be visible to the
+        // query.
         commit_visibility::wait(catalog, change.transaction_id).await?;
         enum_labels::refresh(catalog, types, &mut self.decoder, unknown, change).await?;
         self.database.hub.set_schema(&change.schema);
@@ -283,8 +284,8 @@ impl LiveReader {
 }
 
 /// Applies the description of a table. PostgreSQL describes a table again after every change of its
-/// definition or its policies. So privileges and policies are read again before any later change is
-/// dispatched.
+/// definition or its policies. Therefore privileges and policies are read again here, before any
+/// later change is dispatched.
 async fn apply_definition(database: &DatabaseFeed, schema: &Arc<RelationSchema>) {
     if let Some(primary_key) = recheck::table_redefined(database, schema.oid).await {
         schema.set_primary_key(primary_key);

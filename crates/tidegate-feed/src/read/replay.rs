@@ -1,5 +1,5 @@
 //! Replays changes for a subscription that resumes at a cursor. The changes come from the ring or
-//! from the change log, until the subscription can join the others of its connection.
+//! from the change log, until the subscription can join the other subscriptions of its connection.
 
 use std::sync::Arc;
 
@@ -18,7 +18,7 @@ use crate::event::item::Resync;
 use crate::read::delivery::{self, SubscriptionEnded};
 use crate::read::lagging;
 
-/// Starts a replay of the changes after a position.
+/// Starts a task that replays the changes after a position.
 pub(crate) fn spawn(
     database: Arc<DatabaseFeed>,
     subscriber: Arc<Subscriber>,
@@ -43,7 +43,7 @@ struct Replay {
     database: Arc<DatabaseFeed>,
     subscriber: Arc<Subscriber>,
     position: EventPosition,
-    /// Changes up to this position are older than the subscription.
+    /// Changes up to this position were made before the subscription began.
     history: EventPosition,
     binding: Option<SchemaBinding>,
 }
@@ -70,7 +70,7 @@ impl Replay {
                 ReplayRead::Lost if std::mem::take(&mut may_read_log) => self.catch_up().await?,
                 ReplayRead::Lost => {
                     // Either a new stream has moved the position forward, or the ring has dropped
-                    // changes that the subscription needs, because its connection reads too slowly.
+                    // changes that the subscription needs, because its client reads too slowly.
                     match hub.replay_position(&self.subscriber) {
                         Some(position) if position > self.position => self.position = position,
                         _ => {
@@ -83,7 +83,7 @@ impl Replay {
         }
     }
 
-    /// Evaluates and delivers changes, waiting for room in the queue.
+    /// Evaluates and delivers changes. Waits while the queue has no room.
     async fn deliver(&mut self, changes: &[Arc<RowChange>]) -> Result<(), SubscriptionEnded> {
         let mut outcomes = Vec::new();
         for change in changes {
@@ -115,14 +115,15 @@ impl Replay {
         }
     }
 
-    /// Reads the change log up to where the ring continues. If the log no longer has the changes,
-    /// the subscription gets a gap.
+    /// Reads the change log up to the position at which the ring continues. If that fails, for
+    /// example because the log no longer contains the changes, the subscription gets a gap and
+    /// continues at the end of the ring.
     async fn catch_up(&mut self) -> Result<(), SubscriptionEnded> {
         let database = self.database.clone();
         let caught_up = async {
             let _permit = database.replay_permits.acquire().await;
-            // While this replay waited for its permit, the ring may have been filled with the
-            // changes that it needs.
+            // While this replay waited for its permit, the stream may have filled the ring with the
+            // needed changes.
             if database.hub.covers(self.position) {
                 return Ok(());
             }

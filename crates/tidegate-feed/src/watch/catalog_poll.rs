@@ -1,7 +1,7 @@
-//! Polls the catalog for what subscriptions depend on and the change log does not report. That is
-//! the health of captures, partitions, the state on which privileges depend, and attributes of
-//! composite types. One poll is one statement, which is nearly the whole cost of idle subscriptions
-//! to the server.
+//! Polls the catalog for state on which subscriptions depend and that the change log does not
+//! report: the health of captures, partitions, the state on which privileges depend, and attributes
+//! of composite types. A poll is one statement. The polls are nearly the whole cost of idle
+//! subscriptions for PostgreSQL.
 
 use std::collections::{BTreeSet, HashSet};
 
@@ -32,7 +32,7 @@ const ATTRIBUTES: &str = "\
     FROM pg_catalog.pg_type t JOIN pg_catalog.pg_attribute a ON a.attrelid = t.typrelid \
     WHERE t.oid = ANY (:types::oid[]) AND t.typtype = 'c' AND a.attnum > 0";
 
-/// The values of the first column, which says what a row of the statement is about.
+/// The values of the first column, which is the kind of a row.
 mod subject {
     pub(super) const CAPTURE: &str = "capture";
     pub(super) const PARTITIONS: &str = "partitions";

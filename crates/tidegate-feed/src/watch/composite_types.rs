@@ -1,5 +1,5 @@
-//! Watches the attributes of composite types, and the columns of tables whose row types are used as
-//! types. The change log does not report their changes.
+//! Watches the attributes of composite types, including the columns of tables whose row types are
+//! used as types of columns. The change log does not report changes of these.
 
 use std::sync::Arc;
 
@@ -40,7 +40,8 @@ async fn refresh(database: &DatabaseFeed) -> crate::Result<()> {
     if current.is_empty() {
         return Ok(());
     }
-    // Events of earlier commits keep the attributes that the type had at that time.
+    // Earlier commits are still decoded with the old attributes, so the stream must have passed
+    // them first.
     let now = database.log.retain(&database.name, LogPosition::default());
     let deadline = Instant::now() + database.settings.subscribe_timeout;
     let now = now.await?;

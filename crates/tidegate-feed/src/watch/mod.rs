@@ -1,4 +1,4 @@
-//! Tasks that watch the catalog, and release what is no longer used.
+//! Tasks that watch the catalog, and release tables and databases that are no longer used.
 
 pub(crate) mod catalog_poll;
 pub(crate) mod composite_types;

@@ -19,8 +19,8 @@ use crate::dispatch::subscriber::Subscriber;
 use crate::error::{Error, Result};
 use crate::event::item::Ended;
 
-/// Reads the privileges again that a poll of the catalog does not confirm. At intervals, also reads
-/// those that no poll has confirmed for a while. Runs until it is aborted.
+/// Reads privileges again if a poll of the catalog does not confirm them, or if they were neither
+/// confirmed nor read for [`crate::FeedSettings::recheck_interval`]. Runs until it is aborted.
 pub(crate) async fn watch(database: Arc<DatabaseFeed>) {
     let mut tick = interval(database.settings.recheck_interval);
     tick.set_missed_tick_behavior(MissedTickBehavior::Delay);
@@ -34,8 +34,8 @@ pub(crate) async fn watch(database: Arc<DatabaseFeed>) {
             _ = tick.tick() => {
                 groups = group(database.hub.subscribers());
                 checked.retain(|pair, _| groups.contains_key(pair));
-                // The previous check was recorded a moment after its tick, so a little less than
-                // the interval has passed since.
+                // The previous check was recorded a moment after its tick, so slightly less than
+                // the interval has passed since that check.
                 let due = database.settings.recheck_interval.mul_f32(0.9);
                 groups.retain(|pair, _| checked.get(pair).is_none_or(|last| last.elapsed() >= due));
             }
@@ -55,7 +55,7 @@ pub(crate) async fn watch(database: Arc<DatabaseFeed>) {
     }
 }
 
-/// Whether the poll found the fingerprints with which the privileges were read.
+/// Whether the poll found the same fingerprints as the query that read the privileges.
 fn is_confirmed(snapshot: &CatalogSnapshot, subscribers: &[Arc<Subscriber>]) -> bool {
     subscribers.iter().all(|one| {
         let privileges = one.privileges.lock();
@@ -76,7 +76,8 @@ fn group(subscribers: Vec<Arc<Subscriber>>) -> Groups {
     groups
 }
 
-/// Reads the privileges of each group, once for all of its subscriptions.
+/// Reads the privileges of each group once for all its subscriptions, and applies them. Ends
+/// subscriptions whose privileges could not be read for too long.
 async fn recheck(
     database: &DatabaseFeed,
     groups: &Groups,
@@ -91,13 +92,14 @@ async fn recheck(
         if privileges.is_ok() || !is_live {
             *last = Instant::now();
         }
-        // Time without a stream does not count, because there are no events to withhold.
+        // Time without a stream does not count, because no events are delivered without a stream.
         let unverified = last.elapsed() > database.settings.max_unchecked;
         apply(database, &groups[&pair], privileges, unverified)
     };
     for (privileges, evaluators) in outcomes.into_iter().filter_map(apply) {
         for evaluator in evaluators {
-            // A long evaluation of one subscription must not delay the next check of others.
+            // A long evaluation for one subscription must not delay the next check of other
+            // subscriptions.
             if !evaluator.try_update(&privileges) {
                 let privileges = privileges.clone();
                 tokio::spawn(async move { evaluator.update(&privileges).await });
@@ -107,16 +109,17 @@ async fn recheck(
 }
 
 /// Reads the privileges and policies of all subscriptions to a table again, because the change log
-/// has described the table again. This happens before any later change is dispatched. Privileges
-/// belong to columns and not to their names, and policies may have changed. Returns the columns of
-/// the primary key, if they were read.
+/// has described the table again. This happens before any later change is dispatched, because
+/// columns may have been renamed, to which privileges belong, and policies may have changed.
+/// Returns the names of the primary key's columns, if the table has subscriptions and the names
+/// were read.
 pub(crate) async fn table_redefined(
     database: &DatabaseFeed,
     relation: u32,
 ) -> Option<Arc<[Box<str>]>> {
     let groups = group(database.hub.count_definition(relation));
-    // PostgreSQL also describes a table to each new stream, and after changes that do not matter.
-    // An unchanged fingerprint avoids reading the privileges again.
+    // PostgreSQL also describes a table in each new stream, and after changes that do not affect
+    // privileges. If the fingerprint is unchanged, the privileges are not read again.
     let fingerprint = if groups.is_empty() {
         None
     } else {
@@ -139,16 +142,16 @@ pub(crate) async fn table_redefined(
     primary_key.or(reload(database, stale).await)
 }
 
-/// Reads the privileges of subscriptions to a table again if their roles, or memberships of these,
-/// have changed. Called before a change of the table is dispatched, because the change log does not
-/// report changes of roles.
+/// Reads the privileges of subscriptions to a table again if their roles, or memberships of their
+/// roles, have changed. Called before a change of the table is dispatched, because the change log
+/// does not report changes of roles.
 pub(crate) async fn check_roles(database: &DatabaseFeed, relation: u32) {
     let roles = database.hub.roles_to_check(relation);
     if roles.is_empty() {
         return;
     }
-    // If PostgreSQL does not answer, the privileges of all subscriptions are read again. If that
-    // fails too, those under row level security end.
+    // If PostgreSQL does not answer, the privileges of all these subscriptions are read again. If
+    // that fails too, subscriptions under row level security end.
     let current = fingerprint::of_roles(&database.catalog, &roles)
         .await
         .unwrap_or_default();
@@ -170,8 +173,9 @@ async fn have_current_policies(subscribers: &[Arc<Subscriber>], fingerprint: &st
     true
 }
 
-/// Reads privileges and policies again. If PostgreSQL does not answer, subscriptions under row
-/// level security end. The others are left to the periodic checks.
+/// Reads privileges and policies again, with retries. If PostgreSQL does not answer, subscriptions
+/// under row level security end. Other subscriptions are left to the periodic checks. Returns the
+/// names of the primary key's columns, if they were read.
 async fn reload(database: &DatabaseFeed, mut groups: Groups) -> Option<Arc<[Box<str>]>> {
     let (attempts, pause) = RETRIES;
     let mut primary_key = None;
@@ -214,8 +218,9 @@ async fn reload(database: &DatabaseFeed, mut groups: Groups) -> Option<Arc<[Box<
 /// Privileges with new policies, and the evaluators that must be updated with them.
 type RlsUpdate = (Arc<Privileges>, Vec<Arc<RlsEvaluator>>);
 
-/// Applies new privileges to the subscriptions of a role to a table, and ends those that are no
-/// longer allowed. Returns the evaluators to update, which may be busy.
+/// Applies new privileges to the subscriptions of a role to a table, and ends subscriptions that
+/// are no longer allowed. If `unverified`, all of them end. Returns the evaluators that must be
+/// updated, which may be busy.
 fn apply(
     database: &DatabaseFeed,
     subscribers: &[Arc<Subscriber>],
@@ -248,7 +253,7 @@ fn apply(
     }
 }
 
-/// Updates evaluators. Each update waits for a running evaluation.
+/// Updates evaluators. Each update waits until a running evaluation has ended.
 async fn update_all(updates: Vec<RlsUpdate>) {
     let update = |(privileges, evaluators): RlsUpdate| async move {
         for evaluator in evaluators {
@@ -280,13 +285,14 @@ fn end_reason(privileges: &Result<Arc<Privileges>>, subscriber: &Subscriber) -> 
         Err(Error::NoTable) => Some(Ended::NoTable),
         // The role was dropped, or may no longer log in to the database.
         Err(Error::NoRole) => Some(Ended::NotAllowed),
-        // A failed query says nothing about privileges. Subscriptions end only if it fails for too
-        // long.
+        // A failed query says nothing about privileges. Subscriptions end only if the query fails
+        // for too long.
         Ok(_) | Err(_) => None,
     }
 }
 
-/// Why a subscription whose rule was made from other policies cannot continue.
+/// The reason why a subscription with a [`crate::access::member_rule::MemberRule`] must end,
+/// because the policies have changed or can no longer be applied; `None` if it may continue.
 fn other_policies(privileges: &Privileges, subscriber: &Subscriber) -> Option<Ended> {
     let rule = subscriber.rule.as_ref()?;
     if rule.is_of(privileges.policy.as_ref()) {
@@ -297,8 +303,9 @@ fn other_policies(privileges: &Privileges, subscriber: &Subscriber) -> Option<En
     })
 }
 
-/// Why a subscription cannot continue under policies. Either it has no evaluator, or the policies
-/// read columns that are not captured for it, so that its events would be dropped silently.
+/// The reason why a subscription cannot continue under the policies of `privileges`; `None` if it
+/// may continue. Either it began without row level security, or the policies read columns that are
+/// not captured for it, so that its events would be dropped silently.
 fn unusable_policies(privileges: &Privileges, subscriber: &Subscriber) -> Option<Ended> {
     let needs = old_rows::needs_old_rows(subscriber.operations, &subscriber.columns, privileges);
     let problem = match needs {

@@ -1,4 +1,5 @@
-//! Moves the start of the retention window, and releases what is no longer used.
+//! Moves the start of the retention window, and releases tables and databases that are no longer
+//! used.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -10,16 +11,16 @@ use tracing::{debug, warn};
 use crate::database::captures::TableCapture;
 use crate::database::database_feed::DatabaseFeed;
 
-/// Moves the start of a database's retention window, releases unused tables, and calls `retire`
-/// when the database had no subscription for long. Ends if `retire` returns true; otherwise runs
-/// until it is aborted.
+/// Moves the start of a database's retention window, and releases unused tables. Calls `retire`
+/// when the database has had no subscription for [`crate::FeedSettings::idle_timeout`]. Ends if
+/// `retire` returns `true`; otherwise runs until it is aborted.
 pub(crate) async fn watch(
     database: Arc<DatabaseFeed>,
     retire: impl Fn(&Arc<DatabaseFeed>) -> bool,
 ) {
     let mut tick = interval(database.settings.retention_interval);
     tick.set_missed_tick_behavior(MissedTickBehavior::Delay);
-    // The positions of the stream with their times, the oldest first.
+    // The positions that the stream had reached at past times, the oldest first.
     let mut samples: VecDeque<(Instant, LogPosition)> = VecDeque::new();
     loop {
         tick.tick().await;
@@ -56,7 +57,7 @@ pub(crate) async fn watch(
     }
 }
 
-/// Releases tables that have had no subscription for long.
+/// Releases tables that have had no subscription for the idle timeout.
 async fn release_unused(database: &DatabaseFeed) {
     let idle_timeout = database.settings.idle_timeout;
     let is_used = |capture: &TableCapture| capture.last_used.elapsed() < idle_timeout;
@@ -65,8 +66,8 @@ async fn release_unused(database: &DatabaseFeed) {
         return;
     }
     let _exclusive = database.captures.lock.write().await;
-    // Once the entries are removed, a new subscription finds its table not captured, and waits for
-    // the lock to capture it again.
+    // Once the entries are removed, a new subscription to a released table waits for the lock, and
+    // then captures the table again.
     let kept: Vec<u32> = mark_used(database, |captures| {
         captures.retain(|_, capture| is_used(capture));
         captures.keys().copied().collect()
@@ -76,7 +77,8 @@ async fn release_unused(database: &DatabaseFeed) {
     }
 }
 
-/// Marks the tables with subscriptions as used, and runs a function under the same lock.
+/// Marks the tables with subscriptions as used, and runs a function on all captures under the same
+/// lock.
 fn mark_used<R>(
     database: &DatabaseFeed,
     f: impl FnOnce(&mut std::collections::HashMap<u32, TableCapture>) -> R,

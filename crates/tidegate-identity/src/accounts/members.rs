@@ -14,14 +14,15 @@ use crate::{EndReason, Error, NewUser, Result, Timestamp, User, UserChange, User
 pub struct Conversion {
     /// The new kind.
     pub kind: UserKind,
-    /// The groups after the conversion. If absent, the user keeps its groups. A member must have
-    /// exactly one.
+    /// The groups after the conversion; `None` to keep the groups. A member must have exactly one
+    /// group.
     pub user_groups: Option<Vec<String>>,
     /// Whether objects that the dropped role owns are given to the owner of the tenant.
     pub reassign: bool,
 }
 
-/// For this long after a check that a group can log in, further members of the group cause no check.
+/// How long after a check that a group can log in the check is not repeated for other members of
+/// the group.
 const PROVIDED: Duration = Duration::from_secs(10);
 
 /// The times at which this node last checked that a group can log in. Sign-ups are frequent, and
@@ -52,7 +53,7 @@ impl Accounts {
     /// Creates several members of one tenant, all or none. The roles of their groups are created if
     /// missing.
     ///
-    /// Errors, with the place of the member in `new`: those of
+    /// Errors, with the index of the member in `new`: those of
     /// [`UserDirectory::create_user`](crate::UserDirectory::create_user), and
     /// [`Error::Role`](crate::Error::Role).
     pub async fn create_members(&self, new: Vec<NewUser>) -> Result<Vec<User>, (usize, Error)> {
@@ -96,10 +97,10 @@ impl Accounts {
         Ok(())
     }
 
-    /// Makes groups that have members able to log in, as after a restore without the roles, except
-    /// those in `able`.
+    /// Makes the roles of all groups that have members able to log in, as is needed after a restore
+    /// without roles. Skips the groups in `able`, which can already log in.
     ///
-    /// [`Error::Role`].
+    /// Errors: [`Error::Role`].
     pub async fn provide_member_groups(&self, database: &str, able: &[String]) -> Result<()> {
         let groups = self.directory.member_groups(database).await?;
         for group in groups.iter().filter(|group| !able.contains(group)) {
@@ -109,12 +110,12 @@ impl Accounts {
         Ok(())
     }
 
-    /// Gives a user a role, or makes it a member. What `tidegate.user_id()` returns for it stays.
-    /// Ends its sessions, before the record changes and once more behind it. Repeating a conversion
-    /// completes one that was interrupted.
+    /// Gives a member a role, or makes a user with a role a member. `tidegate.user_id()` returns
+    /// the same value as before. Ends the user's sessions, before the record changes and once more
+    /// after that. Repeating an interrupted conversion completes it.
     ///
     /// Errors: [`Error::InvalidMember`] for the owner, the default user, and a member without
-    /// exactly one group; [`Error::NotFound`], also if the user is changed meanwhile;
+    /// exactly one group; [`Error::NotFound`], also after a concurrent change of the user;
     /// [`Error::Role`] when the role owns something and `reassign` is not set.
     pub async fn convert(&self, key: &UserKey, to: &Conversion) -> Result<User> {
         let user = self.directory.user(key).await?;
@@ -152,10 +153,10 @@ impl Accounts {
         Ok(converted)
     }
 
-    /// Drops the role that an interrupted conversion left behind, and changes the groups if others
-    /// are asked for.
+    /// Completes a conversion to the kind that the user already has: drops the role that an
+    /// interrupted conversion left behind, and changes the groups if `to` has other groups.
     async fn keep_kind(&self, user: User, to: &Conversion) -> Result<User> {
-        // A member with a name that is too long for a role never had one.
+        // A member whose name is too long for a role never had a role.
         let role = role_name(&user.key).ok().filter(|_| user.is_member());
         if role.is_some() {
             let left_behind = User {
@@ -175,8 +176,8 @@ impl Accounts {
         self.change(&user.key, change).await
     }
 
-    /// The record is changed before the role is dropped. If the node dies in between, the role is
-    /// of no use to anyone, because only the service can log in as it.
+    /// Makes a user with a role a member. The record is changed before the role is dropped. If the
+    /// node dies in between, a role remains that no user can use.
     async fn make_member(&self, user: &User, member: &User, reassign: bool) -> Result<()> {
         self.check_drop_role(user, reassign).await?;
         self.provide_group(member).await?;
@@ -188,8 +189,9 @@ impl Accounts {
         self.drop_role(user, reassign).await
     }
 
-    /// The role is complete before the record names it. It is dropped again if the record was not
-    /// changed; where that is not known, it stays.
+    /// Gives a member a role. The role is complete before the record names it. If the record was
+    /// not changed, the role is dropped again. If it is not known whether the record was changed,
+    /// the role stays.
     async fn give_role(&self, member: &User, user: &User) -> Result<()> {
         self.directory
             .end_sessions(&user.key, EndReason::UserChanged)

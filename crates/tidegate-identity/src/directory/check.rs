@@ -4,14 +4,15 @@ use serde_json::Value;
 
 use crate::{Error, Result, User, group_role};
 
-/// The longest properties of a user, as JSON. Tokens contain them and must stay below 8 KiB.
+/// The maximum size of a user's properties as JSON, in bytes. Tokens contain the properties and
+/// must stay below 8 KiB.
 const PROPERTY_BYTES: usize = 3 * 1024;
 const MAX_TEXT_LENGTH: usize = 254;
 const MAX_GROUPS: usize = 32;
 /// The longest id of a member, in bytes.
 const LONGEST_ID: usize = 255;
 
-/// Checks the names of groups: [`Error::InvalidMember`].
+/// Checks the names and the number of groups; fails with [`Error::InvalidMember`].
 pub(crate) fn check_groups(database: &str, groups: &[String]) -> Result<()> {
     for (index, group) in groups.iter().enumerate() {
         group_role(database, group)?;
@@ -25,7 +26,8 @@ pub(crate) fn check_groups(database: &str, groups: &[String]) -> Result<()> {
     Ok(())
 }
 
-/// Checks the members of a record: [`Error::InvalidMember`] naming the first one that is invalid.
+/// Checks the members of a record. Fails with [`Error::InvalidMember`], which names the first
+/// invalid member.
 pub(crate) fn check(user: &User) -> Result<()> {
     let invalid = |member, expected| Err(Error::InvalidMember { member, expected });
     check_kind(user)?;
@@ -42,7 +44,7 @@ pub(crate) fn check(user: &User) -> Result<()> {
     if properties.is_some_and(|json| json.map_or(true, |json| json.len() > PROPERTY_BYTES)) {
         return invalid("properties", "a JSON object of at most 3072 bytes");
     }
-    // PostgreSQL's jsonb cannot store it, and policies read the properties as jsonb.
+    // Policies read the properties as jsonb, which cannot contain the character U+0000.
     let properties = user.properties.iter().flatten();
     if properties
         .into_iter()
@@ -62,7 +64,8 @@ pub(crate) fn check(user: &User) -> Result<()> {
     Ok(())
 }
 
-/// Checks what depends on the kind of the user: [`Error::InvalidMember`].
+/// Checks the id, and the members that depend on the kind of the user; fails with
+/// [`Error::InvalidMember`].
 fn check_kind(user: &User) -> Result<()> {
     let invalid = |member, expected| Err(Error::InvalidMember { member, expected });
     let id = user.id.as_deref();

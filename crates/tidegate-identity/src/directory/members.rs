@@ -14,7 +14,8 @@ use crate::{
 impl UserDirectory {
     /// Creates members of one tenant, all or none, in one statement.
     ///
-    /// Errors, with the place of the member in `new`: [`Error::InvalidMember`], [`Error::Taken`].
+    /// Errors: [`Error::Taken`] with the index in `members` of the member whose name or id is
+    /// taken.
     pub(crate) async fn create_members(
         &self,
         members: Vec<User>,
@@ -61,14 +62,15 @@ impl UserDirectory {
         written(self.ports.store.update_user(before, after).await?)
     }
 
-    /// Ends the sessions of a user that was converted, whose tokens are for the other kind.
+    /// Ends the sessions of a user that was converted, because their tokens are for the previous
+    /// kind. Writes the audit event of the change.
     pub(crate) async fn end_converted(&self, key: &UserKey) -> Result<()> {
         self.end_sessions(key, EndReason::UserChanged).await?;
         self.audit_user(AuditKind::UserChanged, key).await;
         Ok(())
     }
 
-    /// The id that is given for a new member, or a new one.
+    /// The given id of a new member; a random UUID if no id is given.
     pub(super) fn member_id(&self, given: Option<&String>) -> Result<String> {
         match given {
             Some(id) => Ok(id.clone()),
@@ -77,7 +79,7 @@ impl UserDirectory {
     }
 }
 
-/// The place of the first member that has the name or the id of an earlier one.
+/// The index of the first member that has the name or the id of an earlier member.
 fn first_repetition(members: &[User]) -> Option<usize> {
     let (mut names, mut ids) = (HashSet::new(), HashSet::new());
     let mut members = members.iter();

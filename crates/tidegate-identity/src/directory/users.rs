@@ -10,7 +10,8 @@ use crate::{
     UserKey, UserKind, UserName, UserQuery, WriteOutcome, rate_limit,
 };
 
-/// How often a change of a user is tried again when another request changed the user meanwhile.
+/// The maximum number of attempts at a change of a user. An attempt fails if another request
+/// changes the user at the same time.
 const MAX_TRIES: u32 = 20;
 
 /// The owner of a new tenant.
@@ -18,9 +19,9 @@ const MAX_TRIES: u32 = 20;
 pub struct NewOwner {
     /// The tenant, whose owner has the same name.
     pub database: TenantName,
-    /// The owner's role, if it differs from the tenant's name.
+    /// The owner's role; `None` if it has the tenant's name.
     pub role: Option<String>,
-    /// The password; an owner without one cannot sign in.
+    /// The password; without a password the owner cannot sign in.
     pub password: Option<Secret>,
 }
 
@@ -31,12 +32,12 @@ pub struct NewUser {
     pub database: TenantName,
     /// The user's name.
     pub name: UserName,
-    /// Whether the user gets a role.
+    /// The kind of the user: with a role, or a member of a group.
     pub kind: UserKind,
-    /// What `tidegate.user_id()` returns for a member: 1 to 255 bytes; a UUID is made if absent. A
-    /// user with a role has its name instead.
+    /// What `tidegate.user_id()` returns for a member: 1 to 255 bytes; `None` for a random UUID. A
+    /// user with a role must not have an id.
     pub id: Option<String>,
-    /// The password; a user without one cannot sign in, which is usual for a default user.
+    /// The password; without a password the user cannot sign in. A default user usually has none.
     pub password: Option<Secret>,
     /// The hash of a password that the user gave earlier; `password` takes precedence.
     pub password_hash: Option<PasswordHash>,
@@ -48,7 +49,8 @@ pub struct NewUser {
     pub user_groups: Vec<String>,
     /// Whether anonymous callers run as this user.
     pub default_user: bool,
-    /// Whether the user registers itself; its name must then not resemble that of another user.
+    /// Whether the user registers itself. If so, its name must not resemble the name of another
+    /// user.
     pub self_registered: bool,
 }
 
@@ -129,7 +131,7 @@ impl UserDirectory {
 
     /// Creates the record of a sub-user. Its role is `database/name`; a member has none.
     ///
-    /// Errors: [`Error::InvalidMember`] naming the member, [`Error::Taken`],
+    /// Errors: [`Error::InvalidMember`] with the name of the invalid member, [`Error::Taken`],
     /// [`Error::DefaultUserTaken`].
     pub async fn create_user(&self, new: NewUser) -> Result<User> {
         let (user, password_hash) = self.prepare(&new).await?;
@@ -179,8 +181,8 @@ impl UserDirectory {
         Ok((user, hash.or(given)))
     }
 
-    /// Refuses a reserved name, the tenant's name, and a name that differs from another user's only
-    /// in case: [`Error::Taken`].
+    /// Refuses with [`Error::Taken`] a reserved name, the tenant's name, and a name that differs
+    /// from the name of another user only in case.
     async fn require_distinct_name(&self, new: &NewUser) -> Result<()> {
         let (database, name) = (new.database.as_str(), new.name.as_str());
         let similar = is_official(name)
@@ -211,9 +213,10 @@ impl UserDirectory {
             .ok_or(Error::NotFound("user"))
     }
 
-    /// Changes a user. A new password and being disabled end the user's sessions, and so does becoming
-    /// or ceasing to be the default user, because tokens say whether the role is shared. Another group and other
-    /// properties end the sessions of a member, because tokens have both.
+    /// Changes a user. A new password and being disabled end the user's sessions. So does becoming the
+    /// default user or no longer being the default user, because tokens say whether the role is
+    /// shared. Another group and other properties end the sessions of a member, because tokens have
+    /// both.
     ///
     /// Errors: [`Error::NotFound`], [`Error::InvalidMember`], [`Error::DefaultUserTaken`],
     /// [`Error::Busy`].
@@ -228,7 +231,7 @@ impl UserDirectory {
         let hash = self.hash(change.password.as_ref()).await?;
         let given = change.password_hash.clone().map(PasswordHash::into_text);
         let (before, after) = self.write_change(key, &change).await?;
-        // Sessions are ended also when the record was unchanged, so that repeating a change that
+        // Sessions are also ended when the record was unchanged, so that repeating a change that
         // failed half-way completes it.
         let ends = after.default_user != before.default_user || made_default;
         if change.disabled == Some(true) {
@@ -243,7 +246,7 @@ impl UserDirectory {
         Ok(after)
     }
 
-    /// Validates a change without writing it. Returns the user before and after it.
+    /// Validates a change without writing it. Returns the user before and after the change.
     pub(crate) async fn check_change(
         &self,
         key: &UserKey,
@@ -259,7 +262,7 @@ impl UserDirectory {
     }
 
     /// Writes a change, and retries after concurrent changes, so that no change undoes another.
-    /// Returns the user before and after it.
+    /// Returns the user before and after the change.
     async fn write_change(&self, key: &UserKey, change: &UserChange) -> Result<(User, User)> {
         for _ in 0..MAX_TRIES {
             let before = self.user(key).await?;
@@ -323,7 +326,8 @@ impl UserDirectory {
         store
             .delete_tenant(database, self.ports.clock.now())
             .await?;
-        // Adoption also deletes what an interrupted run may have left.
+        // Without an owner there was no tenant. Adoption calls this function to delete what an
+        // interrupted adoption may have left.
         if existed {
             self.audit_user(AuditKind::UserDropped, &owner).await;
         }
@@ -381,7 +385,7 @@ pub(super) fn written(written: WriteOutcome) -> Result<()> {
     }
 }
 
-/// Whether tokens of a member are the same for both records.
+/// Whether tokens of a member have the same claims for both records.
 fn has_same_claims(one: &User, other: &User) -> bool {
     one.user_groups == other.user_groups && one.properties == other.properties
 }

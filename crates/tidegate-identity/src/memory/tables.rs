@@ -23,7 +23,7 @@ pub(super) struct Tables {
 }
 
 impl Tables {
-    /// Whether the tenant exists. It does while it has a user.
+    /// Whether the tenant exists. A tenant exists as long as it has a user.
     pub(super) fn has_tenant(&self, database: &str) -> bool {
         self.users.keys().any(|user| user.database == database)
     }
@@ -108,8 +108,8 @@ impl Tables {
         WriteOutcome::Done
     }
 
-    /// Adds all members or none. Returns the index of the first member that cannot be added,
-    /// `None` if all were.
+    /// Adds all members or none. Returns the index of the first member that cannot be added, `None`
+    /// if all were added.
     pub(super) fn insert_members(&mut self, members: &[User]) -> Option<usize> {
         for (place, member) in members.iter().enumerate() {
             if self.insert_user(member) != WriteOutcome::Done {

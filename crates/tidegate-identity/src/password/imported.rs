@@ -1,5 +1,5 @@
 //! Hashes that other systems made: their forms, the limits of their cost, and their verification.
-//! They are replaced by ours at the first sign-in.
+//! At the first sign-in an imported hash is replaced by a hash that this service computes.
 
 use std::num::NonZeroU32;
 
@@ -13,11 +13,12 @@ use subtle::ConstantTimeEq as _;
 
 use crate::{Error, Result, Secret};
 
-/// The longest text of a hash.
+/// The maximum length of the text of a hash, in bytes.
 const MAX_LENGTH: usize = 512;
-/// The length of a digest. A shorter one could be guessed.
+/// The allowed lengths of a digest in bytes. A shorter digest could be guessed.
 const DIGEST: std::ops::RangeInclusive<usize> = 16..=64;
-/// The limits of the cost. A sign-in with a hash at its limit takes up to two seconds.
+/// The limits of the cost of bcrypt. With a hash of any kind whose cost is at the limit, a sign-in
+/// takes up to two seconds.
 const BCRYPT_COST: std::ops::RangeInclusive<u32> = 4..=14;
 const PBKDF2_ITERATIONS: u32 = 2_000_000;
 /// The least costs of a hash that is imported. A cheaper one protects no password, and says rather
@@ -33,7 +34,7 @@ const ARGON2_WORK: u64 = 512 * 1024;
 const ARGON2_LANES: u32 = 16;
 /// The shortest salt that argon2 verifies has 8 bytes.
 const MIN_SALT_BASE64: usize = 11;
-/// bcrypt uses this much of a password.
+/// The number of bytes of a password that bcrypt uses.
 const BCRYPT_BYTES: usize = 72;
 
 /// The base64 of bcrypt, whose last character may have bits that are not used.
@@ -49,7 +50,7 @@ pub struct PasswordHash(Secret);
 
 impl PasswordHash {
     /// A hash that another system made: argon2id, argon2i, bcrypt, scrypt or PBKDF2 with SHA-256 or
-    /// SHA-512, in PHC or crypt form, PBKDF2 also in Django's.
+    /// SHA-512, in PHC or crypt form, and PBKDF2 also in Django's form.
     ///
     /// Errors: [`Error::InvalidMember`] for another form, for a cost that would make a sign-in too
     /// expensive, and for one that is too low to protect a password.
@@ -59,7 +60,7 @@ impl PasswordHash {
         Ok(Self(Secret::new(text)))
     }
 
-    /// A hash of ours.
+    /// A hash that this service computed.
     pub(crate) fn own(text: String) -> Self {
         Self(Secret::new(text))
     }
@@ -76,7 +77,7 @@ fn invalid(expected: &'static str) -> Error {
     }
 }
 
-/// Whether a password has this hash; [`Error::HasherFailed`] for a text that is no hash.
+/// Whether a password has this hash; [`Error::HasherFailed`] for a text that is not a hash.
 pub(super) fn verify(password: &Secret, hash: &str) -> Result<bool> {
     let scheme = Scheme::parse(hash).map_err(|_| Error::HasherFailed)?;
     scheme.verify(password.expose().as_bytes())
@@ -104,7 +105,7 @@ enum Scheme<'a> {
 }
 
 const ITERATIONS: &str = "from 1000 to 2000000 iterations of PBKDF2";
-/// What is expected instead of a text that is no hash.
+/// The expected form, for the error about a text that is not a hash.
 const FORM: &str = "a hash of argon2id, argon2i, bcrypt, scrypt, pbkdf2-sha256 or pbkdf2-sha512 in \
     PHC or crypt form";
 
@@ -275,7 +276,7 @@ impl<'a> Scheme<'a> {
     }
 }
 
-/// The iterations of PBKDF2: `i=1000,l=32` in PHC form, a number in that of passlib.
+/// Parses the iterations of PBKDF2: `i=1000,l=32` in PHC form, only a number in passlib's form.
 fn iterations(params: &str) -> Result<u32, &'static str> {
     let count = params.split(',').find_map(|pair| pair.strip_prefix("i="));
     number(count.unwrap_or(params))

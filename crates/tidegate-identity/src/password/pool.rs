@@ -47,7 +47,7 @@ impl Pool {
     }
 
     /// Runs `job` on one of the threads; [`Error::Busy`] when the queue is full. A queued job is
-    /// skipped if the caller of `run` was dropped meanwhile.
+    /// skipped if the future of its `run` was dropped before.
     pub(crate) async fn run<T: Send + 'static>(
         &self,
         job: impl FnOnce() -> T + Send + 'static,
@@ -58,7 +58,7 @@ impl Pool {
             if !reply.is_closed() {
                 let result = job();
                 completed.fetch_add(1, Ordering::Relaxed);
-                // Sending fails if the caller was dropped. Then the result is not needed.
+                // Sending fails if the caller was dropped, and then the result is not needed.
                 let _ = reply.send(result);
             }
         });

@@ -17,7 +17,7 @@ use crate::{SecretHash, Timestamp, UserKey};
 pub struct AttemptKey {
     /// The kind of counter: a name of at most 16 characters.
     pub scope: &'static str,
-    /// What is counted in this scope: at most 64 ASCII characters.
+    /// The user, address or text whose attempts are counted: at most 64 ASCII characters.
     pub subject: String,
 }
 
@@ -57,7 +57,7 @@ impl AttemptKey {
 /// A rate limit: how many attempts are allowed, and how long the wait after them is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct AttemptLimit {
-    /// Attempts allowed in a window; the wait starts with the last of them.
+    /// The number of attempts allowed in a window. The last of them starts the wait.
     pub count: u32,
     /// The length of a window, which starts with its first attempt.
     pub window: Duration,
@@ -94,7 +94,7 @@ impl AttemptLimit {
         }
     }
 
-    /// A limit of one attempt, whose counter is kept for `memory`. It marks something as used.
+    /// A limit of one attempt, whose counter is kept for `memory`. It marks a link as used.
     pub const fn once(memory: Duration) -> Self {
         Self {
             count: 1,
@@ -132,7 +132,7 @@ pub enum AttemptOutcome {
 impl AttemptCounter {
     /// Counts an attempt at `now`. This is the rule that a store must apply in
     /// [`IdentityStore::count_attempt`](crate::IdentityStore::count_attempt), as a pure function
-    /// from the stored counter to the new one and the result.
+    /// from the stored counter to the new counter and the result.
     pub fn count(
         before: Option<Self>,
         limit: &AttemptLimit,

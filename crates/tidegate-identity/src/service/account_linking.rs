@@ -17,8 +17,9 @@ impl IdentityService {
     /// Requires a recent sign-in or the password, because an unattended open browser must not
     /// suffice to add a credential.
     ///
-    /// Errors: [`Error::ReauthenticationRequired`] without a password, [`Error::WrongCredentials`]
-    /// with a wrong one, [`Error::TooManyAttempts`], [`Error::Busy`].
+    /// Errors: [`Error::ReauthenticationRequired`] if the sign-in is not recent and no password is
+    /// given, [`Error::WrongCredentials`] for a wrong password, [`Error::TooManyAttempts`],
+    /// [`Error::Busy`].
     pub(super) async fn require_recent_sign_in(
         &self,
         browser: &Browser,
@@ -44,8 +45,8 @@ impl IdentityService {
     /// cookie.
     ///
     /// Errors: [`Error::ReauthenticationRequired`] when the sign-in is not recent and no `password`
-    /// is given, [`Error::WrongCredentials`] when it is wrong, [`Error::NotFound`] for an unknown
-    /// provider, [`Error::Outbound`] when the provider cannot be reached.
+    /// is given, [`Error::WrongCredentials`] when the password is wrong, [`Error::NotFound`] for an
+    /// unknown provider, [`Error::Outbound`] when the provider cannot be reached.
     pub async fn begin_account_linking(
         &self,
         providers: &dyn IdentityProviders,
@@ -60,8 +61,10 @@ impl IdentityService {
     }
 
     /// Links an account of an identity provider to the user who is signed in. Returns the message
-    /// that informs the user; `None` without an email address, or when the account was linked
-    /// already.
+    /// that informs the user; `None` if the user has no email address or has already linked the
+    /// account.
+    ///
+    /// Errors: [`Error::Taken`] if another user has linked the account.
     pub async fn link_account(
         &self,
         browser: &Browser,
@@ -103,8 +106,8 @@ impl IdentityService {
     /// Unlinks an account of a provider from the user who is signed in. Returns the message that
     /// informs the user.
     ///
-    /// Errors: [`Error::NotFound`] when it is not linked to the user, [`Error::LastCredential`]
-    /// when the user has no password and no other linked account.
+    /// Errors: [`Error::NotFound`] when the account is not linked to the user,
+    /// [`Error::LastCredential`] when the user has no password and no other linked account.
     pub async fn unlink_account(
         &self,
         browser: &Browser,

@@ -1,4 +1,4 @@
-//! Counting attempts, with a refund for those that succeed.
+//! Counts attempts, and refunds successful attempts.
 
 use std::collections::HashMap;
 use std::fmt;
@@ -11,8 +11,8 @@ use crate::{AttemptKey, AttemptLimit, AttemptOutcome, Error, Ports, Result};
 #[derive(Debug, Default)]
 pub(super) struct PendingAttempts(Mutex<HashMap<AttemptKey, u32>>);
 
-/// The reported wait while other attempts of the counter are undecided, which may succeed and be
-/// refunded soon.
+/// The reported wait while the success of other attempts of the counter is not known yet. These
+/// attempts may soon be refunded.
 const PENDING_RETRY: Duration = Duration::from_secs(1);
 
 impl PendingAttempts {
@@ -38,7 +38,7 @@ impl PendingAttempts {
 }
 
 /// The attempts of one request that are counted while their success is not known yet. Dropping this
-/// value keeps the count, so an aborted attempt counts as a failed one.
+/// value keeps the count, so an aborted attempt counts as a failed attempt.
 pub struct CountedAttempts<'a> {
     ports: &'a Ports,
     pending: &'a PendingAttempts,

@@ -29,7 +29,7 @@ pub struct Browser {
 /// A user who is signed in, and since when.
 #[derive(Clone, Debug)]
 pub struct SignedIn {
-    /// The user.
+    /// The record of the user.
     pub user: User,
     /// When the user signed in.
     pub since: Timestamp,
@@ -75,7 +75,7 @@ impl IdentityService {
     }
 
     /// Signs in a user who has been authenticated without a second factor, and returns a new
-    /// cookie. The audit event names `client` and `detail`.
+    /// cookie. The audit event names `client_id` and `detail`.
     pub async fn sign_in_authenticated(
         &self,
         user: &User,
@@ -94,6 +94,7 @@ impl IdentityService {
     }
 
     /// Opens a browser session for a user who has been authenticated; returns its cookie.
+    /// `second_factor` is whether the second factor was verified.
     ///
     /// Errors: [`Error::WrongCredentials`] for a disabled user.
     pub async fn open_browser_session(
@@ -122,7 +123,8 @@ impl IdentityService {
         Ok(cookie)
     }
 
-    /// The signed-in browser with this cookie; `None` if it has no valid session.
+    /// The signed-in browser with this cookie; `None` if the cookie has no valid session. Records
+    /// the use of the session, which extends it.
     pub async fn browser(&self, cookie: &Secret) -> Result<Option<Browser>> {
         let (store, now) = (&self.ports.store, self.ports.clock.now());
         let lifetimes = &self.settings.lifetimes;
@@ -151,8 +153,9 @@ impl IdentityService {
         }))
     }
 
-    /// The user, if still signed in in this browser session. The idle lifetime is not checked,
-    /// because this serves codes and device approvals, which live for minutes only.
+    /// The user, if still signed in in the browser session with the id `browser`. The idle lifetime
+    /// is not checked, because this function is for codes and device approvals, which are valid
+    /// only for minutes.
     pub async fn signed_in(&self, key: &UserKey, browser: SecretHash) -> Result<Option<SignedIn>> {
         let store = &self.ports.store;
         let session = store.browser_session(browser).await?;

@@ -1,5 +1,5 @@
 //! Sign-in with a link that is sent by email. The link works once, and only in the browser that
-//! requested it. Its content is encrypted in it with the master key.
+//! requested it. The link contains its data, encrypted with the master key.
 
 use serde::{Deserialize, Serialize};
 
@@ -19,14 +19,16 @@ pub struct PendingSignIn {
     pub client: Option<String>,
     /// The path at which the browser continues.
     pub next: String,
-    /// The URL to which the browser goes in the end, if it is another site's.
+    /// The URL of another site to which the browser finally goes; `None` if it stays on the pages
+    /// of the service.
     pub returns_to: Option<String>,
     /// The hash of the browser's cookie.
     browser: String,
 }
 
 impl PendingSignIn {
-    /// The longest URLs for which links are sent. Links must be short enough for email programs.
+    /// The maximum length of `next` and `returns_to` together, in bytes. Links must be short enough
+    /// for email programs.
     const MAX_LENGTH: usize = 2048;
 
     /// A sign-in that continues at `next` in the browser with this cookie; `None` if the URLs are
@@ -78,10 +80,11 @@ impl EmailSignIn {
 
 impl IdentityService {
     /// The messages with a link that signs in: to the user of this name, or to the users with this
-    /// email address. There is none for a user without an address, and none when a rate limit is
-    /// reached.
+    /// email address. There is no message for a user without an address, and none when a rate limit
+    /// is reached.
     ///
-    /// This takes longer for an existing user, so it must run after the response was sent.
+    /// This takes longer for an existing user. It must run after the response was sent, so that the
+    /// response does not reveal which users exist.
     pub async fn sign_in_emails(
         &self,
         (database, name): (&str, &str),
@@ -118,7 +121,7 @@ impl IdentityService {
         }))
     }
 
-    /// The content of a link that signs in. Reading it does not use it.
+    /// The content of a link that signs in. Reading the content does not mark the link as used.
     ///
     /// Errors: [`Error::InvalidLink`] when the link is forged or expired, or when the user's
     /// password or email address has changed.

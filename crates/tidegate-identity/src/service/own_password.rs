@@ -4,12 +4,12 @@ use super::{Browser, IdentityService, LoginAttempt};
 use crate::{Error, RequestContext, Result, Secret, UserDirectory};
 
 impl IdentityService {
-    /// Changes the user's password, which needs the current one. A user without a password may set
-    /// one soon after signing in with an identity provider. Ends all sessions of the user,
+    /// Changes the user's password, which requires the current password. A user without a password
+    /// may set one soon after signing in with an identity provider. Ends all sessions of the user,
     /// including browser sessions, and returns a new cookie that keeps this browser signed in.
     ///
     /// Errors: [`Error::WrongCredentials`]; [`Error::ReauthenticationRequired`] for a first
-    /// password; [`Error::InvalidMember`] unless the new one has 8 to 256 bytes.
+    /// password; [`Error::InvalidMember`] unless the new password has 8 to 256 bytes.
     pub async fn change_own_password(
         &self,
         browser: &Browser,

@@ -8,7 +8,7 @@ use crate::password::PasswordCheck;
 use crate::rate_limit;
 use crate::{AuditEvent, AuditKind, Error, Result, Secret, User, UserKey};
 
-/// A user name to authenticate, and where the request came from.
+/// The user to authenticate, and the client and address of the request.
 #[derive(Clone, Debug)]
 pub struct LoginAttempt<'a> {
     /// The user to authenticate, who need not exist.
@@ -67,9 +67,9 @@ impl IdentityService {
     }
 
     /// The user, if the password is right; otherwise `None`. A hash with outdated cost parameters
-    /// is replaced. If another sign-in replaces it at the same time, the password is checked again
-    /// with what that one stored. A disabled user has no right password; a response that told it
-    /// apart would confirm the password.
+    /// is replaced. If another sign-in replaces the hash at the same time, the password is checked
+    /// against the hash that the other sign-in stored. No password
+    /// is right for a disabled user, because another response would confirm the password.
     async fn check_password(&self, user: Option<User>, password: &Secret) -> Result<Option<User>> {
         let ports = &self.ports;
         let known = user.as_ref().and_then(|user| user.password_hash.clone());

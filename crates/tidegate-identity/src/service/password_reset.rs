@@ -11,7 +11,7 @@ use crate::{
 };
 
 const RESET: &str = "password reset link";
-/// How many users with one email address are sent a message at most.
+/// The maximum number of users with the same email address to whom a message is sent.
 const MAX_RECIPIENTS: usize = 5;
 
 #[derive(Serialize, Deserialize)]
@@ -28,7 +28,8 @@ struct ResetLink {
 }
 
 impl IdentityService {
-    /// Counts a request for an email message by the address that it came from, for any recipient.
+    /// Counts a request for an email message by the address that the request came from, for any
+    /// recipient.
     ///
     /// Errors: [`Error::TooManyAttempts`].
     pub async fn count_email_request(&self, context: &RequestContext) -> Result<()> {
@@ -41,9 +42,11 @@ impl IdentityService {
     }
 
     /// The messages for a password reset: to the user of this name, or to the users with this email
-    /// address. There is none for a user without an address, and none when a rate limit is reached.
+    /// address. There is no message for a user without an address, and none when a rate limit is
+    /// reached.
     ///
-    /// This takes longer for an existing user, so it must run after the response was sent.
+    /// This takes longer for an existing user. It must run after the response was sent, so that the
+    /// response does not reveal which users exist.
     pub async fn reset_emails(&self, database: &str, name: &str) -> Result<Vec<Email>> {
         let users = self.email_recipients(database, name).await?;
         let messages = users.iter().filter_map(|user| self.reset_email(user));

@@ -33,10 +33,11 @@ pub enum LoginPurpose {
 }
 
 impl IdentityService {
-    /// The provider's URL to which the browser goes. The provider sends it back to `redirect_uri`.
+    /// Begins a login. Returns the provider's URL to which the browser goes. The provider sends the
+    /// browser back to `redirect_uri`.
     ///
-    /// Errors: [`Error::NotFound`] for an unknown provider, [`Error::Outbound`] when it cannot be
-    /// reached.
+    /// Errors: [`Error::NotFound`] for an unknown provider, [`Error::Outbound`] when the provider
+    /// cannot be reached.
     pub async fn begin_provider_login(
         &self,
         providers: &dyn IdentityProviders,
@@ -70,7 +71,8 @@ impl IdentityService {
     /// Completes a login: checks that it was begun in this browser with this provider and has not
     /// expired, and asks the provider for the identity.
     ///
-    /// Errors: [`Error::InvalidLink`], [`Error::LoginDenied`] without a code, [`Error::Outbound`].
+    /// Errors: [`Error::InvalidLink`] if one of these checks fails, [`Error::LoginDenied`] without
+    /// a code, [`Error::Outbound`].
     pub async fn complete_provider_login(
         &self,
         providers: &dyn IdentityProviders,

@@ -7,15 +7,15 @@ use crate::{
     User, UserName,
 };
 
-/// How many user names are tried for a new user.
+/// The maximum number of user names that are tried for a new user.
 const NAMES: u32 = 20;
 /// How many characters of the provider's user name are used, which leaves room for a numeric
 /// suffix.
 const NAME_CHARACTERS: usize = 24;
 
 impl IdentityService {
-    /// The user of this tenant with this linked account. A user with the account's email address is
-    /// not user, because local addresses may be unverified.
+    /// The user of this tenant who has linked this account. A user who only has the same email
+    /// address is not returned, because the addresses of users may be unverified.
     pub async fn user_of_account(
         &self,
         database: &str,
@@ -58,7 +58,7 @@ impl IdentityService {
     }
 }
 
-/// Creates a user with the preferred name; if that is taken, with the name and a number.
+/// Creates a user with the preferred name. If the name is taken, appends a number to it.
 async fn create_with_free_name(
     (accounts, made): (&Accounts, &SignUpUser),
     database: &str,

@@ -8,11 +8,12 @@ use serde::de::DeserializeOwned;
 use super::IdentityService;
 use crate::{Error, Result, Timestamp};
 
-/// The longest token that is decrypted. Tokens of this service are shorter.
+/// The maximum length of a token in bytes. Tokens of this service are shorter.
 const MAX_LENGTH: usize = 4096;
 
 impl IdentityService {
-    /// Returns [`Error::InvalidLink`] once `until` has passed (milliseconds since 1970).
+    /// Fails with [`Error::InvalidLink`] if the time `until`, in milliseconds since 1970, has
+    /// passed.
     pub(super) fn require_unexpired(&self, until: i64) -> Result<()> {
         if self.ports.clock.now() < Timestamp::from_millis(until) {
             Ok(())

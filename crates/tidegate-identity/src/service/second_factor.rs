@@ -12,7 +12,7 @@ use crate::second_factor::RecoveryCode;
 use crate::totp::{SECRET_BYTES, Totp};
 use crate::{AuditKind, Error, RequestContext, Result, SecondFactor, Secret, SecretHash, UserKey};
 
-/// All ASCII characters but the unreserved ones (RFC 3986, section 2.3).
+/// All ASCII characters except the unreserved characters (RFC 3986, section 2.3).
 const RESERVED: &AsciiSet = &NON_ALPHANUMERIC
     .remove(b'-')
     .remove(b'.')
@@ -121,7 +121,8 @@ impl IdentityService {
         self.renew_with_second_factor(browser, context).await
     }
 
-    /// Counts an attempt, and refunds it if `code` is right.
+    /// Checks a code of the user's second factor, and marks it as used. Counts an attempt, and
+    /// refunds it if the code is right.
     async fn check_second_factor(
         &self,
         key: &UserKey,
@@ -141,6 +142,7 @@ impl IdentityService {
         attempts.refund().await
     }
 
+    /// Whether `code` is a valid code of the user's second factor. Marks a valid code as used.
     async fn is_second_factor(
         &self,
         key: &UserKey,
@@ -204,7 +206,8 @@ impl IdentityService {
         Ok(())
     }
 
-    /// Replaces the browser session by a new one with the second factor verified.
+    /// Replaces the browser session by a new session in which the second factor is verified.
+    /// Returns the new cookie.
     async fn renew_with_second_factor(
         &self,
         browser: &Browser,

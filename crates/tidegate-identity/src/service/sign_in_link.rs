@@ -1,5 +1,5 @@
-//! Links that sign a browser in once. The operator who starts a service on its own machine gets
-//! one.
+//! Links that sign a browser in once. The program prints such a link for an operator who starts the
+//! service on the operator's own machine.
 
 use std::time::Duration;
 
@@ -24,7 +24,8 @@ struct SignInLink {
 }
 
 impl IdentityService {
-    /// A token that signs `key` in once within `lifetime`, and no later than a day from now.
+    /// A token that signs in the user `key` once. It is valid for `lifetime`, but for at most a
+    /// day.
     ///
     /// Errors: [`Error::NotFound`] when there is no such user.
     pub async fn sign_in_link(&self, key: &UserKey, lifetime: Duration) -> Result<Secret> {

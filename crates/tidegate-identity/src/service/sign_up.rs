@@ -22,17 +22,17 @@ pub struct SignUpApplication<'a> {
     pub registered_at: Timestamp,
 }
 
-/// What kind of user a sign-up creates.
+/// The kind and the group of users that a sign-up creates.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SignUpUser {
-    /// Whether the user gets a role.
+    /// The kind of the user: with a role, or a member of a group.
     pub kind: UserKind,
     /// The group that the user joins. A member needs one.
     pub group: Option<String>,
 }
 
 impl SignUpUser {
-    /// The new user with this kind and group.
+    /// Returns `new` with this kind and group.
     pub fn of(&self, new: NewUser) -> NewUser {
         NewUser {
             kind: self.kind,
@@ -87,8 +87,8 @@ impl std::fmt::Debug for SignUpLink {
 }
 
 impl IdentityService {
-    /// Creates a user and signs the browser in; returns its cookie. The caller decides whether
-    /// sign-up is allowed.
+    /// Creates a user and signs the browser in; returns the browser's new cookie. The caller must
+    /// check that sign-up is allowed.
     ///
     /// Errors: [`Error::TooManyAttempts`], and the errors of [`Accounts::create`].
     pub async fn sign_up(
@@ -103,10 +103,10 @@ impl IdentityService {
     }
 
     /// The message with the link that confirms a sign-up. `next` is the path to which the browser
-    /// goes afterwards. The caller decides whether sign-up is allowed.
+    /// goes after the confirmation. The caller must check that sign-up is allowed.
     ///
     /// Errors: [`Error::TooManyAttempts`], [`Error::Taken`], and the validation errors of the user.
-    /// Nothing is created yet, but a link that cannot work is not sent.
+    /// The user is validated before the message is sent, but not created yet.
     pub async fn sign_up_email(
         &self,
         application: SignUpApplication<'_>,
@@ -191,8 +191,8 @@ impl IdentityService {
         Ok((cookie, link.next))
     }
 
-    /// Marks a link as used and creates its user. If that fails, the mark is removed. The mark is
-    /// kept for longer than the link is valid.
+    /// Marks a link as used and creates its user. If the creation fails, the mark is removed. The
+    /// mark is kept for longer than the link is valid.
     async fn use_sign_up_link(
         &self,
         token: &str,
@@ -223,7 +223,7 @@ impl IdentityService {
     }
 }
 
-/// Creates a user who registers itself. The audit events name the new user as the acting one.
+/// Creates a user who registers itself. The audit events name the new user as the acting user.
 pub(super) async fn create_self_registered(
     accounts: &Accounts,
     new: NewUser,

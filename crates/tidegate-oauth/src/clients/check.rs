@@ -8,7 +8,8 @@ const MAX_ID_LENGTH: usize = 64;
 const MAX_TEXT_LENGTH: usize = 1024;
 const MAX_URIS: usize = 100;
 
-/// Checks all members: [`IdentityError::InvalidMember`] naming the first one that is invalid.
+/// Checks all members. Fails with [`IdentityError::InvalidMember`], which names the first invalid
+/// member.
 pub(super) fn client(client: &Client) -> Result<()> {
     let invalid = |member, expected| Err(IdentityError::InvalidMember { member, expected }.into());
     let id = |id: &str| {
@@ -55,8 +56,8 @@ pub(super) fn client(client: &Client) -> Result<()> {
     Ok(())
 }
 
-/// Checks the secret given for a new client: [`IdentityError::InvalidMember`] if the client may not
-/// have it.
+/// Checks the secret given for a new client. Fails with [`IdentityError::InvalidMember`] if the
+/// client may not have the secret.
 pub(super) fn secret(secret: Option<&Secret>, public: bool) -> Result<()> {
     let expected = match secret {
         Some(_) if public => "no secret for a public client",

@@ -1,4 +1,4 @@
-//! What callers give for a new client, and for a change of one.
+//! The members of a new client, and of a change to a client.
 
 use tidegate_identity::{Secret, SignUpUser, TenantName, UserKind};
 
@@ -39,7 +39,7 @@ pub struct NewClient {
     pub signup: SignUpUser,
     /// The grants that the client may use.
     pub grants: GrantSet,
-    /// The user that it acts as by the grant `client_credentials`.
+    /// The user that the client acts as by the grant `client_credentials`.
     pub service_user: Option<String>,
 }
 
@@ -88,20 +88,21 @@ pub struct ClientChange {
     pub allow_signup: Option<bool>,
     /// Whether users may sign up with an identity provider from now on.
     pub social_signup: Option<bool>,
-    /// Whether users who sign up from now on get a role.
+    /// The kind of users who sign up from now on.
     pub signup_kind: Option<UserKind>,
-    /// The group of users who sign up from now on, or none.
+    /// The group of users who sign up from now on; `Some(None)` for no group.
     pub signup_group: Option<Option<String>>,
     /// The grants that the client may use from now on.
     pub grants: Option<GrantSet>,
-    /// The user that it acts as by the grant `client_credentials`, or none.
+    /// The user that the client acts as by the grant `client_credentials`; `Some(None)` for no
+    /// user.
     pub service_user: Option<Option<String>>,
     /// Whether to rotate the secret.
     pub rotate_secret: bool,
 }
 
 impl ClientChange {
-    /// Copies all fields into `client` except those of its authentication.
+    /// Copies the fields that are given into `client`, except those of its authentication.
     pub(super) fn apply(self, client: &mut Client) {
         fn set<T>(field: &mut T, value: Option<T>) {
             if let Some(value) = value {

@@ -6,10 +6,12 @@ pub enum TokenError {
     /// The token is longer than 8 KiB.
     #[error("it is too long")]
     TooLong,
-    /// The token is not three segments of base64url, or has unknown claims.
+    /// The token is not three segments of base64url, or its claims are missing or have values that
+    /// this version does not know.
     #[error("it is malformed")]
     Malformed,
-    /// The header equals that of none of the keys in use: it has another algorithm, type or key.
+    /// The header differs from the headers of all keys in use: it has another algorithm, type or
+    /// key.
     #[error("its header is unknown")]
     UnknownHeader,
     /// The signature is wrong.
@@ -24,7 +26,7 @@ pub enum TokenError {
     /// The token has expired.
     #[error("it has expired")]
     Expired,
-    /// The token's session was ended.
+    /// The token's session was ended, or its user does not exist any more.
     #[error("its session has ended")]
     SessionEnded,
 }

@@ -8,12 +8,12 @@ use tidegate_identity::{
 use super::Issuer;
 use crate::{Consent, Result, Session};
 
-/// What the account page shows about a user.
+/// The data about a user that the account page shows.
 #[derive(Clone, Debug)]
 pub struct Account {
     /// The sessions of applications and devices, each with the client's name.
     pub sessions: Vec<(Session, String)>,
-    /// What the user allowed applications, each with the client's name.
+    /// The consents that the user gave to applications, each with the client's name.
     pub consents: Vec<(Consent, String)>,
     /// The browsers that are signed in.
     pub browsers: Vec<BrowserSession>,
@@ -83,9 +83,11 @@ impl Issuer {
     }
 
     /// Changes the user's password with [`IdentityService::change_own_password`], which ends
-    /// sessions, and then refuses their tokens.
+    /// sessions. Then refreshes the denylist, so that this node refuses the tokens of these
+    /// sessions. Returns the browser's new cookie.
     ///
-    /// [`IdentityService::change_own_password`]: tidegate_identity::IdentityService::change_own_password
+    /// [`IdentityService::change_own_password`]:
+    /// tidegate_identity::IdentityService::change_own_password
     pub async fn change_own_password(
         &self,
         browser: &Browser,
@@ -101,8 +103,8 @@ impl Issuer {
         Ok(changed?)
     }
 
-    /// Sets a password with [`IdentityService::reset_password`], which ends sessions, and then
-    /// refuses their tokens.
+    /// Sets a password with [`IdentityService::reset_password`], which ends sessions. Then
+    /// refreshes the denylist, so that this node refuses the tokens of these sessions.
     ///
     /// [`IdentityService::reset_password`]: tidegate_identity::IdentityService::reset_password
     pub async fn reset_password(

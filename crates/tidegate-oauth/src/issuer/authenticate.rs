@@ -12,7 +12,7 @@ use tidegate_identity::AuditKind;
 const MAX_ID_LENGTH: usize = 255;
 
 impl Issuer {
-    /// The client with this id: a built-in one, or a registered one.
+    /// The built-in or registered client with this id; `None` if there is none.
     pub(crate) async fn client(&self, id: &str) -> Result<Option<Client>> {
         match self.settings.builtin.find(id) {
             Some(client) => Ok(Some(client)),
@@ -52,11 +52,12 @@ impl Issuer {
         }
     }
 
-    /// Authenticates a client: accepts a public client, or a confidential one with a valid secret.
+    /// Authenticates a client: accepts a public client, and a confidential client with a valid
+    /// secret.
     ///
     /// A valid secret is never rate limited: it has 256 random bits, so it cannot be guessed. A
     /// rate limit only bounds the cost of wrong secrets, and must not let others lock a client out.
-    /// So secrets are compared first, and only wrong ones are counted, by client and address.
+    /// So secrets are compared first, and only wrong secrets are counted, by client and address.
     ///
     /// Errors: [`Error::ClientNotAuthenticated`], [`IdentityError::TooManyAttempts`].
     pub(crate) async fn authenticate(

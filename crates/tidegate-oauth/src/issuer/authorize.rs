@@ -17,14 +17,14 @@ const MAX_ID_LENGTH: usize = 255;
 /// A valid authorization request.
 #[derive(Clone, Debug)]
 pub struct AuthorizationRequest {
-    /// The client.
+    /// The client that sent the request.
     pub client: Client,
     /// The redirect URI, which the client has registered.
     pub redirect_uri: String,
-    /// The database whose users may sign in: the client's, or for a built-in client the one in the
-    /// parameter `database`; `None` for any.
+    /// The database whose users may sign in: the database of the client, or for a built-in client
+    /// the database in the parameter `database`; `None` if users of any database may sign in.
     pub database: Option<String>,
-    /// The scopes.
+    /// The requested scopes.
     pub scopes: Scopes,
     /// The parameters of OpenID Connect.
     pub openid: OpenIdRequest,
@@ -41,10 +41,11 @@ impl AuthorizationRequest {
     }
 }
 
-/// How an invalid authorization request is answered.
+/// The response to an invalid authorization request.
 #[derive(Debug)]
 pub enum AuthorizationError {
-    /// The client or its redirect URI is not known: show the error to the person, never redirect.
+    /// The client or its redirect URI is not known. Show the error to the person, and do not
+    /// redirect.
     Display(Error),
     /// The browser goes to this URL, which carries the error to the client.
     Redirect(String),
@@ -53,10 +54,10 @@ pub enum AuthorizationError {
 impl Issuer {
     /// Validates an authorization request.
     ///
-    /// [`AuthorizationError::Display`] unless the client and its redirect URI are known; otherwise
-    /// [`AuthorizationError::Redirect`] with `invalid_request`, `unsupported_response_type`,
-    /// `invalid_scope`, `unauthorized_client`, or an error of OpenID Connect for a parameter that is
-    /// not supported.
+    /// Errors: [`AuthorizationError::Display`] unless the client and its redirect URI are known;
+    /// otherwise [`AuthorizationError::Redirect`] with `invalid_request`,
+    /// `unsupported_response_type`, `invalid_scope`, `unauthorized_client`, or an error of OpenID
+    /// Connect for a parameter that is not supported.
     pub async fn authorization_request(
         &self,
         parameters: &Parameters,
@@ -96,8 +97,8 @@ impl Issuer {
     /// The client of the request with these parameters, and its redirect URI if the client has
     /// registered it.
     ///
-    /// Errors: [`Error::UnknownClient`], [`Error::UnregisteredRedirect`], and the errors of
-    /// malformed parameters.
+    /// Errors: [`Error::UnknownClient`], [`Error::UnregisteredRedirect`], and those of missing,
+    /// repeated and ill-typed parameters.
     pub async fn client_and_redirect_uri(
         &self,
         parameters: &Parameters,
@@ -109,7 +110,8 @@ impl Issuer {
         Ok((client, redirect_uri.to_owned()))
     }
 
-    /// The client as it is when it redirects to `uri`; `None` if it may not redirect there.
+    /// Checks whether the client may redirect to `uri`, and returns the client for this request;
+    /// `None` if it may not. For a built-in client, `confirm` and `description` depend on `uri`.
     pub(super) fn redirecting(&self, client: Client, uri: &str) -> Option<Client> {
         if client.database.is_none() {
             return self.settings.builtin.redirecting(client, uri);
@@ -136,7 +138,8 @@ impl Issuer {
         client.ok_or(Error::UnknownClient)
     }
 
-    /// The client with an id that came in an address.
+    /// The client with an id from a request, which may be of any length. `None` if there is no such
+    /// client.
     pub(super) async fn known_client(&self, id: &str) -> Result<Option<Client>> {
         if id.len() > MAX_ID_LENGTH {
             return Ok(None);
@@ -144,8 +147,8 @@ impl Issuer {
         self.client(id).await
     }
 
-    /// Issues an authorization code to a user who was asked and allowed the request. Returns what
-    /// [`Self::grant_code`] returns.
+    /// Issues an authorization code to a user who was asked for consent and gave it, and writes the
+    /// audit event. Returns the same URL as [`Self::grant_code`].
     pub async fn allow_code(
         &self,
         request: &AuthorizationRequest,
@@ -186,7 +189,8 @@ impl Issuer {
         }
     }
 
-    /// The redirect URL that reports that the user denied the request.
+    /// Writes the audit event of a denied request. Returns the redirect URL that reports the denial
+    /// to the client.
     pub async fn deny_code(
         &self,
         request: &AuthorizationRequest,

@@ -1,17 +1,18 @@
-//! Consent that is remembered.
+//! Consent of users to the requests of clients: when it is needed, stored and withdrawn.
 
 use super::{AuthorizationRequest, Issuer, Prompt};
 use crate::{ClientAuthentication, Consent, Result, redirect};
 use tidegate_identity::{AuditKind, Browser, EndReason, Error as IdentityError, RequestContext};
 
 impl Issuer {
-    /// Whether the user must be asked before this request is granted. The answer is remembered, for
-    /// the scopes that were asked for; a client without `confirm` needs none.
+    /// Whether the user must be asked for consent before this request is granted. Consent is stored
+    /// with the scopes of the request, so the user is not asked again for the same scopes. A client
+    /// without `confirm` needs no consent.
     ///
     /// With `prompt=consent` the user is always asked.
     ///
-    /// A public client that redirects to a program on the user's device is always asked for: another
-    /// program could send the same request (RFC 8252, section 8.6).
+    /// The user is also always asked if a public client redirects to a program on the user's
+    /// device, because another program could send the same request (RFC 8252, section 8.6).
     pub async fn needs_consent(
         &self,
         request: &AuthorizationRequest,
@@ -31,7 +32,8 @@ impl Issuer {
         Ok(known.is_none_or(|known| !known.scopes.covers(request.scopes)))
     }
 
-    /// Remembers what the user allowed.
+    /// Stores the user's consent to the scopes of the request, in addition to earlier scopes. Does
+    /// nothing if consent is not needed or not stored for this client.
     pub(crate) async fn remember_consent(
         &self,
         request: &AuthorizationRequest,
@@ -55,9 +57,9 @@ impl Issuer {
         Ok(store.put_consent(key, &consent).await?)
     }
 
-    /// Takes back what the user allowed a client, and ends the user's sessions of that client.
+    /// Deletes the user's consent to a client, and ends the user's sessions of that client.
     ///
-    /// [`IdentityError::NotFound`] if the client has no consent of the user.
+    /// Errors: [`IdentityError::NotFound`] if the client has no consent of the user.
     pub async fn withdraw_consent(
         &self,
         browser: &Browser,
@@ -87,7 +89,8 @@ impl Issuer {
     }
 }
 
-/// Whether only the client can receive the response to this request.
+/// Whether consent to this request is stored: only if no program other than the client can receive
+/// the response.
 fn is_remembered(request: &AuthorizationRequest) -> bool {
     request.client.authentication != ClientAuthentication::Public
         || redirect::is_remote(&request.redirect_uri)

@@ -14,8 +14,8 @@ use crate::{
 use tidegate_identity::{AttemptKey, Browser, Error as IdentityError};
 use tidegate_identity::{AuditKind, Secret, SecretHash};
 
-/// How many random user codes are tried. Two codes are equal with a probability of 1 in 25 thousand
-/// million.
+/// The maximum number of random user codes that are tried. Two codes are equal with a probability
+/// of 1 in 25 thousand million.
 const MAX_TRIES: usize = 8;
 
 /// The device authorization response (RFC 8628, section 3.2).
@@ -40,7 +40,7 @@ pub struct PendingDevice {
     pub user_code: String,
     /// The client that the device runs.
     pub client: Client,
-    /// The scopes that the device asked for.
+    /// The scopes that the device requested.
     pub scopes: Scopes,
 }
 

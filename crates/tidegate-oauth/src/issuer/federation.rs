@@ -18,8 +18,8 @@ pub enum LoginOutcome {
         /// The path to which the browser goes next.
         next: String,
     },
-    /// The account was linked to the user who was signed in. Holds the message that informs the
-    /// user, if the user has an email address.
+    /// The account was linked to the signed-in user. Holds the email that informs the user; `None`
+    /// if the user has no email address.
     Linked(Option<Email>),
 }
 
@@ -36,11 +36,11 @@ pub struct ProviderCallback<'a> {
 
 impl Issuer {
     /// The URL of an identity provider to which the browser goes to sign in, for an OAuth client.
-    /// The provider sends the browser to `redirect_uri`; after the login it goes to the path
-    /// `next`.
+    /// `there` is the name of the provider and the URL to which the provider sends the browser
+    /// back. After the login the browser goes to the path `next`.
     ///
     /// Errors: [`IdentityError::NotFound`] for an unknown provider, [`IdentityError::Outbound`]
-    /// when it cannot be reached.
+    /// when the provider cannot be reached.
     pub async fn begin_federated_login(
         &self,
         providers: &dyn IdentityProviders,
@@ -61,8 +61,8 @@ impl Issuer {
     /// Completes a login at an identity provider: signs in the linked user, creates a user where
     /// the client allows it, or links the account to the user who is signed in.
     ///
-    /// Errors: [`IdentityError::InvalidLink`] for a login of another browser or one that took too
-    /// long, [`IdentityError::LoginDenied`], [`Error::SignUpClosed`],
+    /// Errors: [`IdentityError::InvalidLink`] for a login that another browser began or that took
+    /// too long, [`IdentityError::LoginDenied`], [`Error::SignUpClosed`],
     /// [`IdentityError::InvalidMember`] without a verified email address, [`IdentityError::Taken`]
     /// when the account is linked to another user, [`IdentityError::Outbound`].
     pub async fn complete_federated_login(

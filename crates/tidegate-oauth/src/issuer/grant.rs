@@ -23,7 +23,7 @@ pub(crate) struct GrantContext<'a> {
 }
 
 impl GrantContext<'_> {
-    /// [`Error::GrantNotAllowed`] if the client may not use this grant.
+    /// Fails with [`Error::GrantNotAllowed`] if the client may not use this grant.
     pub(crate) fn require_grant(&self, kind: GrantKind) -> Result<()> {
         if self.client.grants.allows(kind) {
             Ok(())
@@ -33,8 +33,8 @@ impl GrantContext<'_> {
     }
 }
 
-/// Handles a token request. Errors come in this order: the grant must
-/// be enabled, then the client must authenticate, then the grant must be valid.
+/// Handles a token request. Checks first that the client may use the grant, then that the client
+/// authenticates, then that the grant is valid.
 pub(crate) async fn exchange(
     cx: &GrantContext<'_>,
     request: &TokenRequest,

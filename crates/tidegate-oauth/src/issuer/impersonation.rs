@@ -19,7 +19,7 @@ pub struct ImpersonationToken {
     pub access_token: Secret,
     /// The lifetime of the token in seconds.
     pub expires_in: u64,
-    /// Its scopes: those of the owner's token.
+    /// The scopes of the token, which equal the scopes of the owner's token.
     pub scopes: Scopes,
 }
 

@@ -22,7 +22,8 @@ impl Issuer {
         let client = self.require_client(&request.client).await?;
         self.authenticate(&client, &request.client, address).await?;
         if self.personal_tokens.hash(request.token.expose()).is_some() {
-            // A personal access token belongs to no client. Success would mean that it was revoked.
+            // A personal access token belongs to no client, so it is not revoked here. A response
+            // without an error would say that the token was revoked.
             return Err(Error::ForeignToken);
         }
         let Some((session, owner)) = self.session_of(&request.token) else {
@@ -39,8 +40,8 @@ impl Issuer {
     /// inactive. Unknown tokens and tokens of other tenants are reported as inactive, without a
     /// reason.
     ///
-    /// Errors: [`Error::UnknownClient`]; [`Error::ClientNotAuthenticated`], which every public
-    /// client gets.
+    /// Errors: [`Error::UnknownClient`]; [`Error::ClientNotAuthenticated`], also for every public
+    /// client.
     pub async fn introspect(
         &self,
         request: TokenManagementRequest,
@@ -135,18 +136,18 @@ impl Issuer {
 /// The introspection response (RFC 7662, section 2.2).
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Introspection {
-    /// The token is not valid, or not for this client to see.
+    /// The token is not valid, or belongs to another tenant than the client.
     Inactive,
     /// The token is valid now.
     Active(Box<ActiveToken>),
 }
 
-/// What introspection reports about a valid token.
+/// The properties of a valid token in an introspection response.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ActiveToken {
     /// The issuer's URL.
     pub issuer: String,
-    /// The PostgreSQL role; only for an access token.
+    /// The claim `sub` of an access token; `None` for a refresh token.
     pub subject: Option<String>,
     /// The client that the token was issued to.
     pub client_id: String,
@@ -156,7 +157,7 @@ pub struct ActiveToken {
     pub database: String,
     /// The session that the token belongs to.
     pub session: SessionId,
-    /// Its scopes.
+    /// The scopes of the token.
     pub scopes: Scopes,
     /// `Bearer` for an access token, `refresh_token` for a refresh token.
     pub token_type: &'static str,

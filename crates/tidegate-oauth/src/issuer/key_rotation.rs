@@ -6,15 +6,16 @@ use crate::key::{KeyRing, KeyState, SigningKey, SigningKeyRecord};
 use crate::{Error, IssuerStore, Result};
 use tidegate_identity::{MasterKey, SecureRandom, Timestamp};
 
-/// What generating a signing key needs.
+/// The dependencies for generating a signing key.
 pub(crate) struct KeyGenerator<'a> {
     pub(crate) store: &'a dyn IssuerStore,
     pub(crate) master: &'a MasterKey,
     pub(crate) random: &'a dyn SecureRandom,
 }
 
-/// Loads the signing keys; generates the active and the next one if missing. If several nodes
-/// generate keys at once, the store accepts those of one node and the others use them.
+/// Loads the signing keys, and generates the active and the next key if they are missing. If
+/// several nodes generate keys at once, the store accepts the keys of one node, and the other nodes
+/// use these keys.
 pub(crate) async fn load(
     generator: &KeyGenerator<'_>,
     now: Timestamp,
@@ -36,10 +37,11 @@ pub(crate) async fn load(
     Ok(generator.store.signing_keys().await?)
 }
 
-/// Makes the next key active; `load` then generates a new next key. `false` when another node
-/// rotated first.
+/// Makes the next key active; `load` then generates a new next key. Returns `false` when another
+/// node rotated first.
 ///
-/// Errors: [`Error::KeyTooYoung`] when the next key has not been published for `notice` yet.
+/// Errors: [`Error::KeyTooYoung`] when there is no next key, or it has not been published for
+/// `notice` yet.
 pub(crate) async fn rotate(
     store: &dyn IssuerStore,
     ring: &KeyRing,

@@ -10,27 +10,28 @@ use tidegate_identity::{Error as IdentityError, UserKey};
 pub struct LogoutRequest {
     /// The subject of the ID token that the client sent.
     subject: Option<String>,
-    /// The URL to which the browser goes afterwards.
+    /// The URL to which the browser goes after the sign-out, with `state`.
     redirect: Option<String>,
 }
 
 impl LogoutRequest {
-    /// Whether the client sent an ID token of this user. The user need not be asked then (section
-    /// 2).
+    /// Whether the client sent an ID token of this user. If it did, the user need not be asked
+    /// (section 2).
     pub fn is_of(&self, user: &UserKey) -> bool {
         self.subject.as_deref() == Some(&*subject(user))
     }
 
-    /// The URL to which the browser goes afterwards, with `state`. The client has registered it.
+    /// The URL to which the browser goes after the sign-out, with `state`. The client has
+    /// registered it. `None` if the client requested no redirect.
     pub fn redirect(&self) -> Option<&str> {
         self.redirect.as_deref()
     }
 }
 
 impl Issuer {
-    /// Reads and checks a request to end a browser session. The client is that of the ID token in
-    /// `id_token_hint`, or the one in `client_id`. Without a client that is known there is no
-    /// redirect (section 3). A hint that this issuer did not sign is ignored.
+    /// Reads and checks a request to end a browser session. The client is named by the ID token in
+    /// `id_token_hint`, or by `client_id`. If neither names a known client, there is no redirect
+    /// (section 3). A hint that this issuer did not sign is ignored.
     ///
     /// Errors: [`Error::UnregisteredRedirect`] unless `post_logout_redirect_uri` is a redirect URI
     /// of the client, `invalid_request` for malformed parameters and for a `client_id` that differs
@@ -62,7 +63,8 @@ impl Issuer {
         })
     }
 
-    /// The URL with `state`; `None` if there is no such client.
+    /// The URL `uri` with `state` added; `None` if there is no such client. Fails if the client may
+    /// not redirect to `uri`.
     async fn logout_redirect(
         &self,
         client_id: &str,

@@ -9,10 +9,10 @@ use crate::key::{KeyRing, KeyState};
 use crate::{Error, PurgeBefore, Result};
 use tidegate_identity::{AuditKind, Error as IdentityError};
 
-/// How long rows of ended and expired sessions are kept, so that late requests about them find
-/// them.
+/// How long the rows of ended and expired sessions are kept, so that late requests about these
+/// sessions find them.
 const SESSION_KEPT: Duration = Duration::from_hours(24);
-/// How long an idle guest session is kept once a tenant has too many of them.
+/// How long an idle guest session is kept if a tenant has too many guest sessions.
 const GUEST_IDLE: Duration = Duration::from_hours(24);
 
 impl Issuer {
@@ -27,8 +27,9 @@ impl Issuer {
         Ok(())
     }
 
-    /// Loads the signing keys and creates missing ones. Must be called on every notification and
-    /// about every minute, in any case more often than `key_notice`.
+    /// Creates the active and the next signing key if they are missing, and loads all signing keys.
+    /// Must be called on every notification and about every minute, in any case more often than
+    /// `key_notice`.
     pub async fn refresh_keys(&self) -> Result<()> {
         let generator = KeyGenerator {
             store: &*self.ports.store,
@@ -51,8 +52,8 @@ impl Issuer {
         Ok(())
     }
 
-    /// Makes the next key the active one and publishes a new next key. Tokens of the old key stay
-    /// valid until they expire.
+    /// Makes the next key active and publishes a new next key. Tokens of the old key stay valid
+    /// until they expire.
     ///
     /// Errors: [`Error::KeyTooYoung`] when the next key has not been published for `key_notice`.
     pub async fn rotate_keys(&self) -> Result<()> {
@@ -82,8 +83,8 @@ impl Issuer {
         self.refresh_keys().await
     }
 
-    /// Rotates the signing key when its time has come, and deletes retired keys and expired rows.
-    /// Must be called about every hour, on one node or on all.
+    /// Rotates the signing key when it has been active for `key_active`, and deletes retired keys
+    /// and expired rows. Must be called about every hour, on one node or on all.
     pub async fn maintain(&self) -> Result<()> {
         self.refresh_keys().await?;
         let lifetimes = self.settings.lifetimes;

@@ -57,8 +57,8 @@ struct ResourceMetadata<'a> {
 }
 
 impl Issuer {
-    /// The metadata of this service as a protected resource (RFC 9728), as JSON text. The service is
-    /// its own authorization server.
+    /// The metadata of this service as a protected resource (RFC 9728), as JSON text. The service
+    /// is its own authorization server.
     pub fn resource_metadata(&self, endpoints: &Endpoints<'_>) -> String {
         let issuer = self.settings.issuer();
         json::text(&ResourceMetadata {
@@ -71,10 +71,11 @@ impl Issuer {
         })
     }
 
-    /// Accepts the only resource for which this service issues tokens: itself, with or without a
-    /// slash at the end, or an address below it. Its tokens have the issuer's URL as `aud`.
+    /// Checks that `resource` is this service: the issuer's URL, with or without a slash at the
+    /// end, or a URL below it. The service issues tokens for no other resource. All tokens have the
+    /// issuer's URL as `aud`. `None` is accepted.
     ///
-    /// [`Error::InvalidTarget`] (RFC 8707, section 2).
+    /// Errors: [`Error::InvalidTarget`] for another resource (RFC 8707, section 2).
     pub(crate) fn check_resource(&self, resource: Option<&str>) -> Result<()> {
         let Some(resource) = resource else {
             return Ok(());

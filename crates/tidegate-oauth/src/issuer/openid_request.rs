@@ -1,5 +1,6 @@
-//! What OpenID Connect adds to authorization requests (Core 1.0, section 3.1.2.1). It applies to
-//! requests with the scope `openid` only, so other OAuth requests are answered as before.
+//! The parameters that OpenID Connect adds to authorization requests (Core 1.0, section 3.1.2.1).
+//! They are read only if the request has the scope `openid`, so other OAuth requests are not
+//! affected.
 
 use super::{AuthorizationRequest, Issuer};
 use crate::token::{IdTokenHint, subject};
@@ -9,7 +10,8 @@ use tidegate_identity::{Browser, Error as IdentityError, Timestamp};
 /// The longest `nonce` in characters. ID tokens repeat it.
 const MAX_NONCE: usize = 512;
 
-/// What a client asks the authorization endpoint to show, in the parameter `prompt`.
+/// A value of the parameter `prompt`: which pages the client requests from the authorization
+/// endpoint.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Prompt {
     /// Show no page.
@@ -38,13 +40,13 @@ impl Prompt {
 }
 
 /// The parameters that OpenID Connect adds to an authorization request. Without the scope `openid`
-/// there are none.
+/// all fields are empty.
 #[derive(Clone, Debug, Default)]
 pub struct OpenIdRequest {
     /// Repeated in the ID token.
     pub(super) nonce: Option<String>,
     prompts: Vec<Prompt>,
-    /// The largest age in seconds of the sign-in.
+    /// The maximum age of the sign-in in seconds.
     max_age: Option<i64>,
     login_hint: Option<String>,
     hint: Hint,
@@ -72,8 +74,8 @@ impl OpenIdRequest {
         self.login_hint.as_deref()
     }
 
-    /// Whether the sign-in of this browser does not satisfy the request: it is too old, or of
-    /// another user than the one that the client expects.
+    /// Whether the sign-in of this browser does not satisfy the request, because it is too old or
+    /// because the client expects another user.
     fn rejects(&self, browser: &Browser, now: Timestamp) -> bool {
         let age = now.seconds() - browser.session.created_at.seconds();
         let is_expected = match &self.hint {
@@ -119,13 +121,14 @@ impl Issuer {
         })
     }
 
-    /// Whether the person must sign in for the request, though signed in in `browser` already.
+    /// Whether the person must sign in again for the request, although a user is already signed in
+    /// in `browser`.
     pub fn needs_sign_in(&self, request: &AuthorizationRequest, browser: &Browser) -> bool {
         let openid = &request.openid;
         openid.asks(Prompt::Login) || openid.rejects(browser, self.ports.clock.now())
     }
 
-    /// Whether a request with `prompt=none` can be granted without a page.
+    /// Checks whether a request with `prompt=none` can be granted without a page.
     ///
     /// Errors for the client (section 3.1.2.6): [`Error::LoginRequired`],
     /// [`Error::InteractionRequired`] for a missing second factor, [`Error::ConsentRequired`].

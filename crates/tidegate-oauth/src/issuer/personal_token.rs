@@ -1,6 +1,6 @@
-//! Personal access tokens: a user makes them for its own programs. Each is a session of its own, so
-//! that it ends where sessions end: when its user is dropped, disabled, becomes the default user or
-//! gets another password.
+//! Personal access tokens, which a user creates for its own programs. Each token is a session of
+//! its own. So a token ends for the same reasons as other sessions: when its user is dropped,
+//! disabled, becomes the default user or gets another password.
 
 use std::net::IpAddr;
 use std::sync::Arc;
@@ -16,31 +16,31 @@ use tidegate_identity::{
     UserKey,
 };
 
-/// The lifetime of a token whose expiry is not given.
+/// The lifetime of a token for which no expiry is requested.
 const LIFETIME: Duration = Duration::from_hours(24 * 90);
-/// The longest lifetime.
+/// The maximum lifetime of a token.
 const LONGEST: Duration = Duration::from_hours(24 * 366);
 /// How many live tokens a user may have.
 const MOST: u32 = 100;
-/// How many tokens are listed.
+/// The maximum number of tokens in a list.
 const LISTED: u32 = 1_000;
 const MAX_NAME_LENGTH: usize = 100;
 
 /// A personal access token to create.
 #[derive(Clone, Debug)]
 pub struct NewPersonalToken {
-    /// Its name, for the list of tokens: 1 to 100 bytes.
+    /// The name of the token in lists: 1 to 100 bytes.
     pub name: String,
-    /// When it expires: at most 366 days ahead, 90 days ahead if absent.
+    /// When the token expires: at most 366 days ahead. `None` for 90 days ahead.
     pub expires_at: Option<Timestamp>,
-    /// Its scopes.
+    /// The scopes of the token.
     pub scopes: Scopes,
 }
 
 /// A personal access token that was created.
 #[derive(Clone, Debug)]
 pub struct CreatedPersonalToken {
-    /// The record.
+    /// The record of the token.
     pub session: Session,
     /// The token, which is shown only once.
     pub secret: Secret,
@@ -50,7 +50,7 @@ impl Issuer {
     /// Verifies a bearer token of any kind: an access token without I/O, a personal access token
     /// with a lookup that is cached.
     ///
-    /// [`Error::InvalidToken`] with the reason.
+    /// Errors: [`Error::InvalidToken`] with the reason.
     pub async fn authenticate_token(&self, token: &str) -> Result<Arc<Claims>> {
         if !PersonalTokens::is_personal(token) {
             return self.verify(token);
@@ -87,9 +87,9 @@ impl Issuer {
 
     /// Creates a personal access token of the caller.
     ///
-    /// [`Error::PersonalTokenRefused`] for the default user, for an owner who acts as a user, and
-    /// for a caller that itself uses a personal access token; [`Error::InvalidScope`] for scopes
-    /// that the caller's token lacks; [`Error::TooManyPersonalTokens`];
+    /// Errors: [`Error::PersonalTokenRefused`] for the default user, for an owner who acts as a
+    /// user, and for a caller that itself uses a personal access token; [`Error::InvalidScope`] for
+    /// scopes that the caller's token lacks; [`Error::TooManyPersonalTokens`];
     /// [`IdentityError::InvalidMember`].
     pub async fn create_personal_token(
         &self,
@@ -114,9 +114,10 @@ impl Issuer {
             .await
     }
 
-    /// Creates a personal access token of any user, for the operator; the errors of
-    /// [`create_personal_token`](Self::create_personal_token) about its content, and
-    /// [`IdentityError::NotFound`].
+    /// Creates a personal access token of any user, for the operator.
+    ///
+    /// Errors: [`IdentityError::InvalidMember`], [`Error::TooManyPersonalTokens`], and
+    /// [`IdentityError::NotFound`] if the user does not exist.
     pub async fn issue_personal_token(
         &self,
         key: UserKey,
@@ -160,9 +161,10 @@ impl Issuer {
     }
 
     /// The live personal access tokens that the caller may see, the most recently used first, at
-    /// most 1,000: its own, for the owner of the tenant those of all users or of one.
+    /// most 1,000. These are the caller's own tokens; for the owner of the tenant, those of all
+    /// users or of `user`.
     ///
-    /// [`IdentityError::NotFound`] when a user who is not the owner names another user.
+    /// Errors: [`IdentityError::NotFound`] when a user who is not the owner names another user.
     pub async fn personal_tokens(
         &self,
         caller: &Claims,
@@ -183,7 +185,7 @@ impl Issuer {
     /// Revokes personal access tokens that the caller may see: on this node at once, on others
     /// after their next denylist refresh.
     ///
-    /// [`IdentityError::NotFound`] for any other token, and then none is revoked.
+    /// Errors: [`IdentityError::NotFound`] for any other token. In this case no token is revoked.
     pub async fn revoke_personal_tokens(
         &self,
         caller: &Claims,
@@ -208,7 +210,8 @@ impl Issuer {
         Ok(())
     }
 
-    /// Revokes a personal access token.
+    /// Revokes a personal access token. `who` is the acting user and the client's address, for the
+    /// audit log.
     pub async fn revoke_personal_token(
         &self,
         session: &Session,

@@ -20,7 +20,8 @@ impl Issuer {
         self.first_tokens(cx, &session, user, None).await
     }
 
-    /// A new session, not stored yet. Without refresh tokens it ends with its access token.
+    /// Creates a session without storing it. A session of the grant `client_credentials`, which has
+    /// no refresh tokens, ends with its access token.
     pub(crate) fn new_session(
         &self,
         cx: &GrantContext<'_>,
@@ -51,11 +52,11 @@ impl Issuer {
         })
     }
 
-    /// Refuses a user who is disabled, and one whose record was disabled or deleted after it was read
-    /// and before the session was stored: that has not ended the session. Any change of a member's
-    /// record counts, because its tokens have its group and its properties.
+    /// Ends the session and fails if `user` was disabled or deleted, or is a member whose record was
+    /// changed, since it was read. A change before the session was stored has not ended the session.
+    /// A member's token has its group and its properties, so any change of its record counts.
     ///
-    /// [`IdentityError::WrongCredentials`].
+    /// Errors: [`IdentityError::WrongCredentials`].
     pub(crate) async fn require_unchanged(&self, session: &Session, user: &User) -> Result<()> {
         let store = &self.ports.store;
         // Guests are frequent, and a default user cannot be disabled.
@@ -74,7 +75,8 @@ impl Issuer {
         Err(IdentityError::WrongCredentials.into())
     }
 
-    /// Issues the first tokens of a stored session; an ID token repeats `nonce`.
+    /// Issues the first tokens of a stored session, and writes the audit event. An ID token repeats
+    /// `nonce`.
     ///
     /// Errors: those of [`Self::require_unchanged`].
     pub(crate) async fn first_tokens(
@@ -101,8 +103,8 @@ impl Issuer {
         self.tokens(session, user, &issue)
     }
 
-    /// Issues an access token for a session, a refresh token where the grant gives one, and an ID
-    /// token for the scope `openid` where a person signed in.
+    /// Issues an access token for a session; a refresh token, except for the grant
+    /// `client_credentials`; and an ID token, if a person signed in and the scopes have `openid`.
     pub(crate) fn tokens(
         &self,
         session: &Session,

@@ -23,7 +23,7 @@ impl Issuer {
     }
 
     /// The message with the link that confirms a sign-up through a client. `next` is the path to
-    /// which the browser goes afterwards.
+    /// which the browser goes after the sign-up.
     ///
     /// Errors: [`Error::SignUpClosed`], and the errors of
     /// [`IdentityService::sign_up_email`](tidegate_identity::IdentityService::sign_up_email).
@@ -48,8 +48,8 @@ impl Issuer {
     /// The user name in a sign-up link, to show before the account is created.
     ///
     /// Errors: [`IdentityError::InvalidLink`](tidegate_identity::Error::InvalidLink);
-    /// [`Error::SignUpClosed`] when the client is another one by now or does not allow sign-up any
-    /// more.
+    /// [`Error::SignUpClosed`] when the client was dropped since, also if its id was registered
+    /// again, or does not allow sign-up any more.
     pub async fn sign_up_user_name(&self, token: &str) -> Result<String> {
         Ok(self.open_sign_up_link(token).await?.1)
     }

@@ -1,4 +1,5 @@
-//! The sessions of a tenant's users. The owner sees and ends all of them, any other user its own.
+//! The sessions of a tenant's users. The owner sees and ends all of them, any other user only its
+//! own.
 
 use std::net::IpAddr;
 
@@ -6,7 +7,7 @@ use super::Issuer;
 use crate::{Claims, Result, Session};
 use tidegate_identity::{AuditKind, EndReason, Error as IdentityError, SessionId, UserKey};
 
-/// How many sessions a list holds at most.
+/// The maximum number of sessions in a list.
 const MOST: u32 = 1_000;
 
 impl Issuer {
@@ -43,8 +44,8 @@ impl Issuer {
     /// Ends sessions that the caller may see: on this node at once, on others after their next
     /// denylist refresh.
     ///
-    /// Errors: [`IdentityError::NotFound`] if one of `ids` is another session; then no session has
-    /// ended.
+    /// Errors: [`IdentityError::NotFound`] if the caller may not see one of the sessions, or if a
+    /// session is not alive. In this case no session is ended.
     pub async fn end_sessions(
         &self,
         caller: &Claims,

@@ -15,11 +15,11 @@ struct UserInfo<'a> {
 }
 
 impl Issuer {
-    /// The claims about the user of an access token, as JSON text: those that the scopes of the
-    /// token ask for, as they are now. `sub` equals that of the user's ID tokens. The caller checks
-    /// that the token has the scope `openid`.
+    /// The claims about the user of an access token, as JSON text: the current values of the claims
+    /// that the token's scopes request. `sub` equals the `sub` of the user's ID tokens. The caller
+    /// checks that the token has the scope `openid`.
     ///
-    /// [`Error::InvalidToken`] if the user does not exist any more.
+    /// Errors: [`Error::InvalidToken`] if the user does not exist any more.
     pub async fn user_info(&self, claims: &Claims) -> Result<String> {
         let key = UserKey::new(&*claims.database, &*claims.user);
         let user = self.ports.store.user(&key).await?;

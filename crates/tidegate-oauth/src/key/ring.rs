@@ -27,12 +27,12 @@ impl KeyRing {
         Ok(active.map(|active| Self { active, others }))
     }
 
-    /// The active key.
+    /// The key that signs new tokens.
     pub(crate) fn active(&self) -> &SigningKey {
         &self.active
     }
 
-    /// The next key.
+    /// The key that becomes active at the next rotation; `None` if it is not created yet.
     pub(crate) fn next(&self) -> Option<&SigningKey> {
         self.others
             .iter()
@@ -44,8 +44,8 @@ impl KeyRing {
         std::iter::once(&self.active).chain(&self.others)
     }
 
-    /// The key whose access tokens have this header segment. The comparison is exact, so a header with
-    /// another algorithm, type, key or member never matches and is never parsed.
+    /// The key whose access tokens have this header segment. The comparison is exact, so a header
+    /// with another algorithm, type, key or member never matches and is never parsed.
     pub(crate) fn with_header(&self, header: &str) -> Option<&SigningKey> {
         self.keys().find(|key| key.header() == header)
     }

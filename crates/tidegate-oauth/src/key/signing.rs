@@ -80,8 +80,9 @@ impl SigningKey {
         &self.header
     }
 
-    /// The header segment of all ID tokens of this key. It differs from that of access tokens, so
-    /// neither kind of token is accepted as the other.
+    /// The header segment of all ID tokens of this key. It differs from the header segment of
+    /// access tokens, so an ID token is never accepted as an access token, nor an access token as
+    /// an ID token.
     pub(crate) fn id_token_header(&self) -> &str {
         &self.id_token_header
     }

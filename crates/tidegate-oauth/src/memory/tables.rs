@@ -18,7 +18,7 @@ pub struct IssuerTables {
     pub(super) keys: Vec<SigningKeyRecord>,
     pub(super) codes: HashMap<SecretHash, AuthorizationCode>,
     pub(super) devices: HashMap<SecretHash, DeviceCode>,
-    /// By user and client.
+    /// The consents, by user and client id.
     pub(super) consents: BTreeMap<(UserKey, String), Consent>,
 }
 
@@ -81,7 +81,7 @@ impl IssuerTables {
         true
     }
 
-    /// Deletes a client with its codes; returns whether it existed.
+    /// Deletes a client with its codes and consents; returns whether it existed.
     pub(super) fn delete_client(&mut self, id: &str) -> bool {
         self.codes.retain(|_, code| code.client_id != id);
         self.devices.retain(|_, device| device.client_id != id);
@@ -209,7 +209,8 @@ impl IssuerTables {
             .find(|device| device.user_code == user_code)
     }
 
-    /// Deletes expired sessions and codes; returns the number of rows.
+    /// Deletes sessions, authorization codes and device codes that expired or ended before the
+    /// given times; returns the number of rows.
     pub(super) fn purge(&mut self, sessions: Timestamp, flows: Timestamp) -> u64 {
         let rows =
             |tables: &Self| tables.sessions.len() + tables.codes.len() + tables.devices.len();

@@ -13,8 +13,9 @@ const BASE64: GeneralPurpose = GeneralPurpose::new(
     GeneralPurposeConfig::new().with_decode_padding_mode(DecodePaddingMode::Indifferent),
 );
 
-/// Credentials from HTTP Basic authentication. RFC 6749 requires both parts to be form-encoded, but
-/// some clients send them as they are. So both readings are kept, and either may match.
+/// Credentials from HTTP Basic authentication. RFC 6749 requires the id and the secret to be
+/// form-encoded, but some clients send them unencoded. So both readings are kept, and either may
+/// match.
 #[derive(Clone, Debug)]
 pub struct BasicCredentials {
     /// The readings: the text as sent first, then the form-decoded text if it differs.

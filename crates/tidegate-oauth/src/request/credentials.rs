@@ -14,8 +14,9 @@ impl ClientCredentials {
     /// Parses `client_id` and `client_secret` from the body or from Basic credentials; the id may
     /// be in both.
     ///
-    /// Errors: [`Error::MissingParameter`] without an id, [`Error::TwoCredentials`] when they
-    /// contradict.
+    /// Errors: [`Error::MissingParameter`] without an id, [`Error::TwoCredentials`] if the body has
+    /// a secret besides Basic credentials, or an id that differs from the id of the Basic
+    /// credentials.
     pub fn parse(parameters: &Parameters, basic: Option<&BasicCredentials>) -> Result<Self> {
         let id = parameters.text("client_id")?;
         let secret = parameters.text("client_secret")?;
@@ -37,12 +38,12 @@ impl ClientCredentials {
         Ok(Self { readings })
     }
 
-    /// The client ids to look up, the likelier reading first.
+    /// The client ids to look up: the id as sent first, then the form-decoded id.
     pub(crate) fn ids(&self) -> impl Iterator<Item = &str> {
         self.readings.iter().map(|(id, _)| id.as_str())
     }
 
-    /// The secrets given for the client with this id, in each reading that has the id.
+    /// The secrets of the readings that have this client id.
     pub(crate) fn secrets_for(&self, id: &str) -> impl Iterator<Item = &Secret> {
         self.readings
             .iter()

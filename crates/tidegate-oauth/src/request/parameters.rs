@@ -9,7 +9,7 @@ use super::percent;
 use crate::{Error, Result};
 use tidegate_identity::{Error as IdentityError, Secret};
 
-/// Parameter names that are longer are not repeated in responses.
+/// The maximum length in bytes of a parameter name that is repeated in a response.
 const MAX_NAME_LENGTH: usize = 64;
 
 /// The names and values of a request in the order sent, including duplicates. A value is checked
@@ -76,8 +76,8 @@ impl Parameters {
     }
 
     /// Refuses a request with a duplicate parameter, known or not (RFC 6749, sections 3.1 and 3.2).
-    /// A program that reads the first value and one that reads the last would see different
-    /// requests.
+    /// A program that reads the first value and a program that reads the last value would see
+    /// different requests.
     ///
     /// Errors: [`Error::DuplicateParameter`] with the name, if it is safe to repeat.
     pub fn reject_duplicates(&self) -> Result<()> {

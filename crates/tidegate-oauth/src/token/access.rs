@@ -19,7 +19,7 @@ pub struct Claims {
     pub id: String,
     /// The session that the token belongs to, `sid`.
     pub session: SessionId,
-    /// The client that the token was issued to, `client_id`.
+    /// The client that the token was issued to, `client_id`; empty for a personal access token.
     pub client_id: String,
     /// The tenant's database.
     pub database: String,
@@ -28,17 +28,18 @@ pub struct Claims {
     /// The subject, `sub`, which is unique in a cluster: the PostgreSQL role to run as. For a
     /// member, whose requests run as the role of its group, it is `database/name`.
     pub subject: String,
-    /// What tokens of members have in addition; `None` for a user with a role.
+    /// The private claims of a member; `None` for a user with a role.
     pub member: Option<MemberClaims>,
     /// Whether the user owns the tenant, `superUser`.
     pub owner: bool,
     /// Whether anonymous callers share the role, because the user is the tenant's default user.
-    /// Only tokens of such a user have this private claim. A user's sessions end when it becomes
-    /// the default user or ceases to be, so the claim is true as long as the token is valid.
+    /// Only tokens of such a user have this private claim. A user's sessions end when it becomes or
+    /// stops being the default user, so the claim is true as long as the token is valid.
     pub shared: bool,
-    /// What the token may be used for, `scope`.
+    /// The scopes of the token, `scope`.
     pub scopes: Scopes,
-    /// The owner who acts as the user, `act` (RFC 8693, section 4.1).
+    /// The owner who acts as the user, `act` (RFC 8693, section 4.1); `None` if the user acts
+    /// itself.
     pub actor: Option<String>,
     /// The user's properties.
     pub properties: Option<Map<String, Value>>,
@@ -50,8 +51,8 @@ pub struct Claims {
     pub expires_at: Timestamp,
 }
 
-/// The private claims of a member. A member's sessions end when they change, so they are true as
-/// long as the token is valid.
+/// The private claims of a member. A member's sessions end when these claims change, so the claims
+/// are true as long as the token is valid.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct MemberClaims {
     /// What `tidegate.user_id()` returns for the member, `member_id`.
@@ -117,8 +118,9 @@ struct Payload<S, P> {
 }
 
 impl<P> Payload<String, P> {
-    /// The claims of a member. A kind that only a newer version knows is malformed: its token must
-    /// not become one of a user with a role.
+    /// Takes the private claims of a member out of the payload; `None` for a user with a role. A
+    /// kind of user that this version does not know is an error, because its token must not count
+    /// as the token of a user with a role.
     fn take_member(&mut self) -> Result<Option<MemberClaims>, TokenError> {
         let kind = self.kind.as_deref().map(UserKind::from_name);
         match (kind, self.member_id.take(), self.group.take()) {
@@ -141,7 +143,7 @@ fn none<T>() -> Option<T> {
 }
 
 impl Claims {
-    /// The name of the user who acts: the owner where the owner acts as the user.
+    /// The name of the user who acts. For an impersonation token this is the owner.
     pub fn acting(&self) -> &str {
         self.actor.as_deref().unwrap_or(&self.user)
     }
@@ -201,7 +203,8 @@ pub(crate) fn decode(
     if !ours || issued_at > now.plus(leeway) {
         return Err(TokenError::NotForUs);
     }
-    // A scope of a newer version: the token must not become one with all rights.
+    // A token with an unknown scope, for example of a newer version, is refused. If the scope were
+    // ignored, the token could have all rights.
     let scopes = Scopes::parse(&payload.scope).map_err(|_| TokenError::Malformed)?;
     Ok(Claims {
         member: payload.take_member()?,

@@ -8,11 +8,13 @@ use super::Claims;
 /// Verified tokens, by their signature.
 ///
 /// A lookup compares the whole token, so a token with the same signature but other claims is not
-/// found. Only verified tokens are inserted, so callers cannot fill it with others. Two generations
-/// bound the size: when the young one is full it becomes the old one, and the old one is dropped.
+/// found. Only verified tokens are inserted, so callers cannot fill the cache with invalid tokens.
+/// Two generations bound the size: when the young generation is full, it replaces the old
+/// generation.
 #[derive(Debug)]
 pub(crate) struct TokenCache {
     generations: RwLock<Generations>,
+    /// The maximum number of tokens of one generation.
     half: usize,
 }
 
@@ -37,7 +39,8 @@ impl TokenCache {
         }
     }
 
-    /// The claims of a token that was verified before.
+    /// The claims of a token that was verified before. A token found in the old generation is added
+    /// to the young generation.
     pub(crate) fn get(&self, signed: &str, signature: &str) -> Option<Arc<Claims>> {
         let generations = self
             .generations

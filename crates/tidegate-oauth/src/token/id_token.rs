@@ -11,7 +11,7 @@ use crate::key::{KeyRing, SigningKey};
 use crate::{Result, Scopes, json};
 use tidegate_identity::{Timestamp, User, UserKey};
 
-/// Claims about a user that scopes ask for (OpenID Connect Core 1.0, section 5.4), in ID tokens and
+/// Claims about a user that scopes request (OpenID Connect Core 1.0, section 5.4), in ID tokens and
 /// at the userinfo endpoint.
 #[derive(Serialize)]
 pub(crate) struct UserClaims<'a> {
@@ -24,9 +24,9 @@ pub(crate) struct UserClaims<'a> {
 }
 
 impl<'a> UserClaims<'a> {
-    /// The claims about `user` for these scopes. `name` is the user's property of that name if it is
-    /// a string, otherwise the user's name. There is no `email_verified`, because an address that
-    /// the owner of the database entered was not verified.
+    /// The claims about `user` for these scopes. `name` is the user's property of that name if it
+    /// is a string, otherwise the user's name. There is no `email_verified`, because an address
+    /// that the owner of the database entered was not verified.
     pub(crate) fn of(user: &'a User, scopes: Scopes) -> Self {
         let profile = scopes.has("profile");
         let property = user.properties.as_ref().and_then(|all| all.get("name"));
@@ -39,8 +39,8 @@ impl<'a> UserClaims<'a> {
     }
 }
 
-/// The subject of a user: `database/name`, and the database's name for its owner. It is unique in
-/// this service.
+/// The subject of a user: `database/name`, but only the database's name for the owner. It is unique
+/// in this service.
 pub(crate) fn subject(key: &UserKey) -> String {
     key.to_string()
 }
@@ -107,7 +107,7 @@ pub(crate) struct IdTokenHint {
     iss: String,
     /// The subject of the user.
     pub(crate) sub: String,
-    /// The client.
+    /// The id of the client.
     pub(crate) aud: String,
 }
 

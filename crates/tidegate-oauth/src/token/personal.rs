@@ -1,6 +1,6 @@
 //! Personal access tokens: `tgp_` and 43 characters of base64url, which are 24 random bytes and 8
-//! bytes of an HMAC-SHA256 of them. The prefix lets secret scanners find a token; the tag refuses
-//! invented ones without asking the store.
+//! bytes of an HMAC-SHA256 of them. Secret scanners find a token by the prefix. By the HMAC,
+//! invented tokens are refused without a query of the store.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -19,21 +19,22 @@ const PREFIX: &str = "tgp_";
 const RANDOM: usize = 24;
 const TAG: usize = 8;
 
-/// How long a valid token is not looked up again. If its session ends earlier, the denylist has it.
-/// Other changes of its user take effect after this time.
+/// How long the claims of a valid token are cached. If its session ends earlier, the denylist
+/// refuses the token. Other changes of the user may take effect only after this time.
 const VALID: Duration = Duration::from_secs(30);
-/// How long an invalid token is not looked up again.
+/// How long it is cached that a token is invalid.
 const INVALID: Duration = Duration::from_secs(5);
-/// How many tokens are cached.
+/// The maximum number of cached tokens.
 const CAPACITY: usize = 16_384;
 
-/// Generates and recognises tokens, and caches what the store said about them.
+/// Generates and recognises personal access tokens, and caches the results of lookups in the store.
 pub(crate) struct PersonalTokens {
     key: hmac::Key,
     known: Mutex<HashMap<SecretHash, Known>>,
 }
 
-/// The result of a lookup: `None` for a token that is not valid.
+/// The result of a lookup, and until when it is cached. `claims` is `None` for a token that is not
+/// valid.
 #[derive(Clone)]
 struct Known {
     claims: Option<Arc<Claims>>,
@@ -77,7 +78,8 @@ impl PersonalTokens {
         (length == bytes.len() && genuine).then(|| SecretHash::of(&Secret::new(token)))
     }
 
-    /// What is cached about a token: the claims of a valid one, `Some(None)` for an invalid one.
+    /// The cached result for a token: its claims if it is valid, `Some(None)` if it is invalid,
+    /// `None` if no result is cached.
     #[expect(
         clippy::option_option,
         reason = "the outer one is the cache's, the inner one the store's"

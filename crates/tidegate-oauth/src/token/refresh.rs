@@ -3,7 +3,8 @@
 //! that a session needs to store only one number.
 //!
 //! The key is derived from the master key, so refresh tokens survive the rotation of signing keys.
-//! Header and algorithm differ from those of access tokens, so neither is accepted as the other.
+//! Header and algorithm differ from those of access tokens, so a refresh token is never accepted as
+//! an access token, nor an access token as a refresh token.
 
 use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
@@ -53,7 +54,7 @@ impl RefreshTokens {
         }
     }
 
-    /// Token `number` of a session, for the role `sub`.
+    /// Encodes refresh token `number` of a session. `sub` is the subject of the user.
     pub(crate) fn encode(&self, issuer: &str, sub: &str, session: &Session, number: u64) -> String {
         let sid = session.id.to_string();
         let payload = Payload {

@@ -14,11 +14,12 @@ pub struct TokenResponse {
     pub token_type: &'static str,
     /// The lifetime of the access token in seconds.
     pub expires_in: u64,
-    /// The refresh token; a client that has credentials of its own gets none.
+    /// The refresh token; `None` for the grant `client_credentials`.
     pub refresh_token: Option<Secret>,
     /// The scopes of the access token.
     pub scopes: Scopes,
-    /// The ID token, for the scope `openid` (OpenID Connect Core, section 3.1.3.3).
+    /// The ID token, if a person signed in and the scopes have `openid` (OpenID Connect Core,
+    /// section 3.1.3.3).
     pub id_token: Option<Secret>,
 }
 

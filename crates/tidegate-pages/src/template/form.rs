@@ -2,7 +2,7 @@
 
 use maud::{Markup, html};
 
-/// An error message, shown beside a field.
+/// A message of a form, usually an error, which is shown beside a field.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct FormMessage {
     /// The name of the field; empty for the form as a whole.

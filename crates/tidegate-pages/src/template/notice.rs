@@ -16,13 +16,13 @@ pub(crate) fn notice(title: &str, text: &str, next: Option<(&str, &str)>) -> Mar
     }
 }
 
-/// The links of an error page.
+/// Which links an error page has.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum FailureLinks {
     Nothing,
     /// The console, and the documentation for the person who develops the application.
     Reference,
-    /// The places of the service.
+    /// All parts of the service.
     Everything,
 }
 
@@ -92,7 +92,7 @@ pub(crate) fn device_consent(form: &PageForm<'_>, device: &PendingDevice, user: 
     }
 }
 
-/// The host of a redirect URI, or words for an application that is installed on the device.
+/// The host of a redirect URI, or a text for an application that is installed on the device.
 fn destination(redirect_uri: &str) -> &str {
     let rest = redirect_uri
         .strip_prefix("https://")
@@ -131,7 +131,8 @@ fn permissions(user: &str, scopes: Scopes) -> Markup {
     }
 }
 
-/// A scope in words. `openid` and `offline_access` say nothing that a person must decide.
+/// A scope in words. `None` for scopes such as `openid` and `offline_access`, about which a person
+/// need not decide.
 pub(super) fn in_words(scope: &str) -> Option<&'static str> {
     match scope {
         "read" => Some("read data that you may read"),
@@ -169,7 +170,7 @@ fn another(form: &PageForm<'_>, user: &str) -> Markup {
     quiet.around("switch", &fields)
 }
 
-/// Lets the user go on with the account that is signed in, or with another one.
+/// Asks whether to continue as the user who is signed in, or as another user.
 pub(crate) fn select_account(form: &PageForm<'_>, user: &str) -> Markup {
     let fields = html! {
         button.primary type="submit" { "Continue as " (user) }

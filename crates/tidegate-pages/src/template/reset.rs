@@ -47,8 +47,8 @@ pub(crate) fn choose_password(form: &PageForm<'_>, user: &str) -> Markup {
     }
 }
 
-/// Asks for confirmation of a sign-up. Mail scanners follow links, so the user is created only
-/// after a click.
+/// Asks for confirmation of a sign-up. Programs that scan email follow links, so the user is
+/// created only after a click.
 pub(crate) fn confirm_sign_up(form: &PageForm<'_>, user: &str) -> Markup {
     let fields = html! { button.primary type="submit" { "Confirm account" } };
     html! {

@@ -40,7 +40,8 @@ pub(crate) fn sign_in(page: &SignIn<'_>) -> Markup {
         (database(form, page.database))
         button.primary type="submit" { "Sign in" }
         @if page.email_link {
-            // It needs no password, so the browser must not demand one.
+            // A link by email needs no password, so the browser must not require the password
+            // field.
             button.other type="submit" name="by" value="email" formnovalidate { "E-mail me a link" }
         }
     };
@@ -70,8 +71,8 @@ pub(crate) fn email_sign_in(form: &PageForm<'_>, user: &str) -> Markup {
     }
 }
 
-/// The field for the database. It is folded away if the client has one, because people then do not
-/// need it.
+/// The field for the database. It is collapsed if the database is known, because people then do not
+/// need the field.
 fn database(form: &PageForm<'_>, known: Option<&str>) -> Markup {
     let field = form.field(&FormField {
         value: known,

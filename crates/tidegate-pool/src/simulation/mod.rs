@@ -1,9 +1,8 @@
-//! Measures on a model with virtual time how many logins the rules of the pool cost.
+//! Measures how many logins the rules of the pool cause, in a model with virtual time.
 //!
-//! [`World`] drives [`State`](super::state::State) as the pool does. Each of a number of clients
-//! sends one request after the other, for a role drawn at random. PostgreSQL has two cores, on
-//! which a login takes 8 ms and a read 0.1 ms. The results do not depend on the machine that runs
-//! the tests.
+//! [`World`] calls [`State`](super::state::State) as the pool does. Each client sends one request
+//! after the other, for a role drawn at random. PostgreSQL has two cores, on which a login takes 8
+//! ms and a read 0.1 ms. The results do not depend on the machine that runs the tests.
 
 mod world;
 
@@ -13,8 +12,8 @@ use world::{Load, World};
 
 const TIME: Duration = Duration::from_secs(2);
 
-/// The load of `users` of one database, drawn at random over 16 connections of callers, and a pool
-/// of 77 connections, which is what a node has if `max_connections` is 100.
+/// The load of 16 clients that send requests for `users` users of one database, drawn at random.
+/// The tests use it with a pool of 77 connections, which a node has if `max_connections` is 100.
 fn one_database(users: u32) -> Load {
     Load {
         tenants: 1,
@@ -50,8 +49,8 @@ fn thirty_two_users_keep_their_rate_on_a_pool_of_thirty_eight() {
     assert!(rate > 0.9, "{rate}");
 }
 
-/// Requests at random find a connection of their role with the probability connections / roles. No
-/// rule can do better.
+/// A request for a random role finds a connection of its role with the probability connections /
+/// roles. No rule can do better.
 #[test]
 fn more_roles_than_connections_cost_the_logins_that_they_must() {
     for (tenants, users) in [(1, 100), (1, 300), (100, 1), (100, 3)] {
@@ -81,7 +80,8 @@ fn a_thousand_databases_of_which_a_hundred_are_active_fit_a_larger_pool() {
     assert!(seen.logins_per_request() < 0.001, "{seen:?}");
 }
 
-/// A page that sends eight requests at once, for a user drawn at random.
+/// Each client sends eight requests at the same time for a user drawn at random, as a web page
+/// does.
 #[test]
 fn a_burst_of_a_user_opens_few_connections() {
     let load = Load {
@@ -131,7 +131,7 @@ fn a_flood_on_one_database_costs_the_others_no_logins() {
     );
 }
 
-/// There are more databases than connections, each with more requests than it may have connections.
+/// There are more databases than connections, and more requests than connections.
 #[test]
 fn every_database_is_served_under_overload() {
     let load = Load {

@@ -1,4 +1,4 @@
-//! A model of clients, and of a PostgreSQL with two cores, in virtual time.
+//! A model of clients, and of a PostgreSQL server with two cores, in virtual time.
 
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, HashMap, HashSet, VecDeque};
@@ -21,7 +21,7 @@ const READ: Duration = Duration::from_micros(100);
 /// Results are counted only after this time.
 const WARM_UP: Duration = Duration::from_secs(2);
 
-/// A group of clients that behave alike.
+/// A group of clients that behave in the same way.
 #[derive(Clone, Debug)]
 pub(super) struct Load {
     pub(super) first_tenant: u32,
@@ -29,12 +29,12 @@ pub(super) struct Load {
     /// The number of roles of each tenant.
     pub(super) users: u32,
     pub(super) clients: usize,
-    /// How many requests for the same role a client sends at once.
+    /// How many requests for the same role a client sends at the same time.
     pub(super) burst: usize,
     /// The time between two bursts of a client.
     pub(super) pause: Duration,
     pub(super) work: Duration,
-    /// Whether the work needs a core. If not, it waits for something else.
+    /// Whether the work uses a core. If not, it only takes time.
     pub(super) cores: bool,
 }
 
@@ -53,7 +53,7 @@ impl Default for Load {
     }
 }
 
-/// The results of a simulation. Fields about others cover all tenants except the first.
+/// The results of a simulation. Fields named after `others` cover all tenants except the first.
 #[derive(Debug, Default)]
 pub(super) struct Measured {
     pub(super) served: u64,
@@ -340,7 +340,7 @@ impl World {
         }
     }
 
-    /// The time at which work ends that starts as soon as a core is free.
+    /// Occupies the core that is free first, and returns the time at which the work ends.
     fn compute(&mut self, work: Duration) -> Instant {
         self.cores.sort_unstable_by_key(|at| Reverse(*at));
         let core = &mut self.cores[1];
@@ -357,7 +357,7 @@ impl World {
         self.events.insert((self.now + after, self.numbers), event);
     }
 
-    /// A random number, by the generator of Knuth's MMIX.
+    /// A random number below `bound`, from the generator of Knuth's MMIX.
     fn below(&mut self, bound: u32) -> u32 {
         self.random = self
             .random

@@ -1,4 +1,5 @@
-//! Decides in a database whether its users may share connections, and stores the decision there.
+//! Decides whether the users of a database may share connections, and stores the decision in the
+//! database.
 
 use std::collections::HashMap;
 use std::sync::{Arc, LazyLock};
@@ -16,7 +17,7 @@ const LIMIT: Duration = Duration::from_secs(10);
 
 const LOCK_NOT_AVAILABLE: &str = "55P03";
 
-/// The objection if the only obstacle is a definition or grant that is not committed yet.
+/// The reason to refuse shared connections while a user's definition or grant is not committed yet.
 const UNCOMMITTED: &str = "a user's definition or grant is not committed yet";
 
 static OWNER: LazyLock<Arc<Statement>> =
@@ -54,7 +55,7 @@ static DECIDE: LazyLock<Arc<Statement>> = LazyLock::new(|| statement(tidegate_se
 static MEMBERS: LazyLock<Arc<Statement>> = LazyLock::new(|| statement(include_str!("members.sql")));
 static UNUSABLE: LazyLock<Arc<Statement>> =
     LazyLock::new(|| statement(include_str!("unusable.sql")));
-/// As `MEMBERS`, but only for the users with the OIDs `:users`.
+/// Selects the same rows as `MEMBERS`, but only for the users whose roles have the OIDs `:users`.
 static MEMBERS_OF: LazyLock<Arc<Statement>> = LazyLock::new(|| {
     let sql = include_str!("members.sql")
         .replace(
@@ -76,18 +77,18 @@ pub(super) struct DecisionQuery<'a> {
     pub(super) database: &'a DatabaseName,
 }
 
-/// What a decision found.
+/// The result of a decision.
 pub(super) struct DecisionOutcome {
-    /// Why connections are not shared; empty when they are.
+    /// Why connections are not shared; empty if they are shared.
     pub(super) objections: Vec<Objection>,
-    /// The authenticators that cannot be used, whose users log in as themselves.
+    /// One entry for each authenticator that cannot be used. Its users log in as themselves.
     pub(super) unusable: Vec<Objection>,
     /// The users that have an authenticator.
     pub(super) members: Vec<AuthenticatorMember>,
 }
 
 impl DecisionOutcome {
-    /// The decision against shared connections.
+    /// A decision against shared connections, for the reason in `objection`.
     pub(super) fn against(objection: Objection) -> Self {
         Self {
             objections: vec![objection],
@@ -101,13 +102,13 @@ impl DecisionOutcome {
 pub(super) struct AuthenticatorMember {
     pub(super) user: String,
     pub(super) authenticator: String,
-    /// How long the user may log in; `None` without a limit.
+    /// How long the user may still log in; `None` if there is no limit.
     pub(super) valid_for: Option<Duration>,
 }
 
 impl DecisionQuery<'_> {
     /// Whether no objection is stored: the last decision allowed shared connections, and no
-    /// definition was made since.
+    /// definition has inserted an objection since.
     pub(super) async fn is_undisputed(&self) -> Result<bool> {
         let who = Principal::Catalog(self.database.clone());
         let bound = BoundStatement::without_values(&UNDISPUTED)?;
@@ -116,10 +117,11 @@ impl DecisionQuery<'_> {
             .is_empty())
     }
 
-    /// Decides, and replaces the stored objections by those that `decide.sql` finds.
+    /// Decides, and replaces the stored objections by the first one that `decide.sql` finds, if
+    /// any.
     ///
-    /// If a definition is committed meanwhile, its objection stays stored: it was not visible to
-    /// the DELETE.
+    /// The objection of a definition that is committed during the decision stays stored, because it
+    /// was not visible to the DELETE.
     pub(super) async fn decide(&self) -> Result<DecisionOutcome> {
         let Some(owner) = self.owner().await? else {
             return Ok(DecisionOutcome::against(objection(
@@ -141,7 +143,8 @@ impl DecisionQuery<'_> {
         let mut transaction = self.service.begin(&who, Mode::ReadWrite, &options).await?;
         rows(&mut *transaction, &LIMIT_WAIT, &[]).await?;
         if let Err(error) = rows(&mut *transaction, &LOCK, &[]).await {
-            // A session that has made a definition holds a lock on the table until it commits.
+            // A session that has changed a definition may hold a lock on the table until it
+            // commits.
             return if error.sqlstate() == Some(LOCK_NOT_AVAILABLE) {
                 Ok(DecisionOutcome::against(objection(UNCOMMITTED, "")))
             } else {
@@ -194,7 +197,7 @@ impl DecisionQuery<'_> {
     }
 }
 
-/// The fingerprints of the cluster's roles, by tenant (`fingerprint.sql`).
+/// The fingerprint of the roles of each tenant, by the tenant's name (`fingerprint.sql`).
 pub(super) async fn roles(service: &dyn Executor) -> Result<HashMap<String, String>> {
     let bound = BoundStatement::without_values(&ROLE_FINGERPRINTS)?;
     let rows = text_rows(service, &Principal::Control, &bound, &options()).await?;

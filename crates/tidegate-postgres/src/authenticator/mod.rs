@@ -1,15 +1,16 @@
 //! Decides which shared connections a tenant's users may use.
 //!
-//! Text of Tidegate and of the tenant's owner runs for the tenant's users on connections that
-//! logged in as an *authenticator*: a role without privileges that is a member of some hundred
-//! users. It switches to the user's role in the statement's own transaction ([`SWITCH`]).
+//! SQL that Tidegate or the tenant's owner wrote runs for the tenant's users on connections that
+//! logged in as an *authenticator*: a role without privileges that is a member of the roles of some
+//! hundred users. The authenticator switches to the user's role in the statement's own transaction
+//! ([`SWITCH`]).
 //!
-//! Code that a statement reaches on such a connection could switch to another user. Therefore
-//! connections are shared only in databases where no user can place such code, which `decide.sql`
-//! checks. The decision is stored in the database: connections may be shared while the table
-//! `tidegate_catalog.objections` is empty. Every definition and grant inserts an objection in its
-//! own transaction, and the role switch reads the table. So no node uses a decision that is older
-//! than a definition.
+//! Code that a statement calls on such a connection, such as a trigger, could switch to another
+//! user. Therefore connections are shared only in databases where no user can place such code.
+//! `decide.sql` checks that. The decision is stored in the database: connections may be shared
+//! while the table `tidegate_catalog.objections` is empty. A definition or grant that may make
+//! sharing unsafe inserts an objection in its own transaction, and the role switch reads the table.
+//! Therefore no node acts on a decision that is older than such a definition.
 
 mod decide;
 mod role_changes;
@@ -32,26 +33,28 @@ pub(crate) const SWITCH: &str = "SELECT pg_catalog.set_config('role', CASE \
     WHEN EXISTS (SELECT FROM tidegate_catalog.objections) THEN '' \
     ELSE $1::pg_catalog.text END, true)";
 
-/// The SQLSTATE `invalid_parameter_value`, which means that the role does not exist. [`SWITCH`]
-/// uses a role with an empty name to fail with it if there are objections. A user that was dropped
-/// leads to the same error.
+/// The SQLSTATE `invalid_parameter_value`, with which PostgreSQL refuses to switch to a role that
+/// does not exist. If there are objections, [`SWITCH`] switches to a role with an empty name, which
+/// does not exist. After a user was dropped, the switch fails with the same SQLSTATE.
 pub(crate) const REFUSED: &str = "22023";
 
-/// Decides for all tenants which users have an authenticator, and caches the decisions.
+/// Decides for each tenant which users have an authenticator, and caches the decisions.
 pub struct Authenticators {
     service: Arc<dyn Executor>,
     tenants: RwLock<HashMap<DatabaseName, Arc<TenantState>>>,
-    /// The fingerprints of the cluster's roles, by tenant, at the last comparison.
+    /// The fingerprint of the roles of each tenant at the last comparison, by the tenant's name;
+    /// `None` if it has to be read.
     roles: Mutex<Option<HashMap<String, String>>>,
-    /// The rows about roles that were read last. Comparing them costs less than comparing `roles`.
+    /// The rows about roles that were read last; `None` before the first comparison and after a
+    /// failed one. Comparing these rows costs less than comparing `roles`.
     role_rows: Mutex<Option<role_changes::RoleRows>>,
 }
 
-/// A tenant with a decision.
+/// A tenant whose decision has been requested.
 struct KnownTenant {
     database: DatabaseName,
     state: Arc<TenantState>,
-    /// Whether its decision was asked for since the last comparison.
+    /// Whether a request has needed the decision since the list of known tenants was made last.
     used: bool,
 }
 
@@ -60,7 +63,7 @@ struct KnownTenant {
 pub struct Decision {
     /// The database.
     pub database: DatabaseName,
-    /// Why not all users share connections, the most important reason first; empty if they do.
+    /// Why not all users share connections, the most important reason first; empty if all users do.
     pub objections: Vec<Objection>,
 }
 
@@ -69,7 +72,7 @@ pub struct Decision {
 pub struct Objection {
     /// The condition that makes shared connections unsafe, as a sentence.
     pub reason: String,
-    /// The SQL that removes the objection, if SQL can.
+    /// The SQL that removes the objection; empty if no SQL is known.
     pub remedy: String,
 }
 
@@ -80,7 +83,8 @@ impl Authenticators {
     /// The SQLSTATE with which [`Self::SWITCH`] fails.
     pub const REFUSED: &str = REFUSED;
 
-    /// `service` runs statements as the service, in the control database and in tenants' databases.
+    /// `service` runs the statements of the service itself, in the control database and in tenants'
+    /// databases.
     pub fn new(service: Arc<dyn Executor>) -> Self {
         Self {
             service,
@@ -90,8 +94,8 @@ impl Authenticators {
         }
     }
 
-    /// The authenticator as which statements of Tidegate and of the owner may run for `role`;
-    /// `None` if they need a connection that logged in as `role`.
+    /// The authenticator whose connections may run statements of Tidegate and of the owner for
+    /// `role`; `None` if these statements need a connection that logged in as `role`.
     ///
     /// Queries the database if no valid decision is cached. Concurrent callers share one query.
     pub async fn of(&self, database: &DatabaseName, role: &RoleName) -> Option<RoleName> {
@@ -112,8 +116,8 @@ impl Authenticators {
         }
     }
 
-    /// Reports that PostgreSQL refuses the login of an authenticator, although the decision lets
-    /// users use it.
+    /// Records that PostgreSQL refuses the login of an authenticator, although the decision lets
+    /// users use it. [`Self::decisions`] reports the refusal.
     pub fn login_refused(&self, database: &DatabaseName, authenticator: &RoleName) {
         let state = self.tenants.read().get(database).cloned();
         if let Some(cached) = state.and_then(|state| state.cached()) {
@@ -128,10 +132,11 @@ impl Authenticators {
 
     /// Compares the cached decisions with the roles, memberships and settings of the cluster. Call
     /// this function within a second after roles have changed. After the creation of a plain user
-    /// it reads only that user. After any other change it decides again for the affected tenants
-    /// that were used since the last call of this function or of [`Self::decide_outdated`]; the
-    /// others decide at their next use. With a thousand tenants, deciding for all of them would
-    /// delay the check of logins, which runs after this function.
+    /// it reads only that user. After any other change it decides again for each affected tenant
+    /// that was used since the last call of this function or of [`Self::decide_outdated`]. The
+    /// decisions about other affected tenants are made again at their next use: with a thousand
+    /// tenants, deciding for all of them would delay the check of logins, which runs after this
+    /// function.
     ///
     /// # Errors
     ///
@@ -170,7 +175,8 @@ impl Authenticators {
         tenants.iter().map(known).collect()
     }
 
-    /// Adds new plain users to the cached decisions of their tenants.
+    /// Decides again for tenants whose decision is outdated. Adds the new plain `users` (OIDs of
+    /// roles, by tenant) to the cached decisions of the other tenants.
     async fn add(&self, tenants: &[KnownTenant], users: &HashMap<String, Vec<String>>) {
         for KnownTenant {
             database, state, ..
@@ -204,8 +210,8 @@ impl Authenticators {
                 continue;
             }
             if *used {
-                // Until then the cached decision stays valid: only a definition could make it
-                // unsafe, and a definition inserts an objection.
+                // The cached decision stays valid until the new one is made. Only a definition
+                // could make it unsafe, and such a definition inserts an objection.
                 state.decide_now(&self.query(database)).await;
             } else {
                 state.expire();
@@ -215,7 +221,7 @@ impl Authenticators {
         Ok(())
     }
 
-    /// The last decisions about the databases in use.
+    /// The last decision about each database in use.
     pub fn decisions(&self) -> Vec<Decision> {
         let tenants = self.tenants.read();
         let decision = |(database, state): (&DatabaseName, &Arc<TenantState>)| {

@@ -11,8 +11,8 @@ use crate::purity::{bind, statement, text_rows};
 static ROLE_CHANGES: LazyLock<Arc<Statement>> =
     LazyLock::new(|| statement(include_str!("role_changes.sql")));
 
-/// The maximum number of rows that are compared row by row. These are the rows newer than the oldest
-/// running transaction, so a long transaction can make them more. The result is then
+/// The maximum number of rows that are compared. The rows newer than the oldest running transaction
+/// are compared, and during a long transaction their number grows. With more rows the result is
 /// [`RoleChange::Unknown`].
 const MAX_ROWS: usize = 1000;
 
@@ -29,13 +29,14 @@ pub(super) struct RoleRows {
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum RoleChange {
     Nothing,
-    /// Plain users were added: the OIDs of their roles, by tenant.
+    /// Only plain users were added. Maps the name of each tenant to the OIDs of its new roles.
     Users(HashMap<String, Vec<String>>),
-    /// Anything may have changed.
+    /// Anything may have changed, or `before` was `None`.
     Unknown,
 }
 
-/// Reads what has changed since `before` with `role_changes.sql`.
+/// Reads what has changed since `before` with `role_changes.sql`. Also returns the rows for the
+/// next comparison.
 ///
 /// # Errors
 ///
@@ -117,7 +118,7 @@ mod tests {
             seen(Some(&third), "12", &[user, member]).1,
             RoleChange::Nothing
         );
-        // The rows are: a deleted one, a changed one, and one of a role that is not a plain user.
+        // The cases are a deleted row, a changed row, and a row of a role that is not a plain user.
         assert_eq!(
             seen(Some(&second), "11", &[user, member]).1,
             RoleChange::Unknown

@@ -11,13 +11,13 @@ use tidegate_sql::{DatabaseName, Error, RoleName};
 use super::Objection;
 use super::decide::{AuthenticatorMember, DecisionOutcome, DecisionQuery};
 
-/// The delay before the next query after a failure.
+/// How long a failed decision is used before the database is queried again.
 const RETRY: Duration = Duration::from_secs(1);
 /// A database without shared connections is queried again after this time, even if no change was
 /// reported.
 const BACKSTOP: Duration = Duration::from_secs(30);
-/// How long a refused login of an authenticator is reported. Requests of its users try it again,
-/// and a change of the role replaces the decision.
+/// How long a refused login of an authenticator is reported. Requests of its users try the login
+/// again and renew the report. A change of the role leads to a new decision, without the report.
 const REFUSAL: Duration = Duration::from_mins(5);
 
 /// The cached decision about one database, and the lock under which it is made.
@@ -26,32 +26,32 @@ pub(super) struct TenantState {
     cached: RwLock<Option<Arc<CachedDecision>>>,
     /// Counts invalidations of the decision.
     invalidations: AtomicU64,
-    /// Whether the decision was asked for since [`TenantState::take_used`] was called last.
+    /// Whether a request has needed the decision since [`TenantState::take_used`] was called last.
     used: AtomicBool,
-    /// Whether roles have changed since the decision, so that the next caller decides again.
+    /// Whether roles have changed since the decision. If so, the next caller decides again.
     expired: AtomicBool,
-    /// Held by the caller that queries the database. Other callers wait for it and share the
+    /// Held by the caller that queries the database. Other callers wait for the lock and share the
     /// result.
     deciding: tokio::sync::Mutex<()>,
 }
 
 /// A decision whether the users of a database share connections.
 pub(super) struct CachedDecision {
-    /// Why connections are not shared; empty when they are.
+    /// Why connections are not shared; empty if they are shared.
     objections: Vec<Objection>,
-    /// The authenticators that cannot be used, whose users log in as themselves.
+    /// One entry for each authenticator that cannot be used. Its users log in as themselves.
     unusable: Vec<Objection>,
-    /// The authenticator whose login PostgreSQL refused last, and when.
+    /// The authenticator whose login PostgreSQL refused last, and the time of the refusal.
     refused: Arc<Mutex<Option<(RoleName, Instant)>>>,
-    /// Whether PostgreSQL was unavailable, so that nothing was decided.
+    /// Whether PostgreSQL was unavailable and therefore nothing was decided.
     unavailable: bool,
     members: Arc<HashMap<RoleName, Membership>>,
     /// The value of [`TenantState::invalidations`] when the decision was made.
     invalidations: u64,
-    /// When the decision expires; `None` if only an invalidation ends it.
+    /// When the decision expires; `None` if it is valid until it is invalidated.
     until: Option<Instant>,
-    /// Whether a definition that caused no objection was made since. It may have changed the
-    /// members.
+    /// Whether the decision was renewed after a definition that inserted no objection. The
+    /// definition may have changed which users have an authenticator.
     outdated: bool,
 }
 
@@ -76,7 +76,7 @@ impl CachedDecision {
         self.objections.is_empty()
     }
 
-    /// Why not all users share connections.
+    /// Why not all users share connections; empty if all users do.
     pub(super) fn reasons(&self) -> Vec<Objection> {
         let refused = self.refused.lock().clone();
         let refused = refused.filter(|(_, at)| at.elapsed() < REFUSAL);
@@ -110,7 +110,7 @@ impl TenantState {
         self.cached.read().clone()
     }
 
-    /// Whether the members may have changed since the decision.
+    /// Whether a definition may have changed which users have an authenticator.
     pub(super) fn is_outdated(&self) -> bool {
         self.cached().is_some_and(|cached| cached.outdated)
     }
@@ -119,7 +119,7 @@ impl TenantState {
         self.invalidations.fetch_add(1, Ordering::AcqRel);
     }
 
-    /// Records that the decision was asked for.
+    /// Records that a request needs the decision.
     pub(super) fn note_use(&self) {
         // Without the check, all requests of a tenant would write to the same cache line.
         if !self.used.load(Ordering::Relaxed) {
@@ -127,7 +127,7 @@ impl TenantState {
         }
     }
 
-    /// Whether the decision was asked for since the last call.
+    /// Returns whether a request has needed the decision since the last call.
     pub(super) fn take_used(&self) -> bool {
         self.used.swap(false, Ordering::Relaxed)
     }
@@ -141,7 +141,7 @@ impl TenantState {
         self.expired.load(Ordering::Acquire)
     }
 
-    /// Queries the database, unless another caller has just done so.
+    /// Returns a valid decision. Queries the database, unless another caller has just done so.
     pub(super) async fn decide_if_stale(&self, query: &DecisionQuery<'_>) -> Arc<CachedDecision> {
         let _deciding = self.deciding.lock().await;
         if let Some(cached) = self.fresh() {
@@ -165,7 +165,8 @@ impl TenantState {
         self.query(query, invalidations).await;
     }
 
-    /// Adds plain users to the members of the cached decision. Decides again if that fails.
+    /// Adds plain users to the members of the cached decision. Decides again if the users cannot be
+    /// read. Does nothing if the decision is against shared connections.
     pub(super) async fn add(&self, query: &DecisionQuery<'_>, users: &[String]) {
         let _deciding = self.deciding.lock().await;
         let Some(cached) = self.cached().filter(|cached| cached.shares()) else {
@@ -225,7 +226,7 @@ impl TenantState {
 }
 
 impl CachedDecision {
-    /// The same decision with other members.
+    /// The same decision with other `members`.
     fn with_members(&self, members: HashMap<RoleName, Membership>) -> Self {
         Self {
             objections: Vec::new(),
@@ -239,7 +240,7 @@ impl CachedDecision {
         }
     }
 
-    /// The same decision, valid for a later count of invalidations.
+    /// The same decision, marked as outdated, and valid for a later count of invalidations.
     fn renewed(&self, invalidations: u64) -> Self {
         Self {
             objections: Vec::new(),
@@ -275,7 +276,7 @@ fn index(members: Vec<AuthenticatorMember>) -> HashMap<RoleName, Membership> {
 
 /// Logs a decision that differs from the previous one.
 fn log_change(database: &DatabaseName, before: Option<&CachedDecision>, cached: &CachedDecision) {
-    // An outage says nothing about sharing, and others log it.
+    // Nothing was decided during an outage, and other modules log outages.
     if cached.unavailable {
         return;
     }

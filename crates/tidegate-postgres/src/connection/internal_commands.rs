@@ -1,5 +1,5 @@
-//! Runs Tidegate's own commands as prepared statements, because parsing them costs more than
-//! running them.
+//! Runs Tidegate's own commands as prepared statements, because parsing these commands costs more
+//! than running them.
 
 use std::io;
 
@@ -13,9 +13,9 @@ use crate::claims_key::SET_CLAIMS;
 use crate::statement::{CallerSwitch, SideEffects, StatementCache};
 
 impl Connection {
-    /// Queues a command without parameters and result.
+    /// Queues a command that has no parameters and whose result is not used.
     ///
-    /// It uses the unnamed statement, which no SQL can replace.
+    /// The command uses the unnamed statement, which no SQL can replace.
     pub(super) fn push_command(&mut self, text: &'static str) -> Result<(), Error> {
         let out = &mut self.channel.outbound;
         let nothing = |(): (), _: &mut bytes::BytesMut| Ok(postgres_protocol::IsNull::Yes);
@@ -28,8 +28,9 @@ impl Connection {
             .map_err(Error::internal)
     }
 
-    /// Queues a Parse for each command that is not prepared yet. Between the previous Sync and a
-    /// Parse nothing may be queued that can fail, because PostgreSQL would then skip the Parse.
+    /// Queues a Parse for each command that is not prepared yet. No message that can fail may be
+    /// queued between the previous Sync and such a Parse, because PostgreSQL would skip the Parse
+    /// after an error.
     pub(crate) fn prepare_internal(&mut self, commands: &[&'static str]) -> Result<(), Error> {
         for text in commands {
             self.prepared_internal(text)?;
@@ -37,7 +38,8 @@ impl Connection {
         Ok(())
     }
 
-    /// Queues a prepared command without parameters and result.
+    /// Queues a prepared command that has no parameters and whose result is not used. If the
+    /// command is not prepared yet, also queues its Parse.
     pub(crate) fn push_internal(&mut self, text: &'static str) -> Result<(), Error> {
         let name = self.prepared_internal(text)?;
         push_command(&name, &[], &mut self.channel.outbound)
@@ -51,8 +53,8 @@ impl Connection {
         switch.with_parameters(backend, |values| push_command(&name, values, out))
     }
 
-    /// Returns the name under which a command is prepared. If the command is not prepared yet,
-    /// queues its Parse, preceded by a Close for each dropped statement.
+    /// Returns the name of the prepared statement for a command. If the command is not prepared
+    /// yet, queues its Parse, preceded by a Close for each dropped statement.
     pub(crate) fn prepared_internal(&mut self, text: &'static str) -> Result<String, Error> {
         let (name, is_new) = self.session.statements.internal_name(text);
         if is_new {
@@ -71,7 +73,7 @@ impl Connection {
 
     /// Forgets all internal commands, because it is unknown which of them are prepared. A
     /// connection of members is then reset before its next use. If SQL has replaced one of the
-    /// commands, the reset has to find that statement before it is closed.
+    /// commands, the reset has to find the replacement before it is closed.
     pub(crate) fn forget_internal(&mut self) {
         self.session.statements.forget_internal();
         if self.session.is_sealing() {
@@ -80,8 +82,8 @@ impl Connection {
     }
 }
 
-/// Queues the switch to a caller on a connection where it is already prepared. `backend` is the
-/// process id of the connection.
+/// Queues the switch to a caller. Returns `None`, and queues nothing, if the switch is not prepared
+/// on the connection. `backend` is the process id of the connection's backend.
 pub(crate) fn push_prepared_switch(
     statements: &StatementCache,
     switch: &CallerSwitch<'_>,
@@ -92,7 +94,8 @@ pub(crate) fn push_prepared_switch(
     switch.with_parameters(backend, |values| push_command(name, values, out).ok())
 }
 
-/// Queues a prepared command. Its parameters are in binary format, which for text is the same.
+/// Queues a prepared command. Its parameters are in binary format, which for text is the same as
+/// text format.
 fn push_command(name: &str, values: &[&[u8]], out: &mut BytesMut) -> Result<(), Error> {
     let encode = |value: &&[u8], out: &mut BytesMut| {
         out.extend_from_slice(value);

@@ -1,4 +1,5 @@
-//! A connection to PostgreSQL. It has no task of its own: the task that uses it does its I/O.
+//! A connection to PostgreSQL. It has no task of its own: the task that uses the connection does
+//! its I/O.
 
 mod internal_commands;
 mod prefix;
@@ -34,7 +35,7 @@ pub struct Connection {
     /// The tracked state of the session.
     pub(crate) session: SessionState,
     canceller: Canceller,
-    /// Whether the server was in recovery at the login, so that nothing can be written.
+    /// Whether the server was in recovery at the login. Such a server refuses writes.
     in_recovery: bool,
     server_version: u32,
 }
@@ -49,7 +50,7 @@ pub enum ConnectionState {
     /// microseconds.
     Resetting,
     /// A statement may still run, or a reset is due. Call [`Connection::recover`] in the background
-    /// before returning it.
+    /// before returning the connection to the pool.
     NeedsRecovery,
     /// Unusable. Drop it.
     Closed,
@@ -94,13 +95,13 @@ impl Connection {
         self.canceller.backend()
     }
 
-    /// Whether PostgreSQL may still run something for the connection.
+    /// Whether PostgreSQL may still run a statement of the connection.
     pub(crate) fn may_run(&self) -> bool {
         self.session.may_run()
     }
 
     /// Sends Terminate and waits until PostgreSQL closes the connection. A statement that cannot be
-    /// interrupted delays that.
+    /// interrupted delays that. An unusable connection is closed without Terminate.
     pub async fn close(mut self) {
         let closed = if self.state() != ConnectionState::Closed {
             postgres_protocol::message::frontend::terminate(&mut self.channel.outbound);
@@ -128,7 +129,7 @@ impl Connection {
         self.in_recovery
     }
 
-    /// Whether the connection leads to the server that was found to be the primary last.
+    /// Whether the connection leads to the server that was last found to be the primary.
     pub(crate) fn is_current(&self) -> bool {
         self.canceller.is_current()
     }
@@ -143,7 +144,8 @@ impl Connection {
         self.session.state(self.channel.outbound.is_empty())
     }
 
-    /// Whether an idle connection is still open. Never blocks.
+    /// Whether the connection is still open. Marks an idle connection as unusable if data has
+    /// arrived on it. Never blocks.
     pub fn is_open(&mut self) -> bool {
         match self.state() {
             ConnectionState::Closed => return false,
@@ -152,30 +154,32 @@ impl Connection {
             ConnectionState::Resetting | ConnectionState::NeedsRecovery => return true,
             ConnectionState::Idle => {}
         }
-        // What has arrived is a notice, a setting that an administrator reloaded, or the end of the
-        // session. Opening a new connection is simpler than distinguishing the three.
+        // The data that has arrived is a notice, a changed setting after a reload of the
+        // configuration, or the end of the session. Opening a new connection is simpler than
+        // distinguishing the three.
         if self.channel.is_readable() {
             self.mark_closed();
         }
         !self.session.is_closed()
     }
 
-    /// Marks that the next user of the connection is another OAuth session of the same user. If
-    /// anything ran since the last reset, the state becomes [`ConnectionState::NeedsRecovery`].
+    /// Records that another OAuth session of the same user uses the connection next. If a statement
+    /// ran since the last reset, the state becomes [`ConnectionState::NeedsRecovery`].
     pub fn change_session(&mut self) {
         if self.session.side_effects() > SideEffects::None {
             self.session.note_side_effects(SideEffects::Session);
         }
     }
 
-    /// Whether the connection must be reset before its next use although only pure reads ran: it
-    /// serves members, and its last reset is too old. A read may have run code whose definition
-    /// this node did not know yet.
+    /// Whether the connection must be reset before its next use, even if only pure reads ran. That
+    /// is the case if it serves members and its last reset is too long ago: a read may have run
+    /// code whose definition this node did not know yet.
     pub(crate) fn is_check_due(&self) -> bool {
         self.session.is_check_due(Instant::now())
     }
 
-    /// If [`Self::is_check_due`], the state becomes [`ConnectionState::NeedsRecovery`].
+    /// If [`Self::is_check_due`] returns `true`, the state becomes
+    /// [`ConnectionState::NeedsRecovery`].
     pub(crate) fn check_if_due(&mut self) {
         if self.is_check_due() {
             self.session.note_side_effects(SideEffects::Session);
@@ -219,7 +223,7 @@ impl Connection {
         self.session.prefix.end();
     }
 
-    /// Queues Tidegate's own statements by the simple query protocol.
+    /// Queues one of Tidegate's own commands with the simple query protocol.
     pub(crate) fn simple(&mut self, text: &'static str) {
         postgres_protocol::message::frontend::query(text, &mut self.channel.outbound)
             .expect("our own statements hold no zero byte");
@@ -238,8 +242,8 @@ impl Connection {
         if self.session.prefix.end() {
             // The failed message may have been the Parse of an internal command.
             self.forget_internal();
-            // SQL may have replaced the prepared seal and read the token, which is valid as long as
-            // the backend exists.
+            // SQL may have replaced the prepared statement that seals claims, and may have read the
+            // token, which is valid as long as the backend exists.
             if self.session.is_sealing() {
                 self.mark_closed();
             }
@@ -259,7 +263,8 @@ impl Connection {
         Error::internal(ConnectError::Protocol(what.to_owned()))
     }
 
-    /// The columns in the current message, `RowDescription` or `NoData`.
+    /// The columns that the current message describes. The message is a `RowDescription` or a
+    /// `NoData`.
     pub(crate) fn fields(&mut self, tag: u8) -> Result<Vec<FieldDescription>, Error> {
         let fields = match tag {
             tag::NO_DATA => Some(Vec::new()),
@@ -268,7 +273,7 @@ impl Connection {
         fields.ok_or_else(|| self.protocol_error("an unreadable description"))
     }
 
-    /// The error for a message that cannot come here.
+    /// Closes the connection because of a message that must not arrive now; returns the error.
     pub(crate) fn unexpected(&mut self, tag: u8) -> Error {
         let name = char::from(tag).escape_default();
         self.protocol_error(&format!("an unexpected message `{name}`"))
@@ -283,7 +288,8 @@ impl Connection {
         InputError::StatementNotAllowed { keyword, reason }.into()
     }
 
-    /// Turns the failure of a read into an error.
+    /// Turns the failure of a read into an error. Any failure but a passed deadline makes the
+    /// connection unusable.
     pub(crate) fn read_error(&mut self, halt: ReadError) -> Error {
         match halt {
             ReadError::Deadline => Error::Deadline,
@@ -298,7 +304,8 @@ impl Connection {
         }
     }
 
-    /// Returns the tag of the next message that is not asynchronous.
+    /// Waits for the next message for which [`Self::is_asynchronous`] returns `false`, and returns
+    /// its tag.
     pub(crate) async fn next(&mut self, deadline: Option<Instant>) -> Result<u8, Error> {
         loop {
             match self.channel.next(deadline).await {
@@ -309,9 +316,10 @@ impl Connection {
         }
     }
 
-    /// Consumes the current message if it does not belong to the statement, and returns whether it
-    /// did. Such messages are notices, notifications and changed settings, which PostgreSQL may
-    /// send at any time ("Asynchronous Operations"), and responses to the prefix of the pipeline.
+    /// Consumes the current message and returns `true` if the message does not belong to the
+    /// statement. Such messages are notices, notifications and changed settings, which PostgreSQL
+    /// may send at any time ("Asynchronous Operations"), and responses to the prefix of the
+    /// pipeline.
     pub(crate) fn is_asynchronous(&mut self, tag: u8) -> Result<bool, Error> {
         match tag {
             tag::NOTICE_RESPONSE => {

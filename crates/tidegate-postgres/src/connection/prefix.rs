@@ -1,9 +1,9 @@
 //! Internal commands before a caller's statement in the same pipeline: `BEGIN`, and the switch of a
 //! shared connection to the caller.
 //!
-//! The switch lasts until the transaction ends. Without `BEGIN` that is the pipeline's Sync, even
-//! after an error (PostgreSQL, "Extended Query" and `set_config`). Therefore no connection keeps
-//! the identity of its last caller.
+//! The switch lasts until the transaction ends. Without `BEGIN` the transaction ends at the
+//! pipeline's Sync, even after an error (PostgreSQL, "Extended Query" and `set_config`). Therefore
+//! no connection keeps the identity of its last caller.
 
 use tidegate_sql::{Error, Mode};
 use tidegate_wire::rejection::ServerError;
@@ -20,11 +20,11 @@ pub(crate) const SNAPSHOT: &str = "BEGIN ISOLATION LEVEL REPEATABLE READ READ ON
 pub(crate) struct Prefix {
     /// How many commands of the prefix have not completed.
     pending: u8,
-    /// Whether the last command is a switch to the caller.
+    /// Whether the last command of the prefix is a switch to the caller.
     switches: bool,
     /// Whether a command of the prefix failed.
     failed: bool,
-    /// The error with which PostgreSQL refused the role switch.
+    /// The error with which PostgreSQL refused the switch to the caller or the sealed claims.
     refusal: Option<ServerError>,
 }
 
@@ -34,7 +34,8 @@ impl Prefix {
         self.pending > 0
     }
 
-    /// Whether PostgreSQL refused the last switch. Then no part of the statement has taken effect.
+    /// Whether PostgreSQL refused the switch to the caller or the sealed claims. In that case the
+    /// statement has had no effect.
     pub(crate) fn is_refused(&self) -> bool {
         self.refusal.is_some()
     }
@@ -82,7 +83,8 @@ impl Connection {
         Ok(())
     }
 
-    /// Prepares the switch `text` in a pipeline of its own; does nothing without one.
+    /// Queues a pipeline that prepares the switch `text`. With `None`, the pipeline contains only a
+    /// Sync.
     pub(crate) fn prepare_switch(&mut self, text: Option<&'static str>) -> Result<(), Error> {
         self.begin_pipeline();
         if let Some(text) = text {
@@ -93,7 +95,7 @@ impl Connection {
     }
 
     /// Consumes a message that belongs to the prefix. Returns `false` if the message belongs to the
-    /// statement, which includes every error that does not refuse the role switch.
+    /// statement, which includes every error that does not refuse the switch.
     pub(crate) fn take_prefix(&mut self, tag: u8) -> bool {
         if !self.session.prefix.is_pending() {
             return false;
@@ -121,14 +123,15 @@ impl Connection {
         }
     }
 
-    /// The error of a refused switch.
+    /// The error with which PostgreSQL refused the switch or the sealed claims; `None` if it did
+    /// not.
     pub(crate) fn refusal(&self) -> Option<ServerError> {
         self.session.prefix.refusal.clone()
     }
 }
 
-/// Whether the error refuses the switch. The classes 57, 53 and 58 do not: the session ends, the
-/// statement was cancelled, or the server lacks a resource.
+/// Whether the error refuses the switch. Errors of the classes 57, 53 and 58 have other causes: the
+/// session ends, the statement was cancelled, or the server lacks a resource.
 fn is_refusal(error: &ServerError) -> bool {
     let class = error.rejection.sqlstate.get(..2);
     !error.rejection.fatal && !matches!(class, Some("57" | "53" | "58"))

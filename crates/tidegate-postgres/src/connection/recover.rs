@@ -16,9 +16,10 @@ const CANCEL_TIMEOUT: Duration = Duration::from_secs(1);
 const RESET_TIMEOUT: Duration = Duration::from_secs(5);
 /// How long a backend may take to close its connection before it is terminated.
 const CLOSE_TIMEOUT: Duration = Duration::from_secs(2);
-/// The delay before the next termination request, if no connection was available for the last one.
+/// The delay before the next termination request, if the result of the last one is unknown.
 const RETRY_DELAY: Duration = Duration::from_secs(5);
-/// The delay before the next termination request, if the last one was sent.
+/// The delay before the next termination request, if PostgreSQL signalled the backend after the
+/// last one.
 const REPEAT_DELAY: Duration = Duration::from_secs(30);
 
 impl Connection {
@@ -35,7 +36,8 @@ impl Connection {
         if self.state() == ConnectionState::Resetting {
             self.finish_reset().await;
         }
-        // A soft reset that found a statement which the caller prepared also leads to this state.
+        // The state is also `NeedsRecovery` after a soft reset that found a statement which the
+        // caller had prepared.
         if self.state() == ConnectionState::NeedsRecovery {
             if self.session.transaction() != TransactionStatus::Idle {
                 self.simple("ROLLBACK");
@@ -46,9 +48,9 @@ impl Connection {
         self.state() == ConnectionState::Idle
     }
 
-    /// Brings the connection into a state in which another attempt can start. A connection of
-    /// members is reset, because code of the first attempt may have replaced the statement that
-    /// seals the claims. The same code can raise the error that causes the second attempt.
+    /// Prepares the connection for a second attempt to run a statement. A connection of members is
+    /// reset, because code of the first attempt may have replaced the statement that seals the
+    /// claims, and may have raised the error that leads to the second attempt.
     pub(crate) async fn rewind(&mut self, deadline: Option<Instant>) -> Result<(), Error> {
         if self.state() == ConnectionState::Resetting {
             self.finish_reset().await;
@@ -71,10 +73,10 @@ impl Connection {
         }
     }
 
-    /// Closes the connection and waits until PostgreSQL runs nothing for it: until PostgreSQL has
-    /// closed the connection, or reports that the backend does not exist. The second condition is
-    /// needed after a failover, because the old server no longer closes anything. A socket timeout
-    /// does not help: it also expires while a running statement leaves its input unread.
+    /// Closes the connection and waits until PostgreSQL runs no statement of it: until PostgreSQL
+    /// has closed the connection, or reports that the backend does not exist. The second condition
+    /// is needed after a failover, because the old server may never close the connection. A socket
+    /// timeout does not help: it also expires while a running statement leaves its input unread.
     pub async fn close_and_wait(self, terminator: &dyn Terminator) {
         let backend = self.backend().clone();
         tokio::select! {
@@ -85,7 +87,7 @@ impl Connection {
         }
     }
 
-    /// Whether nothing is running, except possibly a reset that was sent in full.
+    /// Whether PostgreSQL runs nothing for the connection and all queued messages were sent.
     fn is_quiet(&self) -> bool {
         !self.session.may_run() && self.channel.outbound.is_empty()
     }
@@ -95,7 +97,7 @@ impl Connection {
         if self.session.is_pipeline_open() {
             self.abort();
         }
-        // The outcome of the cancelled statement is unknown.
+        // It is unknown what the cancelled statement has done.
         self.session.note_side_effects(SideEffects::Everything);
         let canceller = self.canceller.clone();
         let cancel = timeout(CANCEL_TIMEOUT, canceller.cancel());
@@ -106,7 +108,7 @@ impl Connection {
         if !matches!(outcome, Ok(Ok(()))) {
             tracing::warn!(backend = self.backend().process_id, "cancel request failed");
         }
-        // If the stream has failed, there is no backend to terminate.
+        // After a failure of the stream, the backend ends without a request.
         let runs_on = !drained && !self.session.is_closed();
         if !drained || !matches!(outcome, Ok(Ok(()))) {
             self.mark_closed();
@@ -143,7 +145,8 @@ impl Connection {
         }
     }
 
-    /// Reads until no response is outstanding; returns `false` on failure.
+    /// Reads until no response is outstanding. Returns `false` if a read fails, the deadline
+    /// passes, or an error arrives that `errors` does not allow.
     async fn drain(&mut self, deadline: Instant, errors: Errors) -> bool {
         while self.session.is_waiting() {
             match self.next(Some(deadline)).await {
@@ -181,8 +184,9 @@ async fn terminate_until_gone(backend: &Backend, terminator: &dyn Terminator) {
 /// How to treat errors while responses are discarded.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Errors {
-    /// The statement was cancelled, as intended.
+    /// Errors are ignored, because the statement was cancelled.
     Expected,
-    /// An internal statement failed.
+    /// An error ends the wait, because the statement is internal. The exception is a prepared
+    /// statement that does not exist (26000).
     Fatal,
 }

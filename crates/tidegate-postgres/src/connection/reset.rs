@@ -7,7 +7,7 @@ use crate::statement::SideEffects;
 const SOFT: &str = "SET SESSION AUTHORIZATION DEFAULT; RESET ROLE; CLOSE ALL; RESET ALL; \
     UNLISTEN *; DISCARD TEMP; DISCARD SEQUENCES";
 
-/// An SQL expression that seeds `random()` with a secret random number from -1 up to 1.
+/// An SQL expression that seeds `random()` with an unpredictable number from -1 up to 1.
 macro_rules! seed {
     () => {
         "pg_catalog.setseed(pg_catalog.uuid_hash_extended(pg_catalog.gen_random_uuid(), 0)\
@@ -17,8 +17,8 @@ macro_rules! seed {
 }
 
 /// Releases locks, seeds `random()`, and lists the statements that callers prepared by SQL. The
-/// text is prepared once for each connection, because planning it costs more than the rest of the
-/// reset. On connections of members it is parsed each time.
+/// statement is prepared once for each connection, because planning it costs more than the rest of
+/// the reset. On connections of members it is parsed for each reset.
 const CHECK: &str = concat!(
     "SELECT pg_catalog.pg_advisory_unlock_all()::pg_catalog.text UNION ALL SELECT ",
     seed!(),
@@ -28,7 +28,7 @@ const CHECK: &str = concat!(
 /// The number of rows that [`CHECK`] returns if callers prepared no statement.
 pub(crate) const CHECK_ROWS: u32 = 2;
 
-/// Makes `random()` unpredictable again, which `DISCARD ALL` does not.
+/// Makes `random()` unpredictable again. `DISCARD ALL` leaves the seed unchanged.
 const SEED: &str = concat!("SELECT ", seed!());
 
 impl Connection {
@@ -53,8 +53,8 @@ impl Connection {
         if seeds {
             self.simple(SEED);
         }
-        // A statement timeout that the caller set may fire at the very end of the reset. It then
-        // hits this Sync and not the next caller's message.
+        // A statement timeout that the caller set may fire at the very end of the reset. The
+        // timeout then interrupts this Sync and not a statement of the next caller.
         self.sync();
         let answers = 2 + u32::from(seeds) + u32::from(checks_first);
         self.session.begin_reset(side_effects, answers);
@@ -62,8 +62,8 @@ impl Connection {
 
     fn push_check(&mut self) {
         self.begin_pipeline();
-        // On a connection of members, code may have replaced the prepared check together with the
-        // statement that seals the next member's claims.
+        // On a connection of members, code that a statement called may have replaced the prepared
+        // check together with the statement that seals claims.
         let pushed = if self.session.is_sealing() {
             self.push_command(CHECK)
         } else {

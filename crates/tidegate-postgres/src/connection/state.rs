@@ -1,5 +1,5 @@
 //! The tracked state of a session: outstanding responses, the transaction, and side effects of
-//! statements. Nothing here does I/O.
+//! statements. This module does no I/O.
 
 use std::time::Duration;
 
@@ -22,11 +22,11 @@ pub(crate) enum TransactionStatus {
 }
 
 /// How long a session that seals claims of members may be used for pure reads before it is reset.
-/// It is as long as the untrusted names of a database are valid.
+/// The untrusted names of a database are valid for the same time.
 const LONGEST_WITHOUT_RESET: Duration = Duration::from_secs(1);
 
-/// The messages that have no response yet. `outstanding` counts the expected `ReadyForQuery`
-/// messages.
+/// Which queued messages have no response yet. `outstanding` is the number of expected
+/// `ReadyForQuery` messages.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Phase {
     /// No response is expected.
@@ -35,14 +35,15 @@ enum Phase {
     PipelineOpen { outstanding: u32 },
     /// A Sync follows all messages that were queued.
     Waiting { outstanding: u32 },
-    /// As `Waiting`. The last `answers` of the outstanding responses belong to a reset, which has
-    /// returned `rows` rows so far.
+    /// A Sync follows all messages that were queued. The last `answers` of the outstanding
+    /// responses belong to a reset, which has returned `rows` rows so far.
     Resetting {
         outstanding: u32,
         answers: u32,
         rows: u32,
     },
-    /// The connection is unusable; PostgreSQL may still run something for it.
+    /// The connection is unusable. `may_run` says whether PostgreSQL may still run a statement of
+    /// it.
     Closed { may_run: bool },
 }
 
@@ -59,11 +60,12 @@ pub(crate) struct SessionState {
     pub(crate) statements: StatementCache,
     /// Outstanding responses to the prefix of the pipeline.
     pub(crate) prefix: Prefix,
-    /// Whether the event trigger has reported that a statement changed a definition.
+    /// Whether the event trigger has reported, since [`Self::take_ddl`] was called last, that a
+    /// statement changed a definition.
     ddl_reported: bool,
     /// Whether the session seals claims of members.
     sealing: bool,
-    /// When the session was reset last, or began.
+    /// When the session was reset last; before the first reset, when the session began.
     reset_at: Instant,
 }
 
@@ -95,7 +97,8 @@ impl SessionState {
         self.sealing
     }
 
-    /// Whether the session seals claims of members and must be reset before its next use.
+    /// Whether the session must be reset before its next use because it seals claims of members and
+    /// its last reset is too long ago.
     pub(super) fn is_check_due(&self, now: Instant) -> bool {
         self.sealing && now.saturating_duration_since(self.reset_at) >= LONGEST_WITHOUT_RESET
     }
@@ -119,12 +122,13 @@ impl SessionState {
         self.ddl_reported = true;
     }
 
-    /// Whether the event trigger has reported a definition.
+    /// Whether the event trigger has reported a changed definition since [`Self::take_ddl`] was
+    /// called last.
     pub(crate) fn has_ddl(&self) -> bool {
         self.ddl_reported
     }
 
-    /// Whether a definition has been reported since the last call.
+    /// Returns whether a changed definition has been reported since the last call.
     pub(crate) fn take_ddl(&mut self) -> bool {
         std::mem::take(&mut self.ddl_reported)
     }
@@ -181,7 +185,8 @@ impl SessionState {
         }
     }
 
-    /// Records that a reset was queued. The last `answers` outstanding responses belong to it.
+    /// Records that a reset was queued. The last `answers` outstanding responses belong to the
+    /// reset.
     pub(crate) fn begin_reset(&mut self, side_effects: SideEffects, answers: u32) {
         self.note_side_effects(side_effects);
         if !self.is_closed() {
@@ -200,7 +205,8 @@ impl SessionState {
         }
     }
 
-    /// Records that a statement deallocated the prepared check of the reset.
+    /// Records that SQL deallocated the prepared check of the reset. The reset then ends as if it
+    /// had found statements that callers prepared.
     pub(super) fn note_check_deallocated(&mut self) {
         if let Phase::Resetting { rows, .. } = &mut self.phase {
             *rows = CHECK_ROWS + 1;
@@ -209,8 +215,8 @@ impl SessionState {
 
     /// Records that all responses of a reset arrived without an error. If a soft reset found
     /// statements that callers prepared, a full reset is due. A session that seals claims of
-    /// members is closed in that case. The statement may have replaced the one that seals, and read
-    /// a token that is valid as long as the backend exists.
+    /// members is closed in that case: a caller's statement may have replaced the one that seals
+    /// claims, and read a token that is valid as long as the backend exists.
     pub(super) fn end_reset(&mut self, now: Instant) {
         let (before, phase) = (self.side_effects, self.phase);
         self.end_interruption();
@@ -240,7 +246,8 @@ impl SessionState {
         }
     }
 
-    /// Records that the running statement was cancelled and its output was read.
+    /// Records that the output of a cancelled statement or of a reset was read. The session becomes
+    /// idle if no response is outstanding.
     pub(super) fn end_interruption(&mut self) {
         if !self.is_closed() && self.outstanding() == 0 {
             self.phase = Phase::Idle;
@@ -268,7 +275,7 @@ impl SessionState {
         matches!(self.phase, Phase::PipelineOpen { .. })
     }
 
-    /// Whether PostgreSQL may still run something for the connection.
+    /// Whether PostgreSQL may still run a statement of the connection.
     pub(super) fn may_run(&self) -> bool {
         match self.phase {
             Phase::Closed { may_run } => may_run,
@@ -282,7 +289,7 @@ impl SessionState {
         matches!(self.phase, Phase::Resetting { outstanding, answers, .. } if outstanding <= answers)
     }
 
-    /// The state of the connection; `all_sent` means that the send buffer is empty.
+    /// The state of the connection. `all_sent` says whether the send buffer is empty.
     pub(super) fn state(&self, all_sent: bool) -> ConnectionState {
         let is_initial =
             self.transaction == TransactionStatus::Idle && !self.side_effects.is_reset_due();

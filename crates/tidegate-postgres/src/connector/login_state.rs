@@ -1,8 +1,8 @@
 //! Whether roles may log in, and the settings with which their sessions start (PostgreSQL, "Role
 //! Attributes" and "ALTER ROLE").
 //!
-//! PostgreSQL checks both at login only. When they change, the open connections of the role are
-//! closed before their next use.
+//! PostgreSQL checks the right to log in, and applies the settings, at login only. When either
+//! changes, the open connections of the role are closed before their next use.
 
 use std::collections::{HashMap, HashSet};
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -27,7 +27,8 @@ pub const LOGIN_STATE: &str = "pg_catalog.concat_ws(' ', r.oid, r.rolcanlogin, \
      FROM pg_catalog.pg_db_role_setting s \
      WHERE s.setrole IN (0, r.oid) AND s.setdatabase IN (0, d.oid)))";
 
-/// Returns the login states of roles.
+/// Selects the login states of the roles `:roles` in the databases `:databases`, which are arrays
+/// of the same length.
 static STATEMENT: LazyLock<Arc<Statement>> = LazyLock::new(|| {
     let states = format!(
         "SELECT k.database, k.role, {LOGIN_STATE} FROM ROWS FROM (pg_catalog.unnest(:databases::text[]), pg_catalog.unnest(:roles::text[])) \
@@ -38,14 +39,15 @@ static STATEMENT: LazyLock<Arc<Statement>> = LazyLock::new(|| {
     statement(&states)
 });
 
-/// The time limit of the query.
+/// The time limit of the query for login states.
 const LIMIT: Duration = Duration::from_secs(10);
 
-/// The login state of each role and database at the time its oldest open connection was opened.
+/// The login state of each role and database when the oldest open connection of that login was
+/// opened.
 #[derive(Debug, Default)]
 pub(crate) struct LoginStates {
     known: Mutex<HashMap<PoolKey, String>>,
-    /// How many checks were requested, and how many of them have been answered.
+    /// How many checks have been requested. `answered` is how many of them are complete.
     asked: AtomicU64,
     answered: tokio::sync::Mutex<u64>,
 }
@@ -75,7 +77,7 @@ impl LoginStates {
         Ok(())
     }
 
-    /// Does the same as [`Self::check`], with a query for each caller.
+    /// Does the same as [`Self::check`], but with a query of its own for each caller.
     pub(crate) async fn compare(
         &self,
         service: &dyn Executor,
@@ -98,7 +100,8 @@ impl LoginStates {
         Ok(())
     }
 
-    /// The logins whose state has changed. The state of a dropped role or database is empty.
+    /// Returns the logins in `held` whose state has changed, and stores the new states. The state
+    /// of a dropped role or database is empty. Removes states of logins without open connections.
     fn changed(
         &self,
         held: Vec<PoolKey>,

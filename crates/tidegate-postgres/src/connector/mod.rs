@@ -23,10 +23,10 @@ pub struct Credential {
     pub password: Secret,
     /// The startup parameters of the role's sessions.
     pub startup: StartupParameters,
-    /// The state of the login ([`LOGIN_STATE`]), with which [`crate::UserExecutor::check_logins`]
-    /// compares; `None` if it was not read.
+    /// The state of the login ([`LOGIN_STATE`]); `None` if it was not read.
+    /// [`crate::UserExecutor::check_logins`] compares it with the current state.
     pub state: Option<String>,
-    /// Whether the role may log in to the database if its password is right.
+    /// Whether the role may log in to the database with the right password.
     pub admission: Admission,
 }
 
@@ -42,8 +42,8 @@ impl Credential {
     }
 }
 
-/// Whether a role may log in to a database. If not, PostgreSQL reports the same error as for a
-/// wrong password (28P01).
+/// Whether a role may log in to a database. PostgreSQL reports the same error for a refused role as
+/// for a wrong password (28P01).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Admission {
     /// Nothing is known that prevents the login.
@@ -55,10 +55,10 @@ pub enum Admission {
     NoDatabase,
 }
 
-/// Provides the credentials of roles, once for each new connection.
+/// Provides the credentials of roles. It is called once for each new connection.
 pub trait Credentials: Send + Sync {
-    /// The credential of a role in a database. If anonymous callers share the role (`shared`),
-    /// settings that the role made for itself must not apply to its sessions.
+    /// The credential of a role in a database. `shared` says that anonymous callers share the role.
+    /// Settings that the role made for itself must then not apply to its sessions.
     fn of<'a>(
         &'a self,
         key: &'a PoolKey,
@@ -90,12 +90,12 @@ impl RoleConnector {
         }
     }
 
-    /// The login states with which connections were opened.
+    /// The login states at the time when the open connections were opened.
     pub(crate) fn logins(&self) -> &LoginStates {
         &self.logins
     }
 
-    /// Terminates backends that do not stop.
+    /// Terminates backends that do not react to a cancel request.
     pub(crate) fn terminator(&self) -> &Arc<dyn Terminator> {
         &self.terminator
     }
@@ -151,7 +151,8 @@ impl Connector for RoleConnector {
     }
 
     fn recycle(&self, connection: &mut Connection) -> Recycle {
-        // After a failover a new connection reaches the primary, so that to a standby is not kept.
+        // A connection to a standby is not reused: after a failover, a new connection reaches the
+        // primary.
         if connection.is_in_recovery() || !connection.is_current() {
             return Recycle::Discard;
         }

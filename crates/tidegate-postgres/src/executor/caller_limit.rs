@@ -1,10 +1,10 @@
 //! Limits how many connections of a shared role one caller occupies at a time.
 //!
-//! All users of an authenticator share its connections, and all members of a group those of the
-//! group. Without the limit, slow statements of one caller could occupy all of them, and requests
-//! of the others would time out. Requests beyond the limit wait for others of the same caller. As
-//! many may wait as in the queue of the pool: half of `queue` in one database, of which one caller
-//! has half.
+//! All users of an authenticator share the authenticator's connections, and all members of a group
+//! share the group's connections. Without the limit, slow statements of one caller could occupy all
+//! of these connections, and requests of other callers would time out. A request beyond the limit
+//! waits until another request of the same caller ends. At most `queue` requests wait in this way,
+//! at most half of `queue` in one database, and at most a quarter for one caller.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -17,7 +17,8 @@ use tidegate_sql::{DatabaseName, Error, Member, Result, RoleName};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio::time::{Instant, timeout_at};
 
-/// The retry delay that a client is told if its user occupies all the connections that it may.
+/// The delay after which a client should retry if its user already occupies as many connections as
+/// permitted.
 const RETRY: Duration = Duration::from_secs(1);
 
 /// A user of an authenticator, or a member of a group.
@@ -41,7 +42,7 @@ impl LimitedCaller {
         }
     }
 
-    /// A member counts by its id, whatever its claims are.
+    /// A member is identified by its id alone. Its requests with different claims count together.
     pub(super) fn member(database: &DatabaseName, member: &Member) -> Self {
         Self {
             database: database.clone(),
@@ -50,7 +51,7 @@ impl LimitedCaller {
     }
 }
 
-/// When a request stops to wait for a connection.
+/// When a request stops waiting for a connection.
 #[derive(Clone, Copy)]
 pub(super) struct WaitLimit {
     /// The end of the wait that the pool allows.
@@ -68,7 +69,7 @@ impl WaitLimit {
     }
 }
 
-/// The callers with requests, and the connections that each may still occupy.
+/// The callers that have requests, and how many more connections each of them may occupy.
 pub(super) struct CallerLimit {
     /// The most connections of one caller.
     connections: AtomicUsize,
@@ -80,20 +81,20 @@ pub(super) struct CallerLimit {
 #[derive(Default)]
 struct LimitState {
     callers: HashMap<LimitedCaller, CallerEntry>,
-    /// How many requests wait in each database that has any.
+    /// How many requests wait in each database. Databases without waiting requests have no entry.
     tenants: HashMap<DatabaseName, usize>,
-    /// How many requests wait.
+    /// How many requests wait in all databases together.
     waiting: usize,
 }
 
 struct CallerEntry {
     free: Arc<Semaphore>,
-    /// How many requests run or wait. The entry is removed when there are none.
+    /// How many requests run or wait. The entry is removed when this number becomes 0.
     requests: usize,
     waiting: usize,
 }
 
-/// The right to occupy one connection, until it is dropped.
+/// The right of one request to occupy a connection. Dropping it releases the right.
 pub(super) struct CallerPermit {
     limit: Arc<CallerLimit>,
     caller: LimitedCaller,
@@ -111,18 +112,19 @@ impl CallerLimit {
         }
     }
 
-    /// Adapts the limit to changed settings, for callers without requests.
+    /// Adapts the limit to changed settings. Callers that have requests keep the old limit until
+    /// these requests end.
     pub(super) fn resize(&self, settings: &Settings) {
         self.connections
             .store(settings.of_caller(), Ordering::Relaxed);
     }
 
-    /// Waits until the caller occupies fewer connections than it may.
+    /// Waits until the caller occupies fewer connections than permitted.
     ///
     /// # Errors
     ///
-    /// [`Error::Deadline`]; [`Error::PoolTimeout`] if the wait is too long, or too many requests
-    /// wait already.
+    /// [`Error::Deadline`] if the deadline passes first. [`Error::PoolTimeout`] if the wait is too
+    /// long, or if too many requests already wait.
     pub(super) async fn acquire(
         self: &Arc<Self>,
         caller: LimitedCaller,
@@ -165,7 +167,8 @@ impl CallerLimit {
         (entry.free.clone(), permit)
     }
 
-    /// Counts a request as waiting until the result is dropped.
+    /// Counts a request as waiting until the returned guard is dropped. Fails if too many requests
+    /// already wait.
     fn queue<'a>(&'a self, caller: &'a LimitedCaller) -> Result<QueuedRequest<'a>> {
         let mut state = self.state.lock();
         let waiting = [
@@ -188,7 +191,7 @@ impl CallerLimit {
     }
 }
 
-/// A request that waits for others of its caller.
+/// A request that waits until another request of its caller ends. Dropping it ends the wait.
 struct QueuedRequest<'a> {
     limit: &'a CallerLimit,
     caller: &'a LimitedCaller,

@@ -5,8 +5,8 @@ use tidegate_pool::Settings;
 use super::UserExecutor;
 
 impl UserExecutor {
-    /// Changes the limit on connections, as [`tidegate_pool::Pool::set_capacity`]. Returns how many
-    /// more are open until they are returned.
+    /// Changes the limit on open connections with [`tidegate_pool::Pool::set_capacity`]. Returns
+    /// how many connections above the limit are in use; they are closed when they are returned.
     pub fn set_capacity(&self, capacity: usize) -> usize {
         self.callers.resize(&Settings {
             capacity,

@@ -1,4 +1,4 @@
-//! What a statement needs besides its connection.
+//! The context of statements that run on a checked-out connection.
 
 use std::sync::Arc;
 
@@ -10,24 +10,24 @@ use super::route::Route;
 use crate::metadata::MetadataCache;
 use crate::statement::{StatementTask, TransactionPosition};
 
-/// What a statement needs besides the connection that is checked out.
+/// What a statement needs besides the checked-out connection.
 pub(super) struct CheckedOut {
     pub(super) route: Route,
     pub(super) metadata: Arc<MetadataCache>,
     pub(super) deadline: Option<Instant>,
-    /// The caller's permit to hold a connection; `None` if its role's connections serve no other
+    /// The caller's permit to hold a connection; `None` if the connection's login serves no other
     /// callers.
     #[expect(dead_code, reason = "held until it is dropped")]
     pub(super) permit: Option<CallerPermit>,
 }
 
 impl CheckedOut {
-    /// A statement outside of a transaction.
+    /// The task for a statement outside of an explicit transaction.
     pub(super) fn task<'a>(&'a self, bound: &'a BoundStatement) -> StatementTask<'a> {
         self.task_at(TransactionPosition::Alone, bound)
     }
 
-    /// A statement at a position in a transaction.
+    /// The task for a statement at a position in a transaction.
     pub(super) fn task_at<'a>(
         &'a self,
         position: TransactionPosition,

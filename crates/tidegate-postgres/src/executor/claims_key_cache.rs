@@ -22,10 +22,10 @@ static GENERATION: LazyLock<Arc<Statement>> = LazyLock::new(|| {
     ))
 });
 
-/// The time limit of that query.
+/// The time limit of the query [`GENERATION`].
 const LIMIT: Duration = Duration::from_secs(5);
 
-/// Derives the key of a database from its generation.
+/// Derives the key of a database from the key's generation.
 pub(super) type DeriveKey = dyn Fn(&DatabaseName, i32) -> ClaimsKey + Send + Sync;
 
 /// The keys of all databases in which members have run statements.
@@ -37,9 +37,9 @@ pub(super) struct ClaimsKeyCache {
 /// The key of one database.
 #[derive(Default)]
 struct CachedKey {
-    /// The key, and when its loading began.
+    /// The key, and the time at which its loading began; `None` before it is loaded.
     loaded: Mutex<Option<(ClaimsKey, Instant)>>,
-    /// Held while the key is loaded; other callers share the result.
+    /// Held while the key is loaded. Other callers wait for the lock and share the result.
     loading: tokio::sync::Mutex<()>,
 }
 
@@ -51,7 +51,7 @@ impl ClaimsKeyCache {
         }
     }
 
-    /// Forgets a database that is dropped.
+    /// Forgets the key of a database that is dropped.
     pub(super) fn forget(&self, database: &DatabaseName) {
         self.keys.lock().remove(database);
     }
@@ -80,8 +80,8 @@ pub(super) struct KeyLookup<'a> {
 
 impl KeyLookup<'_> {
     /// Returns the database's key, from the cache if possible. `refused` is a key that the database
-    /// has rejected: if the cached key equals it, the key is loaded again. Concurrent callers share
-    /// one load.
+    /// has rejected. If the cached key equals `refused`, the key is loaded again. Concurrent
+    /// callers share one load.
     pub(super) async fn get(&self, refused: Option<ClaimsKey>) -> Result<ClaimsKey> {
         let (cached, requested) = (self.keys.cached(self.database), Instant::now());
         let loaded = *cached.loaded.lock();

@@ -1,4 +1,4 @@
-//! Connections for statements of members.
+//! Routes for statements of members.
 
 use std::sync::Arc;
 
@@ -12,7 +12,8 @@ use crate::claims_key::ClaimsKey;
 use crate::statement::is_refused_seal;
 
 impl UserExecutor {
-    /// A connection that logged in as the caller's role, or as the group of a member.
+    /// The route of a connection that logged in as the caller's role, or for a member as the
+    /// member's group.
     pub(super) async fn own_route(&self, login: &Login) -> Result<Route> {
         match &login.role_use {
             RoleUse::Member(member) => self.member_route(login, member, false).await,
@@ -20,7 +21,7 @@ impl UserExecutor {
         }
     }
 
-    /// A connection that logged in as the group of a member; see [`Route::member`].
+    /// The route of a connection that logged in as the group of a member; see [`Route::member`].
     pub(super) async fn member_route(
         &self,
         login: &Login,
@@ -31,8 +32,10 @@ impl UserExecutor {
         Ok(Route::member(login, shares, member.clone(), key))
     }
 
-    /// The connection for a second attempt, because the first one refused the caller with `error`:
-    /// the caller's own login, or with `sealed` ([`Route::sealed`]) the same with the current key.
+    /// The route for a second attempt, after PostgreSQL refused the caller on the first route with
+    /// `error`. If `sealed` ([`Route::sealed`]) is set, it is the same route with the current key.
+    /// Otherwise it is the caller's own login, and the decision about shared connections is
+    /// invalidated.
     pub(super) async fn route_again(
         &self,
         login: &Login,
@@ -59,8 +62,9 @@ impl UserExecutor {
     }
 }
 
-/// The error of a request whose claims the database has refused twice: 503. Its functions and keys
-/// are not those of this service, or code in the transaction has changed the claims.
+/// Turns the error of a request whose claims the database has refused twice into an outage (HTTP
+/// status 503). The functions or the key in the database are not those of this service, or code in
+/// the transaction has changed the claims. Other errors stay as they are.
 pub(super) fn claims_error(login: &Login, error: Error) -> Error {
     match error {
         Error::Rejected(said)

@@ -1,4 +1,4 @@
-//! The executor: runs the statements of each principal on the right connections.
+//! The executor: runs the statements of each principal on connections for this principal.
 
 mod caller_limit;
 mod capacity;
@@ -34,15 +34,15 @@ pub struct Postgres {
 }
 
 impl Postgres {
-    /// An executor of users' statements on `users` and of the service's own on `service`. The
-    /// latter runs those of [`Principal::Control`] and [`Principal::Catalog`], as
-    /// [`tidegate_service::ServiceConnections`] does.
+    /// Creates an executor. `users` runs the statements of users. `service`, such as
+    /// [`tidegate_service::ServiceConnections`], runs those of [`Principal::Control`] and
+    /// [`Principal::Catalog`].
     pub fn new(users: UserExecutor, service: Arc<dyn Executor>) -> Self {
         let users = users.with_service(service.clone());
         Self { users, service }
     }
 
-    /// Runs the statements of users.
+    /// The executor of users' statements.
     pub fn user_executor(&self) -> &UserExecutor {
         &self.users
     }

@@ -16,7 +16,8 @@ use crate::statement::{StatementTask, TransactionPosition, is_stateless};
 const MIN_TIME_LEFT: Duration = Duration::from_millis(400);
 
 impl UserExecutor {
-    /// Counts a request in the group of its login, if it may be multiplexed.
+    /// Counts a request in the group of its login until the guard is dropped. Returns `None` if the
+    /// request must not be multiplexed.
     pub(super) fn enter(
         &self,
         login: &Login,
@@ -33,8 +34,9 @@ impl UserExecutor {
         may_multiplex.then(|| self.multiplexer.enter(login))
     }
 
-    /// Runs the statements on a multiplexed connection; also returns the metadata that it used.
-    /// Returns `None` if no connection takes them or the response does not come.
+    /// Runs the statements on a multiplexed connection. Returns their rows and the metadata cache
+    /// of the database. Returns `None` if no connection accepts the statements, or if they failed;
+    /// the caller then runs them on a connection of its own.
     pub(super) async fn multiplex(
         &self,
         in_flight: &InFlightGuard,
@@ -55,8 +57,9 @@ impl UserExecutor {
             Enqueued::Queued(answer) => answer,
             Enqueued::NotMultiplexed => return None,
             Enqueued::Full => {
-                // The only connection of a role serves more requests when they take turns than when
-                // those that wait already cannot have it.
+                // If the role holds only one connection but may open more, this connection is not
+                // multiplexed. Multiplexing would keep it from the requests that wait for it, and
+                // fewer requests would be served than if requests took turns.
                 if !self.pool.can_use_one_alone(&route.login) {
                     return None;
                 }
@@ -71,7 +74,8 @@ impl UserExecutor {
         let answer = answer.await.ok()?;
         self.multiplexer.count();
         metadata.count(statements.iter().any(|bound| bound.statement.calls()));
-        // Many requests run in the database, so that the service's connection to it stays open.
+        // The refresh runs on a connection of the service. Many requests run in the database, so
+        // that connection is probably open.
         if let (Some(service), Some(refresh)) = (&self.service, metadata.purity.count()) {
             let database = route.login.database.clone();
             tokio::spawn(refresh.run_on_service(service.clone(), database));

@@ -12,7 +12,7 @@ impl UserExecutor {
     ///
     /// # Errors
     ///
-    /// Those of the service.
+    /// Errors of the queries that the service runs.
     pub async fn check_logins(&self) -> Result<()> {
         if let Some(authentication) = &self.authentication {
             authentication.refresh().await?;
@@ -20,12 +20,13 @@ impl UserExecutor {
         self.check_open_logins().await
     }
 
-    /// Does the same as [`Self::check_logins`] for the roles with open connections. Call it at least
-    /// every second, because `VALID UNTIL` passes without a change of roles.
+    /// Closes connections as [`Self::check_logins`] does, without checking whether users may still
+    /// share connections. Call it at least every second, because `VALID UNTIL` passes without a
+    /// change of roles.
     ///
     /// # Errors
     ///
-    /// Those of the service.
+    /// Errors of the queries that the service runs.
     pub async fn check_open_logins(&self) -> Result<()> {
         match &self.service {
             Some(service) => {

@@ -21,13 +21,13 @@ impl UserExecutor {
     /// Runs the statements of a pipeline in one transaction; see
     /// [`tidegate_sql::Executor::pipeline`].
     ///
-    /// They are sent in one write. If one of them may end the transaction, or change name
-    /// resolution for those after it, they run one after the other instead. Unless a snapshot is
-    /// requested, the isolation level is that of every new session, `READ COMMITTED`.
+    /// The statements are sent in one write. If one of them may end the transaction, or change name
+    /// resolution for later statements, they run one after the other instead. Unless a snapshot is
+    /// requested, the isolation level is `READ COMMITTED`, as in every new session.
     ///
     /// # Errors
     ///
-    /// The first failure, with its statement and the outcome of the transaction.
+    /// The first failure, with the index of its statement and the outcome of the transaction.
     pub async fn pipeline(
         &self,
         login: &Login,
@@ -71,7 +71,8 @@ impl UserExecutor {
         pipeline.run_in(transaction).await
     }
 
-    /// Sends all statements in one write. Fails with `NotPipelined` if that is not possible.
+    /// Checks out a connection and sends all statements in one write. Fails with `NotPipelined` if
+    /// the statements cannot be sent in one write.
     async fn attempt(
         &self,
         route: Route,
@@ -108,7 +109,7 @@ impl UserExecutor {
         Ok(completions)
     }
 
-    /// Runs a pipeline on a connection, and returns the connection.
+    /// Runs a pipeline on a connection, and returns the connection to the pool.
     async fn send(
         &self,
         mut pooled: PooledConnection<RoleConnector>,
@@ -171,8 +172,9 @@ async fn push_rows(
     Ok(completions)
 }
 
-/// Whether a pipeline is a single read, so that nothing has to be undone. A read in a snapshot is
-/// not, because the code that it calls may write: only a read-only transaction refuses that.
+/// Whether a pipeline consists of one read, so that nothing has to be undone after an error. A read
+/// in a snapshot does not count: code that it calls, such as a view's function, may write, and only
+/// the read-only transaction refuses the write.
 fn is_one_query(pipeline: &Pipeline<'_>) -> bool {
     match &pipeline.steps[..] {
         [step] => pipeline.mode == Mode::ReadWrite && is_stateless(step.statement),

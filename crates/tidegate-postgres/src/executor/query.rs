@@ -84,8 +84,8 @@ impl UserExecutor {
         Ok(return_connection(pooled, outcome).await?)
     }
 
-    /// Runs all parameter sets in one explicit transaction, because the statement may otherwise
-    /// commit in between.
+    /// Runs all parameter sets in one explicit transaction. Outside of one, the statement may
+    /// commit between two sets.
     async fn query_in_transaction(
         &self,
         login: &Login,
@@ -93,7 +93,7 @@ impl UserExecutor {
         options: &QueryOptions,
         sink: &mut dyn RowSink,
     ) -> Result<Completion> {
-        // No statements are known to `begin`, so it must not choose a shared connection.
+        // `begin` does not know the statements, so it must not choose a shared connection.
         let author = match options.author {
             Author::Service => Author::Owner,
             author => author,

@@ -10,8 +10,8 @@ use tidegate_sql::{Executor, Login, RoleUse};
 
 use crate::connector::RoleConnector;
 
-/// How long the response to a statement waits for the check. After this time only the periodic
-/// check finds the change.
+/// How long the response to a statement waits for the check. If the check takes longer, the
+/// periodic check finds the change.
 const CHECK_TIMEOUT: Duration = Duration::from_secs(1);
 
 /// Checks after a user's statement whether the settings of a role or a database have changed
@@ -24,15 +24,15 @@ pub(super) struct RoleDefaults {
 
 impl RoleDefaults {
     /// Closes the connections whose sessions would start with other settings after a statement of
-    /// `login`.
+    /// `login`. Does nothing unless `login` is a user's own login.
     pub(super) async fn check(&self, login: &Login) {
         // The default user's sessions ignore settings that an anonymous caller makes for the role.
         let (Some(service), RoleUse::User(_)) = (&self.service, &login.role_use) else {
             return;
         };
         let database = &login.database;
-        // The checks compare with a snapshot of role defaults. A change before the first snapshot
-        // is only covered by closing the connections.
+        // The check compares role defaults with those that were recorded before. It misses a change
+        // before the first recording, so the role's own connections are closed in any case.
         self.pool.close_unshared(database, &login.role);
         let checking = self.pool.connector().logins().check(&**service, &self.pool);
         let outcome = tokio::time::timeout(CHECK_TIMEOUT, checking).await;

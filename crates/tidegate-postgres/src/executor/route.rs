@@ -1,4 +1,5 @@
-//! Chooses the kind of connection for a statement, by the author of its text.
+//! Chooses the kind of connection (the *route*) for a statement, depending on the author of its
+//! text.
 //!
 //! Text of a caller runs on a connection that logged in as the caller's role. Text of Tidegate or
 //! of the tenant's owner runs on shared connections:
@@ -24,7 +25,8 @@ use crate::authenticator::{Authenticators, SWITCH};
 use crate::claims_key::ClaimsKey;
 use crate::statement::{CallerSwitch, Seal};
 
-/// Decides as which role connections log in for users, and how they switch to the user's role.
+/// Decides which role logs in on connections for users, and how these connections switch to the
+/// user's role.
 pub trait Authentication: Send + Sync {
     /// The authenticator for statements of `role`; `None` if the role needs a login of its own.
     fn of<'a>(
@@ -33,17 +35,17 @@ pub trait Authentication: Send + Sync {
         role: &'a RoleName,
     ) -> BoxFuture<'a, Option<RoleName>>;
 
-    /// Requires a new decision before the next statement: a definition or a privilege may have
-    /// changed.
+    /// Requires a new decision before the next statement, because a definition or a privilege may
+    /// have changed.
     fn invalidate(&self, database: &DatabaseName);
 
     /// Reports that PostgreSQL refuses the login of an authenticator.
     fn login_refused(&self, database: &DatabaseName, authenticator: &RoleName);
 
-    /// Forgets a database that was dropped.
+    /// Forgets the decision about a database that was dropped.
     fn forget(&self, database: &DatabaseName);
 
-    /// Checks whether the decisions are still valid. Called every second.
+    /// Checks whether the decisions are still valid. Called after roles may have changed.
     fn refresh(&self) -> BoxFuture<'_, Result<()>>;
 
     /// A `SELECT` that switches to the role in `$1` until the transaction ends. It fails if the
@@ -81,7 +83,7 @@ impl Authentication for Authenticators {
     }
 }
 
-/// The kind of connection for a statement.
+/// The kind of connection on which a statement runs.
 #[derive(Clone)]
 pub(super) struct Route {
     /// The login of the connection.
@@ -92,17 +94,18 @@ pub(super) struct Route {
 /// How the connection acts for the caller.
 #[derive(Clone)]
 enum RouteSwitch {
-    /// It logged in as the caller's role.
+    /// The connection logged in as the caller's role.
     None,
-    /// It switches to the caller's role, by this text.
+    /// The connection switches to this role, the caller's, by the statement with this text.
     Role(RoleName, &'static str),
-    /// It logged in as the group of the member and seals the member's claims with this key.
+    /// The connection logged in as the group of the member and seals the member's claims with this
+    /// key.
     Claims(Arc<Member>, ClaimsKey),
 }
 
 impl Route {
-    /// A connection that logged in as the caller, for text of callers. Not for members, who need a
-    /// key: see [`Self::member`].
+    /// A connection that logged in as the caller, for text of callers. Connections for members need
+    /// a key: see [`Self::member`].
     pub(super) fn own(login: &Login) -> Self {
         Self {
             login: login.clone(),
@@ -110,8 +113,8 @@ impl Route {
         }
     }
 
-    /// A connection that logged in as the group of a member. If `shares`, it is shared and runs
-    /// trusted text only; otherwise it is reset fully after the statement.
+    /// A connection that logged in as the group of a member. If `shares` is true, the connection is
+    /// shared and runs trusted text only. Otherwise it is reset fully after the statement.
     pub(super) fn member(login: &Login, shares: bool, member: Arc<Member>, key: ClaimsKey) -> Self {
         let route = if shares {
             Self::shared(login, login.role.clone(), SharedBy::Members)
@@ -124,7 +127,8 @@ impl Route {
         }
     }
 
-    /// A connection that logged in as the caller's role, for text of Tidegate and of the owner.
+    /// A shared connection that logged in as the caller's role, for text of Tidegate and of the
+    /// owner.
     fn trusted(login: &Login) -> Self {
         let by = match login.role_use {
             RoleUse::Anonymous => SharedBy::Anonymous,
@@ -133,8 +137,8 @@ impl Route {
         Self::shared(login, login.role.clone(), by)
     }
 
-    /// A connection that logged in as the authenticator, which switches to the caller's role by
-    /// `text`.
+    /// A connection that logged in as `authenticator`, and switches to the caller's role by the
+    /// statement `text`.
     fn authenticator(login: &Login, authenticator: RoleName, text: &'static str) -> Self {
         Self {
             switch: RouteSwitch::Role(login.role.clone(), text),
@@ -153,7 +157,8 @@ impl Route {
         }
     }
 
-    /// The switch to the caller that precedes the statements, if the connection needs one.
+    /// The switch to the caller that precedes the statements; `None` if the connection logged in as
+    /// the caller.
     pub(super) fn switch(&self) -> Option<CallerSwitch<'_>> {
         match &self.switch {
             RouteSwitch::None => None,
@@ -162,8 +167,8 @@ impl Route {
         }
     }
 
-    /// The caller, if others use the same connections: it logged in as an authenticator, or as the
-    /// group of a member.
+    /// The caller, if other callers use the same connections, which logged in as an authenticator
+    /// or as the group of a member. Otherwise `None`.
     pub(super) fn caller(&self) -> Option<LimitedCaller> {
         let database = &self.login.database;
         match &self.switch {
@@ -178,8 +183,8 @@ impl Route {
         matches!(self.switch, RouteSwitch::Role(..))
     }
 
-    /// The same connection for a second attempt with another key, and the key of the first one.
-    /// `None` if no claims are sealed.
+    /// This route, for a second attempt with another key, and the key of the first attempt. `None`
+    /// if the route seals no claims.
     pub(super) fn sealed(&self) -> Option<(Self, ClaimsKey)> {
         match self.switch {
             RouteSwitch::Claims(_, key) => Some((self.clone(), key)),
@@ -187,7 +192,7 @@ impl Route {
         }
     }
 
-    /// The same with another key.
+    /// The same route with another key. A route that seals no claims stays unchanged.
     pub(super) fn with_key(mut self, other: ClaimsKey) -> Self {
         if let RouteSwitch::Claims(_, key) = &mut self.switch {
             *key = other;
@@ -196,8 +201,8 @@ impl Route {
     }
 }
 
-/// Refuses text of callers as a member: code of one member could read what another one left. The
-/// layers above refuse such requests before.
+/// Refuses text that a member wrote, because it could read what the statements of another member
+/// left in the session. The layers above should already have refused such a request.
 pub(super) fn check_author(login: &Login, author: Author) -> Result<()> {
     match (&login.role_use, author) {
         (RoleUse::Member(_), Author::Caller) => {
@@ -239,11 +244,11 @@ pub(super) async fn route(
     }
 }
 
-/// Whether the role is not a tenant's user, whose role is called `<database>/<name>`. Such a role
-/// acts for many callers and needs no authenticator.
+/// Whether the login's role is the owner's. Roles of other users are called `<database>/<name>`.
+/// The owner's role acts for many callers and needs no authenticator.
 ///
-/// Other users without an authenticator use their own logins for all statements, because a second
-/// kind of connection for each of them would only take room in the pool.
+/// Users who have no authenticator use their own logins for all statements, because a second kind
+/// of connection for each of these users would only occupy the pool.
 fn is_owner(login: &Login) -> bool {
     let database = login.database.as_str();
     let rest = login.role.as_str().strip_prefix(database);
@@ -256,13 +261,14 @@ pub(super) fn may_share(author: Author, bound: &BoundStatement) -> bool {
     match author {
         Author::Caller => false,
         Author::Service => is_plain,
-        // On a shared connection `session_user` is not the caller.
+        // On a shared connection `session_user` is not the caller's role, so statements that name
+        // it need the caller's own login.
         Author::Owner => is_plain && !bound.statement.names_login() && !writes_settings(bound),
     }
 }
 
-/// Whether a statement may be an `UPDATE` of `pg_settings`, whose rule changes settings of the
-/// session without a call in the statement's text.
+/// Whether a statement may be an `UPDATE` of the view `pg_settings`. A rule of this view changes
+/// settings of the session, although the statement's text calls no function.
 fn writes_settings(bound: &BoundStatement) -> bool {
     const VIEW: &[u8] = b"pg_settings";
     let text = bound.statement.text().as_bytes();

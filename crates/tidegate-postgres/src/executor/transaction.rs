@@ -22,7 +22,8 @@ use crate::purity::DdlGuard;
 use crate::session::take_reported_ddl;
 use crate::statement::{RunError, StatementTask, TransactionPosition};
 
-/// An open transaction. Dropping it returns the connection to the pool, which rolls back.
+/// An open transaction. Dropping it returns the connection to the pool, which rolls the transaction
+/// back.
 pub(super) struct RoleTransaction {
     users: UserExecutor,
     pooled: PooledConnection<RoleConnector>,
@@ -31,9 +32,10 @@ pub(super) struct RoleTransaction {
     checked_out: CheckedOut,
     mode: Mode,
     phase: Phase,
-    /// Present once a statement of the transaction may have changed a definition.
+    /// Set once a statement of the transaction may have changed a definition.
     ddl_guard: Option<DdlInTransaction>,
-    /// Whether a statement of the transaction calls what may be a user-defined function.
+    /// Whether the text of a statement of the transaction calls a function that may be
+    /// user-defined.
     called: bool,
     /// Whether a statement may have changed role defaults.
     changes_role_defaults: bool,
@@ -42,15 +44,15 @@ pub(super) struct RoleTransaction {
 /// The state of a transaction.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Phase {
-    /// No statement has been sent.
+    /// No statement, and therefore no `BEGIN`, has been sent.
     New,
     Open,
     /// A statement has failed, so the transaction can only be rolled back.
     Failed,
 }
 
-/// Guards definitions that a transaction may have changed. When the transaction ends, the cached
-/// types are dropped, because after a rollback they may not exist.
+/// Guards definitions that a transaction may have changed. Dropping it, when the transaction ends,
+/// clears the metadata cache, because after a rollback the cached types may not exist.
 struct DdlInTransaction {
     users: UserExecutor,
     database: DatabaseName,
@@ -66,8 +68,8 @@ impl Drop for DdlInTransaction {
 }
 
 impl UserExecutor {
-    /// Opens a transaction. `BEGIN` is sent with the first statement. The texts are not known yet,
-    /// so only transactions whose author is Tidegate run on a shared connection.
+    /// Opens a transaction. `BEGIN` is sent with the first statement. The texts of the statements
+    /// are not known yet, so only transactions whose author is Tidegate run on a shared connection.
     pub async fn begin(
         &self,
         login: &Login,
@@ -137,8 +139,8 @@ impl RoleTransaction {
         position
     }
 
-    /// Marks the transaction as failed after an error. PostgreSQL does not know errors of the
-    /// service, such as invalid values.
+    /// Marks the transaction as failed after an error. After an error that only the service has
+    /// found, such as an invalid value, the transaction is still open in PostgreSQL.
     fn note_failure<T>(&mut self, outcome: Result<T>) -> Result<T> {
         if outcome.is_err() {
             self.phase = Phase::Failed;
@@ -146,7 +148,8 @@ impl RoleTransaction {
         outcome
     }
 
-    /// Prepares the next statement, and returns it with the transaction's connection.
+    /// Makes the task of the next statement, and returns it with the transaction's connection.
+    /// Fails if an earlier statement has failed.
     fn task<'a>(
         &'a mut self,
         bound: &'a BoundStatement,
@@ -183,9 +186,9 @@ impl RoleTransaction {
         self.note_failure(outcome)
     }
 
-    /// Starts the transaction again, because its first statement was refused the switch to the
-    /// caller. The second attempt uses a login connection, or for a member the same connection with
-    /// the current key.
+    /// Starts the transaction again, after PostgreSQL refused the switch to the caller or the
+    /// sealed claims at its first statement. The second attempt uses a login connection, or for a
+    /// member the same connection with the current key.
     async fn start_over(&mut self, error: &Error) -> Result<()> {
         let sealed = self.checked_out.route.sealed();
         let is_member = sealed.is_some();

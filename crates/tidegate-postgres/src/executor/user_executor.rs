@@ -61,25 +61,26 @@ impl UserExecutor {
         }
     }
 
-    /// Sets the executor that queries which names of a database are untrusted, as
-    /// [`tidegate_sql::Principal::Catalog`]. Without it, every read counts as impure and is
-    /// followed by a reset.
+    /// Sets the executor that queries, as [`tidegate_sql::Principal::Catalog`], which names of a
+    /// database are untrusted. Without this executor, every read counts as impure and is followed
+    /// by a reset.
     #[must_use]
     pub fn with_service(mut self, service: Arc<dyn Executor>) -> Self {
         self.service = Some(service);
         self
     }
 
-    /// Sets what decides which text of Tidegate and of tenants' owners may run on shared
-    /// connections. Without it, only the owner and the default user have shared connections.
+    /// Sets the decision about shared connections for text of Tidegate and of tenants' owners.
+    /// Without `authentication`, only the owner and the default user have shared connections.
     #[must_use]
     pub fn with_authentication(mut self, authentication: Arc<dyn Authentication>) -> Self {
         self.authentication = Some(authentication);
         self
     }
 
-    /// Runs statements of members. `derive` gives the key of a database for the generation that its
-    /// functions check ([`crate::CLAIMS_GENERATION`]). Without it, statements of members fail.
+    /// Allows statements of members. `derive` computes the key of a database for the generation
+    /// that the functions of the database use ([`crate::CLAIMS_GENERATION`]). Without `derive`,
+    /// statements of members fail.
     #[must_use]
     pub fn with_claims_keys(
         mut self,
@@ -89,18 +90,20 @@ impl UserExecutor {
         self
     }
 
-    /// The pool.
+    /// The pool of users' connections.
     pub fn pool(&self) -> &Pool<RoleConnector> {
         &self.pool
     }
 
-    /// How many statements that ran on this node may have changed a definition of the database. A
-    /// statement counts by its kind, or because the event trigger reported a definition.
+    /// A number that increases whenever a definition of the database may have changed. It counts
+    /// statements of this node that may have changed one, by their kind or because the event
+    /// trigger reported it, calls of [`Self::redefined`], and stale cached data.
     pub fn definitions(&self, database: &DatabaseName) -> u64 {
         self.caches.of(database).generation()
     }
 
-    /// Reports that a definition of the database may have changed outside of this node.
+    /// Clears the metadata cache and invalidates the decision about shared connections, because a
+    /// definition of the database may have changed outside of this node.
     pub fn redefined(&self, database: &DatabaseName) {
         let metadata = self.caches.of(database);
         let ddl_guard = DdlGuard::begin(&metadata.purity);
@@ -137,7 +140,7 @@ impl UserExecutor {
         self.multiplexer.answered()
     }
 
-    /// Drops the state of a database that is being dropped, and closes its connections.
+    /// Removes the cached data of a database that is being dropped, and closes its connections.
     pub fn forget(&self, database: &DatabaseName) {
         self.caches.remove(database);
         if let Some(authentication) = &self.authentication {
@@ -170,7 +173,7 @@ impl UserExecutor {
     }
 
     /// Whether it is safe to pass values of callers to the functions that the owner's statements
-    /// call on a shared connection.
+    /// call on a shared connection. Without a service, no function is safe.
     async fn may_call(&self, login: &Login, statements: &[&BoundStatement]) -> bool {
         let called = statements.iter().map(|bound| &bound.statement);
         let called: Vec<_> = called.filter(|statement| !statement.is_plain()).collect();
@@ -191,8 +194,8 @@ impl UserExecutor {
         true
     }
 
-    /// Invalidates the decision about shared connections, because one could not switch to the
-    /// user's role.
+    /// Invalidates the decision about shared connections, because a shared connection could not
+    /// switch to the user's role.
     pub(super) fn refused(&self, login: &Login, error: &Error) {
         tracing::debug!(role = %login.role, %error, "shared connection refused the role");
         self.invalidate(&login.database);
@@ -217,9 +220,10 @@ impl UserExecutor {
         self.caches.of(&login.database)
     }
 
-    /// Returns a connection whose statement or transaction has ended. If the untrusted names of the
-    /// database are due, the connection first reads their fingerprint in the background, because a
-    /// connection of the service might have to log in for that.
+    /// Returns a connection to the pool after its statement or transaction has ended. If the
+    /// untrusted names of the database have to be read again, a background task first reads their
+    /// fingerprint on this connection, because a connection of the service might have to log in
+    /// first.
     pub(super) fn release(
         &self,
         mut pooled: PooledConnection<RoleConnector>,
@@ -230,7 +234,7 @@ impl UserExecutor {
             return;
         };
         let login = &checked_out.route.login;
-        // Code that runs for a member could replace a prepared query.
+        // Code that runs for a member could replace the prepared query.
         let may_keep = matches!(login.role_use, RoleUse::Trusted(by) if by != SharedBy::Members);
         let (service, database) = (service.clone(), login.database.clone());
         let read = async move |deadline| {
@@ -294,12 +298,12 @@ impl UserExecutor {
         Ok((pooled, checked_out))
     }
 
-    /// How long a request that begins to wait now may wait for a connection.
+    /// When a request that starts waiting for a connection now stops waiting.
     pub(super) fn wait_limit(&self, deadline: Option<Instant>) -> WaitLimit {
         WaitLimit::new(self.pool.settings(), deadline)
     }
 
-    /// Checks out a connection in its initial state.
+    /// Checks out a connection whose session is in its initial state.
     pub(super) async fn acquire(
         &self,
         login: &Login,
@@ -331,7 +335,7 @@ impl UserExecutor {
     }
 }
 
-/// Refuses statements that must not run as a role that anonymous callers share.
+/// Refuses statements that must not run as a role that anonymous callers or members share.
 pub(super) fn check(login: &Login, bound: &BoundStatement) -> Result<()> {
     match login.role_use {
         RoleUse::Anonymous | RoleUse::Member(_) => Ok(bound.statement.check_for_shared_role()?),
@@ -339,22 +343,23 @@ pub(super) fn check(login: &Login, bound: &BoundStatement) -> Result<()> {
     }
 }
 
-/// Drops the cached metadata after PostgreSQL sent a value that does not match its type. The type
-/// has changed, and the notification has not arrived yet.
+/// Clears the metadata cache if PostgreSQL sent a value that does not match its type. The type has
+/// changed, and the notification has not arrived yet.
 pub(super) fn forget_if_malformed(metadata: &MetadataCache, outcome: &Result<Completion>) {
     if outcome.as_ref().is_err_and(Error::is_malformed_value) {
         metadata.forget();
     }
 }
 
-/// Starts a DDL guard for a statement whose kind may change a definition.
+/// Starts a DDL guard if a statement of this kind may change a definition.
 pub(super) fn ddl_guard(metadata: &MetadataCache, bound: &BoundStatement) -> Option<DdlGuard> {
     let redefines = matches!(bound.statement.kind(), Kind::Other | Kind::Procedural);
     redefines.then(|| DdlGuard::begin(&metadata.purity))
 }
 
-/// Returns the connection to the pool. If the deadline has passed, first waits until the statement
-/// has ended, which takes at most a second.
+/// Returns the connection to the pool. If the deadline has passed, first recovers the connection:
+/// cancels the statement, waits for its end, and resets the session. Reports a full lock table to
+/// the terminator.
 pub(super) async fn return_connection<T>(
     mut pooled: PooledConnection<RoleConnector>,
     outcome: Result<T>,

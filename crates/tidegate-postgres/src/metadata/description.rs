@@ -10,8 +10,8 @@ use tokio::time::Instant;
 
 use super::latency::LatencyEstimate;
 
-/// How long a description may be used if PostgreSQL does not report changes of its parts. Such
-/// parts are types that are not built in, types that hints name, and parameter types that
+/// How long a description may be used if PostgreSQL does not report changes of the types in it.
+/// These are types that are not built in, types that hints name, and parameter types that
 /// PostgreSQL inferred from tables and functions.
 const LIFETIME: Duration = Duration::from_secs(4);
 
@@ -28,12 +28,13 @@ pub(crate) struct StatementDescription {
     pub(crate) latency: Arc<LatencyEstimate>,
     /// The generation of the metadata cache when the description was read.
     generation: u64,
-    /// When the description expires. Set only if it has parameters or types that are not built in.
+    /// When the description expires. `None` if it has no parameters and only built-in types.
     expires: Option<Instant>,
 }
 
 impl StatementDescription {
-    /// `types` holds the types of the parameters, followed by those of the fields.
+    /// `parameters` is the number of parameters. `types` holds the types of the parameters,
+    /// followed by those of the fields.
     pub(crate) fn new(
         parameters: usize,
         fields: Vec<FieldDescription>,
@@ -71,9 +72,9 @@ impl StatementDescription {
     #[inline]
     pub(crate) fn is_fresh(&self, generation: u64) -> bool {
         match self.expires {
-            // PostgreSQL itself refuses to run a prepared statement whose columns have changed. But
-            // after a change of the inferred parameter types it replans the statement with the old
-            // types.
+            // PostgreSQL refuses to run a prepared statement whose columns have changed, so a
+            // description of columns needs no expiry. But after a change of the inferred parameter
+            // types, PostgreSQL replans the statement with the old types.
             None => true,
             Some(until) => self.generation == generation && Instant::now() < until,
         }

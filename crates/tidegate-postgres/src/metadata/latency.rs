@@ -7,11 +7,11 @@ use tokio::time::Instant;
 
 /// A statement may be multiplexed if it takes at most this long on a connection of its own.
 const QUICK: Duration = Duration::from_millis(2);
-/// How long a statement is not multiplexed after it delayed others, and how many times this time
-/// may double. It doubles with each incident in a row. It is short at first, because a busy machine
-/// may be the cause.
+/// How long a statement is not multiplexed after it delayed others, and how often this time may
+/// double. The time doubles with each incident in a row. It is short at first, because a busy
+/// machine may have caused the delay.
 const SUSPENSION: (Duration, u32) = (Duration::from_secs(1), 4);
-/// The weight of a slow response, and the sum of weights at which the statement is suspended. Every
+/// The weight of a slow response, and the sum of weights at which the statement is suspended. Each
 /// response that is not slow reduces the sum by 1.
 const SLOWNESS: (u32, u32) = (16, 64);
 /// After this time without a suspension, earlier incidents no longer count.
@@ -22,14 +22,15 @@ const ASSUMED: u32 = 50_000;
 /// shows how long a statement takes; longer ones show how busy the machine is.
 const GROWTH: u32 = 128;
 
-/// The shortest observed times of a statement. Longer times say more about the load of the machine.
+/// The shortest observed times of a statement. Longer times depend more on the load of the machine
+/// than on the statement.
 #[derive(Debug)]
 pub(crate) struct LatencyEstimate {
-    /// The time on a connection of its own, in nanoseconds; 0 if unknown.
+    /// The time on a connection that is not multiplexed, in nanoseconds; 0 if unknown.
     alone: AtomicU32,
     /// The time on a multiplexed connection since the end of the previous response, in nanoseconds.
     served: AtomicU32,
-    /// Until when the statement is not multiplexed, in milliseconds since `created`.
+    /// The time until which the statement is not multiplexed, in milliseconds since `created`.
     suspended_until: AtomicU64,
     /// How many incidents in a row have suspended the statement.
     incidents: AtomicU32,
@@ -66,7 +67,7 @@ impl LatencyEstimate {
     }
 
     /// Records a run on a multiplexed connection that was too slow. Only frequent slow runs suspend
-    /// the statement, because the load of the machine causes rare ones.
+    /// the statement, because rare slow runs are caused by the load of the machine.
     pub(crate) fn record_slow(&self, now: Instant) {
         let (each, most) = SLOWNESS;
         let slowness = self.slowness.load(Ordering::Relaxed) + each;
@@ -97,7 +98,8 @@ impl LatencyEstimate {
         self.suspend_until(now + first * (1 << incidents.min(doublings)));
     }
 
-    /// Whether the statement may be multiplexed.
+    /// Whether the statement may be multiplexed: it was measured on a connection of its own, is
+    /// quick, and is not suspended.
     pub(crate) fn is_quick(&self, now: Instant) -> bool {
         let alone = self.alone.load(Ordering::Relaxed);
         alone > 0
@@ -115,8 +117,8 @@ impl LatencyEstimate {
     }
 }
 
-/// Records a measurement. If two threads do so at once, one measurement is lost, which does no
-/// harm.
+/// Records a measurement. If two threads record at the same time, one measurement is lost, which
+/// does no harm.
 fn record(known: &AtomicU32, time: Duration) {
     let new = u32::try_from(time.as_nanos()).unwrap_or(u32::MAX).max(1);
     let old = known.load(Ordering::Relaxed);

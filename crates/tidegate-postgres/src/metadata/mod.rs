@@ -28,7 +28,7 @@ const LIMIT: usize = 1024;
 /// How long a cached type is valid. A statement description that uses it is valid for longer.
 const VALID_FOR: Duration = Duration::from_secs(1);
 
-/// What is cached for one database.
+/// The cached data of one database.
 #[derive(Debug, Default)]
 pub(crate) struct MetadataCache {
     types: RwLock<HashMap<u32, (Type, Instant)>>,
@@ -36,16 +36,16 @@ pub(crate) struct MetadataCache {
     hints: RwLock<HashMap<(RoleName, String), (Type, Instant)>>,
     descriptions: Mutex<HashMap<u64, DescribedStatement>>,
     hasher: RandomState,
-    /// Counts definitions that ran through this node.
+    /// Increases when cached data becomes invalid.
     generation: AtomicU64,
     /// Counts the statements and transactions that ended on this node.
     statements: AtomicU64,
     /// Counts the statements and transactions that ended on this node and whose text calls
-    /// functions.
+    /// functions that may be user-defined.
     calls: AtomicU64,
     /// Descriptions from before this generation are invalid.
     valid_from: AtomicU64,
-    /// Which statements may have side effects.
+    /// Decides which statements may have side effects that their text does not show.
     pub(crate) purity: Arc<PurityCache>,
 }
 
@@ -63,20 +63,20 @@ impl MetadataCache {
         self.generation.load(Ordering::Acquire)
     }
 
-    /// A number that increases with every statement that ends. A transaction of several counts
-    /// once.
+    /// How many statements and transactions have ended. A transaction counts once, however many
+    /// statements it has.
     pub(crate) fn statements(&self) -> u64 {
         self.statements.load(Ordering::Acquire)
     }
 
-    /// A number that increases with every statement or transaction whose text calls what may be a
-    /// user-defined function.
+    /// How many statements and transactions have ended whose text calls a function that may be
+    /// user-defined.
     pub(crate) fn calls(&self) -> u64 {
         self.calls.load(Ordering::Acquire)
     }
 
-    /// Counts a statement or a transaction that has ended; `called` means that its text calls
-    /// functions.
+    /// Counts a statement or a transaction that has ended. `called` says whether its text calls a
+    /// function that may be user-defined.
     pub(crate) fn count(&self, called: bool) {
         self.statements.fetch_add(1, Ordering::Release);
         if called {
@@ -92,8 +92,8 @@ impl MetadataCache {
         self.descriptions.lock().clear();
     }
 
-    /// Invalidates all statement descriptions: one was stale inside a transaction, where it could
-    /// not be read again, and others may be stale too.
+    /// Invalidates all statement descriptions, after a description was stale inside a transaction,
+    /// where it could not be read again. Others may be stale too.
     pub(crate) fn invalidate_descriptions(&self) {
         let generation = self.generation.fetch_add(1, Ordering::AcqRel) + 1;
         self.valid_from.fetch_max(generation, Ordering::AcqRel);
@@ -106,7 +106,7 @@ impl MetadataCache {
             && description.is_fresh(self.generation())
     }
 
-    /// The description of a statement that the role has used before.
+    /// The valid cached description of a statement for a role; `None` if there is none.
     pub(crate) fn description(
         &self,
         bound: &BoundStatement,
@@ -116,7 +116,8 @@ impl MetadataCache {
         found.filter(|description| self.is_valid(description))
     }
 
-    /// The latency of a statement that the role has used before, even if its description is stale.
+    /// The latency of a statement that the role has used before. It is returned even if the
+    /// description is stale.
     pub(crate) fn latency(
         &self,
         bound: &BoundStatement,
@@ -181,7 +182,7 @@ impl StatementKey {
     }
 }
 
-/// Clears a full map. Entries that are still needed are read again.
+/// Clears the map if it is full. Entries that are still needed are read again.
 fn make_room<K, V>(map: &mut HashMap<K, V>) {
     if map.len() >= LIMIT {
         map.clear();

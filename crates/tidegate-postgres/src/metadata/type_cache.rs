@@ -9,11 +9,13 @@ use tokio::time::Instant;
 use super::type_loader::{TypeRow, build};
 use super::{MetadataCache, VALID_FOR, make_room};
 
-/// The longest type name that is cached: an array of a schema-qualified name.
+/// The longest type name that is cached, in bytes. It is long enough for an array of a
+/// schema-qualified type.
 pub(crate) const LONGEST_TYPE_NAME: usize = 160;
 
 impl MetadataCache {
-    /// Returns each type that is cached, and the OIDs of the others without duplicates.
+    /// Returns the built-in or cached type for each OID, in the same order, with `None` for unknown
+    /// types. Also returns the OIDs of the unknown types without duplicates.
     pub(crate) fn known(&self, oids: &[u32], now: Instant) -> (Vec<Option<Type>>, Vec<u32>) {
         let types = self.types.read();
         let valid = |oid: &u32| {
@@ -31,7 +33,7 @@ impl MetadataCache {
         (known, missing)
     }
 
-    /// Caches types, unless a definition has changed since `generation`.
+    /// Caches types, unless cached data has become invalid since `generation`.
     pub(crate) fn keep_types(
         &self,
         oids: &[u32],
@@ -66,7 +68,8 @@ impl MetadataCache {
         }
     }
 
-    /// Caches the type of a hint, unless a definition has changed since `generation`.
+    /// Caches the type of a hint, unless cached data has become invalid since `generation` or the
+    /// name is too long.
     pub(crate) fn keep_hint(&self, role: &RoleName, name: &str, found: &Type, generation: u64) {
         let mut hints = self.hints.write();
         if self.generation() == generation && name.len() <= LONGEST_TYPE_NAME {

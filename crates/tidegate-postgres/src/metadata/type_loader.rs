@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use postgres_types::{Field, FromSql, Kind};
 use tidegate_values::{RawRow, Type};
 
-/// The deepest nesting of types that is read; real types are flatter.
+/// The deepest nesting of types that is built. Types in practice are less deeply nested.
 const DEEPEST: usize = 32;
 
 macro_rules! tree {
@@ -70,24 +70,26 @@ pub(crate) const TREE_14: &str = tree!(
             WHERE r.rngmultitypid OPERATOR(pg_catalog.=) t.oid)"
 );
 
-/// A row of the query: one type.
+/// One type: a row of [`TREE_13`] or [`TREE_14`].
 #[derive(Debug)]
 pub(crate) struct TypeRow {
     name: String,
     schema: String,
     /// The value of `pg_type.typtype`, or `a` for an array.
     kind: u8,
-    /// The OID of the element, base or subtype.
+    /// The OID of the element type of an array, the base type of a domain, or the subtype of a
+    /// range or multirange; otherwise unused.
     inner: u32,
     labels: Vec<String>,
     attributes: Vec<(String, u32)>,
 }
 
 impl TypeRow {
-    /// The number of columns.
+    /// The number of columns of a row.
     pub(crate) const COLUMNS: usize = 8;
 
-    /// Reads a row; returns the OID of the type and its parts.
+    /// Reads a row. Returns the OID of the type and the other columns; `None` if the row cannot be
+    /// read.
     pub(crate) fn read(row: RawRow<'_>) -> Option<(u32, Self)> {
         let mut values = row.values();
         let oid = u32::from_sql(&Type::OID, values.next()??).ok()?;

@@ -8,13 +8,13 @@ use tidegate_wire::ConnectError;
 
 use crate::metadata::StatementDescription;
 
-/// The length of a message's tag and length field.
+/// The length in bytes of a message's tag and length field together.
 const HEADER: usize = 5;
 
 /// All rows of a pipeline, as protocol messages.
 #[derive(Debug)]
 pub(crate) struct BufferedRows {
-    /// The description of each statement, and the offset in `rows` at which its rows end.
+    /// For each statement its description, and the offset in `rows` at which its rows end.
     parts: Vec<(Arc<StatementDescription>, usize)>,
     rows: Vec<u8>,
 }
@@ -24,7 +24,7 @@ impl BufferedRows {
         Self { parts, rows }
     }
 
-    /// Pushes the rows of the statement with this index into its sink.
+    /// Pushes the rows of the statement at `index` in the pipeline into its sink.
     ///
     /// # Errors
     ///
@@ -56,7 +56,8 @@ impl BufferedRows {
     }
 }
 
-/// Splits off the body of the first message; returns it and the remaining messages.
+/// Returns the body of the first message, and the remaining messages. Returns `None` if there is no
+/// complete message.
 fn next(messages: &[u8]) -> Option<(&[u8], &[u8])> {
     let (&[_, a, b, c, d], _) = messages.split_first_chunk::<HEADER>()?;
     let length = usize::try_from(u32::from_be_bytes([a, b, c, d])).ok()?;

@@ -1,5 +1,5 @@
 //! The driver's side of a multiplexed connection: the connection, and the pipelines that were sent.
-//! Only the driver's task uses it, so no request waits for a lock during I/O.
+//! Only the driver's task uses this side, so no request waits for a lock during I/O.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -23,22 +23,21 @@ use crate::statement::SideEffects;
 
 /// The most bytes of rows that are buffered for a pipeline.
 const MAX_BUFFERED: usize = 1 << 20;
-/// A statement whose rows have more bytes than this is no longer multiplexed, so that its rows are
-/// streamed.
+/// If the rows of a pipeline have more bytes than this, its statements are not multiplexed for a
+/// while, so that their rows are streamed.
 const MAX_MULTIPLEXED: usize = 64 << 10;
 /// The connection counts as stuck if its first pipeline runs for longer than this.
 const MAX_RUN: Duration = Duration::from_millis(100);
 /// The connection counts as stuck if its first pipeline was requested longer ago than this.
 const MAX_WAIT: Duration = Duration::from_millis(200);
-/// A statement that takes longer counts as slow.
+/// A response that takes longer counts as slow.
 const SLOW: Duration = Duration::from_millis(20);
 /// The time limit of the setup of the session.
 const SETUP_TIMEOUT: Duration = Duration::from_secs(1);
 
-/// The setup of the session. PostgreSQL must refuse writes (25006), whatever the text looks like,
-/// because a pipeline may run a second time on another connection. The isolation level gives the
-/// statements of a pipeline one snapshot without `BEGIN` and `COMMIT` (PostgreSQL, "Transaction
-/// Isolation").
+/// The setup of the session. PostgreSQL must refuse all writes (25006), because a pipeline may run
+/// a second time on another connection. The isolation level gives the statements of a pipeline one
+/// snapshot without `BEGIN` and `COMMIT` (PostgreSQL, "Transaction Isolation").
 const SETUP: &str = "SET default_transaction_read_only = on; \
     SET default_transaction_isolation = 'repeatable read'";
 
@@ -48,9 +47,10 @@ const READ_ONLY_TRANSACTION: &str = "25006";
 pub(super) struct Multiplexed {
     pooled: PooledConnection<RoleConnector>,
     metadata: Arc<MetadataCache>,
-    /// The pipelines that were sent and are not answered, in order.
+    /// The pipelines that were sent and have no response yet, in the order in which they were sent.
     pipelines: VecDeque<PendingPipeline>,
-    /// The time of the last response, or of sending if `pipelines` was empty then.
+    /// The time of the last response. If pipelines were sent later while none was outstanding, the
+    /// time of sending.
     last_response: Instant,
 }
 
@@ -65,8 +65,8 @@ impl Multiplexed {
         metadata: Arc<MetadataCache>,
         switch: Option<&'static str>,
     ) -> Option<(Self, SendQueue)> {
-        // Recorded before the setup, so that the settings are reset even if the setup fails
-        // halfway.
+        // The side effects are recorded before the setup, so that the settings are reset even if
+        // the setup fails halfway.
         pooled.session.note_side_effects(SideEffects::Session);
         pooled.simple(SETUP);
         pooled.prepare_switch(switch).ok()?;
@@ -106,7 +106,7 @@ impl Multiplexed {
         self.pooled.is_wanted()
     }
 
-    /// Whether the connection serves members and has to be reset.
+    /// Whether the connection serves members and its last reset is too long ago.
     pub(super) fn is_check_due(&self) -> bool {
         self.pooled.is_check_due()
     }
@@ -121,7 +121,7 @@ impl Multiplexed {
         self.pipelines.extend(pipelines);
     }
 
-    /// Sends and receives as much as possible without waiting. Returns `Ready` only when the
+    /// Sends and receives as much as possible without waiting. Returns `Ready` only if the
     /// connection has failed.
     pub(super) fn poll(
         &mut self,
@@ -151,7 +151,7 @@ impl Multiplexed {
         if !ended.is_empty() {
             outcome = outcome.and(self.finish(ended, state));
         }
-        // Pure reads cannot cause a definition, so the purity analysis was wrong.
+        // Pure reads cannot change a definition, so a statement was not pure.
         if self.pooled.session.has_ddl() {
             return Err(ConnectionFailed);
         }
@@ -212,12 +212,13 @@ impl Multiplexed {
             }
             tag::ERROR_RESPONSE => {
                 let error = ServerError::read(inbound.body());
-                // A fatal error ends the session for a reason unrelated to the pipeline: the
-                // backend was terminated, or PostgreSQL shuts down.
+                // A fatal error ends the session for a reason outside of the pipeline: the backend
+                // was terminated, or PostgreSQL shuts down.
                 if error.rejection.fatal {
                     return Err(self.protocol_error());
                 }
-                // SQL may have replaced the prepared seal and read the token.
+                // SQL may have replaced the prepared statement that seals claims, and may have read
+                // the token.
                 if pipeline.is_switching() && connection.session.is_sealing() {
                     return Err(self.protocol_error());
                 }
@@ -262,8 +263,8 @@ impl Multiplexed {
         let each = (now - self.last_response) / u32::try_from(steps.max(1)).unwrap_or(u32::MAX);
         self.last_response = now;
         for pipeline in ended {
-            // A definition that was committed in the meantime may have made the statement impure.
-            // Then the later pipelines have run in a session with unknown side effects.
+            // A definition that was committed in the meantime may have made a statement impure. The
+            // later pipelines have then run in a session with unknown side effects.
             let impure = pipeline.steps.iter().any(|step| {
                 let purity = &step.prepared.purity;
                 self.metadata.purity.is_impure(&step.statement, purity)
@@ -290,8 +291,8 @@ impl Multiplexed {
         now - pipeline.requested.max(self.last_response) > MAX_RUN
     }
 
-    /// Returns the connection to the pool, which cancels a running statement. Requests that still
-    /// wait run again on connections of their own.
+    /// Returns the connection to the pool, which cancels a running statement. Requests without a
+    /// response run again on connections of their own.
     pub(super) fn end(mut self, queue: Option<SendQueue>) {
         let now = Instant::now();
         if let Some(pipeline) = self.pipelines.front() {
@@ -315,7 +316,7 @@ impl Multiplexed {
     }
 }
 
-/// Why a pipeline failed with this error.
+/// The reason why a pipeline failed with this error.
 fn fault(error: &ServerError) -> PipelineFault {
     match () {
         () if error.is_stale_statement() => PipelineFault::Stale,
@@ -324,10 +325,11 @@ fn fault(error: &ServerError) -> PipelineFault {
     }
 }
 
-/// Answers a pipeline. `each` is the time that each of its statements took.
+/// Passes the rows of a pipeline to its request and records the latency of its statements. After a
+/// failure the request receives nothing. `each` is the time that each statement took.
 fn answer(pipeline: PendingPipeline, each: Duration, now: Instant) {
     match pipeline.fault() {
-        // The request receives no answer, and runs the pipeline again on a connection of its own.
+        // The request receives no rows, and runs the pipeline again on a connection of its own.
         Some(PipelineFault::Refused | PipelineFault::Stale) => return,
         Some(PipelineFault::Writes | PipelineFault::Large) => return pipeline.suspend(now),
         None if !pipeline.is_complete() => return,

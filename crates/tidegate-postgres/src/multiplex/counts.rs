@@ -1,4 +1,4 @@
-//! Counts of all multiplexed connections.
+//! Counts over all multiplexed connections.
 
 use std::collections::HashMap;
 use std::sync::atomic::AtomicU64;
@@ -6,13 +6,13 @@ use std::sync::atomic::AtomicU64;
 use parking_lot::Mutex;
 use tidegate_pool::PoolKey;
 
-/// Counts that all groups share.
+/// The counts, which all groups of requests share.
 pub(super) struct Counts {
-    /// The multiplexed connections of each role.
+    /// How many multiplexed connections are open or being opened, by role.
     pub(super) open: Mutex<HashMap<PoolKey, usize>>,
     /// The limit on multiplexed connections of a role.
     pub(super) most: usize,
-    /// How many pipelines were answered.
+    /// How many pipelines have returned their rows.
     pub(super) answered: AtomicU64,
 }
 

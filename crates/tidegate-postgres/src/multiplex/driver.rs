@@ -11,14 +11,15 @@ use super::connection::Multiplexed;
 use super::send_queue::SendQueue;
 use super::slot::SlotClaim;
 
-/// How often a connection is checked.
+/// The interval of the checks of a connection.
 const TICK: Duration = Duration::from_millis(10);
-/// After this many idle ticks the connection is returned to the pool.
+/// After this many checks in a row that find the connection idle, it is returned to the pool.
 const IDLE: u32 = 10;
 
 /// Why the driver woke up.
 enum WakeUp {
-    /// Pipelines were queued. The driver lets other tasks run first, so that they can queue theirs.
+    /// Pipelines were queued. Before the driver sends them, it lets other tasks run, so that they
+    /// can queue theirs.
     Gather,
     /// The connection is due for a check.
     Check,
@@ -53,15 +54,16 @@ pub(super) async fn drive(mut claim: SlotClaim, mut connection: Multiplexed) {
             }
         });
         let wake_up = tokio::select! {
-            // I/O comes before the timer: a response that has arrived must not make the connection
-            // look stuck.
+            // I/O comes before the timer. Otherwise the connection could look stuck although a
+            // response has arrived.
             biased;
             wake_up = activity => wake_up,
             _ = tick.tick() => WakeUp::Check,
         };
         match wake_up {
             WakeUp::Gather => {
-                // Other tasks are often about to queue pipelines. One write then carries them all.
+                // Other tasks are often about to queue pipelines. All of them are then sent in one
+                // write.
                 let_others_run().await;
                 if let Some(queue) = &mut claim.slot().state.lock().queue {
                     connection.load(queue);
@@ -80,9 +82,9 @@ pub(super) async fn drive(mut claim: SlotClaim, mut connection: Multiplexed) {
     connection.end(claim.close(failed));
 }
 
-/// Lets all tasks run that are ready, so that their pipelines go out in the same write. `yield_now`
-/// queues this task after the tasks that are ready, but before those that sockets make ready next.
-/// Waking itself queues it after those too.
+/// Lets all ready tasks run, so that their pipelines are sent in the same write. `yield_now` queues
+/// this task after the tasks that are ready now, but before those that sockets make ready next. The
+/// task then wakes itself, which queues it after those tasks too.
 async fn let_others_run() {
     tokio::task::yield_now().await;
     let mut woken = false;
@@ -96,8 +98,9 @@ async fn let_others_run() {
     .await;
 }
 
-/// The reason why the connection has to stop being multiplexed, if there is one. `idle` counts
-/// successive checks without a pipeline.
+/// Returns the reason why the connection has to stop being multiplexed, if there is one. Counts in
+/// `idle` how many checks in a row have found no pipeline. Stops accepting pipelines if the pool
+/// wants the connection or a reset is due.
 fn check(claim: &SlotClaim, connection: &Multiplexed, idle: &mut u32) -> Option<CloseReason> {
     if connection.is_stuck(Instant::now()) {
         return Some(CloseReason::Stuck);

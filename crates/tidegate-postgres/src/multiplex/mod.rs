@@ -1,18 +1,18 @@
 //! Multiplexed connections: quick reads of many requests on one connection.
 //!
-//! A request on a connection of its own costs the service and the backend a sleep, a wake-up and a
-//! system call each, in each direction. That is more than half of what a small read costs
-//! PostgreSQL. On a multiplexed connection the queued pipelines of all requests are sent in one
+//! For a request on a connection of its own, the service and the backend each need a sleep, a
+//! wake-up and a system call in each direction. They are more than half of the cost of a small read
+//! in PostgreSQL. On a multiplexed connection the queued pipelines of all requests are sent in one
 //! write, and PostgreSQL answers them in order (wire protocol, "Pipelining"). Each pipeline starts
 //! with the switch to its caller and ends with its own `Sync`, so it has its own transaction. After
-//! an error PostgreSQL skips to that `Sync`, and no other pipeline is affected. The sessions are in
-//! `REPEATABLE READ` with `default_transaction_read_only`, so the statements of a pipeline share
-//! one snapshot without `BEGIN`.
+//! an error PostgreSQL skips to that `Sync`, and no other pipeline is affected. The sessions are
+//! read-only by default and use the isolation level `REPEATABLE READ`, so the statements of a
+//! pipeline share one snapshot without `BEGIN`.
 //!
 //! A multiplexed connection returns all rows of a pipeline or none. After any failure (an error, a
 //! lock, a large result, a broken connection) the request runs again on a connection of its own,
-//! which reports the error. Therefore only reads that may run twice are multiplexed: those without
-//! side effects that run no user-defined code.
+//! which reports the error. Therefore only reads that may run twice are multiplexed: reads that
+//! have no side effects and run no user-defined code.
 
 mod buffered_rows;
 mod connection;

@@ -21,15 +21,16 @@ use crate::metadata::MetadataCache;
 use crate::purity::CachedPurity;
 use crate::statement::StatementTask;
 
-/// A group opens a multiplexed connection when a new request finds this many others running.
+/// A group opens a multiplexed connection when at least this many other requests are running at the
+/// arrival of a request.
 const MIN_OTHERS: usize = 4;
 /// The most multiplexed connections of one group.
 const MAX_CONNECTIONS: usize = 8;
-/// The number of groups at which those without running requests are removed.
+/// With this many groups, adding a group first removes the groups without running requests.
 const MAX_GROUPS: usize = 1024;
 
-/// The groups of requests, by login. A login is an OAuth session of a user, or the role of shared
-/// connections, such as that of all members of a group.
+/// The groups of requests, by login. A login stands for one OAuth session of a user, or for a role
+/// that callers share, such as that of all members of a group.
 pub(crate) struct Multiplexer {
     groups: RwLock<HashMap<Login, Arc<RequestGroup>>>,
     counts: Arc<Counts>,
@@ -49,12 +50,12 @@ impl Multiplexer {
         }
     }
 
-    /// How many pipelines were answered on multiplexed connections.
+    /// How many pipelines have returned their rows on multiplexed connections.
     pub(crate) fn answered(&self) -> u64 {
         self.counts.answered.load(Ordering::Relaxed)
     }
 
-    /// Counts an answered pipeline.
+    /// Counts a pipeline that has returned its rows.
     pub(crate) fn count(&self) {
         self.counts.answered.fetch_add(1, Ordering::Relaxed);
     }
@@ -99,7 +100,7 @@ impl RequestGroup {
     }
 }
 
-/// Counts a request as running in its group until it is dropped.
+/// Counts a request as running in its group. Dropping the guard ends the count.
 pub(crate) struct InFlightGuard {
     group: Arc<RequestGroup>,
     /// How many other requests of the group were running when this one arrived.
@@ -113,10 +114,11 @@ impl Drop for InFlightGuard {
 }
 
 impl InFlightGuard {
-    /// Queues a pipeline on a connection with room, unless no other request is running. If the
-    /// receiver reports an error, the request has to run the pipeline on a connection of its own.
+    /// Queues a pipeline on a multiplexed connection that has room. Does not queue it if no other
+    /// request was running when this one arrived. If the receiver in [`Enqueued::Queued`] reports
+    /// an error, the request has to run the pipeline on a connection of its own.
     pub(crate) fn enqueue(&self, tasks: &[StatementTask<'_>]) -> Enqueued {
-        // Without other requests, a connection of its own answers sooner.
+        // Without other requests, a connection of its own responds sooner.
         if self.others == 0 {
             return Enqueued::NotMultiplexed;
         }
@@ -129,8 +131,8 @@ impl InFlightGuard {
         Enqueued::Full
     }
 
-    /// Opens a multiplexed connection if enough requests are running and this pipeline could be
-    /// multiplexed. `pooled` checks out the connection.
+    /// Opens a multiplexed connection in the background if enough requests are running and this
+    /// pipeline could be multiplexed. `pooled` checks out the connection.
     pub(crate) fn open<F>(
         &self,
         tasks: &[StatementTask<'_>],
@@ -156,7 +158,8 @@ impl InFlightGuard {
         let (pooled, metadata) = (pooled(), metadata.clone());
         let switch = first.switch.map(|switch| switch.text());
         tokio::spawn(async move {
-            // An error is ignored here: a request that checks out a connection itself reports it.
+            // The error is ignored, because requests that check out a connection themselves report
+            // it.
             if let Ok(pooled) = pooled.await
                 && let Some((connection, queue)) = Multiplexed::open(pooled, metadata, switch).await
             {
@@ -167,7 +170,7 @@ impl InFlightGuard {
     }
 }
 
-/// Whether the statement may be multiplexed: it is described, quick and pure.
+/// Whether the statement may be multiplexed: its description is cached, and it is quick and pure.
 fn is_eligible(task: &StatementTask<'_>, now: Instant) -> bool {
     let description = task.metadata.description(task.bound, &task.login.role);
     description.is_some_and(|description| description.latency.is_quick(now))

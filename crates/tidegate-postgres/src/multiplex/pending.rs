@@ -20,7 +20,7 @@ pub(super) struct PendingPipeline {
     pub(super) expected: Duration,
     /// The rows of the pipeline, as protocol messages.
     rows: Vec<u8>,
-    /// Where the rows of each completed statement end in `rows`.
+    /// The offset in `rows` at which the rows of each completed statement end.
     ends: Vec<usize>,
     progress: Progress,
     reply: oneshot::Sender<BufferedRows>,
@@ -45,13 +45,13 @@ enum Progress {
 /// Why a pipeline failed.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum PipelineFault {
-    /// The switch to the caller was refused, or a statement failed.
+    /// PostgreSQL refused the switch to the caller, or a statement failed.
     Refused,
     /// Cached data of a statement was stale.
     Stale,
     /// PostgreSQL refused a write.
     Writes,
-    /// The rows exceed the buffer.
+    /// The rows do not fit into the buffer.
     Large,
 }
 
@@ -78,8 +78,8 @@ impl PendingPipeline {
         }
     }
 
-    /// Consumes a message that belongs to the switch; returns `false` if it belongs to a
-    /// statement.
+    /// Consumes a message of the response to the switch, and returns `true`. Returns `false` for an
+    /// error, and for a message that belongs to a statement.
     pub(super) fn takes_switch(&mut self, tag: u8) -> bool {
         let takes = self.progress == Progress::Switching && tag != tag::ERROR_RESPONSE;
         if takes && tag == tag::COMMAND_COMPLETE {
@@ -93,7 +93,7 @@ impl PendingPipeline {
         self.progress == Progress::Switching
     }
 
-    /// The statement whose response is outstanding.
+    /// The first statement that has not completed; `None` if all have.
     pub(super) fn current(&self) -> Option<&PendingStatement> {
         self.steps.get(self.ends.len())
     }
@@ -111,7 +111,7 @@ impl PendingPipeline {
         }
     }
 
-    /// Buffers a row.
+    /// Buffers a row, unless the pipeline has failed. `message` is the whole protocol message.
     pub(super) fn keep_row(&mut self, message: &[u8]) {
         if self.progress == Progress::Running {
             self.rows.extend_from_slice(message);
@@ -123,14 +123,14 @@ impl PendingPipeline {
         self.rows.len()
     }
 
-    /// Records that the current statement has completed.
+    /// Records that the current statement has completed, unless the pipeline has failed.
     pub(super) fn complete(&mut self) {
         if self.progress == Progress::Running {
             self.ends.push(self.rows.len());
         }
     }
 
-    /// Records why the pipeline failed. The first reason counts.
+    /// Records why the pipeline failed. Only the first reason is kept.
     pub(super) fn fail(&mut self, fault: PipelineFault) {
         if self.fault().is_none() {
             self.progress = Progress::Failed(fault);
@@ -144,7 +144,7 @@ impl PendingPipeline {
         }
     }
 
-    /// Passes the rows to the request, if it still waits for them.
+    /// Passes the rows to the request, if the request still waits for them.
     pub(super) fn answer(self) {
         let descriptions = self
             .steps
@@ -155,8 +155,8 @@ impl PendingPipeline {
     }
 }
 
-/// A statement that an unanswered pipeline prepares. Its description comes from another connection,
-/// and PostgreSQL has not confirmed it on this one.
+/// A statement that a pipeline without a response prepares. The statement's description comes from
+/// another connection, and PostgreSQL has not confirmed it on this connection.
 #[derive(Clone)]
 pub(super) struct SpeculativePrepare {
     pub(super) key: StatementKey,

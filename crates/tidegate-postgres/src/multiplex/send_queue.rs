@@ -1,4 +1,5 @@
-//! The requests' side of a multiplexed connection: the pipelines to be sent next.
+//! The send queue of a multiplexed connection. Requests add pipelines, which the driver of the
+//! connection sends next.
 
 use std::sync::Arc;
 use std::task::Waker;
@@ -14,37 +15,39 @@ use crate::metadata::StatementKey;
 use crate::session::{PipelinedRead, push_reads};
 use crate::statement::{PreparedStatement, StatementCache, StatementTask};
 
-/// The longest total time that the pipelines on a connection may be expected to take. Beyond it a
-/// connection of its own answers sooner, because another backend runs beside this one.
+/// The longest total time that the pipelines on a connection are expected to take. Beyond this time
+/// a request gets its response sooner on a connection of its own, which another backend serves.
 const MAX_BACKLOG: Duration = Duration::from_micros(200);
-/// The most pipelines on a connection.
+/// The most pipelines on a connection that are queued, or sent and without a response.
 const MAX_PIPELINES: usize = 64;
-/// The longest pipeline in bytes, values included, because others wait until it is sent.
+/// The longest pipeline in bytes, values included. It is limited because other pipelines wait until
+/// it is sent.
 const MAX_BYTES: usize = 64 << 10;
 
 /// The result of queueing a pipeline.
 pub(crate) enum Enqueued {
-    /// The pipeline is queued. The sender is dropped if the pipeline cannot be answered.
+    /// The pipeline is queued, and the receiver gets its rows. The sender is dropped if the
+    /// pipeline fails.
     Queued(oneshot::Receiver<BufferedRows>),
-    /// The connection has no room, or none is open.
+    /// No connection is open, or the open ones have no room.
     Full,
     /// The statements may not be multiplexed now.
     NotMultiplexed,
 }
 
-/// The pipelines that requests have queued since the driver last took them.
+/// The pipelines that requests have queued since the driver last took the queued ones.
 pub(super) struct SendQueue {
     /// The prepared statements of the connection, moved here while it is multiplexed.
     statements: StatementCache,
-    /// The process id of the connection.
+    /// The process id of the connection's backend.
     backend: i32,
-    /// The messages of `pipelines`, encoded.
+    /// The encoded messages of `pipelines`.
     staged: BytesMut,
     pipelines: Vec<PendingPipeline>,
-    /// The statements that unanswered pipelines prepare.
+    /// The statements that pipelines without a response prepare.
     speculative: Vec<SpeculativePrepare>,
-    /// How many pipelines are queued or sent and not answered, and how long they are expected to
-    /// take together.
+    /// How many pipelines are queued, or sent and without a complete response. `backlog` is the
+    /// total time that they are expected to take.
     depth: usize,
     backlog: Duration,
     waker: Option<Waker>,
@@ -127,7 +130,9 @@ impl SendQueue {
         Some(reads)
     }
 
-    /// The prepared statement of a task, and whether the pipeline has to prepare it.
+    /// The prepared statement of a task, and whether the pipeline has to prepare it. Returns `None`
+    /// if the statement must not be multiplexed now. `before` are the earlier reads of the
+    /// pipeline.
     fn known(
         &mut self,
         task: &StatementTask<'_>,
@@ -141,7 +146,8 @@ impl SendQueue {
             return Some((read.prepared.clone(), false));
         }
         let (prepared, unconfirmed) = self.statements.known(task, true)?;
-        // Another pipeline prepares the statement. The response confirms the description.
+        // Another pipeline, whose response is outstanding, already prepares the statement. This
+        // pipeline must not prepare it again.
         let is_pending = |speculative: &SpeculativePrepare| {
             speculative.prepared.role == prepared.role && speculative.key.is_of(task.bound)
         };
@@ -151,7 +157,7 @@ impl SendQueue {
         Some((prepared, unconfirmed))
     }
 
-    /// Whether pipelines are queued. If none is queued, `waker` is woken when one is.
+    /// Whether pipelines are queued. If none is queued, `waker` is woken when a pipeline is queued.
     pub(super) fn watch(&mut self, waker: &Waker) -> bool {
         let waits = !self.pipelines.is_empty();
         if !waits {
@@ -176,7 +182,8 @@ impl SendQueue {
         self.pipelines.is_empty()
     }
 
-    /// Removes a pipeline that was answered or has failed.
+    /// Removes a pipeline that has completed or failed. Keeps the statements that it has prepared,
+    /// or discards them after a failure. Forgets its cached statements if one was stale.
     pub(super) fn end(&mut self, pipeline: &PendingPipeline) {
         self.depth = self.depth.saturating_sub(1);
         self.backlog = match self.depth {
@@ -199,7 +206,8 @@ impl SendQueue {
         }
     }
 
-    /// Returns the prepared statements of the connection; `None` if PostgreSQL may hold others.
+    /// Returns the prepared statements of the connection; `None` if PostgreSQL may hold prepared
+    /// statements that are not among them.
     pub(super) fn into_statements(self) -> Option<StatementCache> {
         (self.staged.is_empty() && self.speculative.is_empty()).then_some(self.statements)
     }

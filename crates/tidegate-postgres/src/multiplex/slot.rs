@@ -1,4 +1,4 @@
-//! The slots of multiplexed connections.
+//! The slots of a group of requests. A slot holds at most one multiplexed connection.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -22,18 +22,19 @@ pub(super) struct ConnectionSlot {
 
 #[derive(Default)]
 pub(super) struct SlotState {
-    /// Set while the connection is open.
+    /// The queue of the open connection; `None` while no connection is open.
     pub(super) queue: Option<SendQueue>,
-    /// Whether the connection is about to be closed and accepts no more pipelines.
+    /// Whether the connection is about to stop being multiplexed and accepts no more pipelines.
     pub(super) closing: bool,
-    /// Whether a task opens or drives the slot's connection.
+    /// Whether a task is opening or driving the slot's connection.
     claimed: bool,
-    /// The time until which the slot stays empty after a failure.
+    /// The time until which the slot stays empty after a failure; `None` without one.
     empty_until: Option<Instant>,
 }
 
 impl ConnectionSlot {
-    /// Queues a pipeline on the connection of the slot, if a connection is open.
+    /// Queues a pipeline on the connection of the slot. Returns [`Enqueued::Full`] if no connection
+    /// is open.
     pub(super) fn take(&self, tasks: &[StatementTask<'_>]) -> Enqueued {
         let mut state = self.state.lock();
         let closing = state.closing;
@@ -50,8 +51,8 @@ impl ConnectionSlot {
     }
 }
 
-/// The right to open and drive the connection of a slot. Dropping it empties the slot; requests
-/// that still wait then receive no rows.
+/// The right to open and drive the connection of a slot. Dropping the claim empties the slot, and
+/// requests that still wait receive no rows.
 pub(super) struct SlotClaim {
     slot: Arc<ConnectionSlot>,
     counts: Arc<Counts>,
@@ -60,7 +61,8 @@ pub(super) struct SlotClaim {
 }
 
 impl SlotClaim {
-    /// Claims a slot, unless it is claimed already or the role has reached its limit.
+    /// Claims a slot. Returns `None` if the slot is claimed already, or the role has reached its
+    /// limit on multiplexed connections.
     pub(super) fn new(
         slot: &Arc<ConnectionSlot>,
         counts: &Arc<Counts>,
@@ -83,7 +85,8 @@ impl SlotClaim {
         &self.slot
     }
 
-    /// Closes the queue and returns it. After a failure the slot stays empty for a while.
+    /// Takes the queue out of the slot, so that it accepts no more pipelines. `failed` says whether
+    /// the connection failed; the slot then stays empty for a while after the claim is dropped.
     pub(super) fn close(&mut self, failed: bool) -> Option<SendQueue> {
         self.failed = failed;
         self.slot.state.lock().queue.take()

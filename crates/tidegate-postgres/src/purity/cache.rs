@@ -15,35 +15,37 @@ use super::untrusted_names::{UntrustedSets, find};
 
 /// The age at which the names are read again, if statements run in the database.
 const REFRESH: Duration = Duration::from_millis(400);
-/// How long the cached names may be used. A definition from outside this node takes effect after this
-/// time at the latest.
+/// How long the cached names may be used. A definition from outside this node takes effect after
+/// this time at the latest.
 const VALID_FOR: Duration = Duration::from_secs(1);
-/// After a query, the next one waits this many times as long as the query took.
+/// After a query, the next query waits this many times as long as the last one took.
 const PAUSE_FACTOR: u32 = 4;
 /// The delay before the next query after a failure.
 const RETRY: Duration = Duration::from_secs(1);
 /// How many statements must run within [`VALID_FOR`] before the names are read. Without valid names
-/// each of them is followed by a reset, and so many resets cost PostgreSQL as much CPU as the query.
+/// each statement is followed by a reset, and this number of resets costs PostgreSQL as much CPU
+/// time as the query.
 const BUSY: u32 = 4;
-/// How long a caller waits for a query of the names. Without a result in that time, the statement
-/// runs on a login connection.
+/// How long a caller waits for a query of the names. If the query takes longer, the statement runs
+/// on a login connection.
 const WAIT: Duration = Duration::from_millis(500);
 /// The time limit of a query.
 const TIMEOUT: Duration = Duration::from_secs(10);
 
-/// The untrusted names of a database, with what decides whether they are still valid.
+/// The untrusted names of a database, and the data that decides whether they are still valid.
 #[derive(Debug, Default)]
 pub(crate) struct PurityCache {
     found: RwLock<CachedNames>,
     querying: AtomicBool,
-    /// Counts statements, up to [`BUSY`].
+    /// Counts statements that have ended; reset to zero at [`BUSY`].
     statements: AtomicU32,
     /// Held by the caller that waits for a query. Other callers wait for the lock and share the
     /// result.
     waiting: tokio::sync::Mutex<()>,
     /// Counts statements that ended on this node and may have changed a definition.
     ddl_count: AtomicU64,
-    /// How many statements that may change a definition are running on this node.
+    /// How many statements that may change a definition are running on this node. Transactions with
+    /// such a statement count until they end.
     ddl_running: AtomicU64,
 }
 
@@ -51,25 +53,27 @@ pub(crate) struct PurityCache {
 struct CachedNames {
     names: UntrustedSets,
     fingerprint: String,
-    /// The number of this set of names, from 1. Each query that finds other names adds one.
+    /// The number of this set of names; 0 if no names have been read. Each query that finds another
+    /// fingerprint adds 1.
     version: u64,
-    /// The value of [`PurityCache::ddl_count`] before the names were read.
+    /// The value of [`PurityCache::ddl_count`] before the names were read last.
     ddl_count: u64,
     queried: Option<Instant>,
     /// When the next query may start.
     next_query: Option<Instant>,
-    /// When a query for which a caller waited last failed.
+    /// When a query for which a caller waited last failed or took too long.
     failed: Option<Instant>,
     /// When [`PurityCache::statements`] was last zero.
     counted_from: Option<Instant>,
 }
 
-/// The cached purity of one statement: pure or impure, and for which version of the names.
+/// Whether one statement mentions one of a set of names, cached for one version of the names: twice
+/// the version, plus 1 if it does.
 #[derive(Debug, Default)]
 pub(crate) struct CachedPurity(AtomicU64);
 
 /// Guards a statement that may change a definition, from before it runs until it has ended. Every
-/// read counts as impure until the guard is dropped and the names have been read again.
+/// statement counts as impure until the guard is dropped and the names have been read again.
 #[derive(Debug)]
 pub(crate) struct DdlGuard(Arc<PurityCache>);
 
@@ -89,8 +93,8 @@ impl Drop for DdlGuard {
 }
 
 impl PurityCache {
-    /// Whether a read or write whose text is pure may run user-defined code. Without valid names
-    /// the result is `true`.
+    /// Whether a read or write whose text is pure may run user-defined code, because it mentions an
+    /// untrusted name. Without valid names the result is `true`.
     pub(crate) fn is_impure(&self, statement: &Statement, purity: &CachedPurity) -> bool {
         let found = self.found.read();
         if !self.is_valid(&found, Instant::now()) {
@@ -104,17 +108,17 @@ impl PurityCache {
         !untrusted.is_empty() && purity.of(statement.text(), untrusted, found.version)
     }
 
-    /// Whether a statement may read under row level security, so that PostgreSQL plans it again
-    /// when the role changes. `false` without cached names.
+    /// Whether a statement may read a relation under row level security. PostgreSQL plans such a
+    /// statement again when the role changes. The result is `false` if no names are cached.
     pub(crate) fn is_restricted(&self, statement: &Statement, purity: &CachedPurity) -> bool {
         let found = self.found.read();
         let restricted = &found.names.restricted;
         !restricted.is_empty() && purity.of(statement.text(), restricted, found.version)
     }
 
-    /// Whether a statement calls no function that could run a caller's value as SQL or set a
-    /// setting to it. Queries the database first if the cached names are not valid. A function that
-    /// another node creates counts within a second.
+    /// Whether it is certain that a statement calls no function that could run a caller's value as
+    /// SQL, or set a setting to the value. Queries the database first if the cached names are not
+    /// valid. A function that another node creates is noticed within a second.
     pub(crate) async fn may_call(
         self: &Arc<Self>,
         statement: &Statement,
@@ -165,9 +169,9 @@ impl PurityCache {
             && self.ddl_count.load(Ordering::SeqCst) == found.ddl_count
     }
 
-    /// Delays the next query after a definition. The database first answers what the next requests
-    /// need, and a series of definitions causes one query. Until then every read counts as impure
-    /// and is followed by a reset.
+    /// Delays the next query after a definition, so that the statements of the next requests come
+    /// first, and a series of definitions causes only one query. Until that query every read counts
+    /// as impure and is followed by a reset.
     fn postpone(&self) {
         let now = Instant::now();
         let mut found = self.found.write();
@@ -177,7 +181,7 @@ impl PurityCache {
         }
     }
 
-    /// Whether a query is due. If it is, marks it as running, and the caller must start it.
+    /// Whether a query is due. If a query is due, marks it as running; the caller must start it.
     fn begins_query(&self, now: Instant) -> bool {
         // A query cannot see the effect of a definition that is still running.
         if self.ddl_running.load(Ordering::SeqCst) > 0 {
@@ -192,8 +196,8 @@ impl PurityCache {
         due && !self.querying.swap(true, Ordering::AcqRel)
     }
 
-    /// Counts a statement that has ended. Returns a refresh if the names are due and enough
-    /// statements run in the database. The caller must run it.
+    /// Counts a statement that has ended. Returns a refresh if the names have to be read again and
+    /// enough statements run in the database. The caller must run the refresh.
     pub(crate) fn count(self: &Arc<Self>) -> Option<PurityRefresh> {
         if self.statements.fetch_add(1, Ordering::Relaxed) + 1 < BUSY {
             return None;
@@ -205,7 +209,7 @@ impl PurityCache {
         (is_busy && self.begins_query(now)).then(|| PurityRefresh(self.clone()))
     }
 
-    /// Queries the database in the background, on a connection of the service, if that is due.
+    /// Queries the database in the background, on a connection of the service, if a query is due.
     fn refresh(self: &Arc<Self>, service: &Arc<dyn Executor>, database: &DatabaseName) {
         if self.begins_query(Instant::now()) {
             let (service, database) = (service.clone(), database.clone());
@@ -219,8 +223,8 @@ impl PurityCache {
         self.query_if_changed(&source, source.fingerprint()).await
     }
 
-    /// Reads the names unless their fingerprint is known. The fingerprint must be read after this
-    /// is called.
+    /// Reads the names, unless the fingerprint shows that they have not changed. The fingerprint
+    /// must not be read before this function is called; otherwise a definition could be missed.
     async fn query_if_changed(
         &self,
         source: &PurityQuery<'_>,
@@ -252,12 +256,13 @@ impl PurityCache {
     }
 }
 
-/// The time limit of a query that starts now.
+/// The deadline of a query that starts now.
 fn deadline() -> Instant {
     Instant::now() + TIMEOUT
 }
 
-/// A due query for the untrusted names. While it exists, no other one starts.
+/// A query for the untrusted names that is due. While this value exists, no other query starts in
+/// the background.
 #[derive(Debug)]
 pub(crate) struct PurityRefresh(Arc<PurityCache>);
 
@@ -268,9 +273,9 @@ impl PurityRefresh {
         self.end(outcome, &database);
     }
 
-    /// Reads the fingerprint on a connection of a role, and the definitions on one of the service
-    /// if the fingerprint has changed. `read` runs `fingerprint.sql` until the deadline; it must
-    /// release the connection.
+    /// Reads the fingerprint on a connection of a role and, if the fingerprint has changed, the
+    /// definitions on a connection of the service. `read` runs `fingerprint.sql` with the given
+    /// deadline, and returns the role's connection to the pool.
     pub(crate) async fn run<F>(
         self,
         read: impl FnOnce(Instant) -> F,

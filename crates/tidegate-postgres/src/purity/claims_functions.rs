@@ -1,10 +1,11 @@
-//! Calls of `tidegate.user_id()`, `tidegate.claims()` and `tidegate.claim(text)` in definitions.
+//! Replaces calls of `tidegate.user_id()`, `tidegate.claims()` and `tidegate.claim(text)` in
+//! definitions by calls of built-in functions.
 //!
-//! The functions leave nothing in a session, so a policy or a default that calls them makes no
+//! These functions have no side effects, so a policy or a default that calls them makes no
 //! statement impure.
 
-/// The calls as PostgreSQL prints them with an empty `search_path`, and built-in functions with as
-/// many arguments that leave nothing either.
+/// The calls as PostgreSQL prints them with an empty `search_path`. Each is paired with a call of a
+/// built-in function that has as many arguments and no side effects either.
 const CALLS: [(&str, &str); 3] = [
     ("tidegate.user_id(", "pg_catalog.now("),
     ("tidegate.claims(", "pg_catalog.now("),
@@ -17,7 +18,8 @@ pub(super) fn without_calls(text: &str) -> String {
         let mut replaced = String::with_capacity(text.len());
         let mut rest = text.as_str();
         while let Some((before, behind)) = rest.split_once(call) {
-            // After a character of a name, `tidegate` is only the end of another schema's name.
+            // After a character that can be part of a name, `tidegate` is only the end of another
+            // schema's name.
             let is_name = |last: char| last.is_alphanumeric() || "_$.\"".contains(last);
             replaced.push_str(before);
             replaced.push_str(if replaced.ends_with(is_name) {

@@ -1,4 +1,4 @@
-//! Reads the definitions of a database.
+//! Reads the definitions of a database from which untrusted names are derived.
 
 use std::sync::{Arc, LazyLock};
 
@@ -9,9 +9,9 @@ use tidegate_sql::{
 use tidegate_values::{Column, Parameter, RawRow};
 use tokio::time::Instant;
 
-/// Selects a text that changes with anything that [`PurityQuery::definitions`] returns. Every role
-/// gets the same text, whatever the settings of its session are. The query names all objects with
-/// their schema, and PostgreSQL lets every role read the catalogs in it.
+/// Selects a text that changes whenever the rows of [`PurityQuery::definitions`] change. Every role
+/// gets the same text, whatever the settings of its session are: the query qualifies all names with
+/// a schema, and every role may read the catalogs that it uses.
 pub(crate) const FINGERPRINT_SQL: &str = include_str!("fingerprint.sql");
 
 static FINGERPRINT: LazyLock<Arc<Statement>> = LazyLock::new(|| statement(FINGERPRINT_SQL));
@@ -23,7 +23,8 @@ pub(crate) fn statement(text: &str) -> Arc<Statement> {
     Arc::new(Statement::parse(text).expect("an internal statement can be parsed"))
 }
 
-/// Binds text values to the placeholders of an internal statement.
+/// Binds text values to the placeholders of an internal statement. `values` are pairs of
+/// placeholder and value.
 pub(crate) fn bind(statement: &Arc<Statement>, values: &[(&str, &str)]) -> Result<BoundStatement> {
     let names = statement.placeholders();
     let value = |name: &String| {
@@ -50,7 +51,7 @@ pub(super) struct Definition {
     pub(super) text: String,
 }
 
-/// Queries one database as the service.
+/// Queries the definitions of one database as the service.
 pub(super) struct PurityQuery<'a> {
     service: &'a dyn Executor,
     pub(super) database: &'a DatabaseName,
@@ -102,7 +103,7 @@ impl<'a> PurityQuery<'a> {
     }
 }
 
-/// The rows of a statement whose columns are text; NULL becomes an empty string.
+/// Runs a statement whose columns are text, and returns its rows. NULL becomes an empty string.
 pub(crate) async fn text_rows(
     service: &dyn Executor,
     who: &Principal,

@@ -1,18 +1,19 @@
-//! Decides which functions the owner's methods may call on shared connections.
+//! Decides which functions the owner's statements may call on shared connections.
 //!
-//! Only roles as which no caller can act may create code in such a database (see `authenticator`),
-//! so functions are trusted like the owner's triggers and views. But a method passes its caller's
-//! values to the function. A function that runs a value as SQL, or sets a setting to it, does no
-//! harm on a login connection. On a shared connection the caller could become another user with it.
-//! Therefore a function is unsafe if its definition can run text or change the role, or mentions an
-//! unsafe function.
+//! In a database with shared connections, only roles as which no caller can act may create code
+//! (see `authenticator`), so its functions are trusted like the owner's triggers and views. But a
+//! statement of the owner passes values of its caller to the functions that it calls. A function
+//! that runs a value as SQL, or sets a setting to a value, does no harm on a login connection. On a
+//! shared connection the caller could use such a function to become another user. Therefore a
+//! function is unsafe if its definition can run text or change the role, or mentions an unsafe
+//! function.
 
 use std::collections::{HashMap, HashSet};
 
 use super::query::Definition;
 
-/// Words by which code in SQL or PL/pgSQL runs text, sets a setting, or reads what writes of other
-/// callers leave in the session.
+/// Words with which code in SQL or PL/pgSQL runs text, sets a setting, or reads sequence values
+/// that writes of other callers have left in the session.
 const UNSAFE: [&str; 6] = [
     "currval",
     "execute",
@@ -21,16 +22,16 @@ const UNSAFE: [&str; 6] = [
     "ts_rewrite",
     "ts_stat",
 ];
-/// Parts of words that make code unsafe: an escaped name may be any name, XML functions such as
-/// `query_to_xml` run text, and an UPDATE of `pg_settings` changes settings.
+/// Parts of words that make code unsafe. A name with Unicode escapes may be any name, XML functions
+/// such as `query_to_xml` run text, and an UPDATE of `pg_settings` changes settings.
 const UNSAFE_PARTS: [&str; 3] = ["u&\"", "_to_xml", "pg_settings"];
 
-/// The functions that the owner's methods may not call on shared connections.
+/// The functions that the owner's statements must not call on shared connections.
 #[derive(Debug, Default)]
 pub(super) struct UnsafeFunctions {
     names: HashSet<String>,
-    /// Whether every text counts as unsafe, because the name of an unsafe function is not a single
-    /// word. Texts cannot be searched for such a name.
+    /// Whether every text counts as unsafe. That is the case if the name of an unsafe function is
+    /// not a single word, because texts are searched for words only.
     every: bool,
 }
 
@@ -77,8 +78,8 @@ impl UnsafeFunctions {
     }
 }
 
-/// Whether a text contains unsafe words. A definition that could not be read is empty, and counts
-/// as unsafe.
+/// Whether a text contains unsafe words. An empty text counts as unsafe, because it stands for a
+/// definition that could not be read.
 fn is_unsafe(text: &str) -> bool {
     let lower = text.to_lowercase();
     let words = words(&lower);
@@ -89,8 +90,9 @@ fn is_unsafe(text: &str) -> bool {
         || (has("set") || has("reset")) && (has("role") || has("authorization"))
 }
 
-/// The words of a text in lower case, including those in comments, strings and names. Words are
-/// also split at `$`, because it may belong to a dollar quote (`$body$set`).
+/// The words of a text in lower case, including those in comments, strings and names. A word that
+/// contains `$` is returned whole and also split at `$`, because the `$` may end a dollar quote
+/// (`$body$set`).
 fn words(text: &str) -> HashSet<String> {
     let words = text.split(|character| !is_word(character));
     let parts = words.clone().flat_map(|word| word.split('$'));

@@ -1,4 +1,4 @@
-//! Derives untrusted names from definitions.
+//! Derives untrusted names from the definitions of a database.
 
 use std::collections::{HashMap, HashSet};
 
@@ -9,7 +9,8 @@ use super::claims_functions::without_calls;
 use super::query::Definition;
 use super::unsafe_functions::UnsafeFunctions;
 
-/// A relation with the texts of the code that reading it may run.
+/// A relation, the texts of the code that a statement on it may run, and the OIDs of the relations
+/// that such a statement also reads or writes (`children`).
 #[derive(Default)]
 struct Relation<'a> {
     name: &'a str,
@@ -17,7 +18,7 @@ struct Relation<'a> {
     children: Vec<&'a str>,
 }
 
-/// The names that make a statement impure.
+/// The sets of names for which the text of a statement is searched.
 #[derive(Debug, Default)]
 pub(super) struct UntrustedSets {
     /// Names that make a read impure.
@@ -26,7 +27,7 @@ pub(super) struct UntrustedSets {
     pub(super) writes: UntrustedNames,
     /// Relations under row level security, and the views that read them.
     pub(super) restricted: UntrustedNames,
-    /// The functions that the owner's methods may not call on shared connections.
+    /// The functions that the owner's statements must not call on shared connections.
     pub(super) calls: UnsafeFunctions,
 }
 
@@ -45,11 +46,12 @@ pub(super) fn find(definitions: &[Definition]) -> UntrustedSets {
     }
 }
 
-/// Finds the names that these definitions make untrusted. `claims` is whether the functions of
-/// claims are the service's, so that calls of them are trusted.
+/// Finds the names that these definitions make untrusted. `claims` says whether the functions of
+/// claims belong to the service. If so, calls of these functions are trusted.
 ///
-/// PostgreSQL prints definitions with an empty `search_path`, so a function without a schema in
-/// them is a built-in one. Therefore the text is analysed like a caller's.
+/// PostgreSQL prints definitions with an empty `search_path`, so a function without a schema in a
+/// definition is a built-in function. Therefore a definition can be analysed like the text of a
+/// caller.
 fn find_in<'a>(definitions: impl Iterator<Item = &'a Definition>, claims: bool) -> UntrustedNames {
     let mut untrusted = UntrustedNames::default();
     let mut relations: HashMap<&str, Relation<'_>> = HashMap::new();
@@ -66,8 +68,8 @@ fn find_in<'a>(definitions: impl Iterator<Item = &'a Definition>, claims: bool) 
             "function" => untrusted.add_function(name, text == "true"),
             "operator" => untrusted.add_operator(name),
             "type" if !calls_unknown(text, claims) => {}
-            // A cast or type check can run in any statement: neither implicit casts nor the types
-            // of values show in a text.
+            // A cast or type check can run in any statement, because a text shows neither implicit
+            // casts nor the types of values.
             _ => untrusted.add_everything(),
         }
     }
@@ -76,7 +78,7 @@ fn find_in<'a>(definitions: impl Iterator<Item = &'a Definition>, claims: bool) 
 }
 
 /// Adds relations whose code calls unknown functions or mentions an untrusted name, and relations
-/// whose read includes an added relation, until nothing is left to add.
+/// with an added relation among their children. Repeats this until no relation is left to add.
 fn propagate(
     relations: &HashMap<&str, Relation<'_>>,
     untrusted: &mut UntrustedNames,
@@ -130,8 +132,8 @@ fn find_restricted(definitions: &[Definition]) -> UntrustedNames {
 
 fn calls_unknown(text: &str, claims: bool) -> bool {
     let replaced = claims.then(|| without_calls(text));
-    // The replaced text decides this only. Names are looked for in the original: a quoted name may
-    // contain what looks like a call.
+    // The replaced text is used only here. Untrusted names are searched for in the original text,
+    // because a quoted name may contain text that looks like a call.
     !Statement::parse(replaced.as_deref().unwrap_or(text))
         .is_ok_and(|statement| statement.purity() == Purity::Stateless)
 }

@@ -1,4 +1,5 @@
-//! Runs a statement: one write, then reads; rows are pushed into the sink as they arrive.
+//! Runs a statement. It is sent in one write if possible, and its rows are pushed into the sink as
+//! they arrive.
 
 use tidegate_sql::{Completion, DatabaseError, Error, Flow, RowSink};
 use tidegate_values::RawRow;
@@ -49,8 +50,8 @@ impl Connection {
         sink: &mut dyn RowSink,
     ) -> Result<Completion, AttemptError> {
         self.session.prefix = Prefix::default();
-        // Recorded before the attempt, so that the session is reset even if the attempt fails at
-        // once.
+        // The side effects are recorded first, so that the session is reset even if the attempt
+        // fails at once.
         self.note_side_effects(task, false);
         let known = if self.may_use_cached(task).await? {
             self.session.statements.known(task, true)
@@ -69,7 +70,7 @@ impl Connection {
         self.exchange_sets(&mut run, sink).await
     }
 
-    /// Distinguishes a refused switch to the caller from other errors.
+    /// Distinguishes a refused switch to the caller, or refused claims, from other errors.
     pub(crate) fn run_error(&self, error: Error) -> RunError {
         if self.session.prefix.is_refused() {
             RunError::RoleRefused(error)
@@ -91,8 +92,8 @@ impl Connection {
         task.metadata.forget_hints(task.bound, &task.login.role);
     }
 
-    /// The error for a definition that changed after its statement was prepared, inside a
-    /// transaction.
+    /// The error if a definition changed inside a transaction after a statement that uses it was
+    /// prepared (40001).
     pub(super) fn stale(&mut self, mut error: ServerError, task: &StatementTask<'_>) -> Error {
         "40001".clone_into(&mut error.rejection.sqlstate);
         DatabaseError::REDEFINED.clone_into(&mut error.rejection.message);
@@ -184,9 +185,9 @@ impl Connection {
         Ok(())
     }
 
-    /// Records what a statement may have changed in the session, after it has run.
+    /// Records what a statement that has run may have changed in the session.
     pub(super) fn note_changes(&mut self, run: &Execution<'_>) {
-        // A definition that was committed in the meantime may have made the statement impure.
+        // A definition that was committed while the statement ran may have made it impure.
         let impure = run.task.is_impure(&run.prepared);
         self.note_side_effects(run.task, impure);
         self.note_name_changes(run.task, impure);
@@ -200,7 +201,7 @@ impl Connection {
         }
     }
 
-    /// Processes the result after `ReadyForQuery`.
+    /// Records the result of the statement after `ReadyForQuery`, and returns it.
     fn conclude(
         &mut self,
         run: &mut Execution<'_>,
@@ -249,8 +250,8 @@ impl Connection {
     }
 }
 
-/// Starts a DDL guard if the event trigger reported a definition that the statement's text does not
-/// show: one made by a function, a trigger or a view.
+/// Starts a DDL guard if the event trigger has reported a changed definition since the last call.
+/// The statement's text may not show the change: a function, a trigger or a view may have made it.
 pub(crate) fn take_reported_ddl(
     connection: &mut Connection,
     metadata: &MetadataCache,

@@ -38,7 +38,7 @@ pub(super) struct Progress {
     pub(super) ended: bool,
     /// Whether the Sync waits until the sink has taken all rows.
     pub(super) held: bool,
-    /// Why a set could not be encoded.
+    /// Why a set could not be encoded; `None` if all sets could be encoded so far.
     pub(super) invalid: Option<InputError>,
 }
 
@@ -63,27 +63,28 @@ impl<'a> Execution<'a> {
         }
     }
 
-    /// The place in the request of a value that PostgreSQL could not read. The error belongs to a
-    /// Bind if every bound set has already run.
+    /// The place in the request of the value that PostgreSQL could not read. Returns `None` if the
+    /// error is not about a value: it belongs to a Bind only if every bound set has already run.
     pub(super) fn unread(&self, error: &ServerError) -> Option<String> {
         let placeholder = error.parameter?.checked_sub(1)?;
         let binding = self.bound == self.ended;
         binding.then(|| self.task.bound.place(self.bound, placeholder))
     }
 
-    /// Whether the columns are passed to the sink when the statement is bound. An unconfirmed
-    /// description waits for that of the portal.
+    /// Whether the columns are passed to the sink when the statement is bound. The columns of an
+    /// unconfirmed description are passed only after PostgreSQL has described the portal.
     pub(super) fn announces_at_bind(&self) -> bool {
         !self.unconfirmed && self.announces_before_rows()
     }
 
     /// Whether the columns are passed to the sink before the first row. A statement with sealed
-    /// claims may be repeated until then.
+    /// claims may have to be repeated before its first row, so its columns are passed with that
+    /// row.
     fn announces_before_rows(&self) -> bool {
         !matches!(self.task.switch, Some(CallerSwitch::Claims(_)))
     }
 
-    /// Passes the columns to the sink, once.
+    /// Passes the columns to the sink, unless that was done before.
     pub(super) fn announce(&mut self, sink: &mut dyn RowSink) -> Result<(), Error> {
         if self.announced {
             return Ok(());
@@ -95,8 +96,8 @@ impl<'a> Execution<'a> {
     /// Waits until the sink is ready for more rows.
     ///
     /// During the wait nothing is read from PostgreSQL, so the statement pauses when the socket's
-    /// buffers are full. The wait does not count against the statement's deadline: a slow client
-    /// causes it, and the HTTP layer limits it.
+    /// buffers are full. The wait does not count against the statement's deadline, because a slow
+    /// client causes it and the HTTP layer limits it.
     pub(super) async fn wait_for(&mut self, sink: &mut dyn RowSink) -> Result<(), Error> {
         let began = Instant::now();
         sink.ready().await?;
@@ -106,7 +107,9 @@ impl<'a> Execution<'a> {
         Ok(())
     }
 
-    /// Compares an unconfirmed description with the one that PostgreSQL sent.
+    /// Compares an unconfirmed description with the columns that PostgreSQL described. Passes the
+    /// columns to the sink if they match; otherwise records the failure of a stale description.
+    /// Columns of writes are not compared, because only writes without columns run unconfirmed.
     pub(super) fn confirm(
         &mut self,
         fields: &[FieldDescription],
@@ -131,8 +134,8 @@ impl<'a> Execution<'a> {
             || (self.unconfirmed && error.is_bad_guess())
     }
 
-    /// Counts a parameter set that has run, with the `CommandComplete` in `body`. Returns whether
-    /// it is the last one.
+    /// Counts a parameter set that has run, and its affected rows. `body` is the body of its
+    /// `CommandComplete`. Returns whether the set is the last one.
     pub(super) fn complete_set(&mut self, body: &[u8]) -> bool {
         self.ended += 1;
         let (command, rows) = body::command_tag(body);

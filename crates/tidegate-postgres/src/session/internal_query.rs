@@ -1,5 +1,5 @@
-//! Runs internal queries about types and names on a connection that is checked out. They read
-//! `pg_catalog` only.
+//! Runs internal queries, such as those for types and names, on a connection that is checked out.
+//! The queries read `pg_catalog` only.
 
 use std::io;
 
@@ -22,8 +22,8 @@ pub(crate) struct InternalQuery<'a> {
     pub(crate) parameters: &'a [&'a str],
     /// The switch to the caller, if the connection needs one and no transaction is open.
     pub(crate) switch: Option<CallerSwitch<'a>>,
-    /// Whether the query stays prepared. It must not on a connection that runs texts of callers:
-    /// they could replace the prepared statement.
+    /// Whether the query stays prepared. It must not stay prepared on a connection that runs texts
+    /// of callers, because they could replace the prepared statement.
     pub(crate) is_kept: bool,
     pub(crate) deadline: Option<Instant>,
 }
@@ -31,7 +31,8 @@ pub(crate) struct InternalQuery<'a> {
 impl Connection {
     /// Runs an internal query and passes each row of `columns` binary values to `take`.
     ///
-    /// The outer error is one of the connection, the inner one is reported by PostgreSQL.
+    /// The outer error is an error of the connection. The inner error is one that PostgreSQL
+    /// reported for the query.
     pub(crate) async fn run_internal_query(
         &mut self,
         query: &InternalQuery<'_>,
@@ -76,20 +77,22 @@ impl Connection {
         }
     }
 
-    /// Queues the Parse of an internal query, if it is not prepared; returns its name.
+    /// Queues the Parse of an internal query unless it is already prepared. Returns the name of the
+    /// prepared statement.
     fn push_query_parse(&mut self, query: &InternalQuery<'_>) -> Result<String, Error> {
         if query.is_kept {
             return self.prepared_internal(query.text);
         }
-        // The unnamed statement may belong to the caller's statement, which is bound later.
+        // The unnamed statement cannot be used, because it may be the caller's statement, which is
+        // bound later.
         let name = self.session.statements.name();
         frontend::parse(&name, query.text, [], &mut self.channel.outbound)
             .map_err(Error::internal)?;
         Ok(name)
     }
 
-    /// Reads the fingerprint of the definitions of the database; see [`FINGERPRINT_SQL`]. Brings
-    /// the connection to its initial state first.
+    /// Reads the fingerprint of the definitions of the database; see [`FINGERPRINT_SQL`]. `is_kept`
+    /// says whether the query stays prepared.
     ///
     /// # Errors
     ///

@@ -10,9 +10,9 @@ use super::internal_query::InternalQuery;
 use crate::connection::Connection;
 use crate::statement::{NameResolution, StatementTask};
 
-/// Asks PostgreSQL whether names resolve as at the start of the session. The parameters are the
-/// initial `search_path` and the role as which statements run. A temporary schema exists only after
-/// a temporary table was created.
+/// Selects whether names resolve as at the start of the session. The parameters are the initial
+/// `search_path` and the role as which statements run. The session has a temporary schema only
+/// after it has created a temporary table.
 const IS_INITIAL: &str = "SELECT pg_catalog.current_setting('search_path') OPERATOR(pg_catalog.=) $1 \
     AND CURRENT_USER OPERATOR(pg_catalog.=) $2::pg_catalog.name \
     AND pg_catalog.pg_my_temp_schema() OPERATOR(pg_catalog.=) 0::pg_catalog.oid";
@@ -21,7 +21,7 @@ impl Connection {
     /// Records how a statement may have changed name resolution.
     pub(crate) fn note_name_changes(&mut self, task: &StatementTask<'_>, impure: bool) {
         let after = NameResolution::after(task, impure);
-        // The statement may also have restored the name resolution.
+        // A statement may also have restored the initial name resolution.
         let may_be_restored = self.session.name_resolution == NameResolution::Changed
             && after == NameResolution::Unknown;
         self.session.name_resolution = if may_be_restored {
@@ -67,11 +67,12 @@ impl Connection {
             is_initial = row.values().next()?? == [1];
             Some(())
         };
-        // PostgreSQL refuses this query only if it also refuses the caller's statement.
+        // PostgreSQL refuses this query only in cases in which it also refuses the caller's
+        // statement.
         let succeeded = self.run_internal_query(&query, 1, &mut take).await?.is_ok();
         if self.session.prefix.is_refused() {
-            // The role switch was refused, so the query did not run. It will be refused for the
-            // caller's statement too.
+            // PostgreSQL refused the switch to the caller, so the query did not run. It will also
+            // refuse the switch before the caller's statement.
             return Ok(false);
         }
         let is_initial = succeeded && is_initial;

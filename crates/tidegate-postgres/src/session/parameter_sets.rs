@@ -14,12 +14,13 @@ use super::prepare::push_parse;
 use crate::connection::{Connection, push_prepared_switch};
 use crate::statement::{PreparedStatement, StatementCache, StatementTask, TransactionPosition};
 
-/// The most bytes of parameter sets that are encoded ahead. Further sets wait until the socket has
-/// taken some.
+/// The number of bytes in the send buffer from which no further parameter sets are encoded until
+/// the socket has taken some.
 pub(super) const SEND_AHEAD: usize = 64 << 10;
 
 impl Connection {
-    /// Queues sets up to [`SEND_AHEAD`], and the end of the pipeline after the last set.
+    /// Queues parameter sets until [`SEND_AHEAD`] is reached. After the last set, queues the end of
+    /// the pipeline.
     pub(super) fn fill(&mut self, run: &mut Execution<'_>) -> Result<(), Error> {
         while !run.progress.ended && !run.progress.held && self.channel.outbound.len() < SEND_AHEAD
         {
@@ -50,8 +51,8 @@ impl Connection {
         Ok(())
     }
 
-    /// Queues the next parameter set, and before the first one the Parse of an unconfirmed
-    /// statement.
+    /// Queues the next parameter set. Before the first set of an unconfirmed statement, queues the
+    /// statement's Parse.
     pub(super) fn push_next_set(&mut self, run: &mut Execution<'_>) -> Result<(), SetError> {
         let index = run.progress.next;
         let describe = run.unconfirmed && index == 0;
@@ -71,7 +72,8 @@ impl Connection {
         Ok(())
     }
 
-    /// Ends the pipeline: after its last set, after an error, or when the sink has taken all rows.
+    /// Ends the pipeline, unless it has ended: after its last set, after an error, or when the sink
+    /// has taken all rows. If a reset is due, it is queued too.
     pub(super) fn end_pipeline(&mut self, run: &mut Execution<'_>) {
         if run.progress.ended {
             return;
@@ -86,8 +88,8 @@ impl Connection {
     }
 }
 
-/// Whether the commit waits until the sink has taken all rows: if the sink refuses one, the write
-/// is undone. Outside of a transaction PostgreSQL commits at the Sync.
+/// Whether the commit waits until the sink has taken all rows. If the sink refuses a row, the write
+/// is undone. Outside of an explicit transaction PostgreSQL commits at the Sync.
 fn commits_after_rows(task: &StatementTask<'_>, prepared: &PreparedStatement) -> bool {
     task.position == TransactionPosition::Alone
         && task.bound.statement.kind() == Kind::Write
@@ -104,8 +106,8 @@ pub(crate) struct PipelinedRead<'a> {
 }
 
 impl PipelinedRead<'_> {
-    /// Queues the parameter set. Returns `None` if a value does not fit its type; the request then
-    /// runs on a connection of its own, which reports the error.
+    /// Queues the parameter set. Returns `None` if a value does not fit its type. The request then
+    /// runs on a connection of its own and gets the error there.
     fn push(&self, out: &mut BytesMut) -> Option<()> {
         let set = ParameterSet {
             task: self.task,
@@ -124,8 +126,9 @@ impl PipelinedRead<'_> {
 }
 
 /// Appends a pipeline of reads to a buffer: the switch to the caller, the reads, a Sync. Returns
-/// `None` and appends nothing if a value does not fit its type, or if the pipeline would be longer
-/// than `longest` bytes. `backend` is the process id of the connection.
+/// `None` and appends nothing if the switch is not prepared, if a value does not fit its type, or
+/// if the pipeline would be longer than `longest` bytes. `backend` is the process id of the
+/// connection's backend.
 pub(crate) fn push_reads(
     statements: &mut StatementCache,
     out: &mut BytesMut,
@@ -164,8 +167,8 @@ fn push_switch_and_reads(
     }
     let mut unconfirmed = unconfirmed.peekable();
     if unconfirmed.peek().is_some() {
-        // The steps that can fail come before the Parse: it is preceded by the Close of dropped
-        // statements, which cannot be taken back.
+        // The sets, whose encoding can fail, are encoded before the Parse and moved after it. The
+        // Parse comes with the Close of dropped statements, which cannot be undone.
         let sets = out.split_off(after_switch);
         unconfirmed.try_for_each(|read| read.push_parse(statements, out))?;
         out.unsplit(sets);
@@ -185,7 +188,7 @@ struct ParameterSet<'a> {
     task: &'a StatementTask<'a>,
     prepared: &'a PreparedStatement,
     index: usize,
-    /// Whether to request a description of the portal, to confirm the cached one.
+    /// Whether to request a description of the portal, to confirm the cached description.
     describe: bool,
 }
 

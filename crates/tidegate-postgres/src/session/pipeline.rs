@@ -1,8 +1,8 @@
 //! Runs several statements in one write and one transaction.
 //!
-//! Statements that read and write need no `BEGIN`: PostgreSQL runs everything before a Sync as one
-//! transaction and commits it there (PostgreSQL, "Message Flow", "Pipelining"). Only a pipeline
-//! whose statements share a snapshot has a `BEGIN`.
+//! A pipeline in read-write mode needs no `BEGIN`: PostgreSQL runs everything before a Sync as one
+//! transaction and commits it at the Sync (PostgreSQL, "Message Flow", "Pipelining"). Only a
+//! pipeline whose statements share a snapshot has a `BEGIN`.
 
 use std::sync::Arc;
 
@@ -34,7 +34,7 @@ impl From<Error> for PipelineFailure {
     }
 }
 
-/// Why one attempt failed.
+/// Why one attempt to run a pipeline failed.
 pub(super) enum PipelineAttemptError {
     /// A cached description was stale. Nothing has taken effect, and the sinks have received
     /// nothing.
@@ -111,9 +111,9 @@ impl Connection {
         }
     }
 
-    /// The prepared statements of the pipeline, and whether each is unconfirmed. PostgreSQL
-    /// confirms a description only after the earlier statements have run. So if an earlier
-    /// statement has effects, unconfirmed descriptions are not used.
+    /// The prepared statements of the pipeline, and whether each is unconfirmed; `None` if one is
+    /// unknown. PostgreSQL confirms a description only after the earlier statements have run.
+    /// Therefore unconfirmed descriptions are not used if the pipeline has effects.
     fn known(
         &mut self,
         request: &PipelineRequest<'_>,
@@ -132,9 +132,10 @@ impl Connection {
         self.session.statements.known(task, allow_unconfirmed)
     }
 
-    /// Lets PostgreSQL describe the unknown statements before anything runs. The statements run one
-    /// after the other instead if PostgreSQL refuses one (which reports the first error), or if
-    /// there are more of them than the cache holds.
+    /// Lets PostgreSQL describe the unknown statements before any statement runs. Fails with
+    /// `NotPipelined` if PostgreSQL refuses one, if one is not kept prepared, or if the cache holds
+    /// fewer statements. The statements then run one after the other, and the first error is
+    /// reported.
     async fn describe_unknown(
         &mut self,
         request: &PipelineRequest<'_>,
@@ -210,7 +211,7 @@ impl Connection {
 
     fn failed_step(&mut self, run: &PipelineRun<'_>, error: ServerError) -> PipelineAttemptError {
         if error.is_stale_statement() {
-            // PostgreSQL may not know an internal command: code that a statement called can
+            // The error may be about an internal command, because code that a statement called can
             // deallocate all prepared statements.
             self.forget_internal();
         }

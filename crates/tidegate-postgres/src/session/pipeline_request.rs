@@ -16,8 +16,8 @@ pub(crate) struct PipelineRequest<'a> {
 
 impl PipelineRequest<'_> {
     /// Whether all statements may be sent in one write. None of them may end the transaction. Only
-    /// the last one may change name resolution, because PostgreSQL cannot be queried about it in
-    /// between.
+    /// the last statement may change name resolution, because PostgreSQL cannot be queried about it
+    /// between two statements. If `trusted`, no statement is suspected of changing it.
     pub(crate) fn can_pipeline(&self, trusted: bool) -> bool {
         let count = self.tasks.len();
         self.tasks.iter().enumerate().all(|(index, task)| {
@@ -29,7 +29,7 @@ impl PipelineRequest<'_> {
         })
     }
 
-    /// Whether a rollback would undo anything that the statements do.
+    /// Whether the statements may have effects that a rollback undoes.
     pub(super) fn has_effects(&self) -> bool {
         self.mode == Mode::ReadWrite && !self.tasks.iter().all(|task| is_stateless(task.bound))
     }

@@ -17,7 +17,7 @@ use super::parameter_sets::{SEND_AHEAD, SetError};
 use super::pipeline_request::PipelineRequest;
 use crate::connection::{Connection, SNAPSHOT};
 
-/// How long a cancelled pipeline may take to end.
+/// How long the cancel request may take, and then the cancelled pipeline until it ends.
 const GRACE: Duration = Duration::from_secs(1);
 
 /// Ends a snapshot transaction.
@@ -37,7 +37,8 @@ pub(super) struct PipelineRun<'a> {
     syncs: u8,
     /// Whether any part of the pipeline has been sent.
     sent: bool,
-    /// Whether PostgreSQL refused a statement, so that the transaction is certainly rolled back.
+    /// Whether PostgreSQL refused a statement. In that case the transaction is certainly rolled
+    /// back.
     undone: bool,
     /// The error of the current step or of the commit.
     pub(super) failure: Option<ServerError>,
@@ -45,7 +46,7 @@ pub(super) struct PipelineRun<'a> {
     pub(super) overdue: bool,
     /// The parameter set that could not be sent: the index of its step, and the error.
     pub(super) invalid: Option<(usize, InputError)>,
-    /// The sink that refused a row after the commit was sent: the index of its step, and the error.
+    /// The error of a sink that could not stop the commit: the index of its step, and the error.
     pub(super) refused: Option<(usize, Error)>,
 }
 
@@ -79,7 +80,8 @@ impl<'a> PipelineRun<'a> {
         }
     }
 
-    /// Records the latency of the statements. Each is assumed to take an equal part of the time.
+    /// Records the latency of the statements. Each statement is assumed to take an equal part of
+    /// the time.
     pub(super) fn record_latency(&self) {
         let count = u32::try_from(self.steps.len()).unwrap_or(u32::MAX);
         for step in &self.steps {
@@ -88,7 +90,7 @@ impl<'a> PipelineRun<'a> {
         }
     }
 
-    /// Whether the commit waits until the sinks have taken all rows: if a sink refuses one, the
+    /// Whether the commit waits until the sinks have taken all rows. If a sink refuses a row, the
     /// writes are undone.
     fn waits(&self) -> bool {
         let has_rows = |step: &Execution<'_>| !step.prepared.description.columns.is_empty();
@@ -121,8 +123,9 @@ impl<'a> PipelineRun<'a> {
         }
     }
 
-    /// Handles the result of a sink. An error of a sink cannot stop a commit that was sent. In that
-    /// case the error is stored, the outcome is awaited, and further rows are discarded.
+    /// Handles the result of a sink. If the commit does not wait for the sinks, an error of a sink
+    /// cannot stop it. In that case the error is stored, the outcome is awaited, further rows are
+    /// discarded, and the result is `None`.
     fn sink_result<T>(&mut self, result: Result<T, Error>) -> Result<Option<T>, Error> {
         match result {
             Ok(result) => Ok(Some(result)),
@@ -136,7 +139,7 @@ impl<'a> PipelineRun<'a> {
 }
 
 impl Connection {
-    /// Queues the prefix of the pipeline.
+    /// Starts the pipeline and queues its prefix.
     pub(super) fn begin_steps(&mut self, run: &mut PipelineRun<'_>) -> Result<(), Error> {
         self.begin_pipeline();
         if run.request.mode == Mode::Snapshot {
@@ -161,8 +164,8 @@ impl Connection {
             let tag = match self.channel.inbound.advance() {
                 Ok(Some(tag)) => tag,
                 Ok(None) => {
-                    // An invalid set after this point must be undone, because a part of the
-                    // pipeline was sent.
+                    // After this point an invalid parameter set requires a rollback, because a part
+                    // of the pipeline was sent.
                     run.sent = true;
                     if let Err(halt) = self.channel.exchange(run.deadline).await {
                         if matches!(halt, ReadError::Deadline) && self.cancel_steps(run).await {
@@ -192,8 +195,9 @@ impl Connection {
         }
     }
 
-    /// Cancels the running statement once, after the deadline. PostgreSQL then has [`GRACE`] to
-    /// report which statement it was and what became of the transaction.
+    /// Cancels the running statement after the deadline has passed. PostgreSQL then has [`GRACE`]
+    /// to report the statement and the outcome of the transaction. Returns `false` if the cancel
+    /// request takes too long, or a statement was cancelled before.
     async fn cancel_steps(&mut self, run: &mut PipelineRun<'_>) -> bool {
         if run.overdue {
             return false;
@@ -204,7 +208,8 @@ impl Connection {
         cancelled.is_ok()
     }
 
-    /// Queues parameter sets up to [`SEND_AHEAD`] bytes; after the last set, ends the transaction.
+    /// Queues parameter sets until [`SEND_AHEAD`] is reached. After the last set, queues the end of
+    /// the transaction, or a Flush if the commit waits for the sinks.
     fn fill_steps(&mut self, run: &mut PipelineRun<'_>) -> Result<(), Error> {
         while run.end == TransactionEnd::Open && self.channel.outbound.len() < SEND_AHEAD {
             let index = run.queuing;
@@ -236,7 +241,8 @@ impl Connection {
         Ok(())
     }
 
-    /// Queues the end of the transaction, and the reset after it.
+    /// Queues the end of the transaction, unless it is queued already. If a reset is due, queues it
+    /// after the end.
     fn end_steps(&mut self, run: &mut PipelineRun<'_>) -> Result<(), Error> {
         if run.end == TransactionEnd::Queued {
             return Ok(());
@@ -271,7 +277,7 @@ impl Connection {
         if tag == tag::ERROR_RESPONSE {
             return self.refuse_step(run);
         }
-        // The remaining messages belong to statements that do not run, or to the COMMIT.
+        // After an error, the remaining messages belong to the COMMIT.
         if run.failure.is_some() || self.session.prefix.is_refused() {
             return Ok(());
         }
@@ -333,7 +339,7 @@ impl Connection {
         };
         if run.sink_result(announced.and_then(|()| sink.row(row)))? == Some(Flow::Wait) {
             // While the sink is not ready, nothing is read from PostgreSQL, so PostgreSQL waits
-            // too. This time does not count against the deadline.
+            // too. The wait does not count against the deadline.
             let began = Instant::now();
             let result = sink.ready().await;
             run.sink_result(result)?;
@@ -343,7 +349,8 @@ impl Connection {
         Ok(())
     }
 
-    /// Handles the end of a statement. After the last one, queues a commit that waited for sinks.
+    /// Handles the end of a statement. After the last statement, queues the commit if it has waited
+    /// for the sinks.
     fn end_step(&mut self, run: &mut PipelineRun<'_>, sink: &mut dyn RowSink) -> Result<(), Error> {
         let discards_rows = run.refused.is_some();
         let step = &mut run.steps[run.current];

@@ -22,7 +22,7 @@ struct Unprepared<'a> {
     hints: Vec<Option<Type>>,
 }
 
-/// What PostgreSQL reported about a statement, with the OIDs of types.
+/// How PostgreSQL described a statement, with the OIDs of types.
 #[derive(Default)]
 struct Described {
     parameters: Vec<u32>,
@@ -39,7 +39,7 @@ impl Described {
 
 impl Connection {
     /// Parses and describes a statement in one round trip. If types are unknown, looks them up in
-    /// another.
+    /// another round trip.
     pub(crate) async fn prepare(
         &mut self,
         task: &StatementTask<'_>,
@@ -50,7 +50,7 @@ impl Connection {
     }
 
     /// Parses and describes statements of one caller in one round trip. If types are unknown, looks
-    /// them up in another. If PostgreSQL refuses one statement, none is prepared.
+    /// them up in another round trip. If PostgreSQL refuses one statement, none of them is kept.
     pub(crate) async fn prepare_all(
         &mut self,
         tasks: &[&StatementTask<'_>],
@@ -58,7 +58,8 @@ impl Connection {
         let Some(first) = tasks.first() else {
             return Ok(Vec::new());
         };
-        // An error that arrives now must not be attributed to the previous pipeline's prefix.
+        // The prefix is cleared, so that an error is not attributed to the prefix of the previous
+        // pipeline.
         self.session.prefix = Prefix::default();
         let generation = first.metadata.generation();
         let may_cache = self.may_cache(first).await?;
@@ -169,7 +170,8 @@ impl Connection {
         }
     }
 
-    /// The error of the statement at `index`. Closes the statements before it, which were prepared.
+    /// The error for the statement at `index`, which PostgreSQL refused. Closes the statements
+    /// before it, which were prepared.
     fn refused_description(
         &mut self,
         error: ServerError,
@@ -188,8 +190,8 @@ impl Connection {
         }
     }
 
-    /// The error after a connection ended: the last error that PostgreSQL reported, otherwise
-    /// `ended`.
+    /// The error after a read failed with `ended`. It is the last error that PostgreSQL reported,
+    /// unless there is none or the deadline has passed; in these cases it is `ended`.
     pub(crate) fn stream_error(
         &mut self,
         reported: Option<ServerError>,
@@ -253,7 +255,8 @@ pub(super) fn push_parse(
         .try_for_each(|name| frontend::close(b'S', name, out))
         .and_then(|()| frontend::parse(name, task.bound.statement.text(), types, out));
     queued.map_err(|error| {
-        // The lexer has refused zero bytes and too many placeholders, so this error is unexpected.
+        // The lexer refuses texts with zero bytes or too many placeholders, so this error is
+        // unexpected.
         out.truncate(start);
         Error::internal(error)
     })

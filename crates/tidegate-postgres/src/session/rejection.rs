@@ -7,13 +7,14 @@ use tidegate_wire::{is_outage_of_statement, outage};
 use crate::connection::Connection;
 
 impl Connection {
-    /// Turns an error of PostgreSQL into the caller's error.
+    /// Turns an error of PostgreSQL into the caller's error. Closes the connection if the error
+    /// shows that the session ends or that the server is a standby.
     pub(crate) fn rejected(&mut self, error: ServerError, bound: &BoundStatement) -> Error {
         let mut rejection = error.rejection;
         if rejection.sqlstate.starts_with("57P0") {
             self.mark_closed();
         }
-        // The server is a standby, such as one that was the primary. The statement succeeds on the
+        // The server is a standby, for example the former primary. The statement can succeed on the
         // primary.
         if rejection.sqlstate == "25006" && self.is_in_recovery() {
             self.mark_closed();
@@ -26,7 +27,7 @@ impl Connection {
         rejection.position = rejection
             .position
             .map(|position| bound.statement.caller_position(position));
-        // In these errors PostgreSQL calls parameters by number.
+        // The messages of these errors name parameters by their number.
         if matches!(&*rejection.sqlstate, "42601" | "42P08" | "42P18") {
             rejection.message = bound.statement.caller_message(&rejection.message);
         }
@@ -34,12 +35,13 @@ impl Connection {
     }
 }
 
-/// Adds what PostgreSQL leaves out. Some errors are only recognised by their English message.
-/// PostgreSQL never translates `tuple concurrently …`; a translated timeout message stays as it is.
+/// Adds a SQLSTATE or a hint that PostgreSQL leaves out. Some errors can only be recognised by
+/// their English message. PostgreSQL never translates `tuple concurrently …`. To a translated
+/// timeout message no hint is added.
 fn explain(rejection: &mut DatabaseError) {
     match &*rejection.sqlstate {
-        // Two statements changed the same row of a system catalog at once, such as the row of a
-        // role. PostgreSQL has no SQLSTATE for such a conflict.
+        // Two statements changed the same row of a system catalog at the same time, such as the row
+        // of a role. PostgreSQL has no SQLSTATE for such a conflict.
         "XX000" if rejection.message.starts_with("tuple concurrently ") => {
             "40001".clone_into(&mut rejection.sqlstate);
         }

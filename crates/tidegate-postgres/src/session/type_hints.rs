@@ -10,18 +10,19 @@ use crate::connection::Connection;
 use crate::metadata::LONGEST_TYPE_NAME;
 use crate::statement::StatementTask;
 
-/// Returns the OID of the type with the name `$1`. Synonyms, `X[]`, `_X` and schemas work; a type
-/// modifier is ignored.
+/// Selects the OID of the type with the name `$1`. The name may be a synonym, have a schema, or
+/// name an array (`X[]` or `_X`). A type modifier is ignored.
 const RESOLVE: &str = "SELECT pg_catalog.to_regtype($1)::pg_catalog.oid";
 
-/// The longest name in bytes that is sent to PostgreSQL. Valid names are shorter: schema and type
-/// of 63 bytes each, quoted, every quote doubled, with modifiers and brackets. PostgreSQL cannot
-/// interrupt the parsing of a name, which takes quadratic time.
+/// The longest name in bytes that is sent to PostgreSQL. Valid names are shorter: a schema and a
+/// type of 63 bytes each, quoted, with every quote doubled, modifiers and brackets. PostgreSQL
+/// parses a name in quadratic time and cannot interrupt the parsing.
 const LONGEST_SENT: usize = 512;
 
 impl Connection {
-    /// The type of each hint of the statement. `initial_names` says whether names resolve as at the
-    /// start of the session. If not, cached types are neither used nor stored.
+    /// The type of each hint of the statement; `None` for a placeholder without a hint.
+    /// `initial_names` says whether names resolve as at the start of the session. If they do not,
+    /// cached types are neither used nor stored.
     pub(crate) async fn resolve_hints(
         &mut self,
         task: &StatementTask<'_>,
@@ -95,7 +96,8 @@ impl Connection {
             Err(error) if is_outage(&error.rejection.sqlstate) => {
                 return Err(self.rejected(error, task.bound));
             }
-            // PostgreSQL reports a syntax error for text that is not a type name.
+            // PostgreSQL reports an error, such as a syntax error, for text that is not a type
+            // name.
             Err(_) => return Ok(None),
         }
         let Some(oid) = oid else { return Ok(None) };

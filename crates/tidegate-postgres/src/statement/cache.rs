@@ -13,7 +13,8 @@ use super::role_plans::RolePlans;
 use super::task::StatementTask;
 use crate::metadata::{StatementDescription, StatementKey};
 
-/// The prepared statements by text and hints. A full cache drops the least recently used statement.
+/// The prepared statements, by text and type hints. A full cache drops the least recently used
+/// statement.
 #[derive(Debug)]
 pub(crate) struct StatementCache {
     entries: HashMap<u64, CachedStatement>,
@@ -22,13 +23,14 @@ pub(crate) struct StatementCache {
     capacity: usize,
     /// A counter that orders uses, and makes new names unique.
     clock: u64,
-    /// Names of dropped statements that PostgreSQL still holds.
+    /// Names of dropped statements for which no Close has been queued yet.
     dropped: Vec<String>,
     /// The names of prepared internal commands, by their text.
     internal: HashMap<&'static str, String>,
     /// The internal commands that the pipeline being built prepares.
     preparing: Vec<&'static str>,
-    /// The dropped names that the pipeline being built closes before it prepares internal commands.
+    /// The names of dropped statements that the pipeline being built closes before it prepares
+    /// internal commands.
     closing: Vec<String>,
 }
 
@@ -54,9 +56,10 @@ impl StatementCache {
         }
     }
 
-    /// The prepared statement of a read or write, and whether it is unconfirmed: its description
-    /// comes from another connection, and this connection has not prepared it. Unconfirmed
-    /// statements are returned only if `allow_unconfirmed` is set.
+    /// The prepared statement of a task, and whether it is unconfirmed: its description comes from
+    /// another connection, and this connection has not prepared it. Unconfirmed statements are
+    /// returned only if `allow_unconfirmed` is set. Returns `None` if PostgreSQL has to describe
+    /// the statement first.
     pub(crate) fn known(
         &mut self,
         task: &StatementTask<'_>,
@@ -96,14 +99,15 @@ impl StatementCache {
     }
 
     /// The statement prepared for this role alone, if the role has one or uses the statement often
-    /// enough to get one; otherwise `prepared`. Also returns whether it is unconfirmed.
+    /// enough to get one; otherwise `prepared`. Also returns whether the returned statement is
+    /// unconfirmed.
     fn for_role(
         &mut self,
         task: &StatementTask<'_>,
         prepared: Arc<PreparedStatement>,
         allow_unconfirmed: bool,
     ) -> (Arc<PreparedStatement>, bool) {
-        // Members of a group have one role, and so one plan.
+        // All members of a group run statements as the same role, so they share one plan.
         let Some(CallerSwitch::Role { role, .. }) = task.switch else {
             return (prepared, false);
         };
@@ -123,13 +127,14 @@ impl StatementCache {
         (Arc::new(plan), true)
     }
 
-    /// An unpredictable name for a prepared statement.
+    /// A new, unpredictable name for a prepared statement.
     pub(crate) fn name(&mut self) -> String {
         self.clock += 1;
         format!("tidegate {:016x}", self.hasher.hash_one(self.clock))
     }
 
-    /// The name of an internal command, and whether it still has to be prepared.
+    /// The name of the prepared statement for an internal command, and whether it still has to be
+    /// prepared. From now on the command counts as prepared.
     pub(crate) fn internal_name(&mut self, text: &'static str) -> (String, bool) {
         if let Some(name) = self.internal.get(text) {
             return (name.clone(), false);
@@ -146,7 +151,8 @@ impl StatementCache {
         self.closing.clear();
     }
 
-    /// Undoes what the last pipeline would have prepared and closed, because it is not sent.
+    /// Restores the internal commands and the dropped names as before the last pipeline, because
+    /// the pipeline is not sent.
     pub(crate) fn withdraw_pipeline(&mut self) {
         for text in self.preparing.drain(..) {
             self.internal.remove(text);
@@ -154,19 +160,19 @@ impl StatementCache {
         self.dropped.append(&mut self.closing);
     }
 
-    /// The name of an internal command that is prepared.
+    /// The name of the prepared statement for an internal command; `None` if it is not prepared.
     pub(crate) fn prepared_internal(&self, text: &str) -> Option<&str> {
         self.internal.get(text).map(String::as_str)
     }
 
-    /// Forgets all internal commands, because it is unknown which of them are prepared. Their names
-    /// are closed later.
+    /// Forgets all internal commands, because it is unknown which of them are prepared. Their
+    /// prepared statements are closed later.
     pub(crate) fn forget_internal(&mut self) {
         self.dropped
             .extend(self.internal.drain().map(|(_, name)| name));
     }
 
-    /// Adds a prepared statement.
+    /// Adds a prepared statement. If it belongs to one role, it is added to the plans of roles.
     pub(crate) fn keep(&mut self, key: StatementKey, prepared: Arc<PreparedStatement>) {
         if prepared.role.is_some() {
             let replaced = self.role_plans.keep(key, prepared);
@@ -190,7 +196,7 @@ impl StatementCache {
         self.entries.insert(hash, entry);
     }
 
-    /// Removes a stale statement, including the one prepared for the task's role alone.
+    /// Removes a stale statement, and the statement prepared for the task's role alone.
     pub(crate) fn forget(&mut self, task: &StatementTask<'_>) {
         let key = self.key(task.bound);
         self.remove(key);
@@ -216,7 +222,7 @@ impl StatementCache {
         }
     }
 
-    /// Drops all statements, because definitions have changed in this transaction.
+    /// Drops all statements of callers, because definitions have changed in this transaction.
     pub(crate) fn retire(&mut self) {
         let names = self
             .entries
@@ -232,7 +238,7 @@ impl StatementCache {
         std::mem::replace(self, empty)
     }
 
-    /// Clears the cache, because the session was reset and PostgreSQL has dropped everything.
+    /// Clears the cache, because a reset drops all prepared statements of the session.
     pub(crate) fn clear(&mut self) {
         self.entries.clear();
         self.role_plans = RolePlans::default();
@@ -240,13 +246,13 @@ impl StatementCache {
         self.internal.clear();
     }
 
-    /// Takes the names of dropped statements, for which the caller must queue a Close each.
+    /// Takes the names of dropped statements. The caller must queue a Close for each name.
     pub(crate) fn take_dropped(&mut self) -> Vec<String> {
         std::mem::take(&mut self.dropped)
     }
 
-    /// Returns the names of dropped statements, to be closed before the Parse of an internal
-    /// command.
+    /// Takes the names of dropped statements. The caller must queue a Close for each name before
+    /// the Parse of an internal command. [`Self::withdraw_pipeline`] undoes this.
     pub(crate) fn close_dropped(&mut self) -> &[String] {
         let known = self.closing.len();
         self.closing.append(&mut self.dropped);
@@ -268,8 +274,8 @@ impl StatementCache {
     }
 }
 
-/// Whether a statement may be sent with an unconfirmed description: it can be repeated, and it
-/// returns no row before the description is confirmed.
+/// Whether a statement may be sent with an unconfirmed description. It must be repeatable, or
+/// return no rows whose description could be wrong.
 fn may_run_unconfirmed(task: &StatementTask<'_>, description: &StatementDescription) -> bool {
     match task.bound.statement.kind() {
         Kind::Read => task.bound.purity() == Purity::Stateless,

@@ -1,9 +1,9 @@
 //! The command before a caller's statements that makes a shared connection act for the caller.
 //!
-//! Its effect ends with the transaction, so no connection keeps the identity of its last caller.
-//! For a user it is a switch to the user's role. For a member of a group it seals the member's
-//! claims (`docs/adr/0012-claims.md`). It sets them with a seal that only this service can compute,
-//! and that is valid for this backend and this transaction only.
+//! The effect of the command ends with the transaction, so no connection keeps the identity of its
+//! last caller. For a user the command switches to the user's role. For a member of a group the
+//! command seals the member's claims (`docs/adr/0012-claims.md`): it sets the claims with a seal
+//! that only this service can compute, and that is valid for one transaction of one backend.
 
 use std::fmt;
 
@@ -11,7 +11,7 @@ use tidegate_sql::{DatabaseError, Member, RoleName};
 
 use crate::claims_key::{CLAIMS_REFUSED, ClaimsKey, SET_CLAIMS, claims_head};
 
-/// The command before a caller's statements.
+/// The command that makes a shared connection act for the caller.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum CallerSwitch<'a> {
     /// Switches to the caller's role.
@@ -19,7 +19,7 @@ pub(crate) enum CallerSwitch<'a> {
         /// The caller's role.
         role: &'a RoleName,
         /// A `SELECT` that switches to the role in its only parameter until the transaction ends.
-        /// If it fails, nothing after it runs.
+        /// If the `SELECT` fails, no statement after it runs.
         text: &'static str,
     },
     /// Seals the claims of a member.
@@ -42,8 +42,8 @@ impl CallerSwitch<'_> {
         }
     }
 
-    /// Passes the command's parameters, in binary format, to `take`. `backend` is the process id of
-    /// the connection on which it will run.
+    /// Passes the command's parameters, in binary format, to `take`, and returns its result.
+    /// `backend` is the process id of the backend that will run the command.
     pub(crate) fn with_parameters<R>(&self, backend: i32, take: impl FnOnce(&[&[u8]]) -> R) -> R {
         match self {
             Self::Role { role, .. } => take(&[role.as_str().as_bytes()]),

@@ -1,4 +1,4 @@
-//! Statements, their prepared forms, and what they may leave in a session. Nothing here does I/O.
+//! Statements, their prepared forms, and their side effects on a session. This module does no I/O.
 
 mod cache;
 mod caller_switch;

@@ -5,19 +5,21 @@ use tidegate_sql::statement::Kind;
 use super::side_effects::is_stateless;
 use super::task::StatementTask;
 
-/// Whether names resolve as they did when the session started: same `search_path`, same role, no
-/// temporary tables. The variants are ordered by uncertainty.
+/// Whether names resolve as at the start of the session: with the same `search_path`, the same
+/// role, and no temporary tables. Each variant is further from the initial state than the one
+/// before it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum NameResolution {
     /// Names resolve as at the start of the session.
     #[default]
     Initial,
-    /// Names resolve as at the start of the session, unless a trigger or a view changed that.
-    /// Cached descriptions are used, but new ones are cached only after a check.
+    /// Names resolve as at the start of the session, unless a trigger or a view changed name
+    /// resolution. Cached descriptions are used, but new descriptions are cached only after a
+    /// check.
     ProbablyInitial,
     /// A statement called code that may have changed name resolution.
     Unknown,
-    /// PostgreSQL confirmed that name resolution has changed.
+    /// A query has shown that name resolution has changed, or the query failed.
     Changed,
 }
 

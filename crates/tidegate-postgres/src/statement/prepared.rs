@@ -12,14 +12,14 @@ use crate::purity::CachedPurity;
 pub(crate) struct PreparedStatement {
     /// The name of the statement in the session; empty for a statement that is used once.
     pub(crate) name: String,
-    /// How PostgreSQL described it.
+    /// The parameters and columns of the statement.
     pub(crate) description: Arc<StatementDescription>,
-    /// Whether the statement mentions an untrusted name.
+    /// The cached answer to whether the statement mentions an untrusted name.
     pub(crate) purity: Arc<CachedPurity>,
-    /// Whether the statement mentions a relation under row level security.
+    /// The cached answer to whether the statement mentions a relation under row level security.
     pub(super) restricted: Arc<CachedPurity>,
-    /// The only role that uses the statement, if it belongs to
-    /// [`RolePlans`](super::role_plans::RolePlans).
+    /// The only role that uses the statement, if the statement belongs to
+    /// [`RolePlans`](super::role_plans::RolePlans); `None` if all roles use it.
     pub(crate) role: Option<RoleName>,
 }
 

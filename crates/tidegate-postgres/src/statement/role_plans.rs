@@ -1,15 +1,16 @@
-//! Prepared statements of single roles, for statements under row level security.
+//! Prepared statements that only one role uses, for statements under row level security.
 //!
-//! PostgreSQL analyses and plans such a statement again whenever another role runs it than the last
-//! time ("Row Security Policies"; `RevalidateCachedQuery` in `plancache.c`). With 300 roles at
-//! random, a read by key took 64 to 69 us of CPU with one shared statement, and 41 us with a
-//! statement for each role. PostgreSQL then keeps all plans, 18 KB each.
+//! PostgreSQL analyses and plans a statement under row level security again whenever the role
+//! differs from that of the last run ("Row Security Policies"; `RevalidateCachedQuery` in
+//! `plancache.c`). With 300 roles in random order, a read by key took 64 to 69 us of CPU time with
+//! one shared statement, and 41 us with a statement for each role. In the second case PostgreSQL
+//! keeps a plan of 18 KB for each role.
 //!
-//! Plans that are not reused soon cost more than they save. With 10,000 roles at random, 500 on a
-//! connection, a read took 251 us of PostgreSQL's CPU with a plan for each role and 215 us without.
-//! Each plan was used once or twice, and plans that do not fit into the processor's caches are no
-//! faster than planning. Therefore a role gets a plan only while the connection runs few pairs of
-//! statement and role, each often ([`Uses`]).
+//! Plans that are not reused soon cost more than they save. With 10,000 roles in random order, 500
+//! on each connection, a read took 251 us of PostgreSQL's CPU time with a plan for each role, and
+//! 215 us without. Each plan was used once or twice, and plans that do not fit into the processor's
+//! caches are no faster than planning. Therefore a role gets a plan only while the connection runs
+//! few different pairs of statement and role, and runs each of them often ([`Uses`]).
 
 use std::collections::{HashMap, HashSet};
 use std::hash::{BuildHasher, RandomState};
@@ -20,14 +21,14 @@ use tidegate_sql::{BoundStatement, RoleName, TypeHint};
 use super::prepared::PreparedStatement;
 use crate::metadata::{StatementDescription, StatementKey};
 
-/// The most plans of a connection. Beyond it the least recently used plan is dropped.
+/// The most plans of a connection. If there are more, the least recently used plan is dropped.
 const MAX_PLANS: usize = 384;
 /// The number of uses after which counting starts over.
 const WINDOW: usize = 2048;
-/// Plans are made while pairs of statement and role are used more often than this on average.
+/// Plans are made while pairs of statement and role are used at least this often on average.
 const MIN_AVERAGE_USES: usize = 3;
 
-/// The prepared statements of single roles.
+/// The prepared statements that only one role uses.
 #[derive(Debug, Default)]
 pub(super) struct RolePlans {
     plans: HashMap<u64, RolePlan>,
@@ -44,8 +45,9 @@ struct Uses {
 }
 
 impl Uses {
-    /// Counts a use of a pair. Returns whether a plan for the pair pays: the pair was used before,
-    /// the average pair is used often, and the plans of all pairs fit.
+    /// Counts a use of a pair, given as a hash. Returns whether a plan for the pair is worth its
+    /// cost: the pair was used before, pairs are used often on average, and the plans of all pairs
+    /// fit.
     fn count(&mut self, pair: u64) -> bool {
         if self.count >= WINDOW {
             *self = Self::default();
@@ -71,8 +73,9 @@ impl RolePlan {
 }
 
 impl RolePlans {
-    /// Counts a use. Returns the statement prepared for the role if its description is still the
-    /// same; otherwise returns whether one should be prepared.
+    /// Counts a use. Returns the statement prepared for the role if it has the same parameters and
+    /// columns as `description`. Otherwise the error says whether a statement should be prepared
+    /// for the role.
     pub(super) fn find(
         &mut self,
         bound: &BoundStatement,
@@ -96,7 +99,7 @@ impl RolePlans {
         Ok(plan.prepared.clone())
     }
 
-    /// Adds a statement. Returns the name of the statement that it displaces.
+    /// Adds a statement. Returns the name of the statement that it replaces or evicts, if any.
     pub(super) fn keep(
         &mut self,
         key: StatementKey,
@@ -120,7 +123,7 @@ impl RolePlans {
         evicted.map(|plan| plan.prepared.name.clone())
     }
 
-    /// Removes the statement prepared for a role, and returns its name.
+    /// Removes the statement prepared for a role, and returns its name; `None` if there is none.
     pub(super) fn remove(&mut self, bound: &BoundStatement, role: &RoleName) -> Option<String> {
         if self.plans.is_empty() {
             return None;

@@ -3,8 +3,8 @@
 use tidegate_sql::statement::{BoundStatement, Kind, Purity};
 use tidegate_sql::{RoleUse, SharedBy};
 
-/// What statements may have left in the session since the last reset. Each variant includes those
-/// before it.
+/// The side effects that statements may have left in the session since the last reset. Each variant
+/// includes the variants before it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum SideEffects {
     /// Nothing has run.
@@ -12,7 +12,8 @@ pub(crate) enum SideEffects {
     /// Pure reads have run. The session needs a reset only before another OAuth session of the user
     /// uses it.
     Reads,
-    /// Settings, temporary tables, cursors, locks, channels or sequence values may be left.
+    /// Settings, temporary tables, cursors, locks, channels or sequence values may be left in the
+    /// session.
     Session,
     /// Prepared statements may be left, too.
     Statements,
@@ -23,10 +24,11 @@ pub(crate) enum SideEffects {
 }
 
 impl SideEffects {
-    /// The side effects that a statement may have, given who uses the connection next.
+    /// The side effects that a statement may have. `role_use` says who uses the connection next,
+    /// and `impure` whether the statement mentions an untrusted name.
     ///
-    /// A call can run any code. So can an `impure` statement, such as a write to a table with
-    /// triggers.
+    /// A call can run any code. An `impure` statement, such as a write to a table with triggers,
+    /// can run any code too.
     pub(crate) fn of(statement: &BoundStatement, role_use: &RoleUse, impure: bool) -> Self {
         let harmless = !impure && leaves_nothing(statement, role_use);
         match (role_use.is_reset_fully(), harmless) {
@@ -46,8 +48,8 @@ impl SideEffects {
 
 /// Whether the statement's text has no side effect that the next statement on the connection could
 /// observe. A plain write may leave the last value of a sequence, which only text of callers can
-/// observe. On connections of members a plain write counts as well. After everything but a pure
-/// read, the reset checks whether the statement that seals the next member's claims was replaced.
+/// observe. On connections of members the result is `false` for a plain write too, so that a reset
+/// follows, which checks whether the statement that seals claims was replaced.
 pub(crate) fn leaves_nothing(bound: &BoundStatement, role_use: &RoleUse) -> bool {
     let statement = &bound.statement;
     let is_plain_write = statement.kind() == Kind::Write
@@ -66,9 +68,9 @@ pub(crate) fn is_stateless(statement: &BoundStatement) -> bool {
 }
 
 /// Whether a statement on a role that callers share may create a setting (PostgreSQL, "Customized
-/// Options"). No reset removes a setting: its value is NULL before and an empty string afterwards.
-/// Looking at the text is enough: text can run other text only through the functions in `BY`, and
-/// anonymous callers cannot create functions.
+/// Options"). A reset does not remove such a setting: `current_setting` returns an empty string for
+/// it and no longer NULL. Searching the text is enough, because text can run other text only
+/// through the functions in `BY`, and anonymous callers cannot create functions.
 fn names_settings(statement: &BoundStatement) -> bool {
     const BY: [&str; 5] = ["set_config", "_to_xml", "ts_stat", "ts_rewrite", "u&\""];
     if is_stateless(statement) {

@@ -1,4 +1,4 @@
-//! A statement with all that decides how it runs.
+//! A statement and the context in which it runs.
 
 use tidegate_sql::statement::Kind;
 use tidegate_sql::{BoundStatement, Error, Login, Mode, RoleName, TypeHint};
@@ -10,8 +10,8 @@ use super::prepared::PreparedStatement;
 use super::side_effects::leaves_nothing;
 use crate::metadata::MetadataCache;
 
-/// The longest statement in bytes that is cached, hints included. The caches limit the number of
-/// their entries, not their size.
+/// The longest statement in bytes that is cached, hints included. The limit is needed because the
+/// caches limit the number of their entries and not their size.
 const SHORT: usize = 16 << 10;
 
 /// A statement to run.
@@ -20,8 +20,8 @@ pub(crate) struct StatementTask<'a> {
     pub(crate) bound: &'a BoundStatement,
     /// The login of the connection.
     pub(crate) login: &'a Login,
-    /// The command that makes the connection act for the caller, if it logged in as a role that
-    /// several callers share.
+    /// The command that makes the connection act for the caller; `None` if the connection logged in
+    /// as the caller's role.
     pub(crate) switch: Option<CallerSwitch<'a>>,
     pub(crate) metadata: &'a MetadataCache,
     pub(crate) deadline: Option<Instant>,
@@ -33,16 +33,16 @@ pub(crate) struct StatementTask<'a> {
 pub(crate) enum TransactionPosition {
     /// The only statement of its transaction, without `BEGIN`.
     Alone,
-    /// The first statement of a transaction that it opens.
+    /// The first statement of an explicit transaction. The statement is preceded by `BEGIN`.
     First(Mode),
-    /// After other statements of the transaction.
+    /// A later statement of an explicit transaction.
     Within,
 }
 
 impl StatementTask<'_> {
-    /// Whether the statement may stay prepared. It may not on connections that are reset fully,
-    /// where other callers could find it, nor if it is long, because long statements are rarely
-    /// reused.
+    /// Whether the statement may stay prepared. It must not stay prepared on connections that are
+    /// reset fully, where other callers could find it. Long statements do not stay prepared either,
+    /// because they are rarely reused.
     pub(crate) fn is_kept(&self) -> bool {
         !self.login.role_use.is_reset_fully() && self.is_short()
     }
@@ -71,13 +71,14 @@ impl StatementTask<'_> {
             && self.metadata.purity.is_impure(statement, &prepared.purity)
     }
 
-    /// Whether the reason for an error may be that the name in a hint belongs to another type now.
+    /// Whether the error may mean that the name in a hint now refers to another type.
     pub(crate) fn has_stale_hint(&self, error: &ServerError) -> bool {
         error.is_missing_type() && self.bound.hints.iter().any(Option::is_some)
     }
 
     /// Whether the error says that the database refused the claims that were sealed before the
-    /// statement, and the statement has had no effect. A procedure may have committed before.
+    /// statement, and the statement has certainly had no effect. The result is `false` for a
+    /// procedure, which may have committed before the error.
     pub(crate) fn is_seal_refused(&self, error: &ServerError) -> bool {
         let is_atomic = matches!(self.bound.statement.kind(), Kind::Read | Kind::Write);
         is_atomic
@@ -108,7 +109,7 @@ pub(crate) enum RunError {
     /// PostgreSQL refused the switch to the caller, or the sealed claims; the statement has had no
     /// effect.
     RoleRefused(Error),
-    /// Anything else.
+    /// Any other error.
     Failed(Error),
 }
 

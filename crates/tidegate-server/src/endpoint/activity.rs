@@ -37,7 +37,7 @@ struct Feed {
     slow_consumers: u64,
 }
 
-/// The last five minutes.
+/// Returns the activity of the last five minutes.
 pub(crate) async fn read<B>(mut call: Call<'_, B>) -> Result<Response<Body>, ApiError> {
     let owner = rest::user(&mut call, Scope::Admin).await?;
     rest::require_owner(&owner.claims)?;

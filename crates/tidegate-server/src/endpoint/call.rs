@@ -128,14 +128,14 @@ impl CallRequest {
     }
 }
 
-/// The format of a single call's rows without a JSON-RPC envelope, if `Accept` prefers it to JSON.
-/// With `None` the response is JSON.
+/// The format in which the rows of a single call are sent without a JSON-RPC envelope, if `Accept`
+/// prefers such a format to JSON. `None` if the response is JSON.
 fn streamed(head: &Parts) -> Option<OutputFormat> {
     let wanted = negotiate::output_format(None, &head.headers).ok()?;
     wanted.streams().then_some(wanted)
 }
 
-/// The parts of a request from which its response is made.
+/// The parts of a request that its response needs.
 struct ResponseParts<'a> {
     app: &'a App,
     head: &'a Parts,

@@ -55,7 +55,7 @@ struct Created<'a> {
     secret: Option<&'a str>,
 }
 
-/// The clients of a tenant, and the caller who manages them.
+/// The directory of clients, acting for the caller, and the database of the caller's tenant.
 struct ClientAdmin {
     directory: ClientDirectory,
     database: String,
@@ -175,7 +175,8 @@ async fn change(
     rest::linked(StatusCode::SEE_OTHER, BASE, ids)
 }
 
-/// Refuses tokens of ended sessions on this node at once. The other nodes do so within seconds.
+/// Makes this node refuse the tokens of ended sessions at once. The other nodes refuse them within
+/// seconds.
 pub(super) async fn refuse_ended(app: &App) -> Result<(), ApiError> {
     let refreshed = app.issuer().refresh_denylist().await;
     refreshed.map_err(ApiError::from_accounts)
@@ -289,8 +290,8 @@ fn patch(mut members: ObjectMembers) -> Result<ClientChange, ApiError> {
     Ok(change)
 }
 
-/// The grants of a client in a request. A list of all grants means all, including those that later
-/// versions add.
+/// The grants of a client in a request. A list with all grants means all grants, including grants
+/// that later versions add. `None` if the member is absent.
 fn grants(members: &mut ObjectMembers) -> Result<Option<GrantSet>, ApiError> {
     let Some(names) = members.texts("grants")? else {
         return Ok(None);

@@ -223,8 +223,9 @@ impl Handler<'_> {
     }
 }
 
-/// The text of a response as its content. A large text counts in the memory budget until it has
-/// been sent. If the budget is used up, it is sent anyway, because its mutations cannot be undone.
+/// Converts the text of a response to content. A large text counts in the memory budget until it
+/// has been sent. If the budget is used up, the text is sent anyway, because mutations that have
+/// run cannot be undone.
 fn content(app: &App, caller: &Caller, text: ResponseText) -> Content {
     let mut reservation = app.memory().reservation(caller.holder());
     let held = text.held();
@@ -260,7 +261,7 @@ impl BodySource for RenderedText {
     }
 }
 
-/// A parameter of the URL whose value must be a JSON object or null.
+/// Parses a parameter of the URL whose value must be a JSON object, or null for `None`.
 fn object(text: &str) -> Result<Option<&RawValue>, ApiError> {
     let wrong = || ApiError::input("`variables` and `extensions` must be JSON objects");
     let value: &RawValue = serde_json::from_str(text).map_err(|_| wrong())?;

@@ -31,7 +31,7 @@ struct IssuerView<'a> {
     settings: &'a IssuerSettings,
 }
 
-/// The issuers of a tenant, and the owner who manages them.
+/// The directory of issuers, acting for the caller, and the database of the caller's tenant.
 struct IssuerAdmin {
     directory: IssuerDirectory,
     database: String,
@@ -59,7 +59,9 @@ impl IssuerAdmin {
         Ok(found)
     }
 
-    /// Adds the issuers, all or none.
+    /// Adds all issuers or none: after an error, drops the issuers that it has added. Returns the
+    /// names of the issuers. `listed` is whether the request has an array, so that an error needs
+    /// an index.
     async fn create(&self, new: Vec<NewIssuer>, listed: bool) -> Result<Vec<String>, ApiError> {
         let mut made: Vec<String> = Vec::with_capacity(new.len());
         for (index, NewIssuer { name, settings }) in new.into_iter().enumerate() {
@@ -147,7 +149,8 @@ where
     }
 }
 
-/// Makes a change count on this node at once. The other nodes notice it within seconds.
+/// Makes a change of issuers take effect on this node at once. The other nodes notice the change
+/// within seconds.
 async fn reload(app: &App) -> Result<(), ApiError> {
     let reloaded = app.reload_issuers().await;
     reloaded.map_err(|error| failure(DirectoryError::Store(error)))
@@ -200,7 +203,7 @@ fn patch(mut members: ObjectMembers) -> Result<IssuerChange, ApiError> {
     Ok(change)
 }
 
-/// The members that are optional in a new issuer.
+/// Parses the members that are optional in a new issuer.
 fn optional_members(members: &mut ObjectMembers) -> Result<IssuerChange, ApiError> {
     let path = |text: String, member: &str| {
         let path: Result<ClaimPath, _> = text.parse();

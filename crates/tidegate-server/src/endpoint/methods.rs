@@ -23,7 +23,8 @@ use tidegate_http::negotiate::ContentType;
 use tidegate_http::report::Subject;
 use tidegate_http::request_body::{self, BodyError, RequestBody};
 
-/// Handles `/api/v4/methods`, which lists methods by name, or defines new ones.
+/// Handles `GET /api/v4/methods`, which lists the methods by name, and `POST`, which defines new
+/// methods.
 pub(crate) async fn collection<B>(call: Call<'_, B>) -> Result<Response<Body>, ApiError>
 where
     B: http_body::Body<Data = Bytes> + Send + Unpin,
@@ -107,8 +108,8 @@ pub(crate) async fn openrpc<B>(call: Call<'_, B>) -> Result<Response<Body>, ApiE
     Ok(json(openrpc::document(&info, &methods), NO_STORE))
 }
 
-/// Reading needs `methods`. Defining needs `admin`: with `methods` alone, a caller could define a
-/// method and run any SQL by it.
+/// The scope that a request needs. Reading methods needs `methods`. Changing them needs `admin`,
+/// because a caller who can define methods can run any SQL.
 fn of_method(verb: &Verb) -> Scope {
     if verb == Verb::GET || verb == Verb::HEAD {
         Scope::Methods
@@ -170,7 +171,7 @@ where
     request_body::read(body, &head.headers, app.limits(), reservation).await
 }
 
-/// One method as an object, several as an array.
+/// The JSON of methods: an object for one method, an array for several methods.
 fn show(methods: &[Arc<Method>]) -> String {
     match methods {
         [method] => method.to_json(),
@@ -178,8 +179,8 @@ fn show(methods: &[Arc<Method>]) -> String {
     }
 }
 
-/// The URLs of methods, in the header `Location` and in the body. The names of methods need no
-/// percent-encoding.
+/// A response with the URLs of methods, in the header `Location` and in the body. The names of
+/// methods need no percent-encoding.
 fn links(status: StatusCode, names: &[MethodName]) -> Response<Body> {
     let (mut location, mut body) = (String::from("/api/v4/methods/"), String::from("["));
     for (index, name) in names.iter().enumerate() {

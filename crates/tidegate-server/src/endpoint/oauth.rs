@@ -27,7 +27,7 @@ const RESPONSE_TIMEOUT: Duration = Duration::from_secs(30);
 struct OauthRequest {
     parameters: Parameters,
     basic: Option<BasicCredentials>,
-    /// Whether the client used HTTP Basic. An error must then name that scheme.
+    /// Whether the client used HTTP Basic. If it did, an error must name that scheme.
     by_basic: bool,
     address: IpAddr,
 }
@@ -86,8 +86,8 @@ where
     Ok(secret(reported.to_json()))
 }
 
-/// The issuer's response to a request. The timeout is long, because passwords wait in a queue for
-/// being hashed.
+/// Decodes a request, and returns the issuer's response to it. The timeout is long, because
+/// passwords wait in a queue to be hashed.
 async fn answer<'a, B, Q, T, F>(
     call: Call<'a, B>,
     parse: fn(&Parameters, Option<&BasicCredentials>) -> Result<Q, Error>,

@@ -1,7 +1,7 @@
 //! The OpenAPI description, assembled from one file for each tag.
 //!
-//! A file has the paths of one tag, and the components that only they use. `shared.json` has the
-//! other components.
+//! A file has the paths of one tag, and the components that only these paths use. `shared.json` has
+//! the other components.
 
 use std::sync::LazyLock;
 

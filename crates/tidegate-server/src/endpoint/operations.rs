@@ -19,7 +19,7 @@ use tidegate_http::{authenticate, forwarded};
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct OperatorListener;
 
-/// How long a probe may take. After that, the part counts as not ready.
+/// How long a probe may take. After this time, the part that it checks counts as not ready.
 const PROBE_TIMEOUT: Duration = Duration::from_secs(2);
 
 /// Handles `GET /ping`, by which a client checks a configured URL.
@@ -80,7 +80,7 @@ async fn is_ready(probe: &dyn Probe) -> bool {
 /// Handles `GET /metrics`: the metrics in Prometheus' text format.
 ///
 /// The metrics contain names of tenants, so access is restricted. It requires the configured token.
-/// If none is configured, access is limited to listeners for operators and to clients on this
+/// If no token is configured, access is limited to listeners for operators and to clients on this
 /// machine.
 pub(crate) fn metrics<B>(
     call: &Call<'_, B>,

@@ -1,4 +1,4 @@
-//! The password of a user in a body: itself, or its hash of another system.
+//! The password of a user in a request body: in plain text, or as a hash from another system.
 
 use tidegate_identity::{PasswordHash, Secret};
 

@@ -23,7 +23,7 @@ use tidegate_http::{percent, request_body};
 
 pub(crate) use members::ObjectMembers;
 
-/// The URLs of an object and of its collection.
+/// The links of an object in a response: the object's own URL.
 #[derive(Serialize)]
 pub(crate) struct Links {
     #[serde(rename = "self")]
@@ -31,7 +31,8 @@ pub(crate) struct Links {
 }
 
 impl Links {
-    /// The links of the object `name` in the collection at `base`. Names need no percent-encoding.
+    /// The links of the object `name` in the collection at `base`. `name` must need no
+    /// percent-encoding.
     pub(crate) fn to(base: &str, name: &str) -> Self {
         Self {
             itself: format!("{base}/{name}"),
@@ -50,14 +51,16 @@ pub(crate) struct Objects {
     pub(crate) listed: bool,
 }
 
-/// The user by its token, which must have the scope; recorded for the log.
+/// Authenticates the user by its token, which must have the scope `needed`. Records the login for
+/// the log.
 pub(crate) async fn user<B>(call: &mut Call<'_, B>, needed: Scope) -> Result<User, ApiError> {
     let user = authenticate::user(call.app, &call.head.headers, needed).await?;
     call.subject.login = Some(user.login.clone());
     Ok(user)
 }
 
-/// Adds the name to an error about one of several objects; `kind` is client or user.
+/// Converts an error about one of several objects. If the object was not found, the text names it:
+/// its `kind`, such as client or user, and its `name`.
 pub(super) fn naming(error: impl Into<tidegate_oauth::Error>, kind: &str, name: &str) -> ApiError {
     match error.into() {
         tidegate_oauth::Error::Identity(tidegate_identity::Error::NotFound(_)) => {
@@ -92,7 +95,8 @@ pub(crate) fn require_encrypted(app: &App, peer: Peer, head: &Parts) -> Result<(
 ///
 /// # Errors
 ///
-/// 415 if the body is not JSON, 400 if it has another form, and those of [`request_body::read`].
+/// 415 if the body is not JSON, 400 if it has another form, and the errors of
+/// [`request_body::read`].
 pub(crate) async fn objects<B>(
     app: &App,
     head: &Parts,
@@ -201,7 +205,7 @@ pub(crate) fn names<'p>(app: &App, path: &'p str) -> Result<Vec<&'p str>, ApiErr
 ///
 /// # Errors
 ///
-/// 400 for a query that cannot be decoded, and for a member that is not in `known`.
+/// 400 for a query that cannot be decoded, and for a parameter that is not in `known`.
 pub(crate) fn query(head: &Parts, known: &[&str]) -> Result<Vec<(String, String)>, ApiError> {
     let pairs = percent::form(head.uri.query().unwrap_or_default())
         .ok_or_else(|| ApiError::input("the query of the address cannot be decoded"))?;
@@ -215,8 +219,8 @@ pub(crate) fn query(head: &Parts, known: &[&str]) -> Result<Vec<(String, String)
     }
 }
 
-/// The longest `Location` that names objects: proxies and clients limit headers. With more objects it
-/// is the address of the collection.
+/// The maximum length of a `Location` that names objects, in bytes, because proxies and clients
+/// limit headers. If it would be longer, `Location` is the URL of the collection.
 const LONGEST_LOCATION: usize = 4 * 1024;
 
 /// A response with the URLs of objects, in the header `Location` and in the body.

@@ -1,5 +1,5 @@
 //! The endpoint `/api/v4/sessions`: the OAuth sessions of a tenant. A user sees and ends its own
-//! sessions, the owner those of all users.
+//! sessions; the owner sees and ends those of all users.
 
 use http::Response;
 use serde::Serialize;
@@ -26,7 +26,8 @@ struct SessionView<'a> {
     current: bool,
 }
 
-/// Handles `GET`: lists the active sessions, with `?user=` those of one user.
+/// Handles `GET`, which lists the active sessions that the caller may see. `?user=` selects the
+/// sessions of one user.
 pub(crate) async fn list<B>(mut call: Call<'_, B>) -> Result<Response<Body>, ApiError> {
     let caller = rest::user(&mut call, Scope::Admin).await?;
     let query = rest::query(call.head, &["user"])?;
@@ -52,7 +53,7 @@ fn shown(session: &Session, current: SessionId) -> SessionView<'_> {
     }
 }
 
-/// `DELETE`: ends the sessions in the path.
+/// Handles `DELETE`, which ends the sessions in the path.
 pub(crate) async fn end<B>(mut call: Call<'_, B>, ids: &str) -> Result<Response<Body>, ApiError> {
     let caller = rest::user(&mut call, Scope::Admin).await?;
     let Call {

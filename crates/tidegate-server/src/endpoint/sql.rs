@@ -22,7 +22,7 @@ use tidegate_http::{authenticate, percent, request_body};
 const PREFERENCE_APPLIED: HeaderName = HeaderName::from_static("preference-applied");
 
 /// Handles `POST /api/v4/sql`. With a database in the path, the statement runs as the default user
-/// of that database.
+/// of that database. Without a database in the path, the body may also define methods.
 pub(crate) async fn post<B>(
     call: Call<'_, B>,
     database: Option<&str>,

@@ -1,5 +1,5 @@
-//! `/api/v4/tokens`: personal access tokens. A user makes, lists and revokes its own; the owner of
-//! the tenant also lists and revokes those of its users.
+//! `/api/v4/tokens`: personal access tokens. A user creates, lists and revokes its own tokens. The
+//! owner of the tenant also lists and revokes the tokens of its users.
 
 use bytes::Bytes;
 use http::{Method as Verb, Response, StatusCode};
@@ -39,8 +39,8 @@ struct Created<'a> {
     expires_at: String,
 }
 
-/// Handles `/api/v4/tokens`. `GET` lists the personal access tokens that the caller may see; `?user=`
-/// selects those of one user. `POST` creates one.
+/// Handles `/api/v4/tokens`. `GET` lists the personal access tokens that the caller may see;
+/// `?user=` selects the tokens of one user. `POST` creates a token.
 pub(crate) async fn collection<B>(mut call: Call<'_, B>) -> Result<Response<Body>, ApiError>
 where
     B: http_body::Body<Data = Bytes> + Send + Unpin,
@@ -74,7 +74,7 @@ where
     rest::located(StatusCode::CREATED, &location, &body)
 }
 
-/// `DELETE`: revokes the tokens in the path.
+/// Handles `DELETE`, which revokes the tokens in the path.
 pub(crate) async fn revoke<B>(
     mut call: Call<'_, B>,
     ids: &str,

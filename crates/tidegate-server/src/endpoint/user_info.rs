@@ -17,8 +17,8 @@ use tidegate_http::memory::Holder;
 use tidegate_http::negotiate::ContentType;
 use tidegate_http::request_body::{self, BodyError};
 
-/// Handles `GET` and `POST /api/v4/oauth/userinfo`. The token is in `Authorization`, or of a `POST`
-/// in the member `access_token` of a form (RFC 6750, section 2.2).
+/// Handles `GET` and `POST /api/v4/oauth/userinfo`. The token is in `Authorization`. In a `POST`,
+/// the token may be in the field `access_token` of a form instead (RFC 6750, section 2.2).
 ///
 /// # Errors
 ///
@@ -60,7 +60,7 @@ where
     Ok(json(claims.map_err(ApiError::from_bearer)?, NO_STORE))
 }
 
-/// The token in a form; `None` if the body is no form or has no token.
+/// The token in a form; `None` if the body is not a form or has no token.
 async fn form_token<B>(
     app: &App,
     head: &Parts,

@@ -21,7 +21,7 @@ use tidegate_http::request_body::BodyError;
 use view::UserView;
 
 const BASE: &str = "/api/v4/users";
-/// The caller, and what manages the users of the caller's tenant.
+/// The caller, and the interface that manages users on its behalf.
 struct UserAdmin {
     accounts: Accounts,
     user: User,
@@ -43,7 +43,7 @@ impl UserAdmin {
         UserKey::new(&self.user.claims.database, name)
     }
 
-    /// Refuses a sub-user that names another user, whether that one exists or not.
+    /// Refuses a sub-user that names another user, whether or not that user exists.
     fn require_own_name(&self, names: &[&str]) -> Result<(), ApiError> {
         let claims = &self.user.claims;
         if claims.owner || names.iter().all(|name| *name == claims.user) {
@@ -71,7 +71,7 @@ impl UserAdmin {
 }
 
 /// Handles `GET`, which lists the users that the caller may see, and `POST`, which creates one or
-/// several.
+/// several users.
 pub(crate) async fn collection<B>(mut call: Call<'_, B>) -> Result<Response<Body>, ApiError>
 where
     B: http_body::Body<Data = Bytes> + Send + Unpin,
@@ -151,8 +151,8 @@ where
     }
 }
 
-/// Creates users, all or none: those with a role one after the other, then the members in one
-/// statement. The error has the place of the user in `new`.
+/// Creates users, all or none. Users with a role are created one after the other, then the members
+/// in one statement. The number in an error is the index in `new` of the user that was refused.
 async fn create(accounts: &Accounts, new: Vec<NewUser>) -> Result<(), (usize, Error)> {
     let places = new.into_iter().enumerate();
     let (members, others): (Vec<_>, Vec<_>) =

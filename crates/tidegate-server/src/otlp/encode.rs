@@ -13,7 +13,8 @@ const KIND_SERVER: u8 = 2;
 const STATUS_UNSET: u8 = 0;
 const STATUS_ERROR: u8 = 2;
 
-/// The body of a request that sends `spans` at the time `now`.
+/// The body of an export request that sends `spans`. `now` is the current time, which serves to
+/// convert monotonic times.
 pub(super) fn encode(spans: &[Span], service: &str, now: Timestamp) -> Bytes {
     let instant = Instant::now();
     let spans: Vec<Value> = spans

@@ -4,7 +4,8 @@
 ///
 /// A row is `Route: "path", Methods, Access, Surface, Body => handler;`, where the handler is an
 /// expression of an async function over the request. The rows of `exact` have paths without names.
-/// Those of `named` are tried after them, in order.
+/// The rows of `named` have names in their paths, and are tried after all rows of `exact`, in
+/// order.
 macro_rules! routes {
     (
         |$call:ident|
@@ -74,8 +75,8 @@ macro_rules! routes {
             }
         }
 
-        /// Serves a request. Each handler has a box of its own: one future for all of them would be
-        /// as large as the largest, and is copied for each request.
+        /// Serves a request. The future of each handler is boxed separately. One future for all
+        /// handlers would be as large as the largest of them, and would be copied for each request.
         pub(crate) fn serve<'a, B>(
             route: &'a Route<'_>,
             $call: Call<'a, B>,

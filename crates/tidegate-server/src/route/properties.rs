@@ -2,7 +2,7 @@
 
 use super::Methods;
 
-/// The properties of a route, which are a row of the table of routes.
+/// The properties of a route: the columns of the table of routes except for the handler.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Properties {
     /// The path of the route. Variable parts are names in braces.
@@ -13,7 +13,8 @@ pub(crate) struct Properties {
     pub body: BodyLimit,
 }
 
-/// The callers that may use a route. The handlers check this; the OpenAPI description has the same.
+/// The callers that may use a route. The handlers check the access. A test compares it with the
+/// OpenAPI description.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Access {
     /// All clients. The path needs no credentials.
@@ -33,7 +34,7 @@ pub(crate) enum Access {
 /// The form of a route's errors.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Surface {
-    /// A body as at the REST and SQL endpoints.
+    /// The JSON body of the REST and SQL endpoints.
     Rest,
     /// A body as OAuth defines it (RFC 6749, section 5.2).
     OAuth,
@@ -57,7 +58,7 @@ pub(crate) enum BodyLimit {
 }
 
 impl BodyLimit {
-    /// The limit in bytes, given the configured one.
+    /// The limit in bytes. `configured` is the configured limit.
     pub(crate) fn bytes(self, configured: u64) -> u64 {
         match self {
             Self::None => 0,

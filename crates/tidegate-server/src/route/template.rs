@@ -4,8 +4,8 @@ use std::borrow::Cow;
 
 use tidegate_http::percent;
 
-/// The part of a template before its first name. It is compared first, because that is cheap and
-/// most paths differ there.
+/// The part of a template before its first name. It is compared first, because this comparison is
+/// cheap and most paths already differ in this part.
 pub(super) const fn prefix(template: &str) -> &str {
     let mut end = 0;
     while end < template.len() && template.as_bytes()[end] != b'{' {
@@ -14,8 +14,8 @@ pub(super) const fn prefix(template: &str) -> &str {
     template.split_at(end).0
 }
 
-/// The parts of `path` at the places of the names in `template`, percent-decoded. `None` if the
-/// path does not match, or if such a part is empty or not UTF-8.
+/// The segments of `path` where `template` has names, percent-decoded. `None` if the path does not
+/// match, or if such a segment is empty or not UTF-8.
 pub(super) fn names<'p>(
     template: &str,
     path: &'p str,

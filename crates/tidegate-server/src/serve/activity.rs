@@ -1,4 +1,4 @@
-//! The activity of a connection. It is counted on reads and writes, and checked periodically.
+//! The activity of a connection: reads and writes update counters, which are checked periodically.
 
 use std::pin::{Pin, pin};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
@@ -18,21 +18,23 @@ use tidegate_http::limits::Timeouts;
 pub(crate) struct ConnectionActivity {
     read: AtomicU64,
     written: AtomicU64,
-    /// Whether bytes wait to be written that the client does not read.
+    /// Whether the last write or flush is pending because the client does not read.
     blocked: AtomicBool,
     /// The number of requests that have started.
     requests: AtomicU64,
+    /// The number of requests in progress.
     in_flight: AtomicU64,
     /// The value of `read` at the end of the last request.
     read_before: AtomicU64,
     http2: AtomicBool,
-    /// Whether the connection ends with the response. A normal close would then make an incomplete
-    /// response look complete.
+    /// Whether only the end of the connection marks the end of the response in progress. If such a
+    /// response is incomplete, the connection is reset, because after a normal close the response
+    /// would look complete.
     closes_after: AtomicBool,
     /// Whether a request has waited for its response for so long that the connection to the client
     /// is to be checked.
     needs_check: AtomicBool,
-    /// Notified when the client has closed its side. HTTP does not notice that while there are
+    /// Notified when the client has closed its side. hyper does not notice this while there are
     /// unread bytes.
     client_closed: Notify,
     /// The responses in progress; used for HTTP/2 only.
@@ -60,7 +62,8 @@ impl InFlight {
         self.0.http2.load(Relaxed)
     }
 
-    /// Marks the response as one that ends with the connection, as in HTTP/1.0 without a length.
+    /// Records that only the end of the connection marks the end of the response, as in HTTP/1.0
+    /// without a length.
     pub(crate) fn close_after(&self) {
         self.0.closes_after.store(true, Relaxed);
     }
@@ -112,10 +115,11 @@ pub(crate) enum Decision {
     Close,
 }
 
-/// Compares the counters of a connection with those of the last check, and stores how long they
-/// have been unchanged.
+/// Compares the counters of a connection with their values at the last check, and stores how long
+/// they have been unchanged.
 pub(crate) struct Monitor {
     activity: Arc<ConnectionActivity>,
+    /// The phase at the last check, and the number of requests that had started.
     phase: (Phase, u64),
     phase_since: Instant,
     written: u64,
@@ -133,7 +137,8 @@ impl Monitor {
         }
     }
 
-    /// Decides what to do, by what has changed since the last check.
+    /// Decides whether the connection continues, from the counters that have changed since the last
+    /// check. Aborts responses that have stalled for the write timeout.
     pub(crate) fn check(&mut self, timeouts: &Timeouts, now: Instant) -> Decision {
         let written = self.activity.written.load(Relaxed);
         if written != self.written || !self.activity.blocked.load(Relaxed) {
@@ -156,8 +161,8 @@ impl Monitor {
 }
 
 impl ConnectionActivity {
-    /// Requests a check of whether the client is still connected. It is made when the task is next
-    /// polled.
+    /// Requests a check of whether the client is still connected. The next flush of an HTTP/1
+    /// connection makes the check.
     pub(super) fn request_check(&self) {
         self.needs_check.store(true, Relaxed);
     }
@@ -168,7 +173,7 @@ impl ConnectionActivity {
     }
 
     /// The number of requests that have started on an HTTP/1 connection; `None` if a request is in
-    /// progress.
+    /// progress, and for HTTP/2.
     pub(super) fn requests_if_idle(&self) -> Option<u64> {
         let is_idle = self.in_flight.load(Relaxed) == 0 && !self.http2.load(Relaxed);
         is_idle.then(|| self.requests.load(Relaxed))
@@ -246,7 +251,7 @@ impl Reset for TlsStream<TcpStream> {
     }
 }
 
-/// A connection that counts its bytes.
+/// A connection that records its reads and writes in its [`ConnectionActivity`].
 pub(crate) struct CountedIo<I: Reset> {
     io: I,
     activity: Arc<ConnectionActivity>,

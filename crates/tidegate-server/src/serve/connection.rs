@@ -32,7 +32,7 @@ use tidegate_socket::{self as socket, Handoff};
 /// 400 KiB.
 const HTTP1_BUFFER: usize = 64 * 1024;
 /// hyper's limit on the head of an HTTP/2 request in bytes. It is twice the limit of this service.
-/// Heads between the two limits get a response with a body and an id; only larger ones get hyper's
+/// Heads between the two limits get a response with a body and an id; only larger heads get hyper's
 /// 431 without a body.
 const HTTP2_HEADERS: u32 = 2 * stack::HTTP2_HEAD;
 /// How many bytes one HTTP/2 stream may buffer for a client that does not read.
@@ -40,12 +40,13 @@ const HTTP2_SEND_BUFFER: usize = 64 * 1024;
 /// How many streams a client may reset before hyper treats it as an attack (CVE-2023-44487).
 const HTTP2_RESETS: usize = 64;
 
-/// What the task of a connection needs.
+/// The parameters of a connection's task.
 pub(crate) struct ConnectionContext {
     pub app: App,
     pub peer: Peer,
     /// Whether the listener serves only operators.
     pub operations: bool,
+    /// Changes when the service shuts down.
     pub stopped: watch::Receiver<bool>,
 }
 
@@ -75,7 +76,8 @@ pub(crate) async fn serve(
     }
 }
 
-/// Whether the first byte is that of a TLS handshake (RFC 8446, section 5.1).
+/// Whether the client starts a TLS handshake (RFC 8446, section 5.1). A first byte that is an
+/// uppercase letter is taken for the method of a plain HTTP request.
 async fn speaks_tls(stream: &TcpStream) -> std::io::Result<bool> {
     let mut first = [0];
     stream.peek(&mut first).await?;
@@ -123,7 +125,8 @@ where
     loop {
         tokio::select! {
             biased;
-            // The error is the client's: it disconnected, or did not send HTTP.
+            // The connection has ended. An error means that the client disconnected or did not send
+            // HTTP.
             _ = connection.as_mut() => return,
             // If pipelined requests are unread, hyper does not notice that the client has
             // disconnected.
@@ -145,7 +148,7 @@ where
     }
 }
 
-/// The interval of checks. It is short enough for the shortest of the timeouts.
+/// The interval of checks: a quarter of the shortest timeout, but at least 5 ms.
 fn tick(timeouts: &Timeouts) -> Duration {
     let shortest = timeouts.header.min(timeouts.idle).min(timeouts.write);
     (shortest / 4).max(Duration::from_millis(5))
@@ -171,7 +174,8 @@ fn builder(limits: &Limits) -> auto::Builder<TokioExecutor> {
     builder
 }
 
-/// The stack of layers as a hyper service, which reports when a request starts and ends.
+/// The stack of layers as a hyper service. Marks each request as in progress until its response has
+/// been sent.
 fn hyper_service(
     (app, operations): (App, bool),
     peer: Peer,

@@ -16,7 +16,8 @@ use super::stall::StallGuard;
 /// The interval in which the connection is checked.
 const CHECK_INTERVAL: Duration = Duration::from_millis(400);
 
-/// Waits for a response. Meanwhile, the connection to the client is checked.
+/// Waits for a response. Until it is ready, requests periodic checks of the connection to the
+/// client.
 pub(crate) async fn watch_client<T>(
     answer: impl Future<Output = T>,
     activity: &ConnectionActivity,
@@ -33,7 +34,8 @@ pub(crate) async fn watch_client<T>(
 
 /// Keeps the request marked as in progress until its response has been sent.
 pub(crate) fn keep(body: &mut Body, in_flight: InFlight) {
-    // On a connection with only one response, the monitor notices the stall by itself.
+    // A connection with one response at a time needs no guard, because the monitor notices a stall
+    // by the counters of the connection.
     if in_flight.is_multiplexed() && body.exact_size() != Some(0) {
         let content = body.content_mut();
         *content = StallGuard::guard(content.take(), in_flight);
@@ -66,8 +68,8 @@ impl Watcher for ResponseInProgress {
 struct Timer(Option<Pin<Box<Sleep>>>);
 
 impl Timer {
-    /// Called when there are no bytes to send. Wakes the task of the connection when the next check
-    /// is due.
+    /// Called when there are no bytes to send. Requests a check if a check is due, and registers
+    /// the task of the connection to be woken for the next check.
     fn wait(&mut self, in_flight: &InFlight, cx: &mut Context<'_>) {
         let timer = self
             .0
@@ -75,7 +77,7 @@ impl Timer {
         if timer.as_mut().poll(cx).is_ready() {
             in_flight.request_check();
             timer.as_mut().reset(Instant::now() + CHECK_INTERVAL);
-            // This registers the next time, which cannot have passed yet.
+            // This poll registers the waker for the next check, whose time cannot have come yet.
             let _ = timer.as_mut().poll(cx);
         }
     }

@@ -1,10 +1,9 @@
 //! Gives the error responses to malformed HTTP/1 requests a body and a request id.
 //!
 //! hyper's parser refuses a malformed head by itself and writes a status without a body, past the
-//! layers of this service. Those bytes are the only ones that are written while no request is in
-//! progress and all earlier bytes have been flushed. So they can be recognised when they are
-//! written, and are replaced by a response like that to any other error. The status remains
-//! hyper's.
+//! layers of this service. Only such a response is written while no request is in progress and all
+//! earlier bytes have been flushed. hyper's response is recognised by this, and is replaced by an
+//! error response of this service with the same status.
 
 use std::io::{self, IoSlice};
 use std::pin::Pin;
@@ -19,8 +18,7 @@ use tidegate_http::app::App;
 use tidegate_http::error::ApiError;
 use tidegate_http::report::{Errors, Protocol};
 
-/// A field of the responses that hyper writes itself. Responses of this service have a request id,
-/// and most have a body.
+/// A header field that every error response written by hyper itself has.
 const EMPTY_BODY: &str = "content-length: 0";
 
 /// A connection that replaces hyper's own error responses.
@@ -28,16 +26,17 @@ pub(crate) struct ErrorRewriter<I> {
     io: I,
     app: App,
     activity: Arc<ConnectionActivity>,
-    /// The number of requests that had started when all were answered and all bytes flushed.
+    /// The number of requests that had started at the last flush; `None` if a request was in
+    /// progress at that time.
     requests_if_idle: Option<u64>,
     replacement: Option<Replacement>,
 }
 
-/// The bytes that are written in place of hyper's.
+/// The response that is written in place of hyper's.
 struct Replacement {
     bytes: Vec<u8>,
     written: usize,
-    /// How many of its own bytes hyper has passed for writing.
+    /// The length of hyper's response in bytes, which is reported to hyper as written.
     replaced: usize,
 }
 
@@ -52,7 +51,8 @@ impl<I> ErrorRewriter<I> {
         }
     }
 
-    /// Recognises a response that hyper wrote itself, in bytes that are to be written.
+    /// Sets the replacement if `bytes`, which hyper wants to write, are an error response of
+    /// hyper's own.
     fn detect(&mut self, bytes: &[u8]) {
         let requests_if_idle = self.activity.requests_if_idle();
         if self.replacement.is_some()
@@ -73,7 +73,8 @@ impl<I> ErrorRewriter<I> {
 }
 
 impl<I: AsyncWrite + Unpin> ErrorRewriter<I> {
-    /// Writes the replacement, and then reports the number of bytes that hyper expects.
+    /// Writes the replacement, and then returns the number of bytes that hyper expects. Returns
+    /// `None` if there is no replacement.
     fn poll_replacement(&mut self, cx: &mut Context<'_>) -> Poll<Option<io::Result<usize>>> {
         let Some(replacement) = &mut self.replacement else {
             return Poll::Ready(None);
@@ -91,7 +92,8 @@ impl<I: AsyncWrite + Unpin> ErrorRewriter<I> {
     }
 }
 
-/// The status and the fields of a response that hyper wrote itself; `None` for any other bytes.
+/// Parses an error response that hyper wrote itself into its status and its header fields; `None`
+/// for any other bytes.
 fn bare_error(bytes: &[u8]) -> Option<(StatusCode, &str)> {
     let head = std::str::from_utf8(bytes).ok()?.strip_suffix("\r\n\r\n")?;
     let (line, fields) = head.split_once("\r\n")?;

@@ -1,9 +1,9 @@
 //! Handles the rest of a request body that is unread when the response is ready.
 //!
 //! An error such as 404, 401 or 415 does not need the body. Over HTTP/1.1 the next request follows
-//! the body's bytes, so a short rest is read and discarded. Otherwise the connection must be
-//! closed, and the response announces this. Without that, the client would send its next request on
-//! a closed connection (RFC 9112, section 9.6).
+//! the body's bytes, so a short rest is read and discarded. After a longer rest the connection must
+//! be closed, and the response announces this. Without the announcement, the client would send its
+//! next request on a closed connection (RFC 9112, section 9.6).
 
 use std::pin::Pin;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -28,15 +28,15 @@ pub(crate) struct TrackedBody<B> {
     rest: Arc<Mutex<Option<B>>>,
 }
 
-/// The unread rest of a request's body, once the body was dropped.
+/// Holds the unread rest of a request's body after the body was dropped.
 pub(crate) struct UnreadBody<B> {
     rest: Arc<Mutex<Option<B>>>,
     /// Whether the client waits for `100 Continue` before it sends the body.
     needs_check: bool,
 }
 
-/// Separates the request from the rest of its body. HTTP/2 resets the stream of a body that is not
-/// read, so there is no rest.
+/// Wraps the body of a request so that its unread rest remains after the handler has dropped the
+/// body. Returns no [`UnreadBody`] for HTTP/2, which resets the stream of an unread body.
 pub(crate) fn split<B>(request: Request<B>) -> (Request<TrackedBody<B>>, Option<UnreadBody<B>>) {
     let rest = Arc::new(Mutex::new(None));
     let unread_body = (request.version() != Version::HTTP_2).then(|| UnreadBody {
@@ -55,7 +55,7 @@ where
     B: Body<Data = Bytes> + Unpin,
     B::Error: Into<BodyError>,
 {
-    /// Reads and discards a short rest. For a longer one, makes the response announce that the
+    /// Reads and discards a short rest. If the rest is longer, makes the response announce that the
     /// connection will be closed.
     pub(crate) async fn discard_or_close<T>(self, response: &mut Response<T>) {
         let rest = self

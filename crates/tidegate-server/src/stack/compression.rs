@@ -20,9 +20,8 @@ const UNCOMPRESSED: [&[u8]; 2] = [b"text/html", b"text/event-stream"];
 pub(super) fn after(encoding: Option<Encoding>, response: &mut Response<Body>) {
     // A 304 must also say on which headers the response depends (RFC 9110, section 15.4.5).
     let has_not_changed = response.status() == StatusCode::NOT_MODIFIED;
-    // A page contains a secret and text that others may choose; the compressed length of both
-    // would reveal the secret (BREACH). Events must be sent at once, but an encoder buffers
-    // them.
+    // A page contains a secret, and text that an attacker may choose. The compressed length of both
+    // would reveal the secret (BREACH). Events must be sent at once, but an encoder buffers them.
     let kind = response
         .headers()
         .get(CONTENT_TYPE)

@@ -1,7 +1,7 @@
 //! Cross-origin requests of browsers (Fetch Standard, section 3.2).
 //!
 //! Credentials in the sense of browsers, which are cookies, are never allowed. The script of a page
-//! sends a token in `Authorization` itself, which needs no such permission.
+//! sets a token in `Authorization` itself, which needs no permission for credentials.
 
 use std::ops::ControlFlow;
 
@@ -27,14 +27,14 @@ const MAX_AGE: HeaderValue = HeaderValue::from_static("7200");
 
 /// The CORS headers of a response.
 pub(crate) enum OriginAccess {
-    /// The response gets no CORS headers. It is the same for all origins.
+    /// The response gets no CORS headers, and would get none for any other origin.
     None,
-    /// Any origin may read it.
+    /// Any origin may read the response.
     Any,
-    /// Only this origin may read it.
+    /// Only this origin may read the response.
     One(HeaderValue),
-    /// The request has no origin, or one that is not allowed. For an allowed origin the response
-    /// would differ.
+    /// The request has no origin, or an origin that is not allowed. The response gets only `Vary:
+    /// Origin`, because it would differ for an allowed origin.
     Refused,
 }
 
@@ -57,7 +57,7 @@ impl OriginAccess {
     }
 }
 
-/// Returns the headers of the response, or the response to `OPTIONS`.
+/// Returns which CORS headers the response gets, or the complete response to `OPTIONS`.
 pub(super) fn before<B>(
     app: &App,
     request: &Request<B>,
@@ -67,7 +67,8 @@ pub(super) fn before<B>(
     if matches!(grant, OriginAccess::None) && !is_options {
         return ControlFlow::Continue(grant);
     }
-    // Pages of other origins must not read or submit our pages (RFC 9700, section 2.6).
+    // Pages of other origins must not read or submit the pages of this service (RFC 9700, section
+    // 2.6).
     let page = Route::is_path_of_page(request.uri().path());
     if page {
         grant = OriginAccess::None;
@@ -99,7 +100,7 @@ pub(super) fn before<B>(
     ControlFlow::Break(response)
 }
 
-/// Sets the headers of the response.
+/// Sets the CORS headers of the response.
 pub(super) fn after(grant: OriginAccess, response: &mut Response<Body>) {
     grant.write(response.headers_mut());
 }

@@ -5,7 +5,8 @@ use http::{Response, StatusCode};
 
 use tidegate_http::body::{Body, Content};
 
-/// Omits the document if the client knows its version; `known` is the field of the request.
+/// Omits the document if the client already has this version. `known` is the value of
+/// `If-None-Match`.
 pub(super) fn after(known: Option<&HeaderValue>, response: &mut Response<Body>) {
     if let Some(known) = known
         && let Some(tag) = response.headers().get(ETAG)

@@ -6,7 +6,7 @@ use http::{Method, Response, StatusCode};
 
 use tidegate_http::body::{Body, Content};
 
-/// Removes the body of the response to `HEAD`.
+/// Removes the body of the response to `HEAD`, and sets `Content-Length` if the length is known.
 pub(super) fn after(method: &Method, response: &mut Response<Body>) {
     if *method != Method::HEAD {
         return;

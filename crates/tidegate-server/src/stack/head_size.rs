@@ -12,7 +12,7 @@ use tidegate_http::report::{Context, REQUEST_ID};
 /// The size of the largest head in bytes, measured as in HTTP/2 (RFC 9113, section 6.5.2).
 pub(crate) const HTTP2_HEAD: u32 = 16 * 1024;
 
-/// What each field counts in addition to its name and value, in bytes.
+/// The number of bytes that a field counts in addition to its name and value.
 const FIELD: usize = 32;
 
 /// Returns the response to a request whose head is too large.

@@ -1,8 +1,8 @@
-//! The layer that checks `Host`. An HTTP/1.1 request must have exactly one, with a valid value (RFC
-//! 9112, section 3.2).
+//! The layer that checks `Host`. An HTTP/1.1 request must have exactly one `Host` field, with a
+//! valid value (RFC 9112, section 3.2).
 //!
-//! The service does not use the value. But if a proxy could read another host from the same
-//! request, the request is refused.
+//! The service does not use the value of `Host`. But if a proxy could read another host from the
+//! same request, the request is refused.
 
 use http::header::HOST;
 use http::uri::Authority;

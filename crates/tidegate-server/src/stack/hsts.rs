@@ -1,5 +1,5 @@
 //! The layer that sets `Strict-Transport-Security` (RFC 6797): a browser that has used HTTPS once
-//! uses it for a year.
+//! uses only HTTPS for a year.
 
 use http::header::STRICT_TRANSPORT_SECURITY;
 use http::{HeaderValue, Request, Response};

@@ -12,7 +12,7 @@ use tidegate_http::body::{Body, Watcher};
 use tidegate_http::report::{REQUEST_ID, Subject};
 use tidegate_http::trace::{Span, SpanContext};
 
-/// This is a macro and not a function, because the level of a `tracing` event must be a constant.
+/// Logs a request. It is a macro, because the level of a `tracing` event must be a constant.
 macro_rules! access {
     ($self:ident, $level:ident, $took:ident) => {
         tracing::$level!(
@@ -45,8 +45,8 @@ pub(crate) struct Observation {
     subject: Subject,
     status: u16,
     complete: bool,
-    /// The position of the request in its trace. It is boxed, because most services collect no
-    /// spans.
+    /// The position of the request in its trace; `None` if no spans are collected. It is boxed,
+    /// because most services collect none.
     context: Option<Box<SpanContext>>,
 }
 
@@ -63,8 +63,8 @@ impl Observation {
             request_id: request.headers().get(REQUEST_ID).cloned(),
             app,
             started: Instant::now(),
-            // The route is set at the start, so that a request without a response has one in the
-            // log too.
+            // The route is set at the start, so that the log has the route of a request without a
+            // response too.
             subject: Subject {
                 route: route.as_ref().ok().map(Route::label),
                 login: None,
@@ -76,7 +76,8 @@ impl Observation {
         }
     }
 
-    /// The head of the response is ready. The response is observed until it has been sent.
+    /// Records the head of the response, and moves the observation into the body, so that it ends
+    /// when the response has been sent.
     pub(crate) fn responded(mut self, response: &mut Response<Body>) {
         let subject = std::mem::take(&mut response.body_mut().subject);
         self.status = response.status().as_u16();

@@ -10,7 +10,8 @@ use tidegate_http::body::Body;
 use tidegate_http::error::ApiError;
 use tidegate_http::report::Context;
 
-/// The response, or one with status 500 and the id of the request.
+/// Waits for the response. If `answer` panics, returns a response with status 500 and the id of the
+/// request.
 pub(super) async fn catch(
     answer: impl Future<Output = Response<Body>>,
     id: &HeaderValue,

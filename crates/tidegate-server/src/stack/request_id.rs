@@ -1,5 +1,5 @@
-//! The layer for `X-Request-Id`. The id is that of the client, if it has 1 to 128 visible ASCII
-//! characters, or a new one.
+//! The layer for `X-Request-Id`. If the client sends an id of 1 to 128 visible ASCII characters,
+//! that id is used. Otherwise the request gets a new id.
 
 use http::{HeaderValue, Request, Response};
 
@@ -9,7 +9,7 @@ use tidegate_http::report::REQUEST_ID;
 
 const LONGEST: usize = 128;
 
-/// The id of a request. It is also set in the request, for the layers below.
+/// Returns the id of a request, and sets it in the request for the inner layers.
 pub(super) fn before<B>(app: &App, request: &mut Request<B>) -> HeaderValue {
     let headers = request.headers_mut();
     if let Some(id) = headers.get(REQUEST_ID).filter(|id| is_acceptable(id)) {

@@ -12,11 +12,13 @@ use crate::operation::{Channel, OperationContext, OperationResult};
 use crate::running_operation::RunningOperation;
 use crate::{graphql_transport_ws, outgoing};
 
-/// The schema of a `graphql-transport-ws` socket if neither the URL nor the client names one.
+/// The schema of a `graphql-transport-ws` socket if neither the URL nor `connection_init` names a
+/// schema.
 const SCHEMA: &str = "public";
 
 impl Session {
-    /// Handles a text message.
+    /// Handles a text message. The socket ends if the caller's token is no longer valid. Without a
+    /// token, a message other than `auth` makes the caller anonymous.
     pub(super) async fn receive_text(&mut self, text: &str) -> SessionResult {
         if let Some(identity) = &self.identity
             && let Err(failure) = identity.check(&self.app).await
@@ -135,8 +137,8 @@ impl Session {
         if let Some(token) = token {
             let authenticated = self.authenticate(&token).await;
             authenticated.map_err(|end| match end.code {
-                // `graphql-transport-ws` has no error message without an id, so the socket is
-                // closed.
+                // `graphql-transport-ws` has no error message without an id, so the error is sent
+                // in the Close frame.
                 4401 => CloseReason::new(4401, "Unauthorized"),
                 _ => end,
             })?;
@@ -156,7 +158,7 @@ impl Session {
         self.initialised
     }
 
-    /// Starts an operation that has an id.
+    /// Starts an operation that has an id. Sends an error if the id is in use.
     async fn start<F>(
         &mut self,
         id: Id,
@@ -220,14 +222,13 @@ fn invalid(id: Id, code: &'static str, message: &str) -> InvalidMessage {
     InvalidMessage { id, code, message }
 }
 
-/// The member `extensions.after` of a request, which is the cursor after which a subscription
-/// resumes.
+/// The member `extensions.after` of a request: the cursor after which a subscription resumes.
 fn after_of(request: &str) -> Option<String> {
     let request: serde_json::Value = serde_json::from_str(request).ok()?;
     request["extensions"]["after"].as_str().map(str::to_owned)
 }
 
-/// Shortens a close reason to the 123 bytes that it may have (RFC 6455, section 5.5).
+/// Shortens the reason of a Close frame to the allowed 123 bytes (RFC 6455, section 5.5).
 fn truncate(mut reason: String) -> String {
     while reason.len() > 123 {
         reason.pop();

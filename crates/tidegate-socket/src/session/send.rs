@@ -10,7 +10,8 @@ use crate::operation::OperationResult;
 use crate::outgoing;
 
 impl Session {
-    /// Handles the end of an operation, or the start of a subscription.
+    /// Handles the end of an operation, or the start of a subscription. Sends the messages of the
+    /// result, unless the operation was removed in the meantime.
     pub(super) async fn operation_ended(
         &mut self,
         done: Result<OperationResult, JoinError>,
@@ -37,7 +38,8 @@ impl Session {
         self.send_all(done.texts).await
     }
 
-    /// Writes the deliveries that the queue has at the moment.
+    /// Writes the deliveries in `due`. Returns an error if the queue was closed or a subscription
+    /// ended because the client is too slow; the socket then ends.
     pub(super) async fn send_deliveries(&mut self, due: Option<Vec<Delivery>>) -> SessionResult {
         let Some(due) = due else {
             return Err(CloseReason::new(1013, "slow_consumer"));
@@ -76,7 +78,7 @@ impl Session {
         Ok(())
     }
 
-    /// The message for a delivery; `None` if its subscription has ended.
+    /// The message for a delivery; `None` if its subscription was removed.
     fn text(&self, Delivery { subscription, item }: &Delivery) -> Option<Bytes> {
         let id = self.tags.get(subscription)?;
         let frame = &self.operations_by_id.get(id)?.frame.get()?.frame;
@@ -101,8 +103,8 @@ impl Session {
         })
     }
 
-    /// The message for a client that has not read for too long. It reports that its events end,
-    /// with the cursor up to which all were sent.
+    /// The message for a client that has not read for too long, with the cursor after which the
+    /// client can resume. Closes the event queue. Returns `None` if the socket has no subscription.
     pub(super) async fn slow_consumer_message(&mut self) -> Option<Bytes> {
         let mut operations_by_id = self.operations_by_id.values();
         let entry = operations_by_id.find(|entry| entry.subscription.is_some())?;
@@ -121,9 +123,9 @@ impl Session {
             }
         }
         let cursor = match first {
-            // A subscription that resumes may be at an earlier position than the others. So the
-            // last event that was sent may be after the first unsent one. Then the cursor is the
-            // one before that.
+            // A subscription that replays may be at an earlier position than the other
+            // subscriptions. So the last sent event may be after the first unsent one. In that case
+            // the cursor is the one before the first unsent event.
             Some(first) => self
                 .sent
                 .filter(|sent| *sent < first)
@@ -135,7 +137,7 @@ impl Session {
         Some(framed.frame.ended(code, &message, cursor))
     }
 
-    /// Ends the operation or subscription with this id; returns whether there was one.
+    /// Ends the operation or subscription with this id. Returns `false` if there is none.
     pub(super) fn remove(&mut self, id: &str) -> bool {
         let Some(entry) = self.operations_by_id.remove(id) else {
             return false;
@@ -144,7 +146,7 @@ impl Session {
         true
     }
 
-    /// Whether the socket has the protocol `graphql-transport-ws`.
+    /// Whether the socket uses the protocol `graphql-transport-ws`.
     pub(super) fn is_graphql_transport_ws(&self) -> bool {
         self.dialect == Dialect::GraphQlTransportWs
     }

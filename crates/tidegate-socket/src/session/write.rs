@@ -26,7 +26,7 @@ impl Session {
         self.flush().await
     }
 
-    /// Writes a message without flushing it, because others follow.
+    /// Writes a message without flushing it, because other messages follow.
     pub(super) async fn feed(&mut self, text: Bytes) -> SessionResult {
         let Ok(text) = Utf8Bytes::try_from(text) else {
             return Err(CloseReason::new(1011, "internal error"));
@@ -46,7 +46,8 @@ impl Session {
         check_written(&timeout(limit, self.socket.send(message)).await)
     }
 
-    /// Writes the close. A client that does not read gets as much time as for other messages.
+    /// Ends the operations and sends the Close frame. If the client does not read, it gets as much
+    /// time as for other messages, and its last message is sent first.
     pub(super) async fn end(&mut self, end: CloseReason) {
         if end.code == 0 {
             return;
@@ -61,7 +62,7 @@ impl Session {
         } else {
             CLOSE_TIMEOUT
         };
-        // Statements are cancelled and subscriptions end before the client is waited for.
+        // Operations and subscriptions end before the socket waits for the client.
         self.operations_by_id.clear();
         self.operations.abort_all();
         let close = async {
@@ -87,7 +88,7 @@ impl Session {
     }
 }
 
-/// Whether the client has accepted the message in time.
+/// Turns the result of a write into the reason why the socket ends, if it failed or took too long.
 fn check_written(written: &Result<Result<(), Error>, Elapsed>) -> SessionResult {
     match written {
         Ok(Ok(())) => Ok(()),

@@ -7,7 +7,7 @@ use crate::error::{Error, Result};
 use crate::query::{Argument, Database, Query};
 use crate::row::{self, Record};
 
-/// The columns of a user, for [`read`].
+/// The columns of a user, in the order in which [`read`] decodes them.
 macro_rules! columns {
     () => {
         "u.database, u.name, u.role, u.id, u.password_hash, u.email, u.properties, u.user_group, \
@@ -61,7 +61,8 @@ static IS_TAKEN: Query = Query::new(
      where (database = :database and name = :name) or role = :role \
         or (database = :database and coalesce(id, name) = coalesce(:id, :name)))",
 );
-// Nothing that is cached depends on members, so a change of one is not announced.
+// Nodes cache nothing that depends on members, so other nodes are not notified of changes of
+// members.
 static UPDATE: Query = Query::new(
     "with changed as (update tidegate.users set kind = :kind, role = :role, id = :id, \
        email = :email, properties = :properties::json, user_group = :user_group, \
@@ -81,8 +82,8 @@ static SET_PASSWORD_HASH: Query = Query::new(
      where database = :database and name = :name \
      and (:before::text is null or password_hash = :before::text)",
 );
-// The user's methods pass to the owner, so that a later user of this name does not get them.
-// Clients that act as the user cannot act as a later one.
+// The user's methods pass to the owner, so that a later user of the same name does not get them.
+// For the same reason, clients that act as the user lose this right.
 static DELETE: Query = Query::new(
     "with gone as (delete from tidegate.users \
        where database = :database and name = :name returning database), \
@@ -209,7 +210,8 @@ pub(super) async fn delete(database: &Database, key: &UserKey, at: Timestamp) ->
     Ok(gone == Some(1))
 }
 
-/// The groups of a user as stored: separated by commas, which the names of groups do not contain.
+/// The groups of a user in the form in which they are stored: separated by commas, which names of
+/// groups do not contain. `None` without groups.
 pub(super) fn joined(user: &User) -> Option<String> {
     (!user.user_groups.is_empty()).then(|| user.user_groups.join(","))
 }

@@ -1,4 +1,4 @@
-//! The addresses of PostgreSQL and the administrator's login.
+//! The addresses of PostgreSQL, and the login of the administrator.
 
 mod url;
 
@@ -16,43 +16,45 @@ pub use url::ConfigError;
 /// The address and login of a PostgreSQL cluster. Created by [`Config::from_url`].
 #[derive(Clone, Debug)]
 pub struct Config {
-    /// Where the cluster's servers listen, in the order in which they are tried. There is at least
-    /// one.
+    /// The addresses at which the cluster's servers listen, in the order of the URL. There is at
+    /// least one.
     pub targets: Vec<Target>,
     /// Whether a server in recovery, such as a standby, is refused.
     pub requires_primary: bool,
-    /// The index of the target that was connected to last. Clones share it.
+    /// The index in `targets` of the target to which a connection was last opened. Clones share it.
     pub(crate) preferred: Arc<AtomicUsize>,
     /// The TLS mode. A Unix socket ignores it, as in libpq.
     pub tls: TlsMode,
-    /// The file of root certificates (PEM); `None` for those of the system.
+    /// The file of root certificates (PEM); `None` for the root certificates of the system.
     pub root_certificate: Option<PathBuf>,
     /// The administrator's role.
     pub admin_role: String,
     /// The administrator's password.
     pub admin_password: Secret,
-    /// The database of `admin_url`, to which the service connects in order to create others.
+    /// The database in `admin_url`. The service connects to it in order to create databases.
     pub admin_database: DatabaseName,
     /// The service's own database.
     pub control_database: DatabaseName,
     /// How many nodes are expected to share the cluster's connections.
     pub nodes: u32,
-    /// The sessions that may be open at the same time outside of any pool. Clones share them.
+    /// The permits for sessions of administration, which are open outside of any pool. Clones share
+    /// the permits.
     pub sessions: Arc<Semaphore>,
-    /// How many ordinary sessions read the changes of databases. Clones share it.
+    /// How many ordinary sessions read the changes of databases (outboxes). Clones share the
+    /// number.
     pub streams: Arc<AtomicUsize>,
     /// The time limit for opening a connection.
     pub connect_timeout: Duration,
-    /// How many prepared statements a connection caches.
+    /// How many prepared statements a connection caches at most.
     pub statements_per_connection: usize,
-    /// The TLS settings, read from files once.
+    /// The TLS configuration, whose root certificates are read only once. Clones share it.
     pub(crate) connector: Arc<OnceLock<Arc<rustls::ClientConfig>>>,
 }
 
 /// How many sessions of administration may be open at the same time.
 pub const SESSIONS: usize = 4;
 
-/// Where a server listens.
+/// The address at which a server listens.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Target {
     /// A host and a port.
@@ -101,9 +103,10 @@ impl fmt::Display for Target {
 pub enum TlsMode {
     /// TLS is not used.
     Disable,
-    /// TLS is used if the server supports it. Nothing is verified.
+    /// TLS is used if the server supports it. The certificate is not verified.
     Prefer,
-    /// TLS is required. The chain is verified only if a root certificate is given, as in libpq.
+    /// TLS is required. The certificate's chain is verified only if a root certificate is given, as
+    /// in libpq.
     Require,
     /// TLS is required. The certificate's chain is verified.
     VerifyCa,
@@ -164,8 +167,8 @@ impl Config {
         self
     }
 
-    /// Replaces the login, for another login of the service to the same cluster, such as for
-    /// replication.
+    /// Replaces the login. Used for other logins of the service to the same cluster, such as the
+    /// login for replication.
     #[must_use]
     pub fn with_login(mut self, role: &str, password: Secret) -> Self {
         role.clone_into(&mut self.admin_role);

@@ -1,4 +1,4 @@
-//! Parses a connection URI.
+//! Parses connection URIs.
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -19,7 +19,8 @@ pub enum ConfigError {
     /// A percent sign is not followed by two hexadecimal digits, or the bytes are not UTF-8.
     #[error("the URL's {0} is not percent-encoded UTF-8")]
     BadEncoding(&'static str),
-    /// The login contains a character that ends it.
+    /// The user or password contains a character that ends this part of the URI and must be
+    /// percent-encoded.
     #[error(
         "the URL's user or password has a character that must be encoded: / as %2F, ? as %3F, @ as \
          %40"
@@ -31,7 +32,7 @@ pub enum ConfigError {
     /// One of several hosts is empty.
     #[error("the URL's list of hosts has an empty entry: HOST:PORT,HOST:PORT was expected")]
     EmptyHost,
-    /// The numbers of hosts and ports differ.
+    /// The numbers of hosts and ports differ, and there is more than one port.
     #[error("the URL has {hosts} hosts and {ports} ports; give one port for all, or one for each")]
     PortCount {
         /// How many hosts the URL names.
@@ -39,7 +40,7 @@ pub enum ConfigError {
         /// How many ports the URL names.
         ports: usize,
     },
-    /// The service cannot work with the requested kind of server.
+    /// `target_session_attrs` requests a kind of server with which the service cannot work.
     #[error(
         "target_session_attrs is `{0}`; it may be any, read-write or primary, because the service \
          writes"
@@ -77,7 +78,8 @@ struct Pieces {
     user: Option<String>,
     password: String,
     hosts: Vec<String>,
-    /// The ports in the order of the hosts. A single port applies to all hosts.
+    /// The ports, in the order of the hosts; `None` for the default. If there is only one port, it
+    /// applies to all hosts.
     ports: Vec<Option<u16>>,
     requires_primary: Option<bool>,
     database: Option<String>,
@@ -92,7 +94,8 @@ pub(super) fn parse(url: &str) -> Result<Config, ConfigError> {
         .ok_or(ConfigError::NotPostgres)?;
     let (rest, query) = rest.split_once('?').unwrap_or((rest, ""));
     let (authority, path) = rest.split_once('/').unwrap_or((rest, ""));
-    // Parts of a password would otherwise be taken for a host, and reach an error message.
+    // Without this check, a part of a password could be parsed as a host and appear in an error
+    // message.
     let (first_name, _) = query.split_once('=').unwrap_or((query, ""));
     if path.contains('@') || first_name.contains('@') {
         return Err(ConfigError::NotEncoded);
@@ -219,7 +222,7 @@ fn target(host: &str, port: u16) -> Target {
     }
 }
 
-/// Reads a port; `None` if the text is empty, which stands for the default.
+/// Reads a port. An empty text gives `None`, which stands for the default port.
 fn read_port(text: &str) -> Result<Option<u16>, ConfigError> {
     if text.is_empty() {
         return Ok(None);

@@ -1,6 +1,7 @@
 //! The messages of pgoutput (PostgreSQL, "Logical Replication Message Formats") in version 1 of its
-//! protocol. PostgreSQL sends whole transactions when they commit. Version 2 would also send
-//! transactions that may still roll back, which subscriptions must not see.
+//! protocol. In this version PostgreSQL sends whole transactions after they have committed. In
+//! version 2 it may also send transactions that can still roll back, which subscriptions must not
+//! see.
 
 mod reader;
 mod tuple;
@@ -16,7 +17,7 @@ pub use self::tuple::{ColumnValue, Tuple};
 pub enum Message {
     /// A transaction begins.
     Begin {
-        /// The position of the commit. These positions increase from transaction to transaction.
+        /// The position of the commit. It is greater than that of the transaction before.
         commit: LogPosition,
         /// The transaction id.
         transaction: u32,
@@ -30,7 +31,7 @@ pub enum Message {
     },
     /// The origin of the transaction, on a server that replicates from another one.
     Origin,
-    /// The definition of a table, which the following messages have.
+    /// The definition of a table. It applies to the table's changes after this message.
     Relation(Relation),
     /// A type that is not built in.
     Type {
@@ -76,7 +77,8 @@ pub enum Message {
 /// An old row.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum OldRow {
-    /// A row of which only the columns of the replica identity are known; the others are NULL.
+    /// A row of which only the columns of the replica identity are known. The message contains NULL
+    /// for the other columns.
     Key(Tuple),
     /// The whole row.
     Row(Tuple),
@@ -108,7 +110,7 @@ pub struct RelationColumn {
     pub in_replica_identity: bool,
 }
 
-/// Why bytes are not a valid message.
+/// The reason why bytes are not a valid message.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum DecodeError {
     /// The message is too short.
@@ -117,10 +119,10 @@ pub enum DecodeError {
     /// Bytes follow the message.
     #[error("there are bytes after the message")]
     Trailing,
-    /// A value has the binary form, which was not requested.
+    /// A value is in binary format, which was not requested.
     #[error("the message has a value in binary form")]
     Binary,
-    /// A byte names an unknown kind.
+    /// A byte that names a kind has an unknown value.
     #[error("unknown kind of {what}: `{}`", kind.escape_ascii())]
     Unknown {
         /// The part of the protocol whose kind the byte names.
@@ -130,7 +132,7 @@ pub enum DecodeError {
     },
 }
 
-/// Decodes a message. Values are not copied.
+/// Decodes a message. The values of rows are not copied but refer to `message`.
 ///
 /// # Errors
 ///

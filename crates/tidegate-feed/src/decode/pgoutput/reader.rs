@@ -1,10 +1,10 @@
-//! Reads numbers and texts from a message.
+//! Reads numbers, texts and bytes from a message.
 
 use bytes::Bytes;
 
 use super::DecodeError;
 
-/// Reads a message from its current offset on.
+/// A message and the offset of the next byte to read. Each method that reads moves the offset.
 pub(super) struct MessageReader<'a> {
     message: &'a Bytes,
     at: usize,

@@ -12,11 +12,11 @@ pub struct Tuple {
     cells: Box<[Cell]>,
 }
 
-/// Where a value is in the message.
+/// Where a value is in the message. `At` holds its offset and its length.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Cell {
     Null,
-    /// PostgreSQL did not send the value, which is stored out of line and unchanged.
+    /// The message does not contain the value; see [`ColumnValue::Absent`].
     Absent,
     At(u32, u32),
 }
@@ -75,7 +75,7 @@ impl Tuple {
         self.cells.is_empty()
     }
 
-    /// The value in a column.
+    /// The value in the column with this index; `Absent` if there is no such column.
     pub fn value(&self, column: usize) -> ColumnValue<'_> {
         match self.cells.get(column) {
             Some(Cell::Null) => ColumnValue::Null,
@@ -89,7 +89,7 @@ impl Tuple {
         }
     }
 
-    /// Replaces absent values by those of the old row in the same message.
+    /// Replaces each absent value by the value of the old row.
     pub(crate) fn fill_absent(&mut self, old: &Self) {
         for (cell, old) in self.cells.iter_mut().zip(&old.cells) {
             if *cell == Cell::Absent {
@@ -98,8 +98,8 @@ impl Tuple {
         }
     }
 
-    /// Marks values as absent unless they are sent. PostgreSQL sends NULL for columns outside of
-    /// the replica identity.
+    /// Marks values as absent, except in columns for whose index `is_sent` returns `true`. Used for
+    /// the replica identity: PostgreSQL sends NULL for the columns outside of it.
     pub(crate) fn clear_unless(&mut self, mut is_sent: impl FnMut(usize) -> bool) {
         for (column, cell) in self.cells.iter_mut().enumerate() {
             if !is_sent(column) {
@@ -108,7 +108,7 @@ impl Tuple {
         }
     }
 
-    /// The memory of the row in bytes.
+    /// The memory of the row in bytes, including the whole message.
     pub(crate) fn size(&self) -> usize {
         self.message.len() + std::mem::size_of_val(&*self.cells)
     }

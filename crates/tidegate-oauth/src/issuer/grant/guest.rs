@@ -7,8 +7,8 @@ use tidegate_identity::{AttemptKey, UserKey};
 
 /// Issues tokens of a tenant's default user.
 ///
-/// Errors: [`Error::ForeignDatabase`] when the client belongs to another tenant than the named one,
-/// [`Error::NoDefaultUser`] when the tenant does not exist or has no default user.
+/// Errors: [`Error::ForeignDatabase`] when the client belongs to another tenant than the request
+/// names, [`Error::NoDefaultUser`] when the tenant does not exist or has no default user.
 pub(crate) async fn exchange(
     cx: &GrantContext<'_>,
     request: &GuestRequest,

@@ -1,11 +1,11 @@
 //! The refresh grant (RFC 6749, section 6), with detection of reuse.
 //!
 //! Existing clients keep the old token, lose a response, or refresh twice in parallel. So a token
-//! may be presented again until one of its successors is presented. If it is presented after that,
-//! it was copied, and the session is ended.
+//! may be presented again until a later token of the session is presented. A token that is
+//! presented after a later token must have been copied, so the session is ended.
 //!
 //! Tokens are numbered, and the session stores the highest number presented. Token n is valid while
-//! that number is at most n; presenting it issues token n + 1.
+//! the stored number is at most n. Presenting token n issues token n + 1.
 
 use super::GrantContext;
 use crate::token::Issue;
@@ -15,8 +15,9 @@ use tidegate_identity::{EndReason, Secret};
 /// Issues the next tokens of the token's session. `asked` narrows the access token only: the
 /// session and its refresh tokens keep their scopes (RFC 6749, section 6).
 ///
-/// Errors: [`Error::InvalidRefreshToken`] unless the token is valid for this client, and
-/// [`Error::InvalidScope`] for a scope that the session lacks, and then the token stays valid.
+/// Errors: [`Error::InvalidRefreshToken`] unless the token is valid for this client.
+/// [`Error::InvalidScope`] for a scope that the session lacks; in this case the token does not
+/// count as presented.
 pub(super) async fn exchange(
     cx: &GrantContext<'_>,
     token: &Secret,
@@ -32,7 +33,8 @@ pub(super) async fn exchange(
     if asked != Scopes::UNRESTRICTED
         && let Some(session) = store.session(claims.session).await?
     {
-        // This is checked first, because presenting the token uses it up.
+        // The scopes are checked before the token is presented, because presenting it invalidates
+        // earlier tokens of the session.
         session.scopes.narrowed_to(asked)?;
     }
     let idle_expiry = issuer.idle_expiry(now);

@@ -75,7 +75,7 @@ fn as_many_requests_wait_as_in_the_queue_of_the_pool() {
             false
         }
     };
-    // Two of each user, four of each database, eight of all.
+    // At most two requests of each user wait, four of each database, and eight in total.
     assert_eq!([ann, ann, ann].map(&mut may_wait), [true, true, false]);
     assert_eq!([bob, bob, eve].map(&mut may_wait), [true, true, false]);
     assert_eq!([other, other].map(&mut may_wait), [true, true]);

@@ -57,7 +57,8 @@ impl Handler<'_> {
             Err(error) => Ok(GraphqlResponse::refused(std::slice::from_ref(error))),
         };
         // Earlier requests of the array have been executed, so their responses must be sent. This
-        // error is therefore a response of the array, and not that of the whole request.
+        // error therefore becomes one response of the array, and not the response to the whole HTTP
+        // request.
         answer.unwrap_or_else(|failure| {
             GraphqlResponse::refused(&[Error::new(failure.graphql_code(), failure.message)])
         })
@@ -72,12 +73,14 @@ impl Handler<'_> {
     }
 }
 
-/// The responses that are complete.
+/// The text of the response to an array, as far as requests have run.
 struct CompletedResponses {
-    /// The bytes of the last part. The parts before it may be generated only when they are read.
+    /// The last part of the text, which is in memory. The earlier parts are in `text`, and may be
+    /// generated only when they are read.
     bytes: BytesMut,
     text: ResponseText,
     errors: ErrorSummary,
+    /// The response budget of the array in bytes.
     most: u64,
 }
 
@@ -92,8 +95,8 @@ impl CompletedResponses {
         }
     }
 
-    /// The remaining response budget. Earlier requests are committed. Once the budget is used up,
-    /// later requests are rejected and do not run.
+    /// The remaining response budget in bytes. Earlier requests are committed. Once the budget is
+    /// used up, later requests are rejected and do not run.
     fn room(&self) -> u64 {
         let held = self.text.held() + self.bytes.len() as u64;
         self.most.saturating_sub(held)

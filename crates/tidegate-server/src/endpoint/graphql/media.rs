@@ -71,7 +71,7 @@ impl Media {
     }
 }
 
-/// Whether `Accept` shows that a browser asks for a page.
+/// Whether `Accept` prefers HTML to JSON, as the `Accept` of a browser does.
 pub(crate) fn wants_page(headers: &HeaderMap) -> bool {
     let ranges = ranges(headers);
     let exact = |media| quality(&ranges, media).filter(|quality| quality.exact);
@@ -80,7 +80,8 @@ pub(crate) fn wants_page(headers: &HeaderMap) -> bool {
     exact("text/html").is_some_and(|page| page.weight > data)
 }
 
-/// The weight of a media type in `Accept`, and how exactly its range matches.
+/// The weight of a media type in `Accept`, and whether `Accept` names the type itself and not only
+/// a range with `*`.
 #[derive(Clone, Copy)]
 struct Quality {
     weight: f32,
@@ -98,7 +99,8 @@ fn ranges(headers: &HeaderMap) -> Vec<(&str, f32)> {
         .collect()
 }
 
-/// The quality of a media type. The most specific range decides (RFC 9110, section 12.5.1).
+/// The quality of a media type; `None` if `Accept` excludes it. The most specific range decides
+/// (RFC 9110, section 12.5.1).
 fn quality(ranges: &[(&str, f32)], media: &str) -> Option<Quality> {
     let exactness = |range: &str| match range {
         "*/*" => Some(0),

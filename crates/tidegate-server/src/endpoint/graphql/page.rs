@@ -16,8 +16,9 @@ use tidegate_http::error::ApiError;
 
 const PAGE: &str = include_str!("page.html");
 
-/// The policy of the built-in page. It may run its one script, use its one style sheet, and call
-/// this service. The hashes are those of the elements' texts; a test compares them with the page.
+/// The policy of the built-in page. The page may run its one script, use its one style sheet, and
+/// call this service. The hashes are those of the two elements' texts; a test compares them with
+/// the page.
 const POLICY: HeaderValue = HeaderValue::from_static(concat!(
     "default-src 'none'; connect-src 'self'; img-src data:; base-uri 'none'; form-action 'none'; ",
     "frame-ancestors 'none'; ",
@@ -53,9 +54,9 @@ pub(super) fn page(app: &App) -> Response<Body> {
     response
 }
 
-/// The page of GraphiQL and its policy. Its scripts load others from the same folder. Its editor
-/// creates style elements, which get the nonce, and style attributes, which cannot have one. Its
-/// style sheet contains fonts.
+/// The page of GraphiQL and its content security policy. GraphiQL's scripts load other scripts from
+/// the same folder. Its editor creates style elements, which get the nonce, and style attributes,
+/// which cannot have a nonce. Its style sheet contains fonts.
 fn graphiql(built: &Graphiql, base: &str) -> (Bytes, HeaderValue) {
     let (page, nonce) = built.page(base);
     let policy = format!(

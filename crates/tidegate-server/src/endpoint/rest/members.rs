@@ -111,7 +111,8 @@ impl ObjectMembers {
         })
     }
 
-    /// Refuses members that were not read. The error lists the valid ones, which are `known`.
+    /// Refuses members that were not read. `known` is a list of the valid members, for the text of
+    /// the error.
     pub(crate) fn finish(self, known: &str) -> Result<(), ApiError> {
         match self.0.keys().next() {
             None => Ok(()),

@@ -15,7 +15,7 @@ const MEMBERS: &str =
 const CHANGEABLE: &str =
     "kind, email, password, password_hash, properties, user_group, default_user, disabled";
 
-/// A new user.
+/// Parses a new user.
 pub(super) fn new(object: Map<String, Value>, database: &str) -> Result<NewUser, ApiError> {
     let mut members = ObjectMembers::new(object);
     let database = TenantName::adopted(database).map_err(ApiError::internal)?;
@@ -38,15 +38,15 @@ pub(super) fn new(object: Map<String, Value>, database: &str) -> Result<NewUser,
     Ok(user)
 }
 
-/// What a `PATCH` asks for.
+/// The changes that a `PATCH` requests.
 pub(super) struct Patch {
-    /// The kind that the user gets.
+    /// The conversion to another kind; `None` if the kind does not change.
     conversion: Option<Conversion>,
     change: UserChange,
 }
 
 impl Patch {
-    /// Converts the user, if asked for, and changes the rest.
+    /// Converts the user if the request changes the kind, and then makes the other changes.
     pub(super) async fn apply(&self, accounts: &Accounts, key: &UserKey) -> Result<(), Error> {
         if let Some(conversion) = &self.conversion {
             accounts.convert(key, conversion).await?;
@@ -55,7 +55,8 @@ impl Patch {
     }
 }
 
-/// The changes in a body. A sub-user may not change members that determine its privileges.
+/// Parses the changes in a body. Refuses the default user, and members that only the owner may
+/// change because they determine privileges.
 pub(super) fn patch(
     claims: &Claims,
     mut members: ObjectMembers,

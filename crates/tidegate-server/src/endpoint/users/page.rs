@@ -11,10 +11,11 @@ use tidegate_http::body::Body;
 use tidegate_http::error::ApiError;
 use tidegate_http::percent::encode;
 
-/// The most users of one page, and their number without `limit`.
+/// The maximum number of users on a page, which is also the default for `limit`.
 const MOST: u32 = 1_000;
 
-/// Lists the users that the caller may see: a page of them for the owner, itself for others.
+/// Lists the users that the caller may see. The owner gets one page of the tenant's users, a
+/// sub-user only itself.
 pub(super) async fn list(admin: &UserAdmin, head: &Parts) -> Result<Response<Body>, ApiError> {
     let claims = &admin.user.claims;
     let query = query(head)?;
@@ -22,7 +23,7 @@ pub(super) async fn list(admin: &UserAdmin, head: &Parts) -> Result<Response<Bod
         let itself = admin.find(&[&claims.user]).await?;
         return rest::shown(&itself.iter().map(UserView::of).collect::<Vec<_>>());
     }
-    // One more than the page has says whether another page follows.
+    // One user more than the page has is requested. If it exists, another page follows.
     let wanted = UserQuery {
         limit: query.limit + 1,
         ..query.clone()
