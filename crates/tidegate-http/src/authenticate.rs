@@ -113,7 +113,7 @@ pub fn named_database(headers: &HeaderMap) -> Result<Option<&str>, ApiError> {
 }
 
 /// The database in the header `Tidegate-Database`, or in the query parameter `database`. The
-/// parameter exists because browsers cannot set headers for WebSockets and event streams.
+/// parameter exists because browsers cannot set headers for a WebSocket or an event stream.
 ///
 /// # Errors
 ///

@@ -1,4 +1,4 @@
-//! Runs the operations that callers request. The code is the same for HTTP and WebSockets.
+//! Runs the operations that callers request. The code is the same for HTTP and a WebSocket.
 
 mod access;
 mod bind;
