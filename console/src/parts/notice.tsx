@@ -29,6 +29,11 @@ export function sayError(error: unknown, action?: Action): void {
   if (!isAbort(error)) say("bad", sentence(error), 0, action);
 }
 
+/** Takes away the failures with an action, when what they were about is no longer in view. */
+export const withdrawActions = (): void => {
+  notices.value = notices.value.filter(({ action }) => !action);
+};
+
 export function Notices() {
   return (
     <div class="notices" role="status" aria-live="polite">

@@ -1,10 +1,10 @@
 import { useSignal } from "@preact/signals";
-import { useMemo } from "preact/hooks";
+import { useEffect, useMemo } from "preact/hooks";
 import { isCut } from "../catalog/shown.ts";
 import type { Column, ForeignKey } from "../catalog/table.ts";
 import { Grid, type GridCell, type Place } from "../grid/grid.tsx";
 import { copyText } from "../parts/copy.ts";
-import { sayError } from "../parts/notice.tsx";
+import { sayError, withdrawActions } from "../parts/notice.tsx";
 import { goTo } from "../route.ts";
 import { CellEditor } from "./cell_editor.tsx";
 import { Conflict, writeValue } from "./edit.ts";
@@ -25,6 +25,8 @@ export function RowGrid({ view, onDelete }: { view: TableView; onDelete: () => v
   const editing = useSignal<OpenCell | null>(null);
   const opened = useSignal<OpenCell | null>(null);
   const conflict = useSignal<Attempt | null>(null);
+  // A refused edit cannot be edited again once the grid is left.
+  useEffect(() => withdrawActions, []);
   // Drawn again when rows arrive.
   void rows.version.value;
   const sampled = rows.row(0) !== undefined;

@@ -1846,6 +1846,9 @@ var sayDone = (text) => say("good", text, 5);
 function sayError(error, action) {
   if (!isAbort(error)) say("bad", sentence(error), 0, action);
 }
+var withdrawActions = () => {
+  notices.value = notices.value.filter(({ action }) => !action);
+};
 function Notices() {
   return /* @__PURE__ */ a4("div", { class: "notices", role: "status", "aria-live": "polite", children: notices.value.filter(({ kind, place }) => kind === "good" || place === here()).map(({ id, kind, text, action }) => /* @__PURE__ */ a4("div", { class: `notice ${kind}`, children: [
     /* @__PURE__ */ a4("span", { children: text }),
@@ -5031,6 +5034,7 @@ function RowGrid({ view, onDelete }) {
   const editing = useSignal(null);
   const opened2 = useSignal(null);
   const conflict = useSignal(null);
+  A2(() => withdrawActions, []);
   void rows.version.value;
   const sampled = rows.row(0) !== void 0;
   const columns = w2(() => gridColumns(view), [table2, view.order.value, sampled]);
