@@ -1,5 +1,5 @@
-//! Builds the JSON text of responses (GraphQL, section 7). Large parts of a text are generated while
-//! it is read.
+//! Builds the JSON text of responses (GraphQL, section 7). Large parts of a text are generated
+//! while it is read.
 
 use std::collections::VecDeque;
 use std::future::poll_fn;

@@ -1,8 +1,8 @@
 //! The layers around the handler of every request, from the outermost to the innermost.
 //!
-//! A layer consists of functions that run before or after the handler; the longer layers are modules.
-//! They are plain functions in one future, because a response is too large to be moved through one
-//! future for each layer.
+//! A layer consists of functions that run before or after the handler; the longer layers are
+//! modules. They are plain functions in one future, because a response is too large to be moved
+//! through one future for each layer.
 
 mod compression;
 mod cors;
@@ -186,8 +186,8 @@ fn is_acceptable_id(id: &HeaderValue) -> bool {
     (1..=LONGEST_REQUEST_ID).contains(&id.len()) && id.iter().all(u8::is_ascii_graphic)
 }
 
-/// Sets `Strict-Transport-Security` (RFC 6797) for a client that uses HTTPS: a browser that has used
-/// HTTPS once uses only HTTPS for a year.
+/// Sets `Strict-Transport-Security` (RFC 6797) for a client that uses HTTPS: a browser that has
+/// used HTTPS once uses only HTTPS for a year.
 fn set_hsts(encrypted: bool, response: &mut Response<Body>) {
     if encrypted {
         let headers = response.headers_mut();
@@ -218,8 +218,8 @@ fn panic_message(panic: &(dyn Any + Send)) -> String {
     format!("panic: {}", text.unwrap_or("without a message"))
 }
 
-/// Omits a document if the client already has this version (RFC 9110, section 13.1.2). `known` is the
-/// value of `If-None-Match`.
+/// Omits a document if the client already has this version (RFC 9110, section 13.1.2). `known` is
+/// the value of `If-None-Match`.
 fn omit_known_document(known: Option<&HeaderValue>, response: &mut Response<Body>) {
     if let Some(known) = known
         && let Some(tag) = response.headers().get(ETAG)
@@ -240,8 +240,8 @@ fn matches_tag(known: &HeaderValue, tag: &HeaderValue) -> bool {
     known.trim() == "*" || known.split(',').any(|known| opaque(known) == opaque(tag))
 }
 
-/// Removes the body of the response to `HEAD`, which has the head of the response to `GET` (RFC 9110,
-/// section 9.3.2). Sets `Content-Length` if the length is known.
+/// Removes the body of the response to `HEAD`, which has the head of the response to `GET` (RFC
+/// 9110, section 9.3.2). Sets `Content-Length` if the length is known.
 fn remove_body_of_head(method: &Method, response: &mut Response<Body>) {
     if *method != Method::HEAD {
         return;

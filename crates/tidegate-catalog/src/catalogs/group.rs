@@ -1,5 +1,5 @@
-//! Roles with the same privileges, and a cache entry (a *slot*) for each schema, or for all schemas,
-//! that they see.
+//! Roles with the same privileges, and a cache entry (a *slot*) for each schema that they see, or
+//! for all of them.
 
 use std::collections::HashMap;
 use std::future::Future;

@@ -42,9 +42,9 @@ const HTTP2_HEADERS: u32 = 2 * stack::HTTP2_HEAD;
 const HTTP2_SEND_BUFFER: usize = 64 * 1024;
 /// How many streams a client may reset before hyper treats it as an attack (CVE-2023-44487).
 const HTTP2_RESETS: usize = 64;
-/// The interval in which the connection is checked while a client waits for a response. hyper notices
-/// the end of a connection only after it has read all bytes before it. It does not read the bytes
-/// that follow a request until the response has been sent.
+/// The interval in which the connection is checked while a client waits for a response. hyper
+/// notices the end of a connection only after it has read all bytes before it. It does not read the
+/// bytes that follow a request until the response has been sent.
 const CHECK_INTERVAL: Duration = Duration::from_millis(400);
 
 /// The parameters of a connection's task.
