@@ -8,11 +8,10 @@ use tidegate_sql::statement::SqlWriter;
 use tidegate_values::{Parameter, Type, operator_schema};
 
 use crate::filter::{Comparison, Filter};
-use crate::json::{Json, write_string};
 use crate::operator::Operator;
 use crate::type_class::{TypeClass, cast_to_compare, has_inequality, number_type};
 
-use self::operand::{compared_type, documents, operand};
+use self::operand::{compared_type, documents};
 
 /// The alias of a relation in a generated statement: a name and a number, such as `t3`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -38,57 +37,6 @@ impl Filter {
             depth: 1,
         };
         level.write(self, sql);
-    }
-}
-
-impl Comparison {
-    /// The value of the comparison as JSON.
-    pub(crate) fn json(&self) -> Json<'_> {
-        match &self.value {
-            Parameter::Null => Json::NULL,
-            Parameter::Json(json) => Json::from(&**json),
-            Parameter::Text(text) => {
-                let mut json = String::with_capacity(text.len() + 2);
-                write_string(text, &mut json);
-                Json::from(json)
-            }
-        }
-    }
-
-    /// The number of parameters that the comparison has in SQL.
-    pub(crate) fn parameters(&self, relation: &Relation) -> usize {
-        match self.operator {
-            Operator::IsNull | Operator::IsNotNull => 0,
-            Operator::In | Operator::NotIn if self.is_listed_singly(relation) => self
-                .json()
-                .elements(&self.place)
-                .map_or(0, |elements| elements.len()),
-            _ => 1,
-        }
-    }
-
-    /// The operand of an operator that takes no list, and the operand's type.
-    fn operand<'c>(&self, column: &'c Column) -> (Parameter, &'c Type) {
-        if self.number {
-            (self.value.clone(), number_type(&column.r#type))
-        } else {
-            operand(&column.r#type, self.operator, &self.json())
-        }
-    }
-
-    /// The parameter of the comparison. The comparison must have exactly one, and the column's
-    /// values must not be JSON documents.
-    pub(crate) fn parameter(&self, relation: &Relation) -> Parameter {
-        match self.operator {
-            Operator::In | Operator::NotIn => self.value.clone(),
-            _ => self.operand(relation.column(self.column)).0,
-        }
-    }
-
-    /// Whether each element of a list is a parameter of its own. This is so for a list of arrays,
-    /// because an array of arrays would be one array with more dimensions.
-    fn is_listed_singly(&self, relation: &Relation) -> bool {
-        TypeClass::of(&relation.column(self.column).r#type) == TypeClass::Array
     }
 }
 

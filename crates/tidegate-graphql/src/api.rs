@@ -13,7 +13,7 @@ use crate::introspection::IntrospectionNode;
 use crate::large_text::{GeneratedText, LargeText};
 use crate::limits::Limits;
 use crate::lower::Introspector;
-use crate::response_text::ResponseText;
+use crate::response::ResponseText;
 use crate::templates::{Budget, Templates};
 
 /// The limits of the document cache: the number of documents, and the bytes of their texts.

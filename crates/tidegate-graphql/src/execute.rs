@@ -1,6 +1,5 @@
 //! Executes operations.
 
-mod planning;
 mod run;
 
 use std::sync::Arc;
@@ -20,8 +19,7 @@ use crate::lower::VariableUses;
 use crate::response::{self, GraphqlResponse};
 use crate::templates::Templates;
 
-use self::planning::Planned;
-use self::run::run;
+use self::run::{Planned, run};
 
 /// The executor, caller and limits with which an operation is executed.
 #[derive(Clone, Copy)]

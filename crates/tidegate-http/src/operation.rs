@@ -1,7 +1,6 @@
 //! Runs the operations that callers request. The code is the same for HTTP and for sockets.
 
 mod access;
-mod bind;
 mod collect;
 pub mod graphql;
 pub mod rpc;
@@ -9,5 +8,5 @@ pub mod sql;
 pub mod stream;
 
 pub use access::{Access, Permit};
-pub use bind::{BoundRequest, parse_zone};
 pub use collect::Pieces;
+pub use sql::{BoundRequest, parse_zone};

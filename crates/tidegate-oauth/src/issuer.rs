@@ -153,6 +153,26 @@ impl Issuer {
         grant::guest::exchange(&cx, &request).await
     }
 
+    /// Verifies a bearer token of any kind: an access token without I/O, a personal access token
+    /// with a lookup that is cached.
+    ///
+    /// Errors: [`Error::InvalidToken`] with the reason.
+    pub async fn authenticate_token(&self, token: &str) -> Result<Arc<Claims>> {
+        if !PersonalTokens::is_personal(token) {
+            return self.verify(token);
+        }
+        let invalid = || Error::InvalidToken(TokenError::UnknownPersonalToken);
+        let hash = self.personal_tokens.hash(token).ok_or_else(invalid)?;
+        let now = self.ports.clock.now();
+        let claims = match self.personal_tokens.cached(&hash, now) {
+            Some(known) => known,
+            None => self.look_up_personal_token(hash, now).await?,
+        };
+        let claims = claims.ok_or_else(invalid)?;
+        self.recheck(&claims)?;
+        Ok(claims)
+    }
+
     /// Verifies an access token without I/O: verified signatures are cached, and the ended sessions
     /// are in memory.
     ///

@@ -39,6 +39,8 @@ use tidegate_wire::backoff::{Backoff, Jitter};
 
 use acquire_error::AcquireError;
 use circuit_breaker::CircuitBreaker;
+use entry::PoolEntry;
+use role::Phase;
 use state::{Action, State};
 
 /// The interval at which idle connections and waiting requests are checked.
@@ -229,6 +231,19 @@ impl<K: Connector> Inner<K> {
             self.perform(action);
         }
         outcome
+    }
+
+    /// Takes back a connection that a request returns.
+    fn return_connection(self: &Arc<Self>, entry: Box<PoolEntry<K>>, recycle: Recycle) {
+        if recycle == Recycle::Reset {
+            return self.begin_reset(entry);
+        }
+        let now = Instant::now();
+        if recycle == Recycle::Reuse {
+            return self
+                .change(|state, actions| state.put_back(entry, Phase::CheckedOut, now, actions));
+        }
+        self.discard_busy(entry, Phase::CheckedOut);
     }
 
     fn perform(self: &Arc<Self>, action: Action<K>) {

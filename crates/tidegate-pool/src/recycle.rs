@@ -1,4 +1,4 @@
-//! Handles connections that requests return.
+//! Resets the sessions of connections that requests return, and closes unusable connections.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -17,22 +17,10 @@ const QUICK_RESET: Duration = Duration::from_millis(20);
 const SLOW_END: Duration = Duration::from_secs(2);
 
 impl<K: Connector> Inner<K> {
-    pub(super) fn return_connection(self: &Arc<Self>, entry: Box<PoolEntry<K>>, recycle: Recycle) {
-        if recycle == Recycle::Reset {
-            return self.begin_reset(entry);
-        }
-        let now = Instant::now();
-        if recycle == Recycle::Reuse {
-            return self
-                .change(|state, actions| state.put_back(entry, Phase::CheckedOut, now, actions));
-        }
-        self.discard_busy(entry, Phase::CheckedOut);
-    }
-
     /// Closes an unusable connection. While PostgreSQL still runs a statement of the connection,
     /// the connection counts against the limit of its role, so that the number of statements that
     /// cannot be interrupted stays limited.
-    fn discard_busy(self: &Arc<Self>, entry: Box<PoolEntry<K>>, phase: Phase) {
+    pub(super) fn discard_busy(self: &Arc<Self>, entry: Box<PoolEntry<K>>, phase: Phase) {
         if !self.connector.may_run(&entry.connection) {
             let now = Instant::now();
             return self.change(|state, actions| {
@@ -65,7 +53,7 @@ impl<K: Connector> Inner<K> {
         });
     }
 
-    fn begin_reset(self: &Arc<Self>, entry: Box<PoolEntry<K>>) {
+    pub(super) fn begin_reset(self: &Arc<Self>, entry: Box<PoolEntry<K>>) {
         {
             let mut state = self.state.lock();
             state.counters.resets += 1;

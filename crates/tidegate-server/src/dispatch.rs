@@ -1,19 +1,23 @@
-//! Calls the handler of a request's route.
+//! Calls the handler of a request's route. Counts requests in the activity of their tenant, also
+//! requests whose client disconnected.
+
+use std::thread;
+use std::time::{Duration, Instant};
 
 use bytes::Bytes;
 use http::{Request, Response};
+use tidegate_http::activity::{CLIENT_LEFT, Finished};
 use tidegate_http::app::App;
 use tidegate_http::body::Body;
 use tidegate_http::call::Call;
 use tidegate_http::error::ApiError;
 use tidegate_http::forwarded::Peer;
-use tidegate_http::report::Context;
+use tidegate_http::report::{Context, Subject};
 use tidegate_http::request_body::BodyError;
 use tidegate_pages as pages;
 
 use crate::endpoint::OperatorListener;
 use crate::endpoint::graphql::{self, Media};
-use crate::pending_request::PendingRequest;
 use crate::route::{self, Access, Route, RouteError, Surface};
 
 /// Serves a request with the handler of its route; errors have the form of the route.
@@ -84,4 +88,64 @@ fn site(app: &App) -> pages::Site<'_> {
 
 fn no_such_path() -> ApiError {
     ApiError::not_found("there is no such path")
+}
+
+/// The subject of a request without a response yet. A request that is dropped in this state is
+/// counted with the status [`CLIENT_LEFT`].
+struct PendingRequest<'a> {
+    app: &'a App,
+    started: Instant,
+    subject: Subject,
+}
+
+impl<'a> PendingRequest<'a> {
+    fn new(app: &'a App) -> Self {
+        Self {
+            app,
+            started: Instant::now(),
+            subject: Subject::default(),
+        }
+    }
+
+    /// The subject of a request that has a response now.
+    fn answered(mut self) -> Subject {
+        std::mem::take(&mut self.subject)
+    }
+}
+
+impl Drop for PendingRequest<'_> {
+    fn drop(&mut self) {
+        // A request whose handler panics is also dropped here. Its response has the status 500.
+        let status = if thread::panicking() {
+            500
+        } else {
+            CLIENT_LEFT
+        };
+        count_activity(self.app, &self.subject, status, self.started.elapsed());
+    }
+}
+
+/// Counts a request in the activity of its tenant, which its owner sees. Requests that read the
+/// activity are not counted.
+pub(crate) fn count_activity(app: &App, subject: &Subject, status: u16, took: Duration) {
+    let (Some(login), Some(route)) = (&subject.login, subject.route) else {
+        return;
+    };
+    // A page that shows the activity requests the activity periodically. These requests are not
+    // counted.
+    if route.path == Route::Activity.label().path {
+        return;
+    }
+    let errors = subject.errors.as_ref();
+    let finished = Finished {
+        at: app.issuer().now().millis(),
+        took,
+        status,
+        route: route.path,
+        role: login.role.as_str(),
+        error: errors.and_then(|errors| errors.code()),
+        sqlstate: errors.and_then(|errors| errors.sqlstate.as_deref()),
+        body: subject.body.as_ref(),
+    };
+    app.activity().record(&login.database, &finished);
 }

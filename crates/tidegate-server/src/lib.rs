@@ -5,7 +5,6 @@ mod dispatch;
 mod endpoint;
 #[cfg(feature = "otlp")]
 mod otlp;
-mod pending_request;
 mod route;
 mod serve;
 mod stack;

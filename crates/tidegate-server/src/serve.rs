@@ -8,7 +8,6 @@
 mod accept;
 mod activity;
 mod connection;
-mod disconnect;
 mod http1_errors;
 mod stall;
 mod tls;

@@ -1,40 +1,48 @@
 //! The layers around the handler of every request, from the outermost to the innermost.
 //!
-//! Each layer is a module with functions that run before or after the handler. They are plain
-//! functions in one future, because a response is too large to be moved through one future for each
-//! layer.
+//! A layer consists of functions that run before or after the handler; the longer layers are
+//! modules. They are plain functions in one future, because a response is too large to be moved
+//! through one future for each layer.
 
 mod compression;
 mod cors;
-mod etag;
-mod head;
 mod head_size;
 mod host;
-mod hsts;
 mod observation;
-mod panics;
-mod request_id;
 
+use std::any::Any;
 use std::convert::Infallible;
 use std::ops::ControlFlow;
+use std::panic::AssertUnwindSafe;
 use std::pin::Pin;
 use std::task::{self, Poll};
 
 use bytes::Bytes;
-use http::header::IF_NONE_MATCH;
-use http::{Request, Response};
+use futures_util::FutureExt as _;
+use http::header::{
+    CONTENT_LENGTH, CONTENT_TYPE, ETAG, HeaderValue, IF_NONE_MATCH, STRICT_TRANSPORT_SECURITY,
+};
+use http::{Method, Request, Response, StatusCode};
 use tower::Service;
 
 use crate::compress::Encoding;
 use crate::dispatch;
 use crate::route::{Route, RouteError};
 use tidegate_http::app::App;
-use tidegate_http::body::Body;
-use tidegate_http::forwarded::Peer;
+use tidegate_http::body::{Body, Content};
+use tidegate_http::error::ApiError;
+use tidegate_http::forwarded::{self, Peer};
+use tidegate_http::report::{Context, REQUEST_ID};
 use tidegate_http::request_body::BodyError;
 
 pub(crate) use head_size::HTTP2_HEAD;
 use observation::Observation;
+
+/// The length of the longest `X-Request-Id` that is used.
+const LONGEST_REQUEST_ID: usize = 128;
+/// The value of `Strict-Transport-Security`. It has no `includeSubDomains`, because subdomains may
+/// belong to other services.
+const MAX_AGE_YEAR: HeaderValue = HeaderValue::from_static("max-age=31536000");
 
 /// The whole API as a tower service, for requests of `peer`.
 ///
@@ -89,19 +97,19 @@ where
     B::Error: Into<BodyError>,
 {
     // The id comes first, so that every response has the id with which it is logged.
-    let id = request_id::before(app, &mut request);
+    let id = take_request_id(app, &mut request);
     let uri = request.uri().clone();
     let route = Route::parse(request.method(), uri.path());
     // The observation counts and logs what is really sent, so it is outside of all layers that can
     // respond.
     let observation = Observation::begin(app.clone(), &request, &route);
-    let encrypted = hsts::before(app, peer, &request);
+    let encrypted = forwarded::is_encrypted(peer, request.headers(), app.trusted_proxies());
     // A panic becomes a logged response with status 500. If the panic were not caught, the
     // connection would be closed.
-    let mut response = panics::catch(admitted(app, peer, &route, request), &id).await;
-    hsts::after(encrypted, &mut response);
+    let mut response = catch_panic(admitted(app, peer, &route, request), &id).await;
+    set_hsts(encrypted, &mut response);
     observation.responded(&mut response);
-    request_id::after(id, &mut response);
+    response.headers_mut().insert(REQUEST_ID, id);
     response
 }
 
@@ -152,10 +160,113 @@ where
     let known = request.headers().get(IF_NONE_MATCH).cloned();
     let mut response = dispatch::answer(app, peer, route, request).await;
     // A document that the client already has is omitted.
-    etag::after(known.as_ref(), &mut response);
+    omit_known_document(known.as_ref(), &mut response);
     // Compression is outside of ETags, which identify the document and not its coding.
     compression::after(encoding, &mut response);
     // The body for `HEAD` is removed after all layers that change the head.
-    head::after(&method, &mut response);
+    remove_body_of_head(&method, &mut response);
     response
+}
+
+/// Returns the `X-Request-Id` of a request, and sets it in the request for the inner layers. If the
+/// client sends an id of 1 to 128 visible ASCII characters, that id is used. Otherwise the request
+/// gets a new id.
+fn take_request_id<B>(app: &App, request: &mut Request<B>) -> HeaderValue {
+    let headers = request.headers_mut();
+    if let Some(id) = headers.get(REQUEST_ID).filter(|id| is_acceptable_id(id)) {
+        return id.clone();
+    }
+    let id = app.request_id();
+    headers.insert(REQUEST_ID, id.clone());
+    id
+}
+
+fn is_acceptable_id(id: &HeaderValue) -> bool {
+    let id = id.as_bytes();
+    (1..=LONGEST_REQUEST_ID).contains(&id.len()) && id.iter().all(u8::is_ascii_graphic)
+}
+
+/// Sets `Strict-Transport-Security` (RFC 6797) for a client that uses HTTPS: a browser that has
+/// used HTTPS once uses only HTTPS for a year.
+fn set_hsts(encrypted: bool, response: &mut Response<Body>) {
+    if encrypted {
+        let headers = response.headers_mut();
+        headers.insert(STRICT_TRANSPORT_SECURITY, MAX_AGE_YEAR);
+    }
+}
+
+/// Waits for the response. If `answer` panics, returns a response with status 500 and the id of the
+/// request.
+async fn catch_panic(
+    answer: impl Future<Output = Response<Body>>,
+    id: &HeaderValue,
+) -> Response<Body> {
+    // The future is dropped after a panic, so its inconsistent state is not observed.
+    let caught = AssertUnwindSafe(answer).catch_unwind().await;
+    caught.unwrap_or_else(|panic| {
+        let context = Context {
+            request_id: id.to_str().unwrap_or_default(),
+            ..Context::default()
+        };
+        ApiError::internal(panic_message(&*panic)).into_rest(&context)
+    })
+}
+
+fn panic_message(panic: &(dyn Any + Send)) -> String {
+    let text = panic.downcast_ref::<&str>().copied();
+    let text = text.or_else(|| panic.downcast_ref::<String>().map(String::as_str));
+    format!("panic: {}", text.unwrap_or("without a message"))
+}
+
+/// Omits a document if the client already has this version (RFC 9110, section 13.1.2). `known` is
+/// the value of `If-None-Match`.
+fn omit_known_document(known: Option<&HeaderValue>, response: &mut Response<Body>) {
+    if let Some(known) = known
+        && let Some(tag) = response.headers().get(ETAG)
+        && matches_tag(known, tag)
+    {
+        *response.status_mut() = StatusCode::NOT_MODIFIED;
+        response.headers_mut().remove(CONTENT_TYPE);
+        *response.body_mut().content_mut() = Content::Empty;
+    }
+}
+
+/// Compares an entity tag weakly with each tag in a list.
+fn matches_tag(known: &HeaderValue, tag: &HeaderValue) -> bool {
+    let (Ok(known), Ok(tag)) = (known.to_str(), tag.to_str()) else {
+        return false;
+    };
+    let opaque = |tag: &str| tag.trim().trim_start_matches("W/").to_owned();
+    known.trim() == "*" || known.split(',').any(|known| opaque(known) == opaque(tag))
+}
+
+/// Removes the body of the response to `HEAD`, which has the head of the response to `GET` (RFC
+/// 9110, section 9.3.2). Sets `Content-Length` if the length is known.
+fn remove_body_of_head(method: &Method, response: &mut Response<Body>) {
+    if *method != Method::HEAD {
+        return;
+    }
+    // A 304 has no length of its own (RFC 9110, section 8.6).
+    let is_of_document = response.status() != StatusCode::NOT_MODIFIED;
+    if let Some(size) = response.body().exact_size().filter(|_| is_of_document) {
+        response.headers_mut().insert(CONTENT_LENGTH, size.into());
+    }
+    *response.body_mut().content_mut() = Content::Empty;
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn any_tag_of_the_list_may_match_weakly() {
+        let tag = HeaderValue::from_static("W/\"b\"");
+        for known in ["\"b\"", "W/\"b\"", "\"a\", W/\"b\"", "*"] {
+            assert!(
+                matches_tag(&HeaderValue::from_static(known), &tag),
+                "{known}"
+            );
+        }
+        assert!(!matches_tag(&HeaderValue::from_static("\"a\""), &tag));
+    }
 }

@@ -142,6 +142,29 @@ fn the_modules_of_the_architecture_exist() {
     assert!(seen > 50, "only {seen} modules were found");
 }
 
+/// Reads the files and functions of the table "The path of a warm select by key".
+#[test]
+fn the_functions_of_the_request_path_exist() {
+    let text = fs::read_to_string(root().join("docs/ARCHITECTURE.md")).unwrap();
+    let (_, section) = text.split_once("### The path of a warm select").unwrap();
+    let section = section.split("\n## ").next().unwrap();
+    let mut seen = 0;
+    for row in section.lines().filter(|line| line.starts_with("| `")) {
+        let mut cells = row.split('|').skip(1);
+        let file = cells.next().unwrap().trim().trim_matches('`');
+        let code = fs::read_to_string(root().join("crates").join(file)).unwrap();
+        for function in cells.next().unwrap().split('`').skip(1).step_by(2) {
+            let begin = format!("fn {function}");
+            let is_there = ["(", "<"]
+                .iter()
+                .any(|next| code.contains(&format!("{begin}{next}")));
+            assert!(is_there, "{file} has no function {function}");
+            seen += 1;
+        }
+    }
+    assert!(seen > 20, "only {seen} functions were found");
+}
+
 /// A decision may have further files, such as a plan, that begin with its number.
 #[test]
 fn decisions_are_numbered_without_holes_and_listed() {

@@ -9,9 +9,8 @@ use std::sync::Arc;
 
 use tidegate_sql::{DatabaseName, Login, QueryOptions, RoleName};
 
-use super::group::RoleGroup;
+use super::group::{FoundSchemas, RoleGroup, SchemaSlot, Validity};
 use super::loaded::Loaded;
-use super::slot::{FoundSchemas, SchemaSlot, Validity};
 use super::tenant::DatabaseState;
 use super::{CatalogCache, Comparison, RELOAD_TICKS, Schemas, log_failure, log_renamed};
 use crate::error::Result;

@@ -10,7 +10,6 @@ mod group;
 mod intern;
 mod loaded;
 mod members;
-mod slot;
 mod tenant;
 
 use std::collections::HashMap;
@@ -25,8 +24,8 @@ use tracing::{info, warn};
 use crate::error::{Error, Result};
 use crate::load;
 use crate::model::Schema;
+use group::Validity;
 use intern::Intern;
-use slot::Validity;
 use tenant::{DatabaseState, DdlCount};
 
 /// The number of ticks without use after which a database is no longer watched. Its next request

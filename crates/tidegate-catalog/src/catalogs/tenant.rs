@@ -7,10 +7,9 @@ use futures_util::lock::Mutex as AsyncMutex;
 use parking_lot::Mutex;
 use tidegate_sql::RoleName;
 
-use super::group::RoleGroup;
+use super::group::{RoleGroup, SchemaSlot};
 use super::loaded::Loaded;
 use super::members::{KeyQuery, RoleGroups};
-use super::slot::SchemaSlot;
 use super::{DdlVisibility, Schemas, WATCH_TICKS};
 use crate::load::{Fingerprint, RoleKey, Roles, RolesChange};
 

@@ -2,10 +2,9 @@
 
 mod path;
 mod target;
-mod text;
 mod value;
 
-pub use self::text::non_text_kind;
+pub use self::value::non_text_kind;
 pub(crate) use self::value::{contained_element_type, is_range_text};
 
 use serde_json::value::RawValue;

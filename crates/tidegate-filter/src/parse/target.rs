@@ -6,7 +6,7 @@ use tidegate_values::json::JsonKind;
 use tidegate_values::{Parameter, Type, TypeKind, base_type};
 
 use super::path::Path;
-use super::{text, value};
+use super::value;
 use crate::error::{Error, Result};
 use crate::filter::{Comparison, Filter};
 use crate::json::{Json, JsonMembers};
@@ -149,7 +149,7 @@ impl ComparedColumn<'_> {
     ) -> Result<Filter> {
         self.check(operator, path)?;
         value::check(&self.column.r#type, operator, value, path)?;
-        text::check(self.column, self.is_key, operator, value, path)?;
+        value::check_text(self.column, self.is_key, operator, value, path)?;
         match operator {
             Operator::In if value.elements(path)?.is_empty() => Ok(Filter::Any(Vec::new())),
             Operator::NotIn if value.elements(path)?.is_empty() => Ok(Filter::everything()),

@@ -1,20 +1,70 @@
-//! The operands of comparisons in SQL.
+//! The operands and parameters of comparisons in SQL.
 
 use std::borrow::Cow;
 
+use tidegate_catalog::Relation;
+use tidegate_catalog::model::Column;
 use tidegate_values::{Parameter, Type, base_type};
 
+use crate::filter::Comparison;
 use crate::json::{Json, write_string};
 use crate::operator::Operator;
 use crate::parse::{contained_element_type, is_range_text};
-use crate::type_class::{TypeClass, is_citext};
+use crate::type_class::{TypeClass, is_citext, number_type};
+
+impl Comparison {
+    /// The value of the comparison as JSON.
+    pub(crate) fn json(&self) -> Json<'_> {
+        match &self.value {
+            Parameter::Null => Json::NULL,
+            Parameter::Json(json) => Json::from(&**json),
+            Parameter::Text(text) => {
+                let mut json = String::with_capacity(text.len() + 2);
+                write_string(text, &mut json);
+                Json::from(json)
+            }
+        }
+    }
+
+    /// The number of parameters that the comparison has in SQL.
+    pub(crate) fn parameters(&self, relation: &Relation) -> usize {
+        match self.operator {
+            Operator::IsNull | Operator::IsNotNull => 0,
+            Operator::In | Operator::NotIn if self.is_listed_singly(relation) => self
+                .json()
+                .elements(&self.place)
+                .map_or(0, |elements| elements.len()),
+            _ => 1,
+        }
+    }
+
+    /// The operand of an operator that takes no list, and the operand's type.
+    pub(super) fn operand<'c>(&self, column: &'c Column) -> (Parameter, &'c Type) {
+        if self.number {
+            (self.value.clone(), number_type(&column.r#type))
+        } else {
+            operand(&column.r#type, self.operator, &self.json())
+        }
+    }
+
+    /// The parameter of the comparison. The comparison must have exactly one, and the column's
+    /// values must not be JSON documents.
+    pub(crate) fn parameter(&self, relation: &Relation) -> Parameter {
+        match self.operator {
+            Operator::In | Operator::NotIn => self.value.clone(),
+            _ => self.operand(relation.column(self.column)).0,
+        }
+    }
+
+    /// Whether each element of a list is a parameter of its own. This is so for a list of arrays,
+    /// because an array of arrays would be one array with more dimensions.
+    pub(super) fn is_listed_singly(&self, relation: &Relation) -> bool {
+        TypeClass::of(&relation.column(self.column).r#type) == TypeClass::Array
+    }
+}
 
 /// The operand in the form that SQL needs, and the operand's type.
-pub(super) fn operand<'t>(
-    r#type: &'t Type,
-    operator: Operator,
-    json: &Json<'_>,
-) -> (Parameter, &'t Type) {
+fn operand<'t>(r#type: &'t Type, operator: Operator, json: &Json<'_>) -> (Parameter, &'t Type) {
     let family = TypeClass::of(r#type);
     let text = |prefix: &str, suffix: &str| {
         let text = json.string(&"").unwrap_or_default();

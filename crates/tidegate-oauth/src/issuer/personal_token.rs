@@ -7,10 +7,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use super::Issuer;
-use crate::token::PersonalTokens;
-use crate::{
-    Claims, Error, GrantKind, MemberClaims, PersonalToken, Result, Scopes, Session, TokenError,
-};
+use crate::{Claims, Error, GrantKind, MemberClaims, PersonalToken, Result, Scopes, Session};
 use tidegate_identity::{
     AuditKind, EndReason, Error as IdentityError, Secret, SecretHash, SessionId, Timestamp, User,
     UserKey,
@@ -47,27 +44,9 @@ pub struct CreatedPersonalToken {
 }
 
 impl Issuer {
-    /// Verifies a bearer token of any kind: an access token without I/O, a personal access token
-    /// with a lookup that is cached.
-    ///
-    /// Errors: [`Error::InvalidToken`] with the reason.
-    pub async fn authenticate_token(&self, token: &str) -> Result<Arc<Claims>> {
-        if !PersonalTokens::is_personal(token) {
-            return self.verify(token);
-        }
-        let invalid = || Error::InvalidToken(TokenError::UnknownPersonalToken);
-        let hash = self.personal_tokens.hash(token).ok_or_else(invalid)?;
-        let now = self.ports.clock.now();
-        let claims = match self.personal_tokens.cached(&hash, now) {
-            Some(known) => known,
-            None => self.look_up_personal_token(hash, now).await?,
-        };
-        let claims = claims.ok_or_else(invalid)?;
-        self.recheck(&claims)?;
-        Ok(claims)
-    }
-
-    async fn look_up_personal_token(
+    /// The claims of the personal access token with this hash, which are then cached; `None` if
+    /// there is no such token.
+    pub(super) async fn look_up_personal_token(
         &self,
         hash: SecretHash,
         now: Timestamp,

@@ -5,7 +5,6 @@ mod level;
 mod merge;
 mod read_only;
 mod reading;
-mod size_estimate;
 mod template;
 mod tree;
 
@@ -266,7 +265,7 @@ impl<'a> Plan<'a> {
         for tree in &mut self.trees {
             tree.link();
         }
-        size_estimate::size(&self.roots, &self.trees)
+        merge::size(&self.roots, &self.trees)
     }
 
     /// Appends the data object, such as `{"getArtists":[…]}`. The statements of all fields must

@@ -1,7 +1,6 @@
 //! A connection to PostgreSQL. It has no task of its own: the task that uses the connection does
 //! its I/O.
 
-mod internal_commands;
 mod prefix;
 mod recover;
 mod reset;
@@ -11,8 +10,7 @@ use std::io::ErrorKind;
 
 use tokio::time::Instant;
 
-pub(crate) use internal_commands::push_prepared_switch;
-pub(crate) use prefix::{Prefix, SNAPSHOT};
+pub(crate) use prefix::{Prefix, SNAPSHOT, push_prepared_switch};
 pub(crate) use state::{SessionState, TransactionStatus};
 
 use tidegate_sql::{Error, InputError};

@@ -1,39 +1,16 @@
 //! Reads on multiplexed connections.
 
 use std::sync::Arc;
-use std::time::{Duration, Instant};
 
-use tidegate_sql::{BoundStatement, Login, QueryOptions};
+use tidegate_sql::BoundStatement;
 
 use super::route::Route;
 use super::user_executor::UserExecutor;
 use crate::metadata::MetadataCache;
 use crate::multiplex::{BufferedRows, Enqueued, InFlightGuard};
-use crate::statement::{StatementTask, TransactionPosition, is_stateless};
-
-/// Requests with less time than this until their deadline are not multiplexed, because a cancel
-/// request on a multiplexed connection would also hit other requests.
-const MIN_TIME_LEFT: Duration = Duration::from_millis(400);
+use crate::statement::{StatementTask, TransactionPosition};
 
 impl UserExecutor {
-    /// Counts a request in the group of its login until the guard is dropped. Returns `None` if the
-    /// request must not be multiplexed.
-    pub(super) fn enter(
-        &self,
-        login: &Login,
-        statements: &[&BoundStatement],
-        options: &QueryOptions,
-    ) -> Option<InFlightGuard> {
-        let is_urgent = |deadline| deadline < Instant::now() + MIN_TIME_LEFT;
-        let may = |bound: &&BoundStatement| bound.sets.len() == 1 && is_stateless(bound);
-        let may_multiplex = !login.role_use.is_reset_fully()
-            && self.pool.settings().multiplex
-            && self.service.is_some()
-            && statements.iter().all(may)
-            && !options.deadline.is_some_and(is_urgent);
-        may_multiplex.then(|| self.multiplexer.enter(login))
-    }
-
     /// Runs the statements on a multiplexed connection. Returns their rows and the metadata cache
     /// of the database. Returns `None` if no connection accepts the statements, or if they failed;
     /// the caller then runs them on a connection of its own.

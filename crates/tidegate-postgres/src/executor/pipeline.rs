@@ -7,9 +7,8 @@ use tidegate_sql::{
     Author, Completion, Login, Mode, Pipeline, PipelineError, QueryOptions, Result, RowSink,
 };
 
-use super::checked_out::CheckedOut;
 use super::member_route::claims_error;
-use super::route::Route;
+use super::route::{CheckedOut, Route};
 use super::user_executor::{UserExecutor, check, forget_if_malformed, return_connection};
 use crate::connector::RoleConnector;
 use crate::metadata::MetadataCache;
@@ -43,7 +42,7 @@ impl UserExecutor {
         let statements: Vec<_> = pipeline.steps.iter().map(|step| step.statement).collect();
         let route = self.route(login, options.author, &statements).await?;
         let in_flight = self.enter(&route.login, &statements, options);
-        if let Some(in_flight) = &in_flight
+        if let Some(in_flight) = in_flight.as_ref().filter(|guard| !guard.is_alone())
             && let Some((rows, metadata)) = self.multiplex(in_flight, &route, &statements).await
         {
             return push_rows(&rows, &metadata, pipeline).await;

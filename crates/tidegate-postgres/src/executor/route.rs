@@ -19,11 +19,13 @@ use tidegate_sql::statement::{BoundStatement, Kind};
 use tidegate_sql::{
     Author, BoxFuture, DatabaseName, Error, Login, Member, Result, RoleName, RoleUse, SharedBy,
 };
+use tokio::time::Instant;
 
-use super::caller_limit::LimitedCaller;
+use super::caller_limit::{CallerPermit, LimitedCaller};
 use crate::authenticator::{Authenticators, SWITCH};
 use crate::claims_key::ClaimsKey;
-use crate::statement::{CallerSwitch, Seal};
+use crate::metadata::MetadataCache;
+use crate::statement::{CallerSwitch, Seal, StatementTask, TransactionPosition};
 
 /// Decides which role logs in on connections for users, and how these connections switch to the
 /// user's role.
@@ -198,6 +200,40 @@ impl Route {
             *key = other;
         }
         self
+    }
+}
+
+/// What a statement needs besides the checked-out connection.
+pub(super) struct CheckedOut {
+    pub(super) route: Route,
+    pub(super) metadata: Arc<MetadataCache>,
+    pub(super) deadline: Option<Instant>,
+    /// The caller's permit to hold a connection; `None` if the connection's login serves no other
+    /// callers.
+    #[expect(dead_code, reason = "held until it is dropped")]
+    pub(super) permit: Option<CallerPermit>,
+}
+
+impl CheckedOut {
+    /// The task for a statement outside of an explicit transaction.
+    pub(super) fn task<'a>(&'a self, bound: &'a BoundStatement) -> StatementTask<'a> {
+        self.task_at(TransactionPosition::Alone, bound)
+    }
+
+    /// The task for a statement at a position in a transaction.
+    pub(super) fn task_at<'a>(
+        &'a self,
+        position: TransactionPosition,
+        bound: &'a BoundStatement,
+    ) -> StatementTask<'a> {
+        StatementTask {
+            bound,
+            login: &self.route.login,
+            switch: self.route.switch(),
+            metadata: &self.metadata,
+            deadline: self.deadline,
+            position,
+        }
     }
 }
 

@@ -13,10 +13,9 @@ use tidegate_wire::is_lock_table_full;
 use tokio::time::{Instant, timeout_at};
 
 use super::caller_limit::{CallerLimit, WaitLimit};
-use super::checked_out::CheckedOut;
 use super::claims_key_cache::ClaimsKeyCache;
 use super::role_defaults::RoleDefaults;
-use super::route::{Authentication, Route, check_author, may_share, route};
+use super::route::{Authentication, CheckedOut, Route, check_author, may_share, route};
 use crate::claims_key::ClaimsKey;
 use crate::connection::ConnectionState;
 use crate::connector::RoleConnector;

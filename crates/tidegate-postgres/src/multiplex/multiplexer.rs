@@ -114,14 +114,16 @@ impl Drop for InFlightGuard {
 }
 
 impl InFlightGuard {
-    /// Queues a pipeline on a multiplexed connection that has room. Does not queue it if no other
-    /// request was running when this one arrived. If the receiver in [`Enqueued::Queued`] reports
-    /// an error, the request has to run the pipeline on a connection of its own.
+    /// Whether no other request was running when this one arrived. A connection of its own then
+    /// responds sooner than a multiplexed one.
+    pub(crate) fn is_alone(&self) -> bool {
+        self.others == 0
+    }
+
+    /// Queues a pipeline on a multiplexed connection that has room. If the receiver in
+    /// [`Enqueued::Queued`] reports an error, the request has to run the pipeline on a connection
+    /// of its own.
     pub(crate) fn enqueue(&self, tasks: &[StatementTask<'_>]) -> Enqueued {
-        // Without other requests, a connection of its own responds sooner.
-        if self.others == 0 {
-            return Enqueued::NotMultiplexed;
-        }
         for slot in &self.group.slots {
             match slot.take(tasks) {
                 Enqueued::Full => {}

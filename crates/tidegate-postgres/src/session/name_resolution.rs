@@ -20,7 +20,7 @@ const IS_INITIAL: &str = "SELECT pg_catalog.current_setting('search_path') OPERA
 impl Connection {
     /// Records how a statement may have changed name resolution.
     pub(crate) fn note_name_changes(&mut self, task: &StatementTask<'_>, impure: bool) {
-        let after = NameResolution::after(task, impure);
+        let after = NameResolution::after(task.bound, impure);
         // A statement may also have restored the initial name resolution.
         let may_be_restored = self.session.name_resolution == NameResolution::Changed
             && after == NameResolution::Unknown;

@@ -2,7 +2,6 @@
 
 mod cache;
 mod caller_switch;
-mod name_resolution;
 mod prepared;
 mod role_plans;
 mod side_effects;
@@ -10,7 +9,6 @@ mod task;
 
 pub(crate) use cache::StatementCache;
 pub(crate) use caller_switch::{CallerSwitch, Seal, is_refused_seal};
-pub(crate) use name_resolution::NameResolution;
 pub(crate) use prepared::PreparedStatement;
-pub(crate) use side_effects::{SideEffects, is_stateless};
+pub(crate) use side_effects::{NameResolution, SideEffects, is_stateless};
 pub(crate) use task::{AttemptError, RunError, StatementTask, TransactionPosition};

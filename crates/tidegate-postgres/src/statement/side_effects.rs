@@ -1,4 +1,5 @@
-//! The side effects that a statement may have on its session.
+//! The side effects that a statement may have on its session, and whether it may change what names
+//! refer to.
 
 use tidegate_sql::statement::{BoundStatement, Kind, Purity};
 use tidegate_sql::{RoleUse, SharedBy};
@@ -43,6 +44,38 @@ impl SideEffects {
     /// Whether the session must be reset before its next use.
     pub(crate) fn is_reset_due(self) -> bool {
         self > Self::Reads
+    }
+}
+
+/// Whether names resolve as at the start of the session: with the same `search_path`, the same
+/// role, and no temporary tables. Each variant is further from the initial state than the one
+/// before it.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum NameResolution {
+    /// Names resolve as at the start of the session.
+    #[default]
+    Initial,
+    /// Names resolve as at the start of the session, unless a trigger or a view changed name
+    /// resolution. Cached descriptions are used, but new descriptions are cached only after a
+    /// check.
+    ProbablyInitial,
+    /// A statement called code that may have changed name resolution.
+    Unknown,
+    /// A query has shown that name resolution has changed, or the query failed.
+    Changed,
+}
+
+impl NameResolution {
+    /// The state after a statement, if the state before it was `Initial`.
+    pub(crate) fn after(bound: &BoundStatement, impure: bool) -> Self {
+        let statement = &bound.statement;
+        match statement.kind() {
+            Kind::Read | Kind::Write if !statement.is_plain() => Self::Unknown,
+            // A hint can name a domain, whose check may call user-defined code.
+            Kind::Read if !impure && is_stateless(bound) => Self::Initial,
+            Kind::Read | Kind::Write => Self::ProbablyInitial,
+            Kind::Procedural | Kind::Other => Self::Unknown,
+        }
     }
 }
 

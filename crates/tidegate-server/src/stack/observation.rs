@@ -4,7 +4,7 @@ use std::time::Instant;
 
 use http::{HeaderValue, Method, Request, Response};
 
-use crate::pending_request;
+use crate::dispatch::count_activity;
 use crate::route::{Route, RouteError};
 use tidegate_http::activity::CLIENT_LEFT;
 use tidegate_http::app::App;
@@ -122,7 +122,7 @@ impl Drop for Observation {
         if let Some(errors) = &self.subject.errors {
             self.app.metrics().errors(errors);
         }
-        pending_request::count(&self.app, &self.subject, self.status, took);
+        count_activity(&self.app, &self.subject, self.status, took);
         self.span();
         // A log line costs as much as a small request, so successful requests are logged only at
         // the level debug.
