@@ -105,6 +105,10 @@ mod openid_logout;
 mod openid_requests;
 mod operations;
 mod own_database;
+#[path = "../../crates/tidegate-server/tests/passkeys/authenticator.rs"]
+mod passkey_authenticator;
+mod passkeys;
+mod passkeys_forged;
 mod password_hashes;
 mod password_reset;
 mod personal_tokens;

@@ -30,8 +30,10 @@ pub(crate) fn encoded(text: &str) -> String {
 }
 
 /// A browser that follows no redirect by itself.
+#[derive(Clone)]
 pub(crate) struct Browser<'a> {
-    service: &'a Service,
+    /// The address of the service.
+    url: &'a str,
     client: Client,
     cookie: String,
     /// The address that a trusted proxy reports.
@@ -47,12 +49,16 @@ pub(crate) struct Page {
 
 impl<'a> Browser<'a> {
     pub(crate) fn new(service: &'a Service) -> Self {
+        Self::at(&service.url)
+    }
+
+    pub(crate) fn at(url: &'a str) -> Self {
         let client = Client::builder()
             .redirect(redirect::Policy::none())
             .pool_max_idle_per_host(0)
             .timeout(TIMEOUT);
         Self {
-            service,
+            url,
             client: client.build().unwrap(),
             cookie: String::new(),
             address: String::new(),
@@ -72,17 +78,21 @@ impl<'a> Browser<'a> {
         self.send(Method::GET, address, String::new()).await
     }
 
-    /// Submits the form of a step in `page` with these fields. Follows redirects within the
-    /// service.
+    /// Submits the form of a step in `page` with these fields, which replace hidden ones of their
+    /// names. Follows redirects within the service.
     pub(crate) async fn submit(
         &mut self,
         page: &Page,
         step: &str,
         fields: &[(&str, &str)],
     ) -> Page {
-        let (action, mut body) = page.form(step);
-        for (name, value) in fields {
-            write!(body, "&{name}={}", encoded(value)).unwrap();
+        let (action, hidden) = page.form(step);
+        let given = |name: &str| fields.iter().any(|(known, _)| *known == name);
+        let hidden = hidden.iter().filter(|(name, _)| !given(name));
+        let hidden = hidden.map(|(name, value)| (&**name, &**value));
+        let mut body = String::new();
+        for (name, value) in hidden.chain(fields.iter().copied()) {
+            write!(body, "{name}={}&", encoded(value)).unwrap();
         }
         let mut page = self.send(Method::POST, &action, body).await;
         while page.location.starts_with('/') {
@@ -101,7 +111,7 @@ impl<'a> Browser<'a> {
     async fn send(&mut self, method: Method, address: &str, body: String) -> Page {
         let mut request = self
             .client
-            .request(method, format!("{}{address}", self.service.url))
+            .request(method, format!("{}{address}", self.url))
             .header("cookie", &self.cookie)
             .header("content-type", "application/x-www-form-urlencoded")
             .body(body);
@@ -133,7 +143,7 @@ impl<'a> Browser<'a> {
 
 impl Page {
     /// The action of the form of a step, and its hidden fields.
-    fn form(&self, step: &str) -> (String, String) {
+    fn form(&self, step: &str) -> (String, Vec<(String, String)>) {
         let mark = format!("name=\"step\" value=\"{step}\"");
         let form = self.text.split("<form ").find(|form| form.contains(&mark));
         let form =
@@ -150,13 +160,9 @@ impl Page {
                 let (_, rest) = input.split_once(&format!("{name}=\"")).unwrap();
                 rest.split('"').next().unwrap().to_owned()
             };
-            hidden.push(format!(
-                "{}={}",
-                attribute("name"),
-                encoded(&attribute("value"))
-            ));
+            hidden.push((attribute("name"), attribute("value")));
         }
-        (action, hidden.join("&"))
+        (action, hidden)
     }
 
     /// A parameter of the address in `Location`. It is decoded only as far as codes of the service

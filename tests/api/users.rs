@@ -26,7 +26,7 @@ pub(crate) async fn token(service: &Service, user: &str, password: &str) -> Stri
 }
 
 /// The claims of a token.
-fn claims(token: &str) -> Value {
+pub(crate) fn claims(token: &str) -> Value {
     use base64::Engine as _;
     let payload = token.split('.').nth(1).unwrap();
     let bytes = base64::engine::general_purpose::URL_SAFE_NO_PAD.decode(payload);

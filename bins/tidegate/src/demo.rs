@@ -14,7 +14,7 @@ use tidegate_server::Graphiql;
 use crate::cli;
 use crate::command::print;
 use crate::failure::{Failure, Result};
-use crate::serve::{Node, Sockets};
+use crate::serve::{Node, Sockets, require_safe_address};
 use crate::service::Service;
 use crate::settings::{Layers, Settings};
 use crate::{graphiql, logging, signal};
@@ -110,7 +110,15 @@ async fn serve(
     folder: &Folder,
     (sockets, stop, graphiql): (Sockets, impl Future<Output = ()>, Option<Graphiql>),
 ) -> Result {
-    let (url, master_key) = (sockets.url(), folder.master_key()?);
+    let given = layers.settings()?;
+    let url = match &given.public_url {
+        Some(url) => {
+            require_safe_address(&given)?;
+            url.0.clone()
+        }
+        None => sockets.url(),
+    };
+    let master_key = folder.master_key()?;
     let text = |text: &str| Some(text.to_owned());
     layers.decide(&[
         // A Unix socket avoids the TCP overhead of loopback, which is a third of the cost of a

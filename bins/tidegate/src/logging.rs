@@ -3,7 +3,7 @@
 use std::io::IsTerminal;
 
 use tracing::Level;
-use tracing_subscriber::filter::Targets;
+use tracing_subscriber::filter::{LevelFilter, Targets};
 use tracing_subscriber::layer::SubscriberExt as _;
 use tracing_subscriber::util::SubscriberInitExt as _;
 
@@ -33,6 +33,8 @@ fn begin(settings: &Settings, targets: Targets) {
     };
     let others = level.min(Level::WARN);
     let filter = targets.with_default(others).with_target("tidegate", level);
+    // It logs what it cannot parse, which callers choose. The audit log has the refusals.
+    let filter = filter.with_target("webauthn_rs_core", LevelFilter::OFF);
     let registry = tracing_subscriber::registry().with(filter);
     let lines = tracing_subscriber::fmt::layer().with_writer(std::io::stderr);
     match settings.log_format {

@@ -39,6 +39,7 @@ pub(crate) const CHAPTERS: &[Embedded] = embedded! {
     "how-to/curl.md",
     "how-to/service-tokens.md",
     "how-to/members.md",
+    "how-to/passkeys.md",
     "how-to/external-issuers.md",
     "how-to/settings.md",
     "how-to/https.md",
@@ -90,6 +91,7 @@ pub(crate) const CHAPTERS: &[Embedded] = embedded! {
     "adr/0014-failover.md",
     "adr/0015-nodes.md",
     "adr/0016-claims-plan.md",
+    "adr/0017-passkeys.md",
 };
 
 /// The files that chapters refer to.

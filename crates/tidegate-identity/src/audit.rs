@@ -193,6 +193,12 @@ pub enum AuditKind {
     SecondFactorFailed,
     /// A recovery code was used.
     RecoveryCodeUsed,
+    /// A passkey was created; the detail is its name.
+    PasskeyAdded,
+    /// A passkey got another name, which is the detail.
+    PasskeyRenamed,
+    /// A passkey was removed; the detail is its name.
+    PasskeyRemoved,
     /// An account of an identity provider was linked to a user.
     IdentityLinked,
     /// An account of an identity provider was unlinked from a user.
@@ -250,6 +256,9 @@ impl AuditKind {
             Self::SecondFactorRemoved => "second_factor_removed",
             Self::SecondFactorFailed => "second_factor_failed",
             Self::RecoveryCodeUsed => "recovery_code_used",
+            Self::PasskeyAdded => "passkey_added",
+            Self::PasskeyRenamed => "passkey_renamed",
+            Self::PasskeyRemoved => "passkey_removed",
             Self::IdentityLinked => "identity_linked",
             Self::IdentityUnlinked => "identity_unlinked",
             Self::ClientRefused => "client_refused",

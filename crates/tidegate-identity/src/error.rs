@@ -28,6 +28,9 @@ pub enum Error {
     /// The second-factor code is wrong or was used already.
     #[error("wrong second-factor code")]
     WrongSecondFactor,
+    /// The passkey is unknown or was not verified. The response does not say which.
+    #[error("the passkey was not accepted")]
+    WrongPasskey,
     /// The action requires a recent sign-in.
     #[error("a recent sign-in is required")]
     ReauthenticationRequired,

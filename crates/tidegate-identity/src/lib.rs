@@ -10,6 +10,7 @@ mod linked_identity;
 mod master_key;
 mod memory;
 mod name;
+mod passkey;
 mod password;
 mod ports;
 mod providers;
@@ -36,6 +37,7 @@ pub use linked_identity::{LinkedIdentity, UnlinkOutcome};
 pub use master_key::MasterKey;
 pub use memory::{DependentTables, MemoryStore};
 pub use name::{TenantName, UserName, group_role};
+pub use passkey::Passkey;
 pub use password::{PasswordCost, PasswordHash, PasswordHasher};
 pub use ports::Ports;
 pub use providers::{
@@ -49,7 +51,8 @@ pub use second_factor::SecondFactor;
 pub use secret::{Secret, SecretHash};
 pub use service::{
     Browser, CountedAttempts, EmailSignIn, Enrolment, ExternalMember, IdentityService,
-    LoginAttempt, LoginPurpose, PendingSignIn, SignUpApplication, SignUpLink, SignUpUser, SignedIn,
+    LoginAttempt, LoginPurpose, PasskeyRequest, PendingSignIn, SignUpApplication, SignUpLink,
+    SignUpUser, SignedIn,
 };
 pub use session::{EndReason, SessionId};
 pub use settings::{Lifetimes, Settings};

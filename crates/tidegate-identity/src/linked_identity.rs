@@ -36,13 +36,13 @@ impl LinkedIdentity {
     }
 }
 
-/// The result of unlinking an account.
+/// The result of unlinking an account, or of removing a passkey.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum UnlinkOutcome {
-    /// The account was unlinked.
+    /// It was removed.
     Done,
-    /// The account is not linked to the user.
+    /// The user has none such.
     Missing,
-    /// The user has no password and no other linked account, and could no longer sign in.
+    /// The user would have no way left to sign in.
     LastCredential,
 }

@@ -1,5 +1,6 @@
 //! A store in memory, for tests, examples and embedding without a database.
 
+mod dependents;
 mod tables;
 
 use std::cmp::Reverse;
@@ -8,47 +9,12 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use crate::{
     AnonymousSql, AttemptCounter, AttemptKey, AttemptLimit, AttemptOutcome, AuditEvent, AuditPage,
-    AuditSince, BrowserSession, EndReason, IdentityStore, LinkedIdentity, SecondFactor, SecretHash,
-    SessionId, StoreFuture, Timestamp, UnlinkOutcome, User, UserKey, UserKind, UserQuery,
-    WriteOutcome,
+    AuditSince, BrowserSession, EndReason, IdentityStore, LinkedIdentity, Passkey, SecondFactor,
+    SecretHash, SessionId, StoreFuture, Timestamp, UnlinkOutcome, User, UserKey, UserKind,
+    UserQuery, WriteOutcome,
 };
+pub use dependents::DependentTables;
 use tables::Tables;
-
-/// The tables of another crate in a [`MemoryStore`], whose rows depend on users, tenants and
-/// browser sessions. A change of a user, tenant or browser session also changes the dependent rows,
-/// in the same atomic step.
-pub trait DependentTables: Send {
-    /// Ends the live sessions of the users for which `is_of` returns `true`. Returns the ids of
-    /// these sessions.
-    fn end_sessions(
-        &mut self,
-        is_of: &dyn Fn(&UserKey) -> bool,
-        reason: EndReason,
-        at: Timestamp,
-    ) -> Vec<SessionId>;
-
-    /// Voids codes and device approvals of browser sessions for which `exists` returns `false`.
-    fn void_approvals(&mut self, exists: &dyn Fn(&SecretHash) -> bool);
-
-    /// Deletes the rows that belong to a tenant.
-    fn delete_tenant(&mut self, database: &str);
-}
-
-/// A store without tables of another crate.
-impl DependentTables for () {
-    fn end_sessions(
-        &mut self,
-        _is_of: &dyn Fn(&UserKey) -> bool,
-        _reason: EndReason,
-        _at: Timestamp,
-    ) -> Vec<SessionId> {
-        Vec::new()
-    }
-
-    fn void_approvals(&mut self, _exists: &dyn Fn(&SecretHash) -> bool) {}
-
-    fn delete_tenant(&mut self, _database: &str) {}
-}
 
 /// A store that keeps all records in this process, with the tables `T` of another crate. One lock
 /// makes every step atomic.
@@ -393,5 +359,47 @@ impl<T: DependentTables> IdentityStore for MemoryStore<T> {
 
     fn delete_second_factor<'a>(&'a self, key: &'a UserKey) -> StoreFuture<'a, bool> {
         done(self.lock().0.factors.remove(key).is_some())
+    }
+
+    fn passkey<'a>(&'a self, id: &'a str) -> StoreFuture<'a, Option<(UserKey, Passkey)>> {
+        done(self.lock().0.passkeys.get(id).cloned())
+    }
+
+    fn passkeys_of_user<'a>(&'a self, key: &'a UserKey) -> StoreFuture<'a, Vec<Passkey>> {
+        done(self.lock().0.passkeys_of(key))
+    }
+
+    fn insert_passkey<'a>(
+        &'a self,
+        key: &'a UserKey,
+        passkey: &'a Passkey,
+    ) -> StoreFuture<'a, bool> {
+        done(self.lock().0.insert_passkey(key, passkey))
+    }
+
+    fn rename_passkey<'a>(
+        &'a self,
+        key: &'a UserKey,
+        id: &'a str,
+        name: &'a str,
+    ) -> StoreFuture<'a, bool> {
+        done(self.lock().0.rename_passkey(key, id, name))
+    }
+
+    fn use_passkey<'a>(
+        &'a self,
+        read: &'a Passkey,
+        record: &'a str,
+        at: Timestamp,
+    ) -> StoreFuture<'a, bool> {
+        done(self.lock().0.use_passkey(read, record, at))
+    }
+
+    fn delete_passkey<'a>(
+        &'a self,
+        key: &'a UserKey,
+        id: &'a str,
+    ) -> StoreFuture<'a, UnlinkOutcome> {
+        done(self.lock().0.delete_passkey(key, id))
     }
 }

@@ -6,6 +6,7 @@ mod browser;
 mod email_sign_in;
 mod external_member;
 mod own_password;
+mod passkeys;
 mod password_login;
 mod password_reset;
 mod provider_login;
@@ -19,11 +20,13 @@ use std::fmt;
 use std::net::IpAddr;
 
 use ring::hmac;
+use webauthn_rs_core::WebauthnCore;
 
 pub use attempts::CountedAttempts;
 pub use browser::{Browser, SignedIn};
 pub use email_sign_in::{EmailSignIn, PendingSignIn};
 pub use external_member::ExternalMember;
+pub use passkeys::PasskeyRequest;
 pub use password_login::LoginAttempt;
 pub use provider_login::LoginPurpose;
 pub use second_factor::Enrolment;
@@ -43,6 +46,8 @@ pub struct IdentityService {
     master: MasterKey,
     form_key: hmac::Key,
     pending: PendingAttempts,
+    /// `None` where browsers allow no passkeys.
+    passkeys: Option<WebauthnCore>,
 }
 
 impl IdentityService {
@@ -51,6 +56,7 @@ impl IdentityService {
         Self {
             form_key: master.form_key(),
             pending: PendingAttempts::default(),
+            passkeys: passkeys::relying_party(settings.address()),
             ports,
             settings,
             master,

@@ -61,6 +61,8 @@ pub struct Lifetimes {
     pub sign_up_link: Duration,
     /// How long the link that resets a password is valid.
     pub reset_link: Duration,
+    /// How long a page may be open before its passkey is used.
+    pub passkey: Duration,
     /// How long the link that signs in by email is valid.
     pub email_sign_in: Duration,
     /// How long a login at an identity provider may take.
@@ -75,6 +77,7 @@ impl Default for Lifetimes {
             recent_sign_in: 10 * MINUTE,
             sign_up_link: DAY,
             reset_link: HOUR,
+            passkey: HOUR,
             email_sign_in: 15 * MINUTE,
             provider_login: 10 * MINUTE,
         }

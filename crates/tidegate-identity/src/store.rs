@@ -12,8 +12,8 @@ use std::pin::Pin;
 
 use crate::{
     AnonymousSql, AttemptKey, AttemptLimit, AttemptOutcome, AuditEvent, AuditPage, AuditSince,
-    BrowserSession, EndReason, LinkedIdentity, SecondFactor, SecretHash, SessionId, StoreError,
-    Timestamp, UnlinkOutcome, User, UserKey, UserKind,
+    BrowserSession, EndReason, LinkedIdentity, Passkey, SecondFactor, SecretHash, SessionId,
+    StoreError, Timestamp, UnlinkOutcome, User, UserKey, UserKind,
 };
 
 /// The result of a store's methods.
@@ -261,6 +261,45 @@ pub trait IdentityStore: Send + Sync {
 
     /// Deletes a user's second factor; returns whether it existed.
     fn delete_second_factor<'a>(&'a self, key: &'a UserKey) -> StoreFuture<'a, bool>;
+
+    /// The passkey with this id and its user.
+    fn passkey<'a>(&'a self, id: &'a str) -> StoreFuture<'a, Option<(UserKey, Passkey)>>;
+
+    /// A user's passkeys, the oldest first.
+    fn passkeys_of_user<'a>(&'a self, key: &'a UserKey) -> StoreFuture<'a, Vec<Passkey>>;
+
+    /// Adds a passkey to a user; `false` if there is one with its id. The store deletes it with the
+    /// user.
+    fn insert_passkey<'a>(
+        &'a self,
+        key: &'a UserKey,
+        passkey: &'a Passkey,
+    ) -> StoreFuture<'a, bool>;
+
+    /// Gives a user's passkey another name; returns whether it exists.
+    fn rename_passkey<'a>(
+        &'a self,
+        key: &'a UserKey,
+        id: &'a str,
+        name: &'a str,
+    ) -> StoreFuture<'a, bool>;
+
+    /// Replaces the record of a passkey after its use at `at`, if the record has not changed since
+    /// `read` was read. Returns whether it was replaced.
+    fn use_passkey<'a>(
+        &'a self,
+        read: &'a Passkey,
+        record: &'a str,
+        at: Timestamp,
+    ) -> StoreFuture<'a, bool>;
+
+    /// Deletes a user's passkey unless it is the user's only credential. The step is atomic, as that
+    /// of [`delete_identity`](Self::delete_identity).
+    fn delete_passkey<'a>(
+        &'a self,
+        key: &'a UserKey,
+        id: &'a str,
+    ) -> StoreFuture<'a, UnlinkOutcome>;
 }
 
 impl dyn IdentityStore + '_ {

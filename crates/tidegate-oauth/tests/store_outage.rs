@@ -6,9 +6,9 @@ use std::sync::{Arc, Mutex};
 
 use tidegate_identity::{
     AnonymousSql, AttemptKey, AttemptLimit, AttemptOutcome, AuditEvent, AuditPage, AuditSince,
-    BrowserSession, EndReason, IdentityStore, LinkedIdentity, NewUser, SecondFactor, Secret,
-    SecretHash, SessionId, StoreError, StoreFuture, TenantName, Timestamp, UnlinkOutcome, User,
-    UserKey, UserKind, UserName, UserQuery, WriteOutcome,
+    BrowserSession, EndReason, IdentityStore, LinkedIdentity, NewUser, Passkey, SecondFactor,
+    Secret, SecretHash, SessionId, StoreError, StoreFuture, TenantName, Timestamp, UnlinkOutcome,
+    User, UserKey, UserKind, UserName, UserQuery, WriteOutcome,
 };
 use tidegate_oauth::{
     Approval, AuthorizationCode, Client, Consent, DeviceCode, DevicePoll, EndedSession, ErrorKind,
@@ -77,6 +77,12 @@ impl IdentityStore for Unsteady {
         use_second_factor_step(key: &'a UserKey, step: u64) -> bool;
         use_recovery_code(key: &'a UserKey, code: SecretHash) -> bool;
         delete_second_factor(key: &'a UserKey) -> bool;
+        passkey(id: &'a str) -> Option<(UserKey, Passkey)>;
+        passkeys_of_user(key: &'a UserKey) -> Vec<Passkey>;
+        insert_passkey(key: &'a UserKey, passkey: &'a Passkey) -> bool;
+        rename_passkey(key: &'a UserKey, id: &'a str, name: &'a str) -> bool;
+        use_passkey(read: &'a Passkey, record: &'a str, at: Timestamp) -> bool;
+        delete_passkey(key: &'a UserKey, id: &'a str) -> UnlinkOutcome;
         user(key: &'a UserKey) -> Option<User>;
         users_with_role(database: &'a str) -> Vec<User>;
         user_page(database: &'a str, query: &'a UserQuery) -> Vec<User>;

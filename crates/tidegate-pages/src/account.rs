@@ -1,4 +1,4 @@
-//! `/account`: the user's sessions, linked accounts, password and second factor.
+//! `/account`: the user's sessions, linked accounts, password, passkeys and second factor.
 
 use http::Response;
 use tidegate_identity::{Browser, Error as IdentityError, Secret, SessionId};
@@ -8,6 +8,7 @@ use super::account_linking::{link, unlink};
 use super::context::PageContext;
 use super::form_error::{FormError, failure};
 use super::overview::overview;
+use super::passkeys;
 use super::purpose::Purpose;
 use super::sign_in::{enrol, require_sign_in};
 use crate::template;
@@ -41,6 +42,10 @@ where
         Some("change_password") => change_password(&mut context, &browser).await,
         Some("link") => link(&context, &browser).await,
         Some("unlink") => unlink(&context, &browser).await,
+        Some("begin_passkey") => passkeys::begin(&context, &browser).await,
+        Some("add_passkey") => passkeys::add(&context, &browser).await,
+        Some("rename_passkey") => passkeys::rename(&context, &browser).await,
+        Some("remove_passkey") => passkeys::remove(&context, &browser).await,
         Some("remove_second_factor") => remove_second_factor(&context, &browser).await,
         Some(step) => {
             let done = end(&context, &browser, step).await;

@@ -130,7 +130,7 @@ pub(super) fn already_linked(context: &PageContext<'_>) -> Result<Response<Body>
 }
 
 /// Sends an email message in the background, if email is configured.
-fn notify_user(context: &PageContext<'_>, message: Option<Email>) {
+pub(super) fn notify_user(context: &PageContext<'_>, message: Option<Email>) {
     if let Some(message) = message {
         tokio::spawn(send(context.app.clone(), vec![message]));
     }

@@ -93,6 +93,10 @@ impl FormError {
 fn identity_message(error: &IdentityError, wait: u64) -> Option<(u16, String)> {
     let (status, text) = match error {
         IdentityError::WrongCredentials => (400, "Wrong user name or password."),
+        IdentityError::WrongPasskey => (
+            400,
+            "This passkey does not work here. Try again, or choose another way.",
+        ),
         IdentityError::WrongSecondFactor => (400, "That code is wrong or was used already."),
         IdentityError::TooManyAttempts { .. } => {
             let text = format!("Too many attempts. Try again in {}.", span(wait));

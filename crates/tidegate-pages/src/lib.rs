@@ -11,6 +11,7 @@ mod email_sign_in;
 mod failure;
 mod form_error;
 mod overview;
+mod passkeys;
 mod provider_sign_in;
 mod providers;
 mod purpose;
@@ -40,7 +41,7 @@ pub use sign_in_link::sign_in_link;
 pub use sign_out::sign_out;
 pub use sign_up::sign_up;
 
-use crate::template::{ICON, STYLE};
+use crate::template::{ICON, PASSKEYS, STYLE};
 use tidegate_http::body::Body;
 use tidegate_http::call::{MINUTES, json};
 use tidegate_http::etag::etag;
@@ -48,6 +49,12 @@ use tidegate_http::etag::etag;
 /// Handles `GET /assets/tidegate.css`.
 pub fn stylesheet() -> Response<Body> {
     asset(STYLE, HeaderValue::from_static("text/css; charset=utf-8"))
+}
+
+/// Handles `GET /assets/passkeys.js`, the only script of the pages.
+pub fn passkeys_script() -> Response<Body> {
+    let kind = HeaderValue::from_static("text/javascript; charset=utf-8");
+    asset(PASSKEYS, kind)
 }
 
 /// Handles `GET /favicon.ico`, which browsers request by default. The icon is an SVG image:

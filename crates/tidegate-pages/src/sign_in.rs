@@ -1,4 +1,5 @@
-//! Sign-in for the pages that require it: by password, and by a second factor if one is required.
+//! Sign-in for the pages that require it: by password, by a link or by a passkey, and by a second
+//! factor if one is required.
 
 use http::Response;
 use tidegate_identity::{Browser, Secret, UserKey};
@@ -6,6 +7,7 @@ use tidegate_identity::{Browser, Secret, UserKey};
 use super::context::{PageContext, form};
 use super::email_sign_in;
 use super::form_error::{FormError, failure};
+use super::passkeys;
 use super::purpose::Purpose;
 use crate::template::{self, SignIn};
 use tidegate_http::body::Body;
@@ -20,6 +22,12 @@ pub(super) async fn require_sign_in(
 ) -> Result<Option<Response<Body>>, ApiError> {
     match context.step() {
         Some("sign_in") => return sign_in(context, purpose).await.map(Some),
+        Some("passkey") => {
+            return match passkeys::sign_in(context, purpose).await? {
+                Ok(page) => Ok(Some(page)),
+                Err(refused) => Ok(Some(sign_in_page(context, purpose, Some(&refused)))),
+            };
+        }
         Some("switch") => {
             context.sign_out().await?;
             return Ok(Some(context.redirect(purpose.back)));
@@ -127,6 +135,8 @@ fn sign_in_page(
     purpose: &Purpose<'_>,
     refused: Option<&FormError>,
 ) -> Response<Body> {
+    let passkey = passkeys::question(context);
+    let has_passkey = passkey.is_some();
     let token = context.token();
     let database = context.field("database").or(purpose.database);
     let reset = context.path(&match database {
@@ -148,10 +158,16 @@ fn sign_in_page(
         username: context.field("username").or(purpose.username),
         sign_up: purpose.sign_up,
         email_link: email_sign_in::offered(context, purpose).is_some(),
+        passkey,
         choices: &choices,
         reset: &reset,
     });
-    context.show("Sign in", &card, (refused, purpose.returns_to))
+    let page = context.show("Sign in", &card, (refused, purpose.returns_to));
+    if has_passkey {
+        template::with_script(page)
+    } else {
+        page
+    }
 }
 
 async fn second_factor(

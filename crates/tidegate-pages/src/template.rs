@@ -1,15 +1,17 @@
 //! HTML templates and responses of the pages.
 //!
-//! The pages work without JavaScript. The template engine escapes all text.
+//! The pages work without JavaScript, except for passkeys. The template engine escapes all text.
 
 mod account;
 mod form;
 mod layout;
 mod notice;
+mod passkeys;
 mod reset;
 mod second_factor;
 mod sign_in;
 mod sign_up;
+mod words;
 
 pub(crate) use account::{account, confirm_link};
 pub(crate) use form::{FormMessage, PageForm};
@@ -18,10 +20,12 @@ pub(crate) use notice::{
     FailureLinks, consent, decided, device_consent, failure, failure_links, notice, select_account,
     sign_out, user_code,
 };
+pub(crate) use passkeys::{add_passkey, confirm_passkey};
 pub(crate) use reset::{ask_for_email, choose_password, confirm_sign_up};
 pub(crate) use second_factor::{enrol, recovery_codes, second_factor};
 pub(crate) use sign_in::{Choice, SignIn, email_sign_in, sign_in};
 pub(crate) use sign_up::{SignUp, sign_up};
+pub(crate) use words::agent;
 
 use bytes::Bytes;
 use http::header::{CACHE_CONTROL, CONTENT_SECURITY_POLICY, CONTENT_TYPE, HeaderName, LOCATION};
@@ -33,6 +37,8 @@ use tidegate_http::error::NO_STORE;
 
 /// The stylesheet of all pages.
 pub(crate) const STYLE: &str = include_str!("template/style.css");
+/// The script of the pages with a passkey.
+pub(crate) const PASSKEYS: &str = include_str!("template/passkeys.js");
 /// The icon of all pages.
 pub(crate) const ICON: &str = include_str!("template/icon.svg");
 
@@ -53,6 +59,17 @@ pub(crate) fn answer(status: StatusCode, page: Markup, returns_to: Option<&str>)
     headers.insert(OPENER_POLICY, SAME_ORIGIN);
     protect(headers, returns_to);
     response
+}
+
+/// The same page, which may load scripts of this service.
+pub(crate) fn with_script(mut page: Response<Body>) -> Response<Body> {
+    let policy = page.headers().get(CONTENT_SECURITY_POLICY);
+    let policy = policy.and_then(|policy| policy.to_str().ok());
+    let policy = policy.map(|policy| format!("{policy}; script-src 'self'"));
+    if let Some(policy) = policy.and_then(|policy| HeaderValue::from_str(&policy).ok()) {
+        page.headers_mut().insert(CONTENT_SECURITY_POLICY, policy);
+    }
+    page
 }
 
 /// A redirect with status 303, so that the browser follows with GET and does not send the form

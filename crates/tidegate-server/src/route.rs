@@ -168,6 +168,7 @@ routes! { |call|
         SignOut: "/signout", Page, Browser, Page, Form => pages::sign_out(call).await;
         Account: "/account", Page, Browser, Page, Form => pages::account(call).await;
         Stylesheet: "/assets/tidegate.css", Get, Public, Rest, None => Ok(pages::stylesheet());
+        PasskeysScript: "/assets/passkeys.js", Get, Public, Rest, None => Ok(pages::passkeys_script());
         Icon: "/favicon.ico", Get, Public, Rest, None => Ok(pages::icon());
         Root: "/" | "", Get, Public, Rest, None => console::root(&call);
         Console: "/console", Get, Public, Rest, None => console::page(call.app);

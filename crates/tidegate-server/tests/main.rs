@@ -29,6 +29,7 @@ mod other_database;
 mod otlp;
 mod page_forms;
 mod pages;
+mod passkeys;
 mod password_reset;
 mod ports;
 mod sessions;

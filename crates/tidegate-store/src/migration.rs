@@ -83,6 +83,11 @@ const MIGRATIONS: &[(u32, &str, &str)] = &[
         "disabled_users",
         include_str!("../migrations/0110_disabled_users.sql"),
     ),
+    (
+        120,
+        "passkeys",
+        include_str!("../migrations/0120_passkeys.sql"),
+    ),
 ];
 
 /// The key of the advisory lock that serialises migrations by several nodes. The number is the

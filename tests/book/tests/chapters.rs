@@ -27,6 +27,7 @@ chapters! {
     claims => "docs/how-to/claims.md",
     external_issuers => "docs/how-to/external-issuers.md",
     members => "docs/how-to/members.md",
+    passkeys => "docs/how-to/passkeys.md",
     service_tokens => "docs/how-to/service-tokens.md",
     react => "docs/how-to/react.md",
     authjs => "docs/how-to/authjs.md",

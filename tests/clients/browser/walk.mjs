@@ -1,9 +1,9 @@
 // A person in Chromium: code, consent, device, sign-up, two-step sign-in, account, sign-out.
 import assert from 'node:assert/strict';
-import crypto from 'node:crypto';
 import { readFile } from 'node:fs/promises';
 import http from 'node:http';
 import { PATIENCE, launch } from './chromium.mjs';
+import { oneTimeCode } from './code.mjs';
 
 const home = process.env.TIDEGATE_URL;
 const page_of_application = await readFile('application.html');
@@ -61,17 +61,6 @@ async function signIn(page, username, password) {
   await page.getByLabel('User name').fill(username);
   await page.getByLabel('Password').fill(password);
   await submit(page);
-}
-
-function oneTimeCode(secret, at = Date.now()) {
-  const letters = 'ABCDEFGHIJKLMNOPQRSTUVWXYZ234567';
-  const bits = [...secret].map((c) => letters.indexOf(c).toString(2).padStart(5, '0')).join('');
-  const key = Buffer.from(bits.match(/.{8}/g).map((byte) => parseInt(byte, 2)));
-  const step = Buffer.alloc(8);
-  step.writeBigUInt64BE(BigInt(Math.floor(at / 30_000)));
-  const tag = crypto.createHmac('sha1', key).update(step).digest();
-  const number = tag.readUInt32BE(tag[19] & 15) & 0x7fffffff;
-  return String(number % 1_000_000).padStart(6, '0');
 }
 
 // Code and consent, without JavaScript on our pages and with a wrong password first.

@@ -28,6 +28,19 @@ fn listed(name: &str) -> Vec<String> {
         .collect()
 }
 
+/// The crates with licences of their own in the list `exceptions` of `deny.toml`, which has one line
+/// for each, and these licences.
+fn exceptions() -> Vec<(String, Vec<String>)> {
+    let text = fs::read_to_string(root().join("deny.toml")).unwrap();
+    let (_, list) = text.split_once("\nexceptions = [\n").unwrap();
+    let (list, _) = list.split_once("\n]").unwrap();
+    let exceptions = list.lines().map(|line| {
+        let mut quoted = line.split('"').skip(1).step_by(2).map(str::to_owned);
+        (quoted.next().unwrap(), quoted.collect())
+    });
+    exceptions.collect()
+}
+
 /// The packages on which the workspace depends, for all platforms and features.
 fn packages() -> Vec<Value> {
     let output = Command::new(env!("CARGO"))
@@ -90,13 +103,34 @@ fn one<'w>(words: &'w [&'w str], allowed: &[String]) -> (bool, &'w [&'w str]) {
 fn every_dependency_has_an_allowed_licence() {
     let allowed = listed("allow");
     assert!(allowed.iter().any(|licence| licence == "MIT"));
+    let exceptions = exceptions();
     for package in packages() {
         let licence = package["license"].as_str().unwrap_or("none");
-        let name = &package["name"];
+        let name = package["name"].as_str().unwrap();
+        let own = exceptions.iter().find(|(excepted, _)| excepted == name);
+        let own = own.is_some_and(|(_, own)| is_allowed(licence, own));
         assert!(
-            is_allowed(licence, &allowed),
+            own || is_allowed(licence, &allowed),
             "{name} has the licence {licence}"
         );
+    }
+}
+
+/// An exception that nothing needs any more would let a later dependency in unnoticed.
+#[test]
+fn every_exception_of_a_licence_is_needed_and_in_the_readme() {
+    let (packages, allowed) = (packages(), listed("allow"));
+    let readme = fs::read_to_string(root().join("README.md")).unwrap();
+    for (name, own) in exceptions() {
+        let package = packages.iter().find(|package| package["name"] == *name);
+        let licence = package.and_then(|package| package["license"].as_str());
+        let licence = licence.unwrap_or_else(|| panic!("{name} is no dependency"));
+        assert!(!is_allowed(licence, &allowed), "{name} needs no exception");
+        assert!(
+            is_allowed(licence, &own),
+            "{name} has the licence {licence}"
+        );
+        assert!(readme.contains(&format!("`{name}`")), "{name} in README.md");
     }
 }
 

@@ -20,6 +20,7 @@ const HOMES: &[(&str, &[&str])] = &[
     ("hyper-util", &["tidegate-server", "tidegate-socket"]),
     ("tower", &["tidegate-server"]),
     ("tokio-tungstenite", &["tidegate-socket"]),
+    ("webauthn-rs-core", &["tidegate-identity"]),
     ("juniper", &["tidegate-graphql"]),
     (
         "tokio-postgres",

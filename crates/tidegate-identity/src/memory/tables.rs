@@ -4,8 +4,8 @@ use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 
 use crate::{
     AnonymousSql, AttemptCounter, AttemptKey, AuditEntry, AuditEvent, AuditPage, AuditSince,
-    BrowserSession, LinkedIdentity, SecondFactor, SecretHash, Timestamp, UnlinkOutcome, User,
-    UserKey, UserQuery, WriteOutcome,
+    BrowserSession, LinkedIdentity, Passkey, SecondFactor, SecretHash, Timestamp, UnlinkOutcome,
+    User, UserKey, UserQuery, WriteOutcome,
 };
 
 #[derive(Debug, Default)]
@@ -16,6 +16,7 @@ pub(super) struct Tables {
     pub(super) identities: BTreeMap<[String; 3], (UserKey, LinkedIdentity)>,
     pub(super) browsers: HashMap<SecretHash, BrowserSession>,
     pub(super) factors: HashMap<UserKey, (SecondFactor, Vec<SecretHash>)>,
+    pub(super) passkeys: HashMap<String, (UserKey, Passkey)>,
     pub(super) attempts: HashMap<AttemptKey, AttemptCounter>,
     pub(super) audit: Vec<(u64, AuditEvent)>,
     /// The number of the last audit event.
@@ -199,12 +200,58 @@ impl Tables {
         AuditPage::new(found, limit, since, self.audited)
     }
 
+    pub(super) fn passkeys_of(&self, key: &UserKey) -> Vec<Passkey> {
+        let own = self.passkeys.values().filter(|(user, _)| user == key);
+        let mut own: Vec<_> = own.map(|(_, passkey)| passkey.clone()).collect();
+        own.sort_by(|a, b| (a.created_at, &a.id).cmp(&(b.created_at, &b.id)));
+        own
+    }
+
+    pub(super) fn insert_passkey(&mut self, key: &UserKey, passkey: &Passkey) -> bool {
+        let free = !self.passkeys.contains_key(&passkey.id);
+        if free {
+            let row = (key.clone(), passkey.clone());
+            self.passkeys.insert(passkey.id.clone(), row);
+        }
+        free
+    }
+
+    pub(super) fn rename_passkey(&mut self, key: &UserKey, id: &str, name: &str) -> bool {
+        let own = self.passkeys.get_mut(id).filter(|(user, _)| user == key);
+        own.map(|(_, passkey)| name.clone_into(&mut passkey.name))
+            .is_some()
+    }
+
+    pub(super) fn use_passkey(&mut self, read: &Passkey, record: &str, at: Timestamp) -> bool {
+        let known = self.passkeys.get_mut(&read.id).map(|(_, passkey)| passkey);
+        let known = known.filter(|passkey| passkey.record == read.record);
+        let Some(passkey) = known else { return false };
+        record.clone_into(&mut passkey.record);
+        passkey.used_at = Some(at);
+        true
+    }
+
+    pub(super) fn delete_passkey(&mut self, key: &UserKey, id: &str) -> UnlinkOutcome {
+        let own = self.passkeys_of(key);
+        if own.iter().all(|passkey| passkey.id != id) {
+            return UnlinkOutcome::Missing;
+        }
+        let user = self.users.get(key);
+        let password = user.is_some_and(|user| user.password_hash.is_some());
+        if !password && own.len() == 1 && self.identities_of(key).is_empty() {
+            return UnlinkOutcome::LastCredential;
+        }
+        self.passkeys.remove(id);
+        UnlinkOutcome::Done
+    }
+
     /// Deletes the rows that belong to deleted users.
     pub(super) fn delete_users_data(&mut self, is_deleted: impl Fn(&UserKey) -> bool) {
         self.identities.retain(|_, (user, _)| !is_deleted(user));
         self.browsers
             .retain(|_, browser| !is_deleted(&browser.user));
         self.factors.retain(|user, _| !is_deleted(user));
+        self.passkeys.retain(|_, (user, _)| !is_deleted(user));
     }
 
     pub(super) fn purge(

@@ -95,9 +95,9 @@ fn identity(error: &IdentityError) -> (&'static str, ErrorKind) {
         | IdentityError::InvalidLink
         | IdentityError::ReauthenticationRequired => ("access_denied", InvalidRequest),
         IdentityError::SecondFactorRequired => ("unauthorized_client", InvalidRequest),
-        IdentityError::WrongCredentials | IdentityError::WrongSecondFactor => {
-            ("invalid_grant", InvalidRequest)
-        }
+        IdentityError::WrongCredentials
+        | IdentityError::WrongPasskey
+        | IdentityError::WrongSecondFactor => ("invalid_grant", InvalidRequest),
         IdentityError::InvalidMember { .. } => ("INPUT_VALIDATION_ERROR", InvalidRequest),
         IdentityError::Taken(_)
         | IdentityError::DefaultUserTaken

@@ -104,6 +104,7 @@ fn identity(error: &IdentityError) -> Cow<'static, str> {
         IdentityError::Role(error) => return role(error),
         IdentityError::LoginDenied => "the person denied the request",
         IdentityError::SecondFactorRequired => "this requires a sign-in with the second factor",
+        IdentityError::WrongPasskey => "the passkey was not accepted",
         IdentityError::WrongSecondFactor => "the code is wrong or was used already",
         IdentityError::InvalidLink => {
             "this link has expired or was used already; request a new one"

@@ -1,8 +1,8 @@
 //! The account page: a user's sessions, browsers, linked accounts and password.
 
 use tidegate_identity::{
-    Browser, BrowserSession, EndReason, Error as IdentityError, LinkedIdentity, RequestContext,
-    Secret, SessionId,
+    Browser, BrowserSession, EndReason, Error as IdentityError, LinkedIdentity, Passkey,
+    RequestContext, Secret, SessionId,
 };
 
 use super::Issuer;
@@ -21,6 +21,8 @@ pub struct Account {
     pub recovery_codes: Option<u64>,
     /// The linked accounts of identity providers.
     pub identities: Vec<LinkedIdentity>,
+    /// The user's passkeys; `None` where browsers allow none.
+    pub passkeys: Option<Vec<Passkey>>,
 }
 
 impl Issuer {
@@ -35,6 +37,11 @@ impl Issuer {
         };
         let sessions = store.sessions_of_user(key, now).await?;
         let consents = store.consents_of_user(key).await?;
+        let passkeys = if self.identity.has_passkeys() {
+            Some(self.identity.passkeys_of(key).await?)
+        } else {
+            None
+        };
         Ok(Account {
             sessions: sessions
                 .into_iter()
@@ -56,6 +63,7 @@ impl Issuer {
             browsers: store.browser_sessions_of_user(key, now).await?,
             recovery_codes: self.identity.second_factor_of(key).await?,
             identities: store.identities_of_user(key).await?,
+            passkeys,
         })
     }
 

@@ -1,14 +1,14 @@
 //! The account page.
 
-use std::time::Duration;
-
 use maud::{Markup, html};
 use tidegate_identity::{Browser, BrowserSession, LinkedIdentity, ProviderName, Timestamp};
 use tidegate_oauth::{Account, Consent, Session};
 
 use super::form::{FormField, PageForm};
 use super::notice::in_words;
+use super::passkeys;
 use super::second_factor::code_field;
+use super::words::{agent, ago};
 
 /// The user's sessions and linked accounts, each with a button that ends or unlinks it, and the
 /// password form.
@@ -50,16 +50,9 @@ pub(crate) fn account(
             }
         }
         section { h2 { "Password" } (password(form, browser)) }
+        @if let Some(own) = &account.passkeys { (passkeys::section(form, own, now)) }
         section { h2 { "Two-step sign-in" } (second_factor(form, browser, account.recovery_codes)) }
-        (form_of(form).around("sign_out", &html! { button type="submit" { "Sign out" } }))
-    }
-}
-
-/// The form without the error of the previous attempt, which belongs to another form of the page.
-fn form_of<'a>(form: &PageForm<'a>) -> PageForm<'a> {
-    PageForm {
-        message: None,
-        ..*form
+        (form.without_message().around("sign_out", &html! { button type="submit" { "Sign out" } }))
     }
 }
 
@@ -80,7 +73,7 @@ fn application(form: &PageForm<'_>, session: &Session, name: &str, now: Timestam
                     }
                 }
             }
-            (form_of(form).around("end_session", &fields))
+            (form.without_message().around("end_session", &fields))
         }
     }
 }
@@ -101,7 +94,7 @@ fn allowed(form: &PageForm<'_>, consent: &Consent, name: &str, now: Timestamp) -
                     ", allowed " (ago(now.since(consent.given_at)))
                 }
             }
-            (form_of(form).around("withdraw_consent", &fields))
+            (form.without_message().around("withdraw_consent", &fields))
         }
     }
 }
@@ -127,7 +120,7 @@ fn browser_item(
                     @if let Some(address) = open.address { ", from " (address) }
                 }
             }
-            @if !here { (form_of(form).around("end_browser", &fields)) }
+            @if !here { (form.without_message().around("end_browser", &fields)) }
         }
     }
 }
@@ -147,7 +140,7 @@ fn identities(
         @if linked.is_empty() { p { "None is linked. Link one to sign in with it." } }
         ul.list { @for identity in linked { (identity_item(form, identity, now, providers)) } }
         @if !providers.is_empty() {
-            (form_of(form).around("link", &html! { div.row { (buttons) } }))
+            (form.without_message().around("link", &html! { div.row { (buttons) } }))
         }
     }
 }
@@ -176,7 +169,7 @@ fn identity_item(
                     @if let Some(at) = identity.linked_at { ", linked " (ago(now.since(at))) }
                 }
             }
-            (form_of(form).around("unlink", &fields))
+            (form.without_message().around("unlink", &fields))
         }
     }
 }
@@ -200,7 +193,7 @@ fn password(form: &PageForm<'_>, browser: &Browser) -> Markup {
         button type="submit" { (label) }
     };
     html! {
-        @if !has_one { p { "You have none: you sign in with an account elsewhere." } }
+        @if !has_one { p { "You have none: you sign in with a passkey or with an account elsewhere." } }
         (form.around("change_password", &fields))
     }
 }
@@ -225,7 +218,7 @@ fn second_factor(form: &PageForm<'_>, browser: &Browser, left: Option<u64>) -> M
             (form.around("remove_second_factor", &fields))
         };
     }
-    let form = form_of(form);
+    let form = form.without_message();
     html! {
         p { "Off. With it, signing in also takes a code from your phone, so that the password alone is of no use to others." }
         (form.around("begin_enrolment", &html! { button type="submit" { "Set up" } }))
@@ -244,71 +237,5 @@ pub(crate) fn confirm_link(form: &PageForm<'_>, name: &str, provider: &ProviderN
         h1 { "Is it you?" }
         p.lead { "You signed in some time ago. To link an account at " strong { (provider.label) } ", enter your password." }
         (form.around("link", &fields))
-    }
-}
-
-/// A duration in words, such as "3 days ago".
-fn ago(since: Duration) -> String {
-    let seconds = since.as_secs();
-    let (count, unit) = match seconds {
-        0..60 => return "just now".to_owned(),
-        60..3_600 => (seconds / 60, "minute"),
-        3_600..86_400 => (seconds / 3_600, "hour"),
-        _ => (seconds / 86_400, "day"),
-    };
-    let plural = if count == 1 { "" } else { "s" };
-    format!("{count} {unit}{plural} ago")
-}
-
-/// The names of the browser and of the operating system in a `User-Agent`.
-fn agent(text: &str) -> String {
-    let first = |known: &[(&str, &'static str)]| {
-        let found = known.iter().find(|(mark, _)| text.contains(mark));
-        found.map(|(_, name)| *name)
-    };
-    let browser = first(&[
-        ("Firefox/", "Firefox"),
-        ("Edg/", "Edge"),
-        ("OPR/", "Opera"),
-        ("Chrome/", "Chrome"),
-        ("Safari/", "Safari"),
-    ]);
-    let system = first(&[
-        ("Windows", "Windows"),
-        ("Android", "Android"),
-        ("iPhone", "iPhone"),
-        ("iPad", "iPad"),
-        ("Mac OS X", "macOS"),
-        ("Linux", "Linux"),
-    ]);
-    match (browser, system) {
-        (Some(browser), Some(system)) => format!("{browser} on {system}"),
-        (Some(browser), None) => browser.to_owned(),
-        _ => "A browser".to_owned(),
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_duration_has_one_unit() {
-        for (seconds, text) in [
-            (0, "just now"),
-            (60, "1 minute ago"),
-            (7_200, "2 hours ago"),
-            (86_400 * 3, "3 days ago"),
-        ] {
-            assert_eq!(ago(Duration::from_secs(seconds)), text);
-        }
-    }
-
-    #[test]
-    fn a_browser_is_named_without_its_version() {
-        let chrome =
-            "Mozilla/5.0 (X11; Linux x86_64) AppleWebKit/537.36 Chrome/140.0 Safari/537.36";
-        assert_eq!(agent(chrome), "Chrome on Linux");
-        assert_eq!(agent("<script>"), "A browser");
     }
 }

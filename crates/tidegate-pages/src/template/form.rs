@@ -74,6 +74,15 @@ impl<'a> FormField<'a> {
 }
 
 impl PageForm<'_> {
+    /// The form without the error of the previous attempt, which belongs to another form of the
+    /// page.
+    pub(crate) fn without_message(&self) -> Self {
+        Self {
+            message: None,
+            ..*self
+        }
+    }
+
     /// Wraps `fields` in a form, whose hidden field `step` names the step.
     pub(crate) fn around(&self, step: &str, fields: &Markup) -> Markup {
         let general = self.message.filter(|message| message.field.is_empty());

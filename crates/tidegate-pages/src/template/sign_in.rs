@@ -1,8 +1,10 @@
 //! The sign-in page.
 
 use maud::{Markup, html};
+use tidegate_identity::PasskeyRequest;
 
 use super::form::{FormField, PageForm};
+use super::passkeys;
 
 /// An identity provider as a button of the sign-in page.
 pub(crate) struct Choice {
@@ -21,6 +23,8 @@ pub(crate) struct SignIn<'a> {
     pub sign_up: Option<&'a str>,
     /// Whether a link to sign in can be sent by email.
     pub email_link: bool,
+    /// The question for a passkey, and the path of the script; `None` where browsers allow none.
+    pub passkey: Option<(PasskeyRequest, String)>,
     /// The identity providers, one button each.
     pub choices: &'a [Choice],
     /// The URL of the password reset page.
@@ -51,6 +55,9 @@ pub(crate) fn sign_in(page: &SignIn<'_>) -> Markup {
             p.lead { "to continue to " strong { (client) } }
         }
         (form.around("sign_in", &fields))
+        @if let Some((request, script)) = &page.passkey {
+            (passkeys::sign_in(form, request, script))
+        }
         @for choice in page.choices {
             p { a.choice href=(choice.address) { "Sign in with " (choice.label) } }
         }

@@ -25,9 +25,9 @@ static LIST: Query = Query::new(
      where database = :database and user_name = :user_name \
      order by issuer collate \"C\", subject collate \"C\"",
 );
-/// Locks a user's row, so that accounts of the user are unlinked one after the other. Each
+/// Locks a user's row, so that credentials of the user are removed one after the other. Each
 /// transaction must see the result of the previous one.
-static LOCK_USER: Query = Query::new(
+pub(super) static LOCK_USER: Query = Query::new(
     "select password_hash is not null from tidegate.users \
      where database = :database and name = :user_name for update",
 );

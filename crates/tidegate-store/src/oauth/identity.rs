@@ -3,13 +3,13 @@
 
 use tidegate_identity::{
     AnonymousSql, AttemptKey, AttemptLimit, AttemptOutcome, AuditEvent, AuditPage, AuditSince,
-    BrowserSession, EndReason, IdentityStore, LinkedIdentity, SecondFactor, SecretHash, SessionId,
-    StoreFuture, Timestamp, UnlinkOutcome, User, UserKey, UserQuery, WriteOutcome,
+    BrowserSession, EndReason, IdentityStore, LinkedIdentity, Passkey, SecondFactor, SecretHash,
+    SessionId, StoreFuture, Timestamp, UnlinkOutcome, User, UserKey, UserQuery, WriteOutcome,
 };
 
 use super::{
-    PgOauthStore, attempts, audit, browsers, factors, identities, members, sessions, step, tenants,
-    users,
+    PgOauthStore, attempts, audit, browsers, factors, identities, members, passkeys, sessions,
+    step, tenants, users,
 };
 
 impl IdentityStore for PgOauthStore {
@@ -239,5 +239,47 @@ impl IdentityStore for PgOauthStore {
 
     fn delete_second_factor<'a>(&'a self, key: &'a UserKey) -> StoreFuture<'a, bool> {
         step(factors::delete(&self.database, key))
+    }
+
+    fn passkey<'a>(&'a self, id: &'a str) -> StoreFuture<'a, Option<(UserKey, Passkey)>> {
+        step(passkeys::find(&self.database, id))
+    }
+
+    fn passkeys_of_user<'a>(&'a self, key: &'a UserKey) -> StoreFuture<'a, Vec<Passkey>> {
+        step(passkeys::list(&self.database, key))
+    }
+
+    fn insert_passkey<'a>(
+        &'a self,
+        key: &'a UserKey,
+        passkey: &'a Passkey,
+    ) -> StoreFuture<'a, bool> {
+        step(passkeys::insert(&self.database, key, passkey))
+    }
+
+    fn rename_passkey<'a>(
+        &'a self,
+        key: &'a UserKey,
+        id: &'a str,
+        name: &'a str,
+    ) -> StoreFuture<'a, bool> {
+        step(passkeys::rename(&self.database, key, (id, name)))
+    }
+
+    fn use_passkey<'a>(
+        &'a self,
+        read: &'a Passkey,
+        record: &'a str,
+        at: Timestamp,
+    ) -> StoreFuture<'a, bool> {
+        step(passkeys::update(&self.database, read, record, at))
+    }
+
+    fn delete_passkey<'a>(
+        &'a self,
+        key: &'a UserKey,
+        id: &'a str,
+    ) -> StoreFuture<'a, UnlinkOutcome> {
+        step(passkeys::delete(&self.database, key, id))
     }
 }

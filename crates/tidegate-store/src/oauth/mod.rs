@@ -12,6 +12,7 @@ mod identities;
 mod identity;
 mod keys;
 mod members;
+mod passkeys;
 mod sessions;
 mod tenants;
 mod users;

@@ -15,7 +15,7 @@ super::cases!(
     of_two_parallel_unlinks_without_a_password_one_fails,
 );
 
-fn identity(subject: &str) -> LinkedIdentity {
+pub(super) fn identity(subject: &str) -> LinkedIdentity {
     LinkedIdentity {
         provider: Some("one".to_owned()),
         issuer: "https://id.example".to_owned(),

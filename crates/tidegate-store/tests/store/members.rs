@@ -16,7 +16,7 @@ super::cases!(
     a_conversion_replaces_role_and_id,
 );
 
-fn member(database: &str, name: &str, group: &str) -> User {
+pub(super) fn member(database: &str, name: &str, group: &str) -> User {
     User {
         role: None,
         id: Some(format!("id of {name}")),

@@ -9,6 +9,7 @@ mod consents;
 mod identities;
 mod keys;
 mod members;
+mod passkeys;
 mod samples;
 mod sessions;
 mod users;

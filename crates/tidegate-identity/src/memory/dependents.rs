@@ -1,0 +1,39 @@
+//! Tables of another crate in the memory store.
+
+use crate::{EndReason, SecretHash, SessionId, Timestamp, UserKey};
+
+/// The tables of another crate in a [`MemoryStore`](crate::MemoryStore), whose rows depend on users, tenants and
+/// browser sessions. A change of a user, tenant or browser session also changes the dependent rows,
+/// in the same atomic step.
+pub trait DependentTables: Send {
+    /// Ends the live sessions of the users for which `is_of` returns `true`. Returns the ids of
+    /// these sessions.
+    fn end_sessions(
+        &mut self,
+        is_of: &dyn Fn(&UserKey) -> bool,
+        reason: EndReason,
+        at: Timestamp,
+    ) -> Vec<SessionId>;
+
+    /// Voids codes and device approvals of browser sessions for which `exists` returns `false`.
+    fn void_approvals(&mut self, exists: &dyn Fn(&SecretHash) -> bool);
+
+    /// Deletes the rows that belong to a tenant.
+    fn delete_tenant(&mut self, database: &str);
+}
+
+/// A store without tables of another crate.
+impl DependentTables for () {
+    fn end_sessions(
+        &mut self,
+        _is_of: &dyn Fn(&UserKey) -> bool,
+        _reason: EndReason,
+        _at: Timestamp,
+    ) -> Vec<SessionId> {
+        Vec::new()
+    }
+
+    fn void_approvals(&mut self, _exists: &dyn Fn(&SecretHash) -> bool) {}
+
+    fn delete_tenant(&mut self, _database: &str) {}
+}

@@ -1,0 +1,93 @@
+//! Passkeys (`WebAuthn`, level 3): registration, sign-in and removal. The challenges are not stored:
+//! they are encrypted in the forms and bound to the browser's cookie. A passkey always verifies the
+//! user, by a PIN or by biometrics, so it counts as a second factor too.
+
+mod management;
+mod registration;
+mod sign_in;
+mod site;
+
+use serde::de::DeserializeOwned;
+use serde::{Deserialize, Serialize};
+use webauthn_rs_core::WebauthnCore;
+use webauthn_rs_core::error::WebauthnError;
+
+use super::IdentityService;
+use crate::{AttemptLimit, Error, Result, Secret, SecretHash, User, rate_limit};
+pub(super) use site::relying_party;
+
+/// A question that the browser passes to an authenticator.
+#[derive(Clone, Debug)]
+pub struct PasskeyRequest {
+    /// The options for the browser, as JSON of the `WebAuthn` specification.
+    pub options: String,
+    /// The challenge, encrypted, which the form sends back.
+    pub sealed: String,
+}
+
+#[derive(Serialize, Deserialize)]
+struct Ceremony<T> {
+    state: T,
+    /// The hash of the browser's cookie.
+    browser: String,
+    until: i64,
+}
+
+/// The id of a user for its authenticators. It does not contain the name, and a new user of the same
+/// name has another one.
+fn handle(user: &User) -> SecretHash {
+    let (key, since) = (&user.key, user.created_at.millis());
+    let text = format!("passkey user\0{}\0{}\0{since}", key.database, key.name);
+    SecretHash::of(&Secret::new(text))
+}
+
+/// The response does not say why, because a thief would learn what is still to be forged.
+fn refused(_: WebauthnError) -> Error {
+    Error::WrongPasskey
+}
+
+impl IdentityService {
+    /// Whether people can sign in with passkeys at the URL of this service.
+    pub fn has_passkeys(&self) -> bool {
+        self.passkeys.is_some()
+    }
+
+    fn passkey_site(&self) -> Result<&WebauthnCore> {
+        self.passkeys.as_ref().ok_or(Error::NotFound("passkey"))
+    }
+
+    fn ask<T: Serialize>(
+        &self,
+        (purpose, cookie): (&str, &Secret),
+        (options, state): (&impl Serialize, T),
+    ) -> Result<PasskeyRequest> {
+        let lifetime = self.settings.lifetimes.passkey;
+        let ceremony = Ceremony {
+            state,
+            browser: SecretHash::of(cookie).to_base64url(),
+            until: self.ports.clock.now().plus(lifetime).millis(),
+        };
+        Ok(PasskeyRequest {
+            options: serde_json::to_string(options).map_err(|_| Error::DamagedSecret)?,
+            sealed: self.seal_link(purpose, &ceremony)?,
+        })
+    }
+
+    /// The state of a question that this browser was asked, and which is used up by this call.
+    async fn asked<T: DeserializeOwned>(
+        &self,
+        (purpose, cookie): (&str, &Secret),
+        sealed: &str,
+    ) -> Result<T> {
+        let ceremony: Ceremony<T> = self.open_link(purpose, sealed)?;
+        self.require_unexpired(ceremony.until)?;
+        if ceremony.browser != SecretHash::of(cookie).to_base64url() {
+            return Err(Error::InvalidLink);
+        }
+        let once = AttemptLimit::once(self.settings.lifetimes.passkey);
+        match self.attempts().count(rate_limit::link(sealed), &once).await {
+            Err(Error::TooManyAttempts { .. }) => Err(Error::InvalidLink),
+            counted => counted.map(|()| ceremony.state),
+        }
+    }
+}

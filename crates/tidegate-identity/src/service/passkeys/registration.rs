@@ -1,0 +1,132 @@
+//! Adding a passkey to a user who is signed in.
+
+use base64::Engine as _;
+use base64::engine::general_purpose::URL_SAFE_NO_PAD;
+use serde::{Deserialize, Serialize};
+use webauthn_rs_core::proto::{
+    AttestationFormat, AttestationMetadata, CreationChallengeResponse, Credential,
+    ParsedAttestation, ParsedAttestationData, PublicKeyCredentialDescriptor,
+    RegisterPublicKeyCredential, RegistrationState, UserVerificationPolicy,
+};
+
+use super::{IdentityService, PasskeyRequest, handle, refused};
+use crate::service::Browser;
+use crate::{AuditKind, Email, Error, Passkey, RequestContext, Result, Secret, SecretHash, User};
+
+const REGISTRATION: &str = "registration of a passkey";
+/// How many passkeys a user may have.
+const MOST: usize = 20;
+
+/// A question for a new passkey.
+#[derive(Serialize, Deserialize)]
+struct Registration {
+    /// For whom it is.
+    user: String,
+    state: RegistrationState,
+}
+
+impl IdentityService {
+    /// The question by which the user who is signed in in `browser` creates a passkey. It takes a
+    /// recent sign-in or the password, because an unattended browser must not suffice.
+    ///
+    /// Errors: [`Error::NotFound`] where browsers allow no passkeys; those of a password.
+    pub async fn begin_passkey(
+        &self,
+        (browser, cookie): (&Browser, &Secret),
+        password: Option<&Secret>,
+        context: &RequestContext,
+    ) -> Result<PasskeyRequest> {
+        self.passkey_site()?;
+        self.require_recent_sign_in(browser, password, context)
+            .await?;
+        let user = &browser.user;
+        let known = self.passkeys_of(&user.key).await?;
+        if known.len() >= MOST {
+            return Err(Error::Taken("passkey"));
+        }
+        let id = handle(user);
+        let (mut question, state) = self.question(user, id)?;
+        // The library would refuse a known one as a forgery. Here it only keeps the browser from
+        // making a second one in the same authenticator; the store knows which there are.
+        let known = known.iter().filter_map(descriptor).collect();
+        question.public_key.exclude_credentials = Some(known);
+        let user = id.to_base64url();
+        let registration = Registration { user, state };
+        self.ask((REGISTRATION, cookie), (&question.public_key, registration))
+    }
+
+    fn question(
+        &self,
+        user: &User,
+        id: SecretHash,
+    ) -> Result<(CreationChallengeResponse, RegistrationState)> {
+        let (site, shown) = (self.passkey_site()?, user.key.to_string());
+        let wanted = site.new_challenge_register_builder(id.as_bytes(), &user.key.name, &shown);
+        let wanted = wanted.map_err(refused)?;
+        let wanted = wanted.user_verification_policy(UserVerificationPolicy::Required);
+        let wanted = wanted.require_resident_key(true);
+        site.generate_challenge_register(wanted).map_err(refused)
+    }
+
+    /// Stores a new passkey, named `name`, of the user who is signed in in `browser`. Returns the
+    /// message that informs the user.
+    ///
+    /// Errors: [`Error::WrongPasskey`]; [`Error::InvalidLink`] when the question is too old;
+    /// [`Error::Taken`] when the passkey is known already.
+    pub async fn add_passkey(
+        &self,
+        (browser, cookie): (&Browser, &Secret),
+        (sealed, credential, name): (&str, &str, &str),
+        context: &RequestContext,
+    ) -> Result<Option<Email>> {
+        let asked: Registration = self.asked((REGISTRATION, cookie), sealed).await?;
+        let answer: RegisterPublicKeyCredential =
+            serde_json::from_str(credential).map_err(|_| Error::WrongPasskey)?;
+        let user = &browser.user;
+        if asked.user != handle(user).to_base64url() {
+            return Err(Error::WrongPasskey);
+        }
+        let site = self.passkey_site()?;
+        let made = site.register_credential(&answer, &asked.state, None);
+        let made = made.map_err(refused)?;
+        let passkey = Passkey {
+            id: URL_SAFE_NO_PAD.encode(&made.cred_id),
+            name: name.to_owned(),
+            record: record(&without_attestation(made))?,
+            created_at: self.ports.clock.now(),
+            used_at: None,
+        };
+        if !self.ports.store.insert_passkey(&user.key, &passkey).await? {
+            return Err(Error::Taken("passkey"));
+        }
+        self.audit_passkey((AuditKind::PasskeyAdded, &passkey.name), user, context)
+            .await;
+        let news = "can be used to sign in as you from now on";
+        Ok(self.passkey_email(user, (&passkey.name, news)))
+    }
+}
+
+fn descriptor(passkey: &Passkey) -> Option<PublicKeyCredentialDescriptor> {
+    Some(PublicKeyCredentialDescriptor {
+        type_: "public-key".to_owned(),
+        id: URL_SAFE_NO_PAD.decode(&passkey.id).ok()?,
+        transports: None,
+    })
+}
+
+/// Certificates of the authenticator's maker, which were not asked for, are not kept.
+fn without_attestation(made: Credential) -> Credential {
+    Credential {
+        attestation: ParsedAttestation {
+            data: ParsedAttestationData::None,
+            metadata: AttestationMetadata::None,
+        },
+        attestation_format: AttestationFormat::None,
+        ..made
+    }
+}
+
+/// What is stored of a passkey, as JSON.
+pub(super) fn record(credential: &Credential) -> Result<String> {
+    serde_json::to_string(credential).map_err(|_| Error::DamagedSecret)
+}

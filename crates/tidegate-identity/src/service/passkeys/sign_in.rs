@@ -1,0 +1,122 @@
+//! Sign-in by a passkey, without a name.
+
+use base64::Engine as _;
+use base64::engine::general_purpose::URL_SAFE_NO_PAD;
+use webauthn_rs_core::error::WebauthnError;
+use webauthn_rs_core::proto::{
+    AuthenticationState, CollectedClientData, Credential, PublicKeyCredential,
+    UserVerificationPolicy,
+};
+
+use super::registration::record;
+use super::{IdentityService, PasskeyRequest, handle, refused};
+use crate::{AuditKind, Error, Passkey, RequestContext, Result, Secret, User};
+
+const SIGN_IN: &str = "sign-in with a passkey";
+/// The longest id of a credential, in bytes, of the specification.
+const MAX_ID: usize = 1023;
+/// The detail of events of the audit log.
+const BY_PASSKEY: &str = "passkey";
+/// The detail where the counter of signatures did not grow: there may be a copy of the passkey.
+const COPIED: &str = "passkey, perhaps a copy";
+
+impl IdentityService {
+    /// The question by which any person signs in; `None` where browsers allow no
+    /// passkeys.
+    pub fn begin_passkey_sign_in(&self, cookie: &Secret) -> Result<Option<PasskeyRequest>> {
+        let Some(site) = &self.passkeys else {
+            return Ok(None);
+        };
+        let required = Some(UserVerificationPolicy::Required);
+        let wanted = site.new_challenge_authenticate_builder(Vec::new(), required);
+        // Password managers begin to copy keys of devices that kept them before.
+        let wanted = wanted.map_err(refused)?.allow_backup_eligible_upgrade(true);
+        let begun = site.generate_challenge_authenticate(wanted);
+        let (question, state) = begun.map_err(refused)?;
+        self.ask((SIGN_IN, cookie), (&question.public_key, state))
+            .map(Some)
+    }
+
+    /// Signs in the user of a passkey, in the browser with `cookie`, if it is a user of `database`
+    /// (`None` for any). Returns the browser's new cookie. The passkey counts as a second factor
+    /// too.
+    ///
+    /// Errors: [`Error::WrongPasskey`]; [`Error::InvalidLink`] when the question is too old;
+    /// [`Error::TooManyAttempts`].
+    pub async fn sign_in_with_passkey(
+        &self,
+        (sealed, credential, cookie): (&str, &str, &Secret),
+        (client_id, database): (Option<&str>, Option<&str>),
+        context: &RequestContext,
+    ) -> Result<Secret> {
+        let attempts = self.attempts_from(context.address).await?;
+        let state = self.asked((SIGN_IN, cookie), sealed).await?;
+        let answer: PublicKeyCredential =
+            serde_json::from_str(credential).map_err(|_| Error::WrongPasskey)?;
+        let found = self.user_of_passkey(&answer.raw_id).await?;
+        let fits = |user: &User| database.is_none_or(|wanted| wanted == user.key.database);
+        let found = found.filter(|(user, _)| fits(user));
+        let (user, passkey) = found.ok_or(Error::WrongPasskey)?;
+        let verified = self.verify_passkey((&answer, &state), (&user, &passkey));
+        let (kind, detail) = match verified.await? {
+            Ok(()) => (AuditKind::SignedIn, BY_PASSKEY),
+            Err(why) => (AuditKind::SignInFailed, why),
+        };
+        let event = self.event(kind, &user.key, context);
+        let event = event.with_client(client_id).with_detail(detail);
+        self.ports.audit(event).await;
+        if kind == AuditKind::SignInFailed {
+            return Err(Error::WrongPasskey);
+        }
+        attempts.refund().await?;
+        self.open_browser_session(&user, context, true).await
+    }
+
+    async fn user_of_passkey(&self, id: &[u8]) -> Result<Option<(User, Passkey)>> {
+        if id.len() > MAX_ID {
+            return Ok(None);
+        }
+        let store = &self.ports.store;
+        let Some((key, passkey)) = store.passkey(&URL_SAFE_NO_PAD.encode(id)).await? else {
+            return Ok(None);
+        };
+        let user = store.user(&key).await?;
+        let user = user.filter(|user| !user.default_user && !user.disabled);
+        Ok(user.map(|user| (user, passkey)))
+    }
+
+    /// Verifies the answer of an authenticator and stores its counter of signatures. A refusal has
+    /// the detail for the audit log.
+    async fn verify_passkey(
+        &self,
+        (answer, state): (&PublicKeyCredential, &AuthenticationState),
+        (user, passkey): (&User, &Passkey),
+    ) -> Result<Result<(), &'static str>> {
+        let mut stored: Credential =
+            serde_json::from_str(&passkey.record).map_err(|_| Error::DamagedSecret)?;
+        let own = answer.get_user_unique_id() == Some(&handle(user).as_bytes()[..]);
+        if !own || is_from_a_frame(answer) {
+            return Ok(Err(BY_PASSKEY));
+        }
+        let site = self.passkey_site()?;
+        let verified = match site.authenticate_single_credential(answer, state, &stored) {
+            Ok(verified) => verified,
+            Err(WebauthnError::CredentialPossibleCompromise) => return Ok(Err(COPIED)),
+            Err(_) => return Ok(Err(BY_PASSKEY)),
+        };
+        stored.counter = verified.counter();
+        stored.backup_eligible = verified.backup_eligible();
+        stored.backup_state = verified.backup_state();
+        let (record, now) = (record(&stored)?, self.ports.clock.now());
+        let replaced = self.ports.store.use_passkey(passkey, &record, now);
+        // It fails if the passkey was removed or used by another request meanwhile.
+        Ok(replaced.await?.then_some(()).ok_or(BY_PASSKEY))
+    }
+}
+
+/// Whether the page that asked was in a frame of another site, as the browser says. The library
+/// looks at this for new passkeys only.
+fn is_from_a_frame(answer: &PublicKeyCredential) -> bool {
+    let said = serde_json::from_slice::<CollectedClientData>(&answer.response.client_data_json);
+    said.is_ok_and(|said| said.cross_origin == Some(true))
+}

@@ -1,0 +1,126 @@
+//! Tests of passkeys: each belongs to one user, and its record changes only from what was read.
+
+use std::sync::Arc;
+
+use tidegate_identity::{Passkey, UnlinkOutcome, User};
+use tidegate_oauth::IssuerStore;
+
+use super::identities::identity;
+use super::members::member;
+use super::samples::{NOW, user};
+
+super::cases!(
+    a_passkey_belongs_to_one_user_and_is_deleted_with_it,
+    a_record_is_replaced_only_if_it_is_unchanged,
+    the_last_way_to_sign_in_stays,
+    a_member_has_passkeys,
+);
+
+fn passkey(id: &str) -> Passkey {
+    Passkey {
+        id: id.to_owned(),
+        name: "Firefox on Linux".to_owned(),
+        record: "{\"counter\":0}".to_owned(),
+        created_at: NOW,
+        used_at: None,
+    }
+}
+
+async fn a_passkey_belongs_to_one_user_and_is_deleted_with_it(store: Arc<dyn IssuerStore>) {
+    let (alice, bob) = (user("shop", "alice"), user("shop", "bob"));
+    for user in [&alice, &bob] {
+        store.insert_user(user).await.unwrap();
+    }
+    let (one, two) = (passkey("one"), passkey("two"));
+    assert!(store.insert_passkey(&alice.key, &two).await.unwrap());
+    assert!(store.insert_passkey(&alice.key, &one).await.unwrap());
+    assert!(!store.insert_passkey(&bob.key, &one).await.unwrap());
+    let own = store.passkeys_of_user(&alice.key).await.unwrap();
+    assert_eq!(own, [one.clone(), two.clone()]);
+    assert!(store.passkeys_of_user(&bob.key).await.unwrap().is_empty());
+    let found = store.passkey("one").await.unwrap();
+    assert_eq!(found, Some((alice.key.clone(), one)));
+    assert_eq!(store.passkey("three").await.unwrap(), None);
+    for (key, renamed) in [(&bob.key, false), (&alice.key, true)] {
+        let done = store.rename_passkey(key, "one", "Key ring").await.unwrap();
+        assert_eq!(done, renamed);
+    }
+    let found = store.passkey("one").await.unwrap();
+    assert_eq!(found.map(|(_, one)| one.name).as_deref(), Some("Key ring"));
+    for (key, outcome) in [
+        (&bob.key, UnlinkOutcome::Missing),
+        (&alice.key, UnlinkOutcome::Done),
+        (&alice.key, UnlinkOutcome::Missing),
+    ] {
+        assert_eq!(store.delete_passkey(key, "two").await.unwrap(), outcome);
+    }
+    assert!(store.delete_user(&alice.key, NOW).await.unwrap());
+    store.insert_user(&alice).await.unwrap();
+    assert_eq!(store.passkey("one").await.unwrap(), None);
+}
+
+async fn a_record_is_replaced_only_if_it_is_unchanged(store: Arc<dyn IssuerStore>) {
+    let alice = user("shop", "alice");
+    store.insert_user(&alice).await.unwrap();
+    let read = passkey("one");
+    assert!(store.insert_passkey(&alice.key, &read).await.unwrap());
+    let next = "{\"counter\":1}";
+    assert!(store.use_passkey(&read, next, NOW).await.unwrap());
+    assert!(!store.use_passkey(&read, next, NOW).await.unwrap());
+    let (_, after) = store.passkey("one").await.unwrap().unwrap();
+    assert_eq!((&*after.record, after.used_at), (next, Some(NOW)));
+    let deleted = store.delete_passkey(&alice.key, "one").await.unwrap();
+    assert_eq!(deleted, UnlinkOutcome::Done);
+    assert!(!store.use_passkey(&after, next, NOW).await.unwrap());
+}
+
+async fn the_last_way_to_sign_in_stays(store: Arc<dyn IssuerStore>) {
+    let alice = User {
+        password_hash: None,
+        ..user("shop", "alice")
+    };
+    store.insert_user(&alice).await.unwrap();
+    for id in ["one", "two"] {
+        assert!(
+            store
+                .insert_passkey(&alice.key, &passkey(id))
+                .await
+                .unwrap()
+        );
+    }
+    let (one, two) = tokio::join!(
+        store.delete_passkey(&alice.key, "one"),
+        store.delete_passkey(&alice.key, "two"),
+    );
+    let outcomes = [one.unwrap(), two.unwrap()];
+    assert!(outcomes.contains(&UnlinkOutcome::Done), "{outcomes:?}");
+    assert!(
+        outcomes.contains(&UnlinkOutcome::LastCredential),
+        "{outcomes:?}"
+    );
+    let [left] = &store.passkeys_of_user(&alice.key).await.unwrap()[..] else {
+        panic!("one passkey stays");
+    };
+    let linked = identity("7");
+    assert!(store.insert_identity(&alice.key, &linked).await.unwrap());
+    let deleted = store.delete_passkey(&alice.key, &left.id).await.unwrap();
+    assert_eq!(deleted, UnlinkOutcome::Done);
+}
+
+/// A member shares the table of users, so its passkeys have the same key.
+async fn a_member_has_passkeys(store: Arc<dyn IssuerStore>) {
+    let one = member("shop", "one", "readers");
+    assert_eq!(
+        store
+            .insert_members(std::slice::from_ref(&one))
+            .await
+            .unwrap(),
+        None
+    );
+    let own = passkey("one");
+    assert!(store.insert_passkey(&one.key, &own).await.unwrap());
+    let found = store.passkey("one").await.unwrap();
+    assert_eq!(found, Some((one.key.clone(), own)));
+    assert!(store.delete_user(&one.key, NOW).await.unwrap());
+    assert_eq!(store.passkey("one").await.unwrap(), None);
+}
