@@ -3,7 +3,6 @@
 mod dependents;
 mod tables;
 
-use std::cmp::Reverse;
 use std::fmt;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
@@ -302,14 +301,7 @@ impl<T: DependentTables> IdentityStore for MemoryStore<T> {
         key: &'a UserKey,
         now: Timestamp,
     ) -> StoreFuture<'a, Vec<BrowserSession>> {
-        let tables = &self.lock().0;
-        let browsers = tables.browsers.values();
-        let mut browsers: Vec<_> = browsers
-            .filter(|browser| browser.user == *key && now < browser.expires_at)
-            .cloned()
-            .collect();
-        browsers.sort_by_key(|browser| (Reverse(browser.seen_at), browser.id));
-        done(browsers)
+        done(self.lock().0.browser_sessions_of(key, now))
     }
 
     fn second_factor<'a>(&'a self, key: &'a UserKey) -> StoreFuture<'a, Option<SecondFactor>> {

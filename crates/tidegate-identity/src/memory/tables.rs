@@ -1,5 +1,6 @@
 //! The tables of the memory store, and the steps that touch one table.
 
+use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 
 use crate::{
@@ -198,6 +199,16 @@ impl Tables {
         let found = self.audit.iter().filter(wanted).map(entry);
         let found = found.take(limit as usize).collect();
         AuditPage::new(found, limit, since, self.audited)
+    }
+
+    pub(super) fn browser_sessions_of(&self, key: &UserKey, now: Timestamp) -> Vec<BrowserSession> {
+        let browsers = self.browsers.values();
+        let mut browsers: Vec<_> = browsers
+            .filter(|browser| browser.user == *key && now < browser.expires_at)
+            .cloned()
+            .collect();
+        browsers.sort_by_key(|browser| (Reverse(browser.seen_at), browser.id));
+        browsers
     }
 
     pub(super) fn passkeys_of(&self, key: &UserKey) -> Vec<Passkey> {
