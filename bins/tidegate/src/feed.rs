@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use tidegate_admin::RoleCredentials;
 use tidegate_admin::doctor::FeedLogin;
+use tidegate_bus::Bus;
 use tidegate_capture::{Outbox, OutboxSettings, Replication, ReplicationSettings};
 use tidegate_changelog::ChangeLog;
 use tidegate_feed::{DatabaseStatus, Feed, FeedSettings};
@@ -12,27 +13,48 @@ use tidegate_server::{MetricsSource, Probe};
 use tidegate_sql::{BoxFuture, Executor};
 use tidegate_wire::Config;
 
+use crate::bus;
 use crate::failure::Result;
 use crate::service::{self, Service};
 use crate::settings::{FeedSource, Settings};
+
+/// The feed, and the bus if the settings name one.
+pub(crate) struct OpenFeed {
+    pub(crate) feed: Feed,
+    pub(crate) bus: Option<Arc<Bus>>,
+}
 
 /// Opens the feed. If its source cannot be used, logs the reason and returns `None`.
 pub(crate) async fn open(
     service: &Service,
     settings: &Settings,
     executor: Arc<dyn Executor>,
-) -> Result<Option<Feed>> {
+) -> Result<Option<OpenFeed>> {
     let reader = service::replication_config(settings)?;
     let source = source(settings, &reader);
     if let Some(reason) = service.admin.why_no_changes(source).await? {
         tracing::warn!(reason, "change events are not available");
         return Ok(None);
     }
+    let mut bus = None;
     let log: Arc<dyn ChangeLog> = match settings.feed_source {
-        FeedSource::Logical => Arc::new(replication(service, settings).await?),
-        FeedSource::Outbox => Arc::new(outbox(service).await?),
+        FeedSource::Logical => {
+            let log = Arc::new(replication(service, settings).await?);
+            bus = bus::open(service, settings, log.clone());
+            match &bus {
+                Some(bus) => bus.clone(),
+                None => log,
+            }
+        }
+        FeedSource::Outbox => {
+            if settings.bus_url.is_some() {
+                tracing::warn!("bus_url is ignored; an outbox is read by every node");
+            }
+            Arc::new(outbox(service).await?)
+        }
     };
-    Ok(Some(Feed::new(log, executor, FeedSettings::default())))
+    let feed = Feed::new(log, executor, FeedSettings::default());
+    Ok(Some(OpenFeed { feed, bus }))
 }
 
 /// The setting `feed_source` in the form that the doctor takes.
@@ -139,7 +161,7 @@ impl MetricsSource for FeedStatus {
 }
 
 /// A label's value, escaped for the text format (Prometheus, "Exposition formats").
-fn label(value: &str) -> String {
+pub(crate) fn label(value: &str) -> String {
     let quoted = value.replace('\\', "\\\\").replace('"', "\\\"");
     quoted.replace('\n', "\\n")
 }

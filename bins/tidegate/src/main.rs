@@ -3,6 +3,7 @@
 mod address;
 mod authenticators;
 mod builtin_clients;
+mod bus;
 mod catalog_watch;
 mod cli;
 mod command;

@@ -19,6 +19,7 @@ use tidegate_wire::backoff::Backoff;
 use tokio::net::TcpListener;
 
 use crate::authenticators::RoleMaintenance;
+use crate::bus::BusProbe;
 use crate::catalog_watch::{CatalogProbe, CatalogWatch};
 use crate::failure::{Failure, Result};
 use crate::feed::{self, FeedStatus};
@@ -230,7 +231,9 @@ impl Node {
         let methods = Arc::new(Registry::new(service.methods.clone()));
         let catalogs = CatalogCache::new(service.control.clone(), Arc::new(pool.clone()));
         let catalogs = Arc::new(catalogs);
-        let feed = feed::open(service, settings, pool.executor()).await?;
+        let opened = feed::open(service, settings, pool.executor()).await?;
+        let bus = opened.as_ref().and_then(|opened| opened.bus.clone());
+        let feed = opened.map(|opened| opened.feed);
         let status = Arc::new(FeedStatus::new(feed.clone(), settings));
         let app = App::builder(pool.executor(), issuer.clone(), service.store.clone())
             .accounts(Arc::new(service.accounts()))
@@ -258,6 +261,10 @@ impl Node {
             .metrics(status)
             .metrics_token(metrics_token(settings))
             .metrics(Arc::new(PasswordMetrics(service.ports.hasher.clone())));
+        let app = match bus.map(|bus| Arc::new(BusProbe(bus))) {
+            Some(bus) => app.probe(bus.clone()).metrics(bus),
+            None => app,
+        };
         let app = service.accept_external_issuers(app)?;
         let (app, traces) = crate::traces::export(app, settings)?;
         let app = app.build();

@@ -90,6 +90,7 @@ pub(crate) const CHAPTERS: &[Embedded] = embedded! {
     "adr/0014-failover.md",
     "adr/0015-nodes.md",
     "adr/0016-claims-plan.md",
+    "adr/0018-bus.md",
 };
 
 /// The files that chapters refer to.

@@ -80,7 +80,7 @@ pub async fn readers(control: &KeptConnection) -> Result<Vec<ReaderStatus>, Kept
     Ok(rows.iter().map(reader).collect())
 }
 
-/// The streams have temporary slots; the retention slots have no reader. An outbox is read by an
+/// A stream has a temporary slot, or the retention slot if nodes share the reader. An outbox is read by an
 /// ordinary session of the administrator; a user could give its own session the same name.
 const READERS: &str = "\
     SELECT s.database::text AS database, \
@@ -89,7 +89,7 @@ const READERS: &str = "\
                coalesce(w.replay_lsn, s.confirmed_flush_lsn))::int8 AS lag \
     FROM pg_catalog.pg_replication_slots s \
     JOIN pg_catalog.pg_stat_replication w ON w.pid = s.active_pid \
-    WHERE s.slot_name::text ~ '^tidegate_[0-9]+_[0-9]+$' \
+    WHERE s.slot_name::text ~ '^tidegate_[0-9]+(_[0-9]+)?$' \
     UNION ALL \
     SELECT a.datname::text, \
            pg_catalog.substring(a.application_name, '^tidegate outbox reader ([0-9a-f]{8})$'), \

@@ -42,6 +42,10 @@ pub(super) struct Stream {
     /// Whether PostgreSQL waits for a report. The report is sent when the messages were processed,
     /// because a server that shuts down waits until everything is confirmed.
     owes_report: bool,
+    /// Where PostgreSQL is when it waits for a report; `None` inside a transaction.
+    complete: Option<LogPosition>,
+    /// Whether the slot keeps the log of the retention window, so that it is confirmed late.
+    keeps_window: bool,
 }
 
 impl Stream {
@@ -56,7 +60,15 @@ impl Stream {
             came_at: Instant::now(),
             rest_until: None,
             owes_report: false,
+            complete: Some(start),
+            keeps_window: false,
         }
+    }
+
+    /// Makes the stream confirm late. A server that shuts down still gets everything confirmed.
+    pub(super) fn keep_window(mut self) -> Self {
+        self.keeps_window = true;
+        self
     }
 
     /// Takes the messages that have arrived completely. Returns whether the batch is full.
@@ -78,12 +90,15 @@ impl Stream {
                 // The header has the start, the end and the clock. The content of a pgoutput
                 // message follows it.
                 let change = message.get(24..).ok_or_else(truncated)?;
+                self.complete = end_of(change).unwrap_or(self.complete);
                 batch.push(LogMessage::Change(Bytes::copy_from_slice(change)));
             }
             (tag::COPY_DATA, Some((b'k', message))) => {
                 let (end, rest) = message.split_first_chunk::<8>().ok_or_else(truncated)?;
                 let hurry = rest.get(8) == Some(&1);
-                batch.push(LogMessage::Reached(LogPosition(u64::from_be_bytes(*end))));
+                let end = LogPosition(u64::from_be_bytes(*end));
+                batch.push(LogMessage::Reached(end));
+                self.complete = self.complete.map(|complete| complete.max(end));
                 self.owes_report |= hurry;
             }
             (tag::ERROR_RESPONSE, _) => {
@@ -102,8 +117,10 @@ impl Stream {
         out.put_u8(tag::COPY_DATA);
         out.put_u32(4 + u32::from(STATUS));
         out.put_u8(b'r');
-        for _ in ["written", "flushed", "applied"] {
-            out.put_u64(self.confirmed.0);
+        // Only the flushed position releases log.
+        let written = self.complete.unwrap_or_default().max(self.confirmed);
+        for position in [written, self.confirmed, self.confirmed] {
+            out.put_u64(position.0);
         }
         // The field is the client's clock, which PostgreSQL only displays.
         out.put_u64(0);
@@ -115,6 +132,10 @@ impl Stream {
         let before = batch.len();
         let owed = std::mem::take(&mut self.owes_report);
         if owed {
+            // PostgreSQL waits for this report when it shuts down, and not before everything is
+            // confirmed.
+            let complete = self.complete.filter(|_| self.keeps_window);
+            self.confirmed = self.confirmed.max(complete.unwrap_or_default());
             self.report(false);
         }
         self.channel.resume_reads().map_err(outage)?;
@@ -161,6 +182,19 @@ impl LogStream for Stream {
 
     fn request_position(&mut self) {
         self.report(true);
+    }
+}
+
+/// Where a transaction ends with this message; `Some(None)` if it begins with it.
+fn end_of(change: &[u8]) -> Option<Option<LogPosition>> {
+    match change.split_first()? {
+        (b'B', _) => Some(None),
+        // The flags and the position of the commit precede the end.
+        (b'C', commit) => {
+            let end = commit.get(9..)?.first_chunk::<8>()?;
+            Some(Some(LogPosition(u64::from_be_bytes(*end))))
+        }
+        _ => None,
     }
 }
 

@@ -1,0 +1,69 @@
+//! Keeps the connection to NATS, and the stream in JetStream.
+
+use std::sync::{Arc, Weak};
+use std::time::Duration;
+
+use tokio::time::sleep;
+use tracing::{info, warn};
+
+use crate::nats::Nats;
+use crate::shared::Shared;
+
+/// The pause between attempts to connect, and between checks of the stream.
+const PAUSE: Duration = Duration::from_secs(5);
+
+/// Connects, and tries again until it succeeds. Then checks the connection and the stream. Ends when
+/// the bus is dropped.
+pub(crate) async fn keep(shared: Weak<Shared>) {
+    loop {
+        {
+            let Some(shared) = shared.upgrade() else {
+                return;
+            };
+            let problem = check(&shared).await;
+            report(&shared, problem);
+        }
+        sleep(PAUSE).await;
+    }
+}
+
+async fn check(shared: &Shared) -> Option<String> {
+    let nats = shared.nats.borrow().clone();
+    let nats = match nats {
+        Some(nats) => nats,
+        None => match connect(shared).await {
+            Ok(nats) => nats,
+            Err(error) => return Some(error.to_string()),
+        },
+    };
+    if !nats.is_connected() {
+        return Some("the connection to the NATS servers of bus_url is broken".to_owned());
+    }
+    let ensured = nats.ensure_stream().await;
+    ensured.err().map(|error| error.to_string())
+}
+
+async fn connect(shared: &Shared) -> crate::BusResult<Arc<Nats>> {
+    let subjects = format!("{}.*.e", shared.cell);
+    let name = shared.cell.replace('.', "_");
+    let nats = Arc::new(Nats::connect(&shared.settings, &name, &subjects).await?);
+    shared.nats.send_replace(Some(nats.clone()));
+    info!("connected to the bus");
+    Ok(nats)
+}
+
+/// Logs a problem when it begins, changes or ends.
+fn report(shared: &Shared, problem: Option<String>) {
+    let mut known = shared.problem.lock();
+    if *known == problem {
+        return;
+    }
+    match &problem {
+        Some(problem) => warn!(
+            problem,
+            "the bus is degraded; nodes read changes on their own"
+        ),
+        None => info!("the bus works again"),
+    }
+    *known = problem;
+}

@@ -1,0 +1,244 @@
+//! A database whose changes this node needs: what is heard of it on the bus.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::time::Duration;
+
+use bytes::Bytes;
+use futures_util::StreamExt as _;
+use parking_lot::Mutex;
+use tidegate_changelog::{Lineage, LogPosition};
+use tidegate_sql::DatabaseName;
+use tokio::sync::{Notify, broadcast, watch};
+use tokio::task::JoinSet;
+use tokio::time::{Instant, sleep, timeout};
+use tracing::warn;
+
+use crate::election;
+use crate::message::Message;
+use crate::place::Malformed;
+use crate::seal::Kind;
+use crate::shared::Shared;
+
+/// How many live messages wait for a slow stream. A stream that misses some reads them from
+/// JetStream.
+const QUEUE: usize = 256;
+/// How often a node that follows says that it does.
+const PRESENCE: Duration = Duration::from_secs(1);
+/// The shortest time between two questions.
+const QUESTION: Duration = Duration::from_millis(5);
+/// How long to wait for the reader, or for this node to become the reader.
+const HEAD_PATIENCE: Duration = Duration::from_millis(1500);
+/// The longest silence of a reader that is well.
+pub(crate) const SILENCE: Duration = Duration::from_millis(900);
+/// How long a node that has just come waits for a reader.
+const FIRST_SILENCE: Duration = Duration::from_millis(300);
+
+/// How far the reader is.
+#[derive(Clone, Debug)]
+pub(crate) struct Head {
+    pub(crate) lineage: Lineage,
+    /// The position before which everything was sent.
+    pub(crate) complete: LogPosition,
+}
+
+/// A database whose changes this node needs.
+pub(crate) struct Database {
+    pub(crate) name: DatabaseName,
+    pub(crate) shared: Arc<Shared>,
+    /// The beginning of the database's subjects: `.e` are messages with changes, which JetStream
+    /// keeps, `.p` those without, `.q` questions.
+    subject: String,
+    pub(crate) live: broadcast::Sender<Arc<Message>>,
+    head: watch::Sender<Option<Head>>,
+    heard: Mutex<Instant>,
+    pub(crate) reads: AtomicBool,
+    /// Requests of this node's streams to find out how far the log is.
+    pub(crate) wanted: Notify,
+    /// Requests of all nodes to the reader in this process.
+    pub(crate) asked: Notify,
+    /// The position before which the retention window of this node's feed begins.
+    pub(crate) keep: AtomicU64,
+    /// Whether a message was refused, which is logged once.
+    has_refused: AtomicBool,
+}
+
+/// A database with its tasks. Dropping it stops them.
+pub(crate) struct Joined {
+    pub(crate) database: Arc<Database>,
+    _tasks: JoinSet<()>,
+}
+
+impl Joined {
+    pub(crate) fn new(name: DatabaseName, shared: Arc<Shared>) -> Self {
+        // This node wants to be the reader soon if there is none.
+        let now = Instant::now();
+        let heard = now.checked_sub(SILENCE.saturating_sub(FIRST_SILENCE));
+        let database = Arc::new(Database {
+            subject: format!("{}.{}", shared.cell, shared.seal.name(name.as_str())),
+            name,
+            shared,
+            live: broadcast::Sender::new(QUEUE),
+            head: watch::Sender::new(None),
+            heard: Mutex::new(heard.unwrap_or(now)),
+            reads: AtomicBool::new(false),
+            wanted: Notify::new(),
+            asked: Notify::new(),
+            keep: AtomicU64::new(0),
+            has_refused: AtomicBool::new(false),
+        });
+        let mut tasks = JoinSet::new();
+        tasks.spawn(listen(database.clone()));
+        tasks.spawn(ask(database.clone()));
+        tasks.spawn(election::run(database.clone()));
+        Self {
+            database,
+            _tasks: tasks,
+        }
+    }
+}
+
+impl Database {
+    /// The subject of messages with changes.
+    pub(crate) fn event_subject(&self) -> String {
+        format!("{}.e", self.subject)
+    }
+
+    /// For how long nothing was heard of a reader.
+    pub(crate) fn silence(&self) -> Duration {
+        self.heard.lock().elapsed()
+    }
+
+    /// How far the reader is; `None` if there is none.
+    pub(crate) async fn head(&self) -> Option<Head> {
+        self.shared.connected()?;
+        self.wanted.notify_one();
+        let mut head = self.head.subscribe();
+        let is_fresh = |head: &Option<Head>| head.is_some() && self.silence() < SILENCE;
+        let fresh = timeout(HEAD_PATIENCE, head.wait_for(is_fresh)).await;
+        fresh.ok()?.ok()?.clone()
+    }
+
+    /// How far the reader was when it was last heard.
+    pub(crate) fn last_head(&self) -> Option<Head> {
+        self.head.borrow().clone()
+    }
+
+    /// Takes a message of the reader, and hands it to this node's streams.
+    pub(crate) fn heard(&self, message: Message) {
+        *self.heard.lock() = Instant::now();
+        self.head.send_modify(|head| {
+            let same = head.take().filter(|it| it.lineage.log == message.identity);
+            *head = match same {
+                Some(same) if message.to.is_open() => Some(same),
+                Some(same) => Some(Head {
+                    complete: same.complete.max(message.to.lsn),
+                    lineage: same.lineage,
+                }),
+                // Only a message without changes names the ancestors of its log.
+                None if message.items.is_empty() && !message.to.is_open() => Some(Head {
+                    lineage: message.lineage(),
+                    complete: message.to.lsn,
+                }),
+                None => None,
+            };
+        });
+        // Without a stream nobody needs it.
+        let _ = self.live.send(Arc::new(message));
+    }
+
+    /// Sends a message to all nodes, as the reader.
+    pub(crate) async fn publish(&self, message: Message) {
+        let counters = &self.shared.counters;
+        if let Some(nats) = self.shared.connected() {
+            let kind = if message.items.is_empty() { 'p' } else { 'e' };
+            let sealed = self
+                .shared
+                .seal
+                .seal(&self.name, Kind::Event, &message.encode());
+            let sent = nats
+                .publish(format!("{}.{kind}", self.subject), sealed)
+                .await;
+            let counter = if sent {
+                &counters.sent
+            } else {
+                &counters.unsent
+            };
+            counter.fetch_add(1, Ordering::Relaxed);
+        } else {
+            counters.unsent.fetch_add(1, Ordering::Relaxed);
+        }
+        self.heard(message);
+    }
+
+    /// Reads a message of the bus.
+    ///
+    /// # Errors
+    ///
+    /// If it was not sealed by a node of this cluster for this database.
+    pub(crate) fn unseal(&self, kind: Kind, sealed: &[u8]) -> Result<Bytes, Malformed> {
+        let opened = self.shared.seal.open(&self.name, kind, sealed);
+        if opened.is_err() {
+            self.shared.counters.refused.fetch_add(1, Ordering::Relaxed);
+            if !self.has_refused.swap(true, Ordering::Relaxed) {
+                warn!(database = %self.name, "a message on the bus was not sealed with this cluster's key; it is ignored");
+            }
+        }
+        opened
+    }
+
+    fn receive(&self, message: &async_nats::Message) -> Result<(), Malformed> {
+        if message.subject.ends_with(".q") {
+            let question = self.unseal(Kind::Question, &message.payload)?;
+            self.shared.heard_other(&self.name);
+            if !question.is_empty() && self.reads.load(Ordering::Relaxed) {
+                self.asked.notify_one();
+            }
+            return Ok(());
+        }
+        let text = self.unseal(Kind::Event, &message.payload)?;
+        self.shared
+            .counters
+            .received
+            .fetch_add(1, Ordering::Relaxed);
+        self.shared.heard_other(&self.name);
+        self.heard(Message::decode(text)?);
+        Ok(())
+    }
+}
+
+/// Hears the other nodes.
+async fn listen(database: Arc<Database>) {
+    loop {
+        let nats = database.shared.first_connection().await;
+        if let Ok(mut messages) = nats.subscribe(format!("{}.*", database.subject)).await {
+            while let Some(message) = messages.next().await {
+                // A message that cannot be read was counted.
+                let _ = database.receive(&message);
+            }
+        }
+        sleep(PRESENCE).await;
+    }
+}
+
+/// Asks the reader how far the log is, when a stream of this node wants to know. Tells it otherwise
+/// that this node follows.
+async fn ask(database: Arc<Database>) {
+    loop {
+        let wanted = timeout(PRESENCE, database.wanted.notified()).await.is_ok();
+        if database.reads.load(Ordering::Relaxed) {
+            if wanted {
+                database.asked.notify_one();
+            }
+            continue;
+        }
+        if let Some(nats) = database.shared.connected() {
+            let question: &[u8] = if wanted { b"?" } else { b"" };
+            let seal = &database.shared.seal;
+            let sealed = seal.seal(&database.name, Kind::Question, question);
+            nats.publish(format!("{}.q", database.subject), sealed)
+                .await;
+        }
+        sleep(QUESTION).await;
+    }
+}

@@ -1,0 +1,244 @@
+// One node reads the changes of a database for all, over NATS: what subscribers see while processes
+// are killed.
+
+import assert from "node:assert/strict";
+import { once } from "node:events";
+import { createServer } from "node:net";
+
+import { ancient, Eavesdropper } from "./eavesdropper.mjs";
+import { eventually, freePort, Nats, Node, place, psql, sleep } from "./processes.mjs";
+import { Subscriber, token } from "./subscriber.mjs";
+
+const SECRET = "row-text-that-nobody-may-read";
+const demo = await place();
+const bearer = await token(demo.url);
+const nats = await Nats.create(demo.folder);
+const settings = { TIDEGATE_BUS_URL: nats.url };
+let nodes = [];
+let written = 0;
+
+async function startNode(name) {
+  const node = await Node.start(demo, name, settings);
+  nodes.push(node);
+  return node;
+}
+
+// The subscriber prefers its own node and takes any other when that is gone.
+function subscribe(name, own) {
+  const order = () => [...nodes.filter((it) => it === own), ...nodes.filter((it) => it !== own)];
+  return new Subscriber(name, order, bearer);
+}
+
+const insert = (count) =>
+  `INSERT INTO ticks (note) SELECT '${SECRET}' FROM generate_series(1, ${count})`;
+
+async function write(count = 1) {
+  await psql(demo, insert(count));
+  written += count;
+}
+
+// Writes small transactions while `during` runs.
+async function underLoad(during) {
+  let running = true;
+  const writer = (async () => {
+    while (running) {
+      await psql(demo, `${insert(1)}; `.repeat(20));
+      written += 20;
+    }
+  })();
+  const result = await during();
+  running = false;
+  await writer;
+  return result;
+}
+
+// Everybody has been told of each row, once and in order.
+async function complete(subscribers, ms = 30_000) {
+  for (const it of subscribers) {
+    const state = () => `${it.name}: ${it.ids.length} of ${written}, last ${it.ids.at(-1)}`;
+    await eventually("all events", () => it.ids.length >= written, ms).catch((error) => {
+      throw new Error(`${error.message}: ${state()} ${it.errors}`);
+    });
+    const expected = Array.from({ length: written }, (_, index) => index + 1);
+    assert.deepEqual(it.ids, expected, state());
+    assert.deepEqual(it.resyncs, [], it.name);
+  }
+}
+
+async function reader() {
+  return eventually("a node reads", async () => {
+    for (const node of nodes) if (await node.reads().catch(() => false)) return node;
+  });
+}
+
+const streams = () => psql(demo, "SELECT pid FROM pg_stat_replication");
+const slots = () => psql(demo, "SELECT slot_name, active FROM pg_replication_slots");
+
+async function oneStream() {
+  await eventually("one stream and one slot", async () => {
+    return (await streams()).length === 1 && (await slots()).length === 1;
+  });
+}
+
+const steps = {
+  async "three nodes have one stream and one slot"() {
+    await oneStream();
+    const status = JSON.parse((await demo.command("cluster", "status", "--json")).stdout);
+    assert.equal(status.readers.length, 1);
+    assert.equal(status.readers[0].database, "demo");
+    for (const node of nodes) {
+      const { checks } = await node.readiness();
+      assert.equal(checks.bus, "ok", JSON.stringify(checks));
+    }
+  },
+
+  async "events come to all nodes, once and in order"() {
+    await underLoad(() => sleep(2000));
+    await write(5000);
+    await complete(subscribers);
+  },
+
+  async "a node that is killed while it reads is replaced"() {
+    const victim = await reader();
+    const silence = await underLoad(async () => {
+      await sleep(500);
+      nodes = nodes.filter((it) => it !== victim);
+      const killed = Date.now();
+      await victim.stop("SIGKILL");
+      const others = subscribers.filter((it) => it.own !== victim);
+      await eventually("the next event", () => others.every((it) => it.last > killed + 100));
+      return Date.now() - killed;
+    });
+    console.log(`  the next event came ${silence} ms after the kill`);
+    await complete(subscribers);
+    const again = await startNode(victim.name);
+    await oneStream();
+    for (const it of subscribers) if (it.own === victim) it.own = again;
+  },
+
+  async "a reader that is frozen is replaced, and wakes up without harm"() {
+    const victim = await reader();
+    const silence = await underLoad(async () => {
+      victim.signal("SIGSTOP");
+      const frozen = Date.now();
+      const others = subscribers.filter((it) => it.at() !== victim);
+      assert(others.length > 0);
+      await eventually("the next event", () => others.every((it) => it.last > frozen + 300));
+      const took = Date.now() - frozen;
+      await sleep(1000);
+      victim.signal("SIGCONT");
+      return took;
+    });
+    console.log(`  the next event came ${silence} ms after the freeze`);
+    await complete(subscribers);
+    await oneStream();
+  },
+
+  async "NATS that is killed stops nothing"() {
+    await underLoad(async () => {
+      await nats.stop();
+      await eventually("readiness is degraded", async () => {
+        const all = await Promise.all(nodes.map((it) => it.readiness()));
+        return all.every(({ status, checks }) => status === "ready" && checks.bus === "degraded");
+      });
+      const now = written;
+      await eventually("events go on", () => subscribers.every((it) => it.ids.length > now));
+      assert.equal((await streams()).length, nodes.length);
+      await nats.start();
+      await oneStream();
+    });
+    await complete(subscribers);
+  },
+
+  async "a store that is deleted makes no gap"() {
+    for (let round = 0; round < 2; round += 1) {
+      await underLoad(async () => {
+        await sleep(300);
+        await nats.stop();
+        await nats.forget();
+        await nats.start();
+        await sleep(3000);
+      });
+      await complete(subscribers);
+    }
+    await oneStream();
+  },
+
+  async "credentials of NATS show no row and make no event"() {
+    const spy = await Eavesdropper.listen(nats.port);
+    await underLoad(() => sleep(1500));
+    await complete(subscribers);
+    assert(spy.heard.some(({ subject }) => subject.endsWith(".e")), "nothing was heard");
+    for (const { subject, payload } of spy.heard) {
+      assert(!payload.includes(SECRET.slice(4, 12)) && !subject.includes("demo"), subject);
+    }
+    const events = spy.heard.filter(({ subject }) => subject.startsWith("tidegate."));
+    for (const { subject, payload } of events) {
+      spy.publish(subject, payload);
+      const forged = Buffer.from(payload);
+      forged[forged.length >> 1] ^= 1;
+      spy.publish(subject, forged);
+      spy.publish(subject.replace(/\.[a-z]$/, ".e"), Buffer.from("B"));
+    }
+    await underLoad(() => sleep(1000));
+    await complete(subscribers);
+    for (const node of nodes) assert((await node.metric("tidegate_bus_refused_total")) > 0);
+    spy.close();
+  },
+
+  async "a bus that cannot be used is said, and the node works without"() {
+    const old = createServer(ancient).listen(0, "127.0.0.1");
+    await once(old, "listening");
+    const cases = [
+      [`nats://127.0.0.1:${await freePort()}`, "no NATS server of bus_url can be reached"],
+      [`nats://tidegate:wrong-word@127.0.0.1:${nats.port}`, "refuses the user name or the password"],
+      [`nats://127.0.0.1:${old.address().port}`, "the bus needs 2.9.0 or later"],
+    ];
+    for (const [url, message] of cases) {
+      const node = await Node.start(demo, message, { TIDEGATE_BUS_URL: url });
+      await eventually(message, () => node.log.some((line) => line.includes(message)));
+      assert(!node.log.some((line) => line.includes("wrong-word")));
+      const { status, checks } = await node.readiness();
+      assert.deepEqual([status, checks.bus], ["ready", "degraded"]);
+      const alone = new Subscriber(message, () => [node], bearer);
+      await alone.ready;
+      await write();
+      await eventually("its event", () => alone.ids.at(-1) === written);
+      await alone.end();
+      await node.stop("SIGTERM");
+    }
+    old.close();
+    await complete(subscribers);
+  },
+};
+
+await psql(demo, "CREATE TABLE ticks (id bigserial PRIMARY KEY, note text); ALTER TABLE ticks OWNER TO demo");
+for (const name of ["one", "two", "three"]) await startNode(name);
+const subscribers = nodes.map((node) => {
+  const subscriber = subscribe(`subscriber of ${node.name}`, node);
+  subscriber.own = node;
+  subscriber.at = () => nodes.find((it) => subscriber.socket?.url.startsWith(it.url.replace("http", "ws")));
+  return subscriber;
+});
+await Promise.all(subscribers.map((it) => it.ready));
+
+const only = process.argv[2];
+for (const [name, step] of Object.entries(steps)) {
+  if (only && !name.includes(only)) continue;
+  const began = Date.now();
+  try {
+    await step();
+  } catch (error) {
+    console.log(`FAILED: ${name}`);
+    for (const node of nodes) console.log(`-- ${node.name}\n${node.log.slice(-30).join("\n")}`);
+    console.log(error);
+    process.exit(1);
+  }
+  console.log(`ok: ${name} (${Date.now() - began} ms)`);
+}
+for (const it of subscribers) await it.end();
+for (const node of nodes) await node.stop("SIGTERM");
+await nats.stop("SIGTERM");
+await demo.stop();
+console.log(`${Object.keys(steps).length} steps, ${written} events`);
+process.exit(0);
