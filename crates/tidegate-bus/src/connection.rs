@@ -58,12 +58,13 @@ fn report(shared: &Shared, problem: Option<String>) {
     if *known == problem {
         return;
     }
-    match &problem {
-        Some(problem) => warn!(
+    if let Some(problem) = &problem {
+        warn!(
             problem,
             "the bus is degraded; nodes read changes on their own"
-        ),
-        None => info!("the bus works again"),
+        );
+    } else {
+        info!("the bus works again");
     }
     *known = problem;
 }

@@ -30,7 +30,7 @@ const QUESTION: Duration = Duration::from_millis(5);
 /// How long to wait for the reader, or for this node to become the reader.
 const HEAD_PATIENCE: Duration = Duration::from_millis(1500);
 /// The longest silence of a reader that is well.
-pub(crate) const SILENCE: Duration = Duration::from_millis(900);
+pub(crate) const SILENCE: Duration = Duration::from_millis(650);
 /// How long a node that has just come waits for a reader.
 const FIRST_SILENCE: Duration = Duration::from_millis(300);
 

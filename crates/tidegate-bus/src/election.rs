@@ -14,6 +14,8 @@ use crate::reader;
 const FROZEN: Duration = Duration::from_secs(3);
 /// The pause after an attempt to become the reader, and the longest.
 const PAUSE: (Duration, Duration) = (Duration::from_millis(500), Duration::from_secs(5));
+/// How often a broken connection is looked at.
+const RECONNECTION: Duration = Duration::from_millis(100);
 /// How much later a node wants to be the reader for each database that it reads already, and the
 /// most.
 const LOAD: (Duration, u32) = (Duration::from_millis(20), 20);
@@ -58,14 +60,14 @@ async fn wait_for_silence(database: &Database) {
         let reading = database.shared.reading.load(Ordering::Relaxed);
         let load = u32::try_from(reading).unwrap_or(LOAD.1).min(LOAD.1);
         let limit = SILENCE + LOAD.0 * load;
-        let silence = database.silence();
         if database.shared.connected().is_none() {
             database.shared.first_connection().await;
-            sleep(FROZEN / 30).await;
-        } else if silence < limit {
-            sleep(limit - silence).await;
-        } else {
-            return;
+            sleep(RECONNECTION).await;
+            continue;
+        }
+        match limit.checked_sub(database.silence()) {
+            Some(rest) if !rest.is_zero() => sleep(rest).await,
+            _ => return,
         }
     }
 }

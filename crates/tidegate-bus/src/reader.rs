@@ -15,7 +15,7 @@ use crate::place::Place;
 use crate::seal::Kind;
 
 /// How often the reader says that it is there, and how far it is.
-const HEARTBEAT: Duration = Duration::from_millis(300);
+const HEARTBEAT: Duration = Duration::from_millis(200);
 /// How often the reader looks whether JetStream has kept what it sent. PostgreSQL keeps the changes
 /// of one to two intervals, in case JetStream loses its last ones.
 const CONFIRM: Duration = Duration::from_secs(10);

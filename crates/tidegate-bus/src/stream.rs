@@ -139,14 +139,14 @@ impl Worker {
     /// Waits for live messages.
     async fn live(&mut self, out: &mut Vec<LogMessage>) -> LogResult<()> {
         let silence = self.joined.database.silence();
-        if silence >= SILENCE {
+        let Some(patience) = SILENCE.checked_sub(silence) else {
             debug!(database = %self.joined.database.name, "no reader is heard; reading the changes");
             self.follower.leave();
             return Ok(());
-        }
+        };
         tokio::select! {
             received = self.live.recv() => self.take(received, out)?,
-            () = sleep(SILENCE - silence) => return Ok(()),
+            () = sleep(patience) => return Ok(()),
         }
         while self.follower.source() == Source::Live
             && let Ok(message) = self.live.try_recv()

@@ -9,9 +9,9 @@ import { ancient, Eavesdropper } from "./eavesdropper.mjs";
 import { eventually, freePort, Nats, Node, place, psql, sleep } from "./processes.mjs";
 import { Subscriber, token } from "./subscriber.mjs";
 
+for (const signal of ["SIGINT", "SIGTERM"]) process.on(signal, () => process.exit(1));
 const SECRET = "row-text-that-nobody-may-read";
 const demo = await place();
-const bearer = await token(demo.url);
 const nats = await Nats.create(demo.folder);
 const settings = { TIDEGATE_BUS_URL: nats.url };
 let nodes = [];
@@ -23,10 +23,12 @@ async function startNode(name) {
   return node;
 }
 
-// The subscriber prefers its own node and takes any other when that is gone.
-function subscribe(name, own) {
-  const order = () => [...nodes.filter((it) => it === own), ...nodes.filter((it) => it !== own)];
-  return new Subscriber(name, order, bearer);
+// Each subscriber goes back to its own node.
+async function goHome() {
+  for (const it of subscribers) {
+    if (it.at() !== it.own) it.socket.close();
+    await eventually("it is at home", () => it.at() === it.own && it.isReady);
+  }
 }
 
 const insert = (count) =>
@@ -112,8 +114,9 @@ const steps = {
     console.log(`  the next event came ${silence} ms after the kill`);
     await complete(subscribers);
     const again = await startNode(victim.name);
-    await oneStream();
     for (const it of subscribers) if (it.own === victim) it.own = again;
+    await goHome();
+    await oneStream();
   },
 
   async "a reader that is frozen is replaced, and wakes up without harm"() {
@@ -143,7 +146,7 @@ const steps = {
       });
       const now = written;
       await eventually("events go on", () => subscribers.every((it) => it.ids.length > now));
-      assert.equal((await streams()).length, nodes.length);
+      await eventually("each node reads", async () => (await streams()).length === nodes.length);
       await nats.start();
       await oneStream();
     });
@@ -200,8 +203,8 @@ const steps = {
       assert(!node.log.some((line) => line.includes("wrong-word")));
       const { status, checks } = await node.readiness();
       assert.deepEqual([status, checks.bus], ["ready", "degraded"]);
-      const alone = new Subscriber(message, () => [node], bearer);
-      await alone.ready;
+      const alone = new Subscriber(message, () => [node], node, bearer);
+      await eventually("it subscribes", () => alone.isReady);
       await write();
       await eventually("its event", () => alone.ids.at(-1) === written);
       await alone.end();
@@ -214,13 +217,20 @@ const steps = {
 
 await psql(demo, "CREATE TABLE ticks (id bigserial PRIMARY KEY, note text); ALTER TABLE ticks OWNER TO demo");
 for (const name of ["one", "two", "three"]) await startNode(name);
-const subscribers = nodes.map((node) => {
-  const subscriber = subscribe(`subscriber of ${node.name}`, node);
-  subscriber.own = node;
-  subscriber.at = () => nodes.find((it) => subscriber.socket?.url.startsWith(it.url.replace("http", "ws")));
-  return subscriber;
+const bearer = await token(nodes[0].url);
+const subscribers = nodes.map(
+  (node) => new Subscriber(`subscriber of ${node.name}`, () => nodes, node, bearer),
+);
+await eventually("all subscribe", () => subscribers.every((it) => it.isReady), 15_000).catch((error) => {
+  fail(error);
 });
-await Promise.all(subscribers.map((it) => it.ready));
+
+function fail(error) {
+  for (const node of nodes) console.log(`-- ${node.name}\n${node.log.slice(-12).join("\n")}`);
+  for (const it of subscribers) console.log(`-- ${it.name}: ${it.errors.slice(-3)}`);
+  console.log(error);
+  process.exit(1);
+}
 
 const only = process.argv[2];
 for (const [name, step] of Object.entries(steps)) {
@@ -230,9 +240,7 @@ for (const [name, step] of Object.entries(steps)) {
     await step();
   } catch (error) {
     console.log(`FAILED: ${name}`);
-    for (const node of nodes) console.log(`-- ${node.name}\n${node.log.slice(-30).join("\n")}`);
-    console.log(error);
-    process.exit(1);
+    fail(error);
   }
   console.log(`ok: ${name} (${Date.now() - began} ms)`);
 }

@@ -29,18 +29,19 @@ export class Subscriber {
   // When the last event came.
   last = 0;
 
-  // `nodes` returns the nodes that run; the subscriber prefers the first.
-  constructor(name, nodes, bearer) {
-    Object.assign(this, { name, nodes, bearer });
+  // `nodes` returns the nodes that run. The subscriber prefers `own`, and takes any other when that
+  // is gone.
+  constructor(name, nodes, own, bearer) {
+    Object.assign(this, { name, nodes, own, bearer });
     this.ended = false;
-    this.ready = new Promise((ready) => (this.acknowledged = ready));
+    this.isReady = false;
     this.loop = this.run();
   }
 
   async run() {
-    for (let turn = 0; !this.ended; turn += 1) {
-      const nodes = this.nodes();
-      const node = nodes[turn % nodes.length];
+    for (this.failures = 0; !this.ended; this.failures += 1) {
+      const nodes = this.nodes().toSorted((one, other) => (other === this.own) - (one === this.own));
+      const node = nodes[this.failures % nodes.length];
       if (node) await this.listen(node).catch((error) => this.errors.push(String(error)));
       if (!this.ended) await sleep(100);
     }
@@ -50,6 +51,7 @@ export class Subscriber {
     return new Promise((done) => {
       const socket = new WebSocket(`${node.url.replace("http", "ws")}/?token=${this.bearer}`);
       this.socket = socket;
+      this.isReady = false;
       socket.on("error", (error) => this.errors.push(String(error)));
       socket.on("close", done);
       socket.on("open", () =>
@@ -69,7 +71,8 @@ export class Subscriber {
 
   take(message, socket) {
     if (message.type === "subscribe_ack") {
-      this.acknowledged();
+      this.isReady = true;
+      this.failures = -1;
     } else if (message.type === "subscription") {
       for (const row of message.data.TicksMessageAdded) this.ids.push(Number(row.id));
       this.cursor = message.cursor;
@@ -80,6 +83,11 @@ export class Subscriber {
       this.errors.push(JSON.stringify(message));
       socket.close();
     }
+  }
+
+  // The node at which the subscriber is.
+  at() {
+    return this.nodes().find((it) => this.socket?.url.startsWith(it.url.replace("http", "ws")));
   }
 
   async end() {

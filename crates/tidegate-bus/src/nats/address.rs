@@ -1,6 +1,7 @@
 //! The addresses of NATS servers in the setting `bus_url`.
 
 use async_nats::{ConnectOptions, ServerAddr};
+use percent_encoding::percent_decode_str;
 
 use crate::error::{BusError, BusResult};
 
@@ -24,8 +25,9 @@ pub(super) fn parse(url: &str) -> BusResult<(Vec<ServerAddr>, String)> {
 /// The options with the login that the addresses contain.
 pub(super) fn login(addresses: &[ServerAddr]) -> BusResult<ConnectOptions> {
     let login = |address: &ServerAddr| {
-        let name = address.username()?.to_owned();
-        Some((name, address.password().unwrap_or_default().to_owned()))
+        let decode = |part: &str| percent_decode_str(part).decode_utf8_lossy().into_owned();
+        let password = address.password().unwrap_or_default();
+        Some((decode(address.username()?), decode(password)))
     };
     let mut logins: Vec<_> = addresses.iter().map(login).collect();
     logins.dedup();
@@ -47,7 +49,7 @@ mod tests {
         assert_eq!(parsed.1, "one:4222, two:4222");
         assert!(login(&parsed.0).is_ok());
         for (url, number) in [
-            ("nats://a:secret@one,http//secret@", 2),
+            ("nats://a:secret@one,nats://a:secret@", 2),
             ("ws://a:secret@one", 1),
             ("nats://one,nats://secret@two", 2),
         ] {

@@ -90,7 +90,7 @@ impl Stream {
                 // The header has the start, the end and the clock. The content of a pgoutput
                 // message follows it.
                 let change = message.get(24..).ok_or_else(truncated)?;
-                self.complete = end_of(change).unwrap_or(self.complete);
+                self.complete = complete_after(self.complete, change);
                 batch.push(LogMessage::Change(Bytes::copy_from_slice(change)));
             }
             (tag::COPY_DATA, Some((b'k', message))) => {
@@ -185,16 +185,16 @@ impl LogStream for Stream {
     }
 }
 
-/// Where a transaction ends with this message; `Some(None)` if it begins with it.
-fn end_of(change: &[u8]) -> Option<Option<LogPosition>> {
-    match change.split_first()? {
-        (b'B', _) => Some(None),
-        // The flags and the position of the commit precede the end.
-        (b'C', commit) => {
+/// The position up to which everything was received after a message; `None` inside a transaction.
+fn complete_after(complete: Option<LogPosition>, change: &[u8]) -> Option<LogPosition> {
+    match change.split_first() {
+        Some((b'B', _)) => None,
+        Some((b'C', commit)) => {
+            // The flags and the position of the commit precede the end.
             let end = commit.get(9..)?.first_chunk::<8>()?;
-            Some(Some(LogPosition(u64::from_be_bytes(*end))))
+            Some(LogPosition(u64::from_be_bytes(*end)))
         }
-        _ => None,
+        _ => complete,
     }
 }
 
@@ -239,6 +239,17 @@ mod tests {
         assert!(!is_dense(&transactions(1), soon));
         assert!(!is_dense(&transactions(many - 1), soon));
         assert!(is_dense(&transactions(many), Duration::MAX));
+    }
+
+    #[test]
+    fn a_position_is_complete_outside_of_transactions() {
+        let start = Some(LogPosition(1));
+        let begun = complete_after(start, b"B123");
+        assert_eq!(begun, None);
+        assert_eq!(complete_after(begun, b"I123"), None);
+        let commit = b"C\0\0\0\0\0\0\0\0\x09\0\0\0\0\0\0\0\x0Arest";
+        assert_eq!(complete_after(begun, commit), Some(LogPosition(10)));
+        assert_eq!(complete_after(start, b"R123"), start);
     }
 
     #[test]
