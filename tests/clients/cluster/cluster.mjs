@@ -3,6 +3,7 @@
 
 import assert from "node:assert/strict";
 import { once } from "node:events";
+import { readFile } from "node:fs/promises";
 import { createServer } from "node:net";
 
 import { ancient, Eavesdropper } from "./eavesdropper.mjs";
@@ -31,22 +32,23 @@ async function goHome() {
   }
 }
 
-const insert = (count) =>
-  `INSERT INTO ticks (note) SELECT '${SECRET}' FROM generate_series(1, ${count})`;
-
-async function write(count = 1) {
-  await psql(demo, insert(count));
-  written += count;
+// Writes rows, each in a transaction of its own unless `together`. Tries again while PostgreSQL is
+// down.
+async function write(count = 1, together = false) {
+  const [first, last] = [written + 1, written + count];
+  const insert = (from, to) =>
+    `INSERT INTO ticks SELECT id, '${SECRET}' FROM generate_series(${from}, ${to}) id ON CONFLICT DO NOTHING`;
+  const each = Array.from({ length: count }, (_, index) => insert(first + index, first + index));
+  const sql = together ? insert(first, last) : each.join("; ");
+  await eventually("the rows are written", () => psql(demo, sql, !together).then(() => true, () => false));
+  written = last;
 }
 
 // Writes small transactions while `during` runs.
 async function underLoad(during) {
   let running = true;
   const writer = (async () => {
-    while (running) {
-      await psql(demo, `${insert(1)}; `.repeat(20));
-      written += 20;
-    }
+    while (running) await write(20);
   })();
   const result = await during();
   running = false;
@@ -76,6 +78,23 @@ async function reader() {
 const streams = () => psql(demo, "SELECT pid FROM pg_stat_replication");
 const slots = () => psql(demo, "SELECT slot_name, active FROM pg_replication_slots");
 
+// Restarts PostgreSQL, which the demo starts again. Returns how long it was down.
+async function restartPostgresql(signal) {
+  const [folder] = await psql(demo, "SHOW data_directory");
+  const [pid] = (await readFile(`${folder}/postmaster.pid`, "utf8")).split("\n");
+  const began = Date.now();
+  process.kill(Number(pid), signal);
+  await eventually("PostgreSQL ends", () => {
+    try {
+      return !process.kill(Number(pid), 0);
+    } catch {
+      return true;
+    }
+  });
+  await eventually("PostgreSQL is back", () => psql(demo, "SELECT 1").then(() => true, () => false));
+  return Date.now() - began;
+}
+
 async function oneStream() {
   await eventually("one stream and one slot", async () => {
     return (await streams()).length === 1 && (await slots()).length === 1;
@@ -96,7 +115,7 @@ const steps = {
 
   async "events come to all nodes, once and in order"() {
     await underLoad(() => sleep(2000));
-    await write(5000);
+    await write(5000, true);
     await complete(subscribers);
   },
 
@@ -189,6 +208,26 @@ const steps = {
     spy.close();
   },
 
+  async "PostgreSQL that restarts waits for no reader"() {
+    await write(20);
+    const took = await restartPostgresql("SIGINT");
+    console.log(`  PostgreSQL was down for ${took} ms`);
+    assert(took < 8000);
+    await write(20);
+    await complete(subscribers);
+    await oneStream();
+  },
+
+  async "rows that are too large for a message come too"() {
+    for (let round = 0; round < 2; round += 1) {
+      written += 1;
+      await psql(demo, `INSERT INTO ticks VALUES (${written}, repeat('x', 1500000))`);
+      await write(5);
+    }
+    await complete(subscribers);
+    await oneStream();
+  },
+
   async "a bus that cannot be used is said, and the node works without"() {
     const old = createServer(ancient).listen(0, "127.0.0.1");
     await once(old, "listening");
@@ -215,9 +254,61 @@ const steps = {
   },
 };
 
-await psql(demo, "CREATE TABLE ticks (id bigserial PRIMARY KEY, note text); ALTER TABLE ticks OWNER TO demo");
+await psql(demo, "CREATE TABLE ticks (id bigint PRIMARY KEY, note text); ALTER TABLE ticks OWNER TO demo");
 for (const name of ["one", "two", "three"]) await startNode(name);
 const bearer = await token(nodes[0].url);
+const faults = {
+  async kill() {
+    const victim = nodes[Math.floor(Math.random() * nodes.length)];
+    nodes = nodes.filter((it) => it !== victim);
+    await victim.stop("SIGKILL");
+    const again = await startNode(victim.name);
+    for (const it of subscribers) if (it.own === victim) it.own = again;
+  },
+  async freeze() {
+    const victim = nodes[Math.floor(Math.random() * nodes.length)];
+    victim.signal("SIGSTOP");
+    await sleep(Math.random() * 6000);
+    victim.signal("SIGCONT");
+  },
+  async nats() {
+    await nats.stop();
+    await sleep(Math.random() * 4000);
+    await nats.start();
+  },
+  async store() {
+    await nats.stop();
+    await nats.forget();
+    await nats.start();
+  },
+  async postgresql() {
+    await restartPostgresql(Math.random() < 0.5 ? "SIGINT" : "SIGQUIT");
+  },
+};
+
+// Random faults under load, with the number of them as the argument of `soak`.
+async function soak(count) {
+  const names = Object.keys(faults);
+  const done = {};
+  for (let number = 0; number < count; number += 1) {
+    const name = names[Math.floor(Math.random() * names.length)];
+    done[name] = (done[name] ?? 0) + 1;
+    await underLoad(async () => {
+      await sleep(Math.random() * 1000);
+      await faults[name]();
+      await sleep(Math.random() * 2000);
+    });
+    const began = Date.now();
+    await complete(subscribers, 60_000).catch((error) => {
+      error.message = `after ${name}, fault ${number + 1}: ${error.message}`;
+      throw error;
+    });
+    console.log(`${number + 1} ${name}: complete after ${Date.now() - began} ms`);
+    await goHome();
+  }
+  console.log(JSON.stringify(done));
+}
+
 const subscribers = nodes.map(
   (node) => new Subscriber(`subscriber of ${node.name}`, () => nodes, node, bearer),
 );
@@ -232,7 +323,8 @@ function fail(error) {
   process.exit(1);
 }
 
-const only = process.argv[2];
+const [, , only, count] = process.argv;
+if (only === "soak") steps[`soak of ${count} faults`] = () => soak(Number(count));
 for (const [name, step] of Object.entries(steps)) {
   if (only && !name.includes(only)) continue;
   const began = Date.now();

@@ -186,9 +186,12 @@ export async function place() {
   };
 }
 
-// Runs SQL as the administrator. Returns the rows as lines.
-export async function psql(place, sql) {
-  const args = ["-X", "-q", "-A", "-t", "-v", "ON_ERROR_STOP=1", "-d", place.database, "-c", sql];
+// Runs SQL as the administrator; with `each` every statement is a transaction of its own. Returns the
+// rows as lines.
+export async function psql(place, sql, each = false) {
+  const commands = each ? sql.split("; ") : [sql];
+  const args = ["-X", "-q", "-A", "-t", "-v", "ON_ERROR_STOP=1", "-d", place.database];
+  for (const command of commands) args.push("-c", command);
   const { stdout } = await promisify(execFile)("psql", args);
   return stdout.split("\n").filter((line) => line !== "");
 }
