@@ -7,17 +7,22 @@ use std::sync::{Arc, Weak};
 
 use parking_lot::Mutex;
 use tidegate_changelog::{
-    Captured, ChangeLog, Demand, LogPosition, LogResult, LogStart, LogStream, SharedLog,
+    Captured, ChangeLog, Demand, Lineage, LogError, LogPosition, LogResult, LogStart, LogStream,
+    SharedLog,
 };
 use tidegate_sql::{BoxFuture, DatabaseName};
 use tokio::task::JoinHandle;
 
 use crate::connection;
-use crate::database::Joined;
+use crate::database::Head;
+use crate::joined::Joined;
 use crate::settings::BusSettings;
 use crate::shared::Shared;
 use crate::status::{BusStatus, DatabaseRole};
 use crate::stream::BusStream;
+
+/// How often to wait again for a reader, when PostgreSQL no longer has what a stream needs.
+const ATTEMPTS: usize = 3;
 
 /// A change log of which one node reads each database, for all nodes. Everything besides streams
 /// passes to the change log below.
@@ -86,24 +91,27 @@ impl Bus {
         let joined = self.join(name);
         // Before the head is read, so that no message behind it is missed.
         let live = joined.database.live.subscribe();
-        let head = match start {
-            LogStart::Earliest => None,
-            LogStart::Now | LogStart::At { .. } => joined.database.head().await,
-        };
-        let begin = head.and_then(|head| match start {
-            LogStart::Earliest => None,
-            LogStart::Now => Some((head.lineage, head.complete)),
-            LogStart::At { log, position } => {
-                let is_behind = position <= head.complete && head.lineage.contains(log, position);
-                is_behind.then_some((head.lineage, position))
+        let mut attempts = ATTEMPTS;
+        loop {
+            let head = match start {
+                LogStart::Earliest => None,
+                LogStart::Now | LogStart::At { .. } => joined.database.head().await,
+            };
+            if let Some(begin) = head.and_then(|head| begin(head, start)) {
+                return Ok(BusStream::new(joined, begin, live, None));
             }
-        });
-        if let Some(begin) = begin {
-            return Ok(BusStream::new(joined, begin, live, None));
+            match self.shared.log.open(name, start).await {
+                Ok(local) => {
+                    let begin = (local.lineage().clone(), local.start());
+                    return Ok(BusStream::new(joined, begin, live, Some(local)));
+                }
+                // JetStream may have what PostgreSQL no longer has, once there is a reader.
+                Err(LogError::Gone) if attempts > 0 && self.shared.connected().is_some() => {
+                    attempts -= 1;
+                }
+                Err(error) => return Err(error),
+            }
         }
-        let local = self.shared.log.open(name, start).await?;
-        let begin = (local.lineage().clone(), local.start());
-        Ok(BusStream::new(joined, begin, live, Some(local)))
     }
 
     /// Whether another node needs the captures and the slot of a database.
@@ -125,6 +133,19 @@ impl Bus {
             joined.database.keep.fetch_max(keep, Ordering::Relaxed);
         }
         Ok(end)
+    }
+}
+
+/// Where a stream begins that follows the reader; `None` if the reader is not so far, or reads
+/// another log.
+fn begin(head: Head, start: LogStart) -> Option<(Lineage, LogPosition)> {
+    match start {
+        LogStart::Earliest => None,
+        LogStart::Now => Some((head.lineage, head.complete)),
+        LogStart::At { log, position } => {
+            let is_behind = position <= head.complete && head.lineage.contains(log, position);
+            is_behind.then_some((head.lineage, position))
+        }
     }
 }
 

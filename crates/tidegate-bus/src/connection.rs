@@ -3,7 +3,7 @@
 use std::sync::{Arc, Weak};
 use std::time::Duration;
 
-use tokio::time::sleep;
+use tokio::time::timeout;
 use tracing::{info, warn};
 
 use crate::nats::Nats;
@@ -16,14 +16,16 @@ const PAUSE: Duration = Duration::from_secs(5);
 /// the bus is dropped.
 pub(crate) async fn keep(shared: Weak<Shared>) {
     loop {
-        {
+        let opened = {
             let Some(shared) = shared.upgrade() else {
                 return;
             };
             let problem = check(&shared).await;
             report(&shared, problem);
-        }
-        sleep(PAUSE).await;
+            shared.opened.clone()
+        };
+        // The servers may have lost the stream, so it is checked as soon as they are back.
+        let _ = timeout(PAUSE, opened.notified()).await;
     }
 }
 
@@ -46,7 +48,9 @@ async fn check(shared: &Shared) -> Option<String> {
 async fn connect(shared: &Shared) -> crate::BusResult<Arc<Nats>> {
     let subjects = format!("{}.*.e", shared.cell);
     let name = shared.cell.replace('.', "_");
-    let nats = Arc::new(Nats::connect(&shared.settings, &name, &subjects).await?);
+    let stream = (name.as_str(), subjects.as_str());
+    let nats = Nats::connect(&shared.settings, stream, shared.opened.clone()).await?;
+    let nats = Arc::new(nats);
     shared.nats.send_replace(Some(nats.clone()));
     info!("connected to the bus");
     Ok(nats)

@@ -5,16 +5,13 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::Duration;
 
 use bytes::Bytes;
-use futures_util::StreamExt as _;
 use parking_lot::Mutex;
 use tidegate_changelog::{Lineage, LogPosition};
 use tidegate_sql::DatabaseName;
 use tokio::sync::{Notify, broadcast, watch};
-use tokio::task::JoinSet;
-use tokio::time::{Instant, sleep, timeout};
+use tokio::time::{Instant, timeout};
 use tracing::warn;
 
-use crate::election;
 use crate::message::Message;
 use crate::place::Malformed;
 use crate::seal::Kind;
@@ -23,10 +20,6 @@ use crate::shared::Shared;
 /// How many live messages wait for a slow stream. A stream that misses some reads them from
 /// JetStream.
 const QUEUE: usize = 256;
-/// How often a node that follows says that it does.
-const PRESENCE: Duration = Duration::from_secs(1);
-/// The shortest time between two questions.
-const QUESTION: Duration = Duration::from_millis(5);
 /// How long to wait for the reader, or for this node to become the reader.
 const HEAD_PATIENCE: Duration = Duration::from_millis(1500);
 /// The longest silence of a reader that is well.
@@ -48,7 +41,7 @@ pub(crate) struct Database {
     pub(crate) shared: Arc<Shared>,
     /// The beginning of the database's subjects: `.e` are messages with changes, which JetStream
     /// keeps, `.p` those without, `.q` questions.
-    subject: String,
+    pub(crate) subject: String,
     pub(crate) live: broadcast::Sender<Arc<Message>>,
     head: watch::Sender<Option<Head>>,
     heard: Mutex<Instant>,
@@ -63,18 +56,12 @@ pub(crate) struct Database {
     has_refused: AtomicBool,
 }
 
-/// A database with its tasks. Dropping it stops them.
-pub(crate) struct Joined {
-    pub(crate) database: Arc<Database>,
-    _tasks: JoinSet<()>,
-}
-
-impl Joined {
+impl Database {
     pub(crate) fn new(name: DatabaseName, shared: Arc<Shared>) -> Self {
         // This node wants to be the reader soon if there is none.
         let now = Instant::now();
         let heard = now.checked_sub(SILENCE.saturating_sub(FIRST_SILENCE));
-        let database = Arc::new(Database {
+        Self {
             subject: format!("{}.{}", shared.cell, shared.seal.name(name.as_str())),
             name,
             shared,
@@ -86,19 +73,9 @@ impl Joined {
             asked: Notify::new(),
             keep: AtomicU64::new(0),
             has_refused: AtomicBool::new(false),
-        });
-        let mut tasks = JoinSet::new();
-        tasks.spawn(listen(database.clone()));
-        tasks.spawn(ask(database.clone()));
-        tasks.spawn(election::run(database.clone()));
-        Self {
-            database,
-            _tasks: tasks,
         }
     }
-}
 
-impl Database {
     /// The subject of messages with changes.
     pub(crate) fn event_subject(&self) -> String {
         format!("{}.e", self.subject)
@@ -147,11 +124,13 @@ impl Database {
         let _ = self.live.send(Arc::new(message));
     }
 
-    /// Sends a message to all nodes, as the reader.
-    pub(crate) async fn publish(&self, message: Message) {
+    /// Sends a message to all nodes, as the reader. JetStream keeps it if it has changes, and with
+    /// `kept` in any case.
+    pub(crate) async fn publish(&self, message: Message, kept: bool) {
         let counters = &self.shared.counters;
         if let Some(nats) = self.shared.connected() {
-            let kind = if message.items.is_empty() { 'p' } else { 'e' };
+            let is_kept = kept || !message.items.is_empty();
+            let kind = if is_kept { 'e' } else { 'p' };
             let sealed = self
                 .shared
                 .seal
@@ -187,7 +166,8 @@ impl Database {
         opened
     }
 
-    fn receive(&self, message: &async_nats::Message) -> Result<(), Malformed> {
+    /// Takes a message of the bus.
+    pub(crate) fn receive(&self, message: &async_nats::Message) -> Result<(), Malformed> {
         if message.subject.ends_with(".q") {
             let question = self.unseal(Kind::Question, &message.payload)?;
             self.shared.heard_other(&self.name);
@@ -204,41 +184,5 @@ impl Database {
         self.shared.heard_other(&self.name);
         self.heard(Message::decode(text)?);
         Ok(())
-    }
-}
-
-/// Hears the other nodes.
-async fn listen(database: Arc<Database>) {
-    loop {
-        let nats = database.shared.first_connection().await;
-        if let Ok(mut messages) = nats.subscribe(format!("{}.*", database.subject)).await {
-            while let Some(message) = messages.next().await {
-                // A message that cannot be read was counted.
-                let _ = database.receive(&message);
-            }
-        }
-        sleep(PRESENCE).await;
-    }
-}
-
-/// Asks the reader how far the log is, when a stream of this node wants to know. Tells it otherwise
-/// that this node follows.
-async fn ask(database: Arc<Database>) {
-    loop {
-        let wanted = timeout(PRESENCE, database.wanted.notified()).await.is_ok();
-        if database.reads.load(Ordering::Relaxed) {
-            if wanted {
-                database.asked.notify_one();
-            }
-            continue;
-        }
-        if let Some(nats) = database.shared.connected() {
-            let question: &[u8] = if wanted { b"?" } else { b"" };
-            let seal = &database.shared.seal;
-            let sealed = seal.seal(&database.name, Kind::Question, question);
-            nats.publish(format!("{}.q", database.subject), sealed)
-                .await;
-        }
-        sleep(QUESTION).await;
     }
 }

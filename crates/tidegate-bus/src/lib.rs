@@ -8,6 +8,7 @@ mod database;
 mod election;
 mod error;
 pub mod follower;
+mod joined;
 mod kept_messages;
 pub mod message;
 mod nats;

@@ -4,12 +4,14 @@
 mod address;
 
 use std::fmt;
+use std::sync::Arc;
 use std::time::Duration;
 
 use async_nats::connection::State;
-use async_nats::{Client, ConnectErrorKind, RequestErrorKind, Subscriber};
+use async_nats::{Client, ConnectErrorKind, Event, RequestErrorKind, Subscriber};
 use bytes::Bytes;
 use serde_json::{Value, json};
+use tokio::sync::Notify;
 use tokio::time::timeout;
 
 use crate::error::{BusError, BusResult};
@@ -52,16 +54,23 @@ pub(crate) struct Kept {
 }
 
 impl Nats {
-    /// Connects. The stream `name` is for `subjects`.
+    /// Connects. The stream `name` is for `subjects`; `opened` is notified whenever the connection was
+    /// opened.
     pub(crate) async fn connect(
         settings: &BusSettings,
-        name: &str,
-        subjects: &str,
+        (name, subjects): (&str, &str),
+        opened: Arc<Notify>,
     ) -> BusResult<Self> {
         let (addresses, servers) = address::parse(&settings.url)?;
         let replicas = addresses.len().min(3);
         let options = address::login(&addresses)?
             .name("tidegate")
+            .event_callback(move |event| {
+                if matches!(event, Event::Connected) {
+                    opened.notify_one();
+                }
+                std::future::ready(())
+            })
             .no_echo()
             .ping_interval(PING)
             .client_capacity(QUEUE)

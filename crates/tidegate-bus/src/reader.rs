@@ -24,13 +24,6 @@ const LIMIT: usize = 128 << 10;
 /// What a message needs besides one change: places, descriptions of tables, the seal.
 const OVERHEAD: usize = 64 << 10;
 
-/// A point in the stream that can be confirmed once JetStream has everything before it.
-#[derive(Clone, Copy)]
-struct Mark {
-    sent: Place,
-    complete: LogPosition,
-}
-
 struct Reader<'a> {
     database: &'a Arc<Database>,
     stream: Box<dyn LogStream>,
@@ -38,7 +31,8 @@ struct Reader<'a> {
     /// Whether a node waits to be told how far the log is.
     owes_progress: bool,
     complete: LogPosition,
-    mark: Mark,
+    /// Where the stream was when JetStream was last looked at.
+    mark: LogPosition,
     kept: mpsc::Sender<LogPosition>,
 }
 
@@ -54,10 +48,7 @@ pub(crate) async fn run(database: &Arc<Database>, stream: Box<dyn LogStream>) ->
         stream,
         owes_progress: false,
         complete: start,
-        mark: Mark {
-            sent: Place::at(start),
-            complete: start,
-        },
+        mark: start,
         kept,
     };
     let mut heartbeat = interval(HEARTBEAT);
@@ -72,6 +63,9 @@ pub(crate) async fn run(database: &Arc<Database>, stream: Box<dyn LogStream>) ->
                     Err(error) => Err(error),
                 };
                 if let Err(error) = taken {
+                    // A server that shuts down has everything confirmed, so nobody could learn from
+                    // it any more that there were no changes up to here.
+                    database.publish(reader.batcher.progress(), true).await;
                     return error;
                 }
             }
@@ -83,11 +77,17 @@ pub(crate) async fn run(database: &Arc<Database>, stream: Box<dyn LogStream>) ->
                 out.push(reader.batcher.progress());
                 reader.confirm_window();
             }
-            _ = confirm.tick() => reader.look_into_store(),
+            _ = confirm.tick() => {
+                let has_moved = reader.complete > reader.mark;
+                reader.look_into_store();
+                if has_moved {
+                    database.publish(reader.batcher.progress(), true).await;
+                }
+            }
             Some(position) = confirmations.recv() => reader.stream.confirm(position),
         }
         for message in out.drain(..) {
-            database.publish(message).await;
+            database.publish(message, false).await;
         }
     }
 }
@@ -121,29 +121,22 @@ impl Reader<'_> {
         self.stream.confirm(keep.min(self.complete));
     }
 
-    /// Looks whether JetStream has what was sent before the last time. Then PostgreSQL need not keep
-    /// it any more.
+    /// Looks whether JetStream has everything up to where the stream was at the last time. Then
+    /// PostgreSQL need not keep it any more.
     fn look_into_store(&mut self) {
-        let now = Mark {
-            sent: self.batcher.sent(),
-            complete: self.complete,
-        };
-        let before = std::mem::replace(&mut self.mark, now);
+        let mark = std::mem::replace(&mut self.mark, self.complete);
         let identity = self.stream.lineage().log;
         let (database, kept) = (self.database.clone(), self.kept.clone());
-        let nothing_sent = before.sent == Place::at(self.stream.start());
         tokio::spawn(async move {
             let nats = database.shared.connected()?;
-            if !nothing_sent {
-                let last = nats.last(&database.event_subject()).await.ok()??;
-                let text = database.unseal(Kind::Event, &last.payload).ok()?;
-                let last = Message::decode(text).ok()?;
-                if last.identity != identity || last.to < before.sent {
-                    return None;
-                }
+            let last = nats.last(&database.event_subject()).await.ok()??;
+            let text = database.unseal(Kind::Event, &last.payload).ok()?;
+            let last = Message::decode(text).ok()?;
+            if last.identity == identity && last.to >= Place::at(mark) {
+                // A reader that has ended needs no confirmation.
+                let _ = kept.try_send(mark);
             }
-            // A reader that has ended needs no confirmation.
-            kept.try_send(before.complete).ok()
+            Some(())
         });
     }
 }

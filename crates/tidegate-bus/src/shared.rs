@@ -8,7 +8,7 @@ use std::time::Duration;
 use parking_lot::Mutex;
 use tidegate_changelog::SharedLog;
 use tidegate_sql::DatabaseName;
-use tokio::sync::watch;
+use tokio::sync::{Notify, watch};
 use tokio::time::Instant;
 
 use crate::nats::Nats;
@@ -27,6 +27,8 @@ pub(crate) struct Shared {
     pub(crate) cell: String,
     /// The connection, once there is one.
     pub(crate) nats: watch::Sender<Option<Arc<Nats>>>,
+    /// Says that the connection was opened, again or for the first time.
+    pub(crate) opened: Arc<Notify>,
     /// Why the bus cannot be used, or not completely.
     pub(crate) problem: Mutex<Option<String>>,
     /// When another node was last heard that uses a database.
@@ -56,6 +58,7 @@ impl Shared {
             seal,
             settings,
             nats: watch::Sender::new(None),
+            opened: Arc::default(),
             problem: Mutex::default(),
             others: Mutex::default(),
             reading: AtomicUsize::new(0),

@@ -15,8 +15,8 @@ use tokio::time::sleep;
 use tracing::debug;
 
 use crate::chain::Verdict;
-use crate::database::Joined;
 use crate::follower::{Follower, Source};
+use crate::joined::Joined;
 use crate::kept_messages::KeptMessages;
 use crate::message::Message;
 use crate::place::Malformed;
@@ -58,6 +58,7 @@ impl BusStream {
             live,
             local,
             kept: KeptMessages::default(),
+            has_asked: false,
             wanted: wanted.clone(),
         };
         let (sender, batches) = mpsc::channel(QUEUE);
@@ -113,6 +114,8 @@ struct Worker {
     local: Option<Box<dyn LogStream>>,
     /// What JetStream has, while a gap is filled.
     kept: KeptMessages,
+    /// Whether JetStream was asked, and does not have what is missing.
+    has_asked: bool,
     wanted: Arc<Notify>,
 }
 
@@ -141,6 +144,7 @@ impl Worker {
         let silence = self.joined.database.silence();
         let Some(patience) = SILENCE.checked_sub(silence) else {
             debug!(database = %self.joined.database.name, "no reader is heard; reading the changes");
+            self.has_asked = false;
             self.follower.leave();
             return Ok(());
         };
@@ -186,6 +190,7 @@ impl Worker {
         } else {
             debug!(database = %database.name, "JetStream does not have the missing changes");
         }
+        self.has_asked = database.shared.connected().is_some();
         let fetched = self.follower.fetched(message.as_ref(), out);
         fetched.map_err(malformed)?;
         if self.follower.source() != Source::Store {
@@ -227,7 +232,7 @@ impl Worker {
         let mut open = database.shared.log.open(&database.name, start);
         let stream = loop {
             tokio::select! {
-                opened = &mut open => break opened?,
+                opened = &mut open => break opened.map_err(|error| self.explain(error))?,
                 received = self.live.recv() => {
                     self.take(received, out)?;
                     if self.follower.source() != Source::Slot {
@@ -247,6 +252,16 @@ impl Worker {
         self.follower.opened(stream.start());
         self.local = Some(stream);
         Ok(())
+    }
+
+    /// What PostgreSQL no longer has, JetStream may have: then the stream is opened again.
+    fn explain(&self, error: LogError) -> LogError {
+        match error {
+            LogError::Gone if !self.has_asked => {
+                LogError::Unavailable("no node reads the changes".into())
+            }
+            error => error,
+        }
     }
 }
 

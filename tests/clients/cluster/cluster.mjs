@@ -288,7 +288,8 @@ const faults = {
 
 // Random faults under load, with the number of them as the argument of `soak`.
 async function soak(count) {
-  const names = Object.keys(faults);
+  const chosen = process.env.CLUSTER_FAULTS?.split(",");
+  const names = Object.keys(faults).filter((it) => !chosen || chosen.includes(it));
   const done = {};
   for (let number = 0; number < count; number += 1) {
     const name = names[Math.floor(Math.random() * names.length)];
