@@ -7,11 +7,11 @@ use std::time::Duration;
 use tidegate_bus::{Bus, BusSettings, BusStatus};
 use tidegate_capture::{Replication, ReplicationSettings};
 use tidegate_feed::FeedSettings;
-use tidegate_server::{MetricsSource, Probe};
+use tidegate_server::{AppBuilder, MetricsSource, Probe};
 use tidegate_sql::BoxFuture;
 use zeroize::Zeroizing;
 
-use crate::feed::label;
+use crate::metric_label::escape;
 use crate::ports;
 use crate::service::Service;
 use crate::settings::Settings;
@@ -38,8 +38,15 @@ pub(crate) fn open(
     Some(Arc::new(Bus::new(log, bus)))
 }
 
-/// The state of the bus on `/readyz` and `/metrics`.
-pub(crate) struct BusProbe(pub(crate) Arc<Bus>);
+/// Shows the state of the bus on `/readyz` and `/metrics`.
+pub(crate) fn show(app: AppBuilder, bus: Option<Arc<Bus>>) -> AppBuilder {
+    match bus.map(|bus| Arc::new(BusProbe(bus))) {
+        Some(probe) => app.probe(probe.clone()).metrics(probe),
+        None => app,
+    }
+}
+
+struct BusProbe(Arc<Bus>);
 
 impl Probe for BusProbe {
     fn name(&self) -> &'static str {
@@ -69,7 +76,7 @@ impl MetricsSource for BusProbe {
              each that it follows.\n# TYPE {name} gauge"
         )?;
         for role in &status.databases {
-            let database = label(role.database.as_str());
+            let database = escape(role.database.as_str());
             let reads = u8::from(role.reads);
             writeln!(text, "{name}{{database=\"{database}\"}} {reads}")?;
         }

@@ -15,26 +15,22 @@ use tidegate_wire::Config;
 
 use crate::bus;
 use crate::failure::Result;
+use crate::metric_label::escape;
 use crate::service::{self, Service};
 use crate::settings::{FeedSource, Settings};
 
-/// The feed, and the bus if the settings name one.
-pub(crate) struct OpenFeed {
-    pub(crate) feed: Feed,
-    pub(crate) bus: Option<Arc<Bus>>,
-}
-
-/// Opens the feed. If its source cannot be used, logs the reason and returns `None`.
+/// Opens the feed, and the bus if the settings name one. If the feed's source cannot be used, logs
+/// the reason and opens nothing.
 pub(crate) async fn open(
     service: &Service,
     settings: &Settings,
     executor: Arc<dyn Executor>,
-) -> Result<Option<OpenFeed>> {
+) -> Result<(Option<Feed>, Option<Arc<Bus>>)> {
     let reader = service::replication_config(settings)?;
     let source = source(settings, &reader);
     if let Some(reason) = service.admin.why_no_changes(source).await? {
         tracing::warn!(reason, "change events are not available");
-        return Ok(None);
+        return Ok((None, None));
     }
     let mut bus = None;
     let log: Arc<dyn ChangeLog> = match settings.feed_source {
@@ -54,7 +50,7 @@ pub(crate) async fn open(
         }
     };
     let feed = Feed::new(log, executor, FeedSettings::default());
-    Ok(Some(OpenFeed { feed, bus }))
+    Ok((Some(feed), bus))
 }
 
 /// The setting `feed_source` in the form that the doctor takes.
@@ -152,18 +148,12 @@ impl MetricsSource for FeedStatus {
         {
             writeln!(text, "# HELP {name} {help}\n# TYPE {name} {kind}")?;
             for database in &status {
-                let label = label(database.database.as_str());
+                let label = escape(database.database.as_str());
                 writeln!(text, "{name}{{database=\"{label}\"}} {}", value(database))?;
             }
         }
         Ok(())
     }
-}
-
-/// A label's value, escaped for the text format (Prometheus, "Exposition formats").
-pub(crate) fn label(value: &str) -> String {
-    let quoted = value.replace('\\', "\\\\").replace('"', "\\\"");
-    quoted.replace('\n', "\\n")
 }
 
 /// A metric with a value for each database that has subscribers.

@@ -19,7 +19,6 @@ use tidegate_wire::backoff::Backoff;
 use tokio::net::TcpListener;
 
 use crate::authenticators::RoleMaintenance;
-use crate::bus::BusProbe;
 use crate::catalog_watch::{CatalogProbe, CatalogWatch};
 use crate::failure::{Failure, Result};
 use crate::feed::{self, FeedStatus};
@@ -30,7 +29,7 @@ use crate::pool::{ControlProbe, UserPool};
 use crate::service::{self, Service};
 use crate::settings::{CorsOrigin, RoleLimit, Settings};
 use crate::traces::Traces;
-use crate::{address, builtin_clients, graphiql, identity, ports, signal};
+use crate::{address, builtin_clients, bus, graphiql, identity, ports, signal};
 
 /// How long a shutdown waits for cancelled statements to end.
 const CANCEL_TIMEOUT: Duration = Duration::from_secs(5);
@@ -231,9 +230,7 @@ impl Node {
         let methods = Arc::new(Registry::new(service.methods.clone()));
         let catalogs = CatalogCache::new(service.control.clone(), Arc::new(pool.clone()));
         let catalogs = Arc::new(catalogs);
-        let opened = feed::open(service, settings, pool.executor()).await?;
-        let bus = opened.as_ref().and_then(|opened| opened.bus.clone());
-        let feed = opened.map(|opened| opened.feed);
+        let (feed, bus) = feed::open(service, settings, pool.executor()).await?;
         let status = Arc::new(FeedStatus::new(feed.clone(), settings));
         let app = App::builder(pool.executor(), issuer.clone(), service.store.clone())
             .accounts(Arc::new(service.accounts()))
@@ -261,11 +258,7 @@ impl Node {
             .metrics(status)
             .metrics_token(metrics_token(settings))
             .metrics(Arc::new(PasswordMetrics(service.ports.hasher.clone())));
-        let app = match bus.map(|bus| Arc::new(BusProbe(bus))) {
-            Some(bus) => app.probe(bus.clone()).metrics(bus),
-            None => app,
-        };
-        let app = service.accept_external_issuers(app)?;
+        let app = service.accept_external_issuers(bus::show(app, bus))?;
         let (app, traces) = crate::traces::export(app, settings)?;
         let app = app.build();
         app.reload_issuers().await?;

@@ -23,7 +23,7 @@ pub struct Batcher {
     /// The last description of each table.
     relations: HashMap<u32, Bytes>,
     /// Descriptions that precede the next change. A message never ends between a description and
-    /// its change, so that whoever has the change has the description too.
+    /// its change, so that a node with the change has the description too.
     pending: Vec<(u32, Bytes)>,
     context: Vec<Bytes>,
     described: HashSet<u32>,

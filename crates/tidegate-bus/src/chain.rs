@@ -11,7 +11,7 @@ use crate::place::{Malformed, MessageKind, Place};
 
 /// What a chain has made of a message.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Verdict {
+pub enum Offered {
     /// Some of it was new.
     Taken,
     /// All of it was known.
@@ -104,15 +104,15 @@ impl Chain {
         &mut self,
         message: &Message,
         out: &mut Vec<LogMessage>,
-    ) -> Result<Verdict, Malformed> {
+    ) -> Result<Offered, Malformed> {
         if message.identity != self.identity {
-            return Ok(Verdict::OtherLog);
+            return Ok(Offered::OtherLog);
         }
         if message.from > self.place {
-            return Ok(Verdict::Gap);
+            return Ok(Offered::Gap);
         }
         if message.to <= self.place {
-            return Ok(Verdict::Known);
+            return Ok(Offered::Known);
         }
         if message.items.is_empty() {
             return Ok(self.advance(message.to, out));
@@ -122,7 +122,7 @@ impl Chain {
             self.take(&mut sequence, item, out)?;
         }
         if sequence.place == message.to {
-            Ok(Verdict::Taken)
+            Ok(Offered::Taken)
         } else {
             Err(Malformed)
         }
@@ -156,15 +156,15 @@ impl Chain {
     }
 
     /// Moves over a part of the log without changes.
-    fn advance(&mut self, to: Place, out: &mut Vec<LogMessage>) -> Verdict {
+    fn advance(&mut self, to: Place, out: &mut Vec<LogMessage>) -> Offered {
         // The rest of a transaction cannot be without changes, so something is missing.
         if self.place.is_open() || to.is_open() {
-            return Verdict::Gap;
+            return Offered::Gap;
         }
         self.place = to;
         self.complete = to.lsn;
         out.push(LogMessage::Reached(to.lsn));
-        Verdict::Taken
+        Offered::Taken
     }
 
     fn take(

@@ -102,7 +102,7 @@ impl Database {
     }
 
     /// Takes a message of the reader, and hands it to this node's streams.
-    pub(crate) fn heard(&self, message: Message) {
+    pub(crate) fn take_message(&self, message: Message) {
         *self.heard.lock() = Instant::now();
         self.head.send_modify(|head| {
             let same = head.take().filter(|it| it.lineage.log == message.identity);
@@ -120,7 +120,7 @@ impl Database {
                 None => None,
             };
         });
-        // Without a stream nobody needs it.
+        // Without a stream it is not needed.
         let _ = self.live.send(Arc::new(message));
     }
 
@@ -147,7 +147,7 @@ impl Database {
         } else {
             counters.unsent.fetch_add(1, Ordering::Relaxed);
         }
-        self.heard(message);
+        self.take_message(message);
     }
 
     /// Reads a message of the bus.
@@ -170,7 +170,7 @@ impl Database {
     pub(crate) fn receive(&self, message: &async_nats::Message) -> Result<(), Malformed> {
         if message.subject.ends_with(".q") {
             let question = self.unseal(Kind::Question, &message.payload)?;
-            self.shared.heard_other(&self.name);
+            self.shared.note_other_node(&self.name);
             if !question.is_empty() && self.reads.load(Ordering::Relaxed) {
                 self.asked.notify_one();
             }
@@ -181,8 +181,8 @@ impl Database {
             .counters
             .received
             .fetch_add(1, Ordering::Relaxed);
-        self.shared.heard_other(&self.name);
-        self.heard(Message::decode(text)?);
+        self.shared.note_other_node(&self.name);
+        self.take_message(Message::decode(text)?);
         Ok(())
     }
 }

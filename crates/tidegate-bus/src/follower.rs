@@ -2,7 +2,7 @@
 
 use tidegate_changelog::{LogIdentity, LogMessage, LogPosition};
 
-use crate::chain::{Chain, Sequence, Verdict};
+use crate::chain::{Chain, Offered, Sequence};
 use crate::message::Message;
 use crate::place::{Malformed, Place};
 
@@ -68,21 +68,21 @@ impl Follower {
         &mut self,
         message: &Message,
         out: &mut Vec<LogMessage>,
-    ) -> Result<Verdict, Malformed> {
-        let verdict = self.chain.offer(message, out)?;
-        match (verdict, self.source) {
-            (Verdict::Gap, Source::Live) => {
+    ) -> Result<Offered, Malformed> {
+        let offered = self.chain.offer(message, out)?;
+        match (offered, self.source) {
+            (Offered::Gap, Source::Live) => {
                 self.source = Source::Store;
                 self.waiting = Some(message.clone());
             }
             // The reader is not ahead of this node, so its next message will connect.
-            (Verdict::Taken | Verdict::Known, Source::Slot) => {
+            (Offered::Taken | Offered::Known, Source::Slot) => {
                 self.source = Source::Live;
                 self.local = None;
             }
             _ => {}
         }
-        Ok(verdict)
+        Ok(offered)
     }
 
     /// Takes the next message that JetStream has behind [`place`](Self::place). If that does not
@@ -96,11 +96,11 @@ impl Follower {
         message: Option<&Message>,
         out: &mut Vec<LogMessage>,
     ) -> Result<(), Malformed> {
-        let verdict = match message {
+        let offered = match message {
             Some(message) => self.chain.offer(message, out)?,
-            None => Verdict::Gap,
+            None => Offered::Gap,
         };
-        if verdict == Verdict::Gap {
+        if offered == Offered::Gap {
             self.leave();
             return Ok(());
         }
@@ -109,8 +109,8 @@ impl Follower {
             return Ok(());
         };
         match self.chain.offer(&waiting, out)? {
-            Verdict::Gap => self.waiting = Some(waiting),
-            Verdict::Taken | Verdict::Known | Verdict::OtherLog => self.source = Source::Live,
+            Offered::Gap => self.waiting = Some(waiting),
+            Offered::Taken | Offered::Known | Offered::OtherLog => self.source = Source::Live,
         }
         Ok(())
     }

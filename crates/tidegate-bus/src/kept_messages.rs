@@ -72,8 +72,8 @@ async fn first(
     found
 }
 
-/// The first message of the database at or after a sequence. Messages that somebody else has
-/// published are passed over.
+/// The first message of the database at or after a sequence. Messages without
+/// the seal of this cluster are passed over.
 async fn at(database: &Database, nats: &Nats, sequence: u64) -> Option<(u64, Message)> {
     let mut sequence = sequence;
     loop {

@@ -21,7 +21,7 @@ const SESSION: usize = 16;
 const MOST_KEYS: usize = 64;
 
 /// Identifies a run of a process. It must be random.
-pub type Session = [u8; SESSION];
+pub type SealSession = [u8; SESSION];
 
 /// What a sealed text is. A text of one kind cannot pass for one of another.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -39,15 +39,15 @@ pub enum Kind {
 /// limit of messages that random nonces would have (RFC 8439, section 2.8).
 pub struct Seal {
     master: Zeroizing<[u8; 32]>,
-    session: Session,
+    session: SealSession,
     number: AtomicU64,
     /// The keys of sessions that were heard of, the latest last.
-    keys: Mutex<Vec<((DatabaseName, Session), LessSafeKey)>>,
+    keys: Mutex<Vec<((DatabaseName, SealSession), LessSafeKey)>>,
 }
 
 impl Seal {
     /// Creates a seal. `session` must be random bytes.
-    pub fn new(master: Zeroizing<[u8; 32]>, session: Session) -> Self {
+    pub fn new(master: Zeroizing<[u8; 32]>, session: SealSession) -> Self {
         Self {
             master,
             session,
@@ -117,9 +117,9 @@ impl Seal {
         Ok(text.into())
     }
 
-    fn key(&self, database: &DatabaseName, session: Session) -> LessSafeKey {
+    fn key(&self, database: &DatabaseName, session: SealSession) -> LessSafeKey {
         let mut keys = self.keys.lock();
-        let known = |((name, other), _): &&((DatabaseName, Session), _)| {
+        let known = |((name, other), _): &&((DatabaseName, SealSession), _)| {
             *other == session && name == database
         };
         if let Some((_, key)) = keys.iter().find(known) {

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use zeroize::Zeroizing;
 
-use crate::seal::Session;
+use crate::seal::SealSession;
 
 /// The settings of the bus.
 pub struct BusSettings {
@@ -16,7 +16,7 @@ pub struct BusSettings {
     /// share their readers.
     pub key: Zeroizing<[u8; 32]>,
     /// Random bytes, new for each run of the process.
-    pub session: Session,
+    pub session: SealSession,
     /// How long JetStream keeps messages.
     pub window: Duration,
     /// How many bytes of messages JetStream keeps.

@@ -85,7 +85,7 @@ impl Shared {
     }
 
     /// Notes that another node uses a database.
-    pub(crate) fn heard_other(&self, database: &DatabaseName) {
+    pub(crate) fn note_other_node(&self, database: &DatabaseName) {
         let mut others = self.others.lock();
         others.retain(|_, heard| heard.elapsed() < PRESENCE);
         others.insert(database.clone(), Instant::now());

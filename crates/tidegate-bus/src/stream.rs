@@ -14,7 +14,7 @@ use tokio::task::JoinHandle;
 use tokio::time::sleep;
 use tracing::debug;
 
-use crate::chain::Verdict;
+use crate::chain::Offered;
 use crate::follower::{Follower, Source};
 use crate::joined::Joined;
 use crate::kept_messages::KeptMessages;
@@ -128,7 +128,7 @@ impl Worker {
                 Source::Store => self.fetch(&mut out).await,
                 Source::Slot => self.read(&mut out).await,
             };
-            // The stream was dropped if nobody receives.
+            // Without a receiver the stream was dropped.
             if !out.is_empty() && batches.send(Ok(std::mem::take(&mut out))).await.is_err() {
                 return;
             }
@@ -174,8 +174,8 @@ impl Worker {
             }
         };
         match self.follower.live(&message, out).map_err(malformed)? {
-            Verdict::OtherLog => Err(other_timeline()),
-            Verdict::Taken | Verdict::Known | Verdict::Gap => Ok(()),
+            Offered::OtherLog => Err(other_timeline()),
+            Offered::Taken | Offered::Known | Offered::Gap => Ok(()),
         }
     }
 

@@ -75,6 +75,13 @@ async function reader() {
   });
 }
 
+async function busWorks() {
+  await eventually("the bus works", async () => {
+    const all = await Promise.all(nodes.map((it) => it.readiness()));
+    return all.every(({ checks }) => checks?.bus === "ok");
+  });
+}
+
 const streams = () => psql(demo, "SELECT pid FROM pg_stat_replication");
 const slots = () => psql(demo, "SELECT slot_name, active FROM pg_replication_slots");
 
@@ -107,10 +114,7 @@ const steps = {
     const status = JSON.parse((await demo.command("cluster", "status", "--json")).stdout);
     assert.equal(status.readers.length, 1);
     assert.equal(status.readers[0].database, "demo");
-    for (const node of nodes) {
-      const { checks } = await node.readiness();
-      assert.equal(checks.bus, "ok", JSON.stringify(checks));
-    }
+    await busWorks();
   },
 
   async "events come to all nodes, once and in order"() {
@@ -156,6 +160,18 @@ const steps = {
     await oneStream();
   },
 
+  async "one of three NATS servers may die"() {
+    for (const server of nats.servers) {
+      await underLoad(async () => {
+        await server.stop();
+        await sleep(1500);
+        await server.start();
+      });
+      await complete(subscribers);
+    }
+    await busWorks();
+  },
+
   async "NATS that is killed stops nothing"() {
     await underLoad(async () => {
       await nats.stop();
@@ -184,6 +200,7 @@ const steps = {
       await complete(subscribers);
     }
     await oneStream();
+    await busWorks();
   },
 
   async "credentials of NATS show no row and make no event"() {
@@ -275,6 +292,12 @@ const faults = {
     await nats.stop();
     await sleep(Math.random() * 4000);
     await nats.start();
+  },
+  async natsServer() {
+    const victim = nats.servers[Math.floor(Math.random() * nats.servers.length)];
+    await victim.stop();
+    await sleep(Math.random() * 4000);
+    await victim.start();
   },
   async store() {
     await nats.stop();

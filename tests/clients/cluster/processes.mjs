@@ -53,31 +53,29 @@ export async function freePort() {
   return port;
 }
 
-export class Nats {
+// One NATS server of a cluster.
+class NatsServer {
   log = [];
 
-  static async create(folder) {
-    const nats = new Nats();
-    nats.store = join(folder, "store");
-    nats.config = join(folder, "nats.conf");
-    nats.port = await freePort();
-    await writeFile(
-      nats.config,
-      `listen: "127.0.0.1:${nats.port}"
-       jetstream { store_dir: "${nats.store}", max_file_store: 2GB }
-       authorization { users = [{ user: "${USER}", password: "${PASSWORD}" }] }`,
-    );
-    await nats.start();
-    return nats;
-  }
-
-  get url() {
-    return `nats://${USER}:${PASSWORD}@127.0.0.1:${this.port}`;
+  constructor(folder, number, ports, routes) {
+    this.store = join(folder, `store${number}`);
+    this.config = join(folder, `nats${number}.conf`);
+    this.port = ports[number];
+    this.text = `server_name: nats${number}
+       listen: "127.0.0.1:${this.port}"
+       jetstream { store_dir: "${this.store}", max_file_store: 2GB }
+       authorization { users = [{ user: "${USER}", password: "${PASSWORD}" }] }
+       cluster {
+         name: tidegate
+         listen: "127.0.0.1:${routes[number]}"
+         routes: [${routes.map((port) => `"nats://127.0.0.1:${port}"`)}]
+       }`;
   }
 
   async start() {
-    this.child = launch("nats-server", ["-c", this.config], process.env, this.log);
+    await writeFile(this.config, this.text);
     const from = this.log.length;
+    this.child = launch("nats-server", ["-c", this.config], process.env, this.log);
     await eventually("nats-server is ready", () =>
       this.log.slice(from).some((line) => line.includes("Server is ready")),
     );
@@ -86,9 +84,39 @@ export class Nats {
   stop(signal = "SIGKILL") {
     return end(this.child, signal);
   }
+}
 
-  async forget() {
-    await rm(this.store, { recursive: true, force: true });
+// Three NATS servers, each of which keeps a copy.
+export class Nats {
+  static async create(folder) {
+    const nats = new Nats();
+    const ports = [await freePort(), await freePort(), await freePort()];
+    const routes = [await freePort(), await freePort(), await freePort()];
+    nats.servers = ports.map((_, number) => new NatsServer(folder, number, ports, routes));
+    await nats.start();
+    return nats;
+  }
+
+  get port() {
+    return this.servers[0].port;
+  }
+
+  get url() {
+    const url = ({ port }) => `nats://${USER}:${PASSWORD}@127.0.0.1:${port}`;
+    return this.servers.map(url).join(",");
+  }
+
+  start() {
+    return Promise.all(this.servers.map((it) => it.start()));
+  }
+
+  stop(signal) {
+    return Promise.all(this.servers.map((it) => it.stop(signal)));
+  }
+
+  forget() {
+    const options = { recursive: true, force: true };
+    return Promise.all(this.servers.map((it) => rm(it.store, options)));
   }
 }
 
