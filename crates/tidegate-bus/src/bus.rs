@@ -17,7 +17,7 @@ use crate::connection;
 use crate::database::Head;
 use crate::joined::Joined;
 use crate::settings::BusSettings;
-use crate::shared::Shared;
+use crate::shared::SharedBus;
 use crate::status::{BusStatus, DatabaseRole};
 use crate::stream::BusStream;
 
@@ -27,7 +27,7 @@ const ATTEMPTS: usize = 3;
 /// A change log of which one node reads each database, for all nodes. Everything besides streams
 /// passes to the change log below.
 pub struct Bus {
-    shared: Arc<Shared>,
+    shared: Arc<SharedBus>,
     databases: Mutex<HashMap<DatabaseName, Weak<Joined>>>,
     connection: JoinHandle<()>,
 }
@@ -35,7 +35,7 @@ pub struct Bus {
 impl Bus {
     /// Creates the bus, which connects in the background. Must be called on a tokio runtime.
     pub fn new(log: Arc<dyn SharedLog>, settings: BusSettings) -> Self {
-        let shared = Arc::new(Shared::new(log, settings));
+        let shared = Arc::new(SharedBus::new(log, settings));
         let connection = tokio::spawn(connection::keep(Arc::downgrade(&shared)));
         Self {
             shared,

@@ -7,14 +7,14 @@ use tokio::time::timeout;
 use tracing::{info, warn};
 
 use crate::nats::Nats;
-use crate::shared::Shared;
+use crate::shared::SharedBus;
 
 /// The pause between attempts to connect, and between checks of the stream.
 const PAUSE: Duration = Duration::from_secs(5);
 
 /// Connects, and tries again until it succeeds. Then checks the connection and the stream. Ends when
 /// the bus is dropped.
-pub(crate) async fn keep(shared: Weak<Shared>) {
+pub(crate) async fn keep(shared: Weak<SharedBus>) {
     loop {
         let opened = {
             let Some(shared) = shared.upgrade() else {
@@ -29,7 +29,7 @@ pub(crate) async fn keep(shared: Weak<Shared>) {
     }
 }
 
-async fn check(shared: &Shared) -> Option<String> {
+async fn check(shared: &SharedBus) -> Option<String> {
     let nats = shared.nats.borrow().clone();
     let nats = match nats {
         Some(nats) => nats,
@@ -45,7 +45,7 @@ async fn check(shared: &Shared) -> Option<String> {
     ensured.err().map(|error| error.to_string())
 }
 
-async fn connect(shared: &Shared) -> crate::BusResult<Arc<Nats>> {
+async fn connect(shared: &SharedBus) -> crate::BusResult<Arc<Nats>> {
     let subjects = format!("{}.*.e", shared.cell);
     let name = shared.cell.replace('.', "_");
     let stream = (name.as_str(), subjects.as_str());
@@ -57,7 +57,7 @@ async fn connect(shared: &Shared) -> crate::BusResult<Arc<Nats>> {
 }
 
 /// Logs a problem when it begins, changes or ends.
-fn report(shared: &Shared, problem: Option<String>) {
+fn report(shared: &SharedBus, problem: Option<String>) {
     let mut known = shared.problem.lock();
     if *known == problem {
         return;

@@ -15,7 +15,7 @@ use tracing::warn;
 use crate::message::Message;
 use crate::place::Malformed;
 use crate::seal::Kind;
-use crate::shared::Shared;
+use crate::shared::SharedBus;
 
 /// How many live messages wait for a slow stream. A stream that misses some reads them from
 /// JetStream.
@@ -38,7 +38,7 @@ pub(crate) struct Head {
 /// A database whose changes this node needs.
 pub(crate) struct Database {
     pub(crate) name: DatabaseName,
-    pub(crate) shared: Arc<Shared>,
+    pub(crate) shared: Arc<SharedBus>,
     /// The beginning of the database's subjects: `.e` are messages with changes, which JetStream
     /// keeps, `.p` those without, `.q` questions.
     pub(crate) subject: String,
@@ -57,7 +57,7 @@ pub(crate) struct Database {
 }
 
 impl Database {
-    pub(crate) fn new(name: DatabaseName, shared: Arc<Shared>) -> Self {
+    pub(crate) fn new(name: DatabaseName, shared: Arc<SharedBus>) -> Self {
         // This node wants to be the reader soon if there is none.
         let now = Instant::now();
         let heard = now.checked_sub(SILENCE.saturating_sub(FIRST_SILENCE));

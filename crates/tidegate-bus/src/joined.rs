@@ -12,7 +12,7 @@ use tokio::time::{sleep, timeout};
 use crate::database::Database;
 use crate::election;
 use crate::seal::Kind;
-use crate::shared::Shared;
+use crate::shared::SharedBus;
 
 /// How often a node that follows says that it does.
 const PRESENCE: Duration = Duration::from_secs(1);
@@ -26,7 +26,7 @@ pub(crate) struct Joined {
 }
 
 impl Joined {
-    pub(crate) fn new(name: DatabaseName, shared: Arc<Shared>) -> Self {
+    pub(crate) fn new(name: DatabaseName, shared: Arc<SharedBus>) -> Self {
         let database = Arc::new(Database::new(name, shared));
         let mut tasks = JoinSet::new();
         tasks.spawn(listen(database.clone()));

@@ -19,7 +19,7 @@ use crate::settings::BusSettings;
 const PRESENCE: Duration = Duration::from_secs(5);
 
 /// What all databases of a node share.
-pub(crate) struct Shared {
+pub(crate) struct SharedBus {
     pub(crate) log: Arc<dyn SharedLog>,
     pub(crate) settings: BusSettings,
     pub(crate) seal: Seal,
@@ -49,7 +49,7 @@ pub(crate) struct Counters {
     pub(crate) from_slot: AtomicU64,
 }
 
-impl Shared {
+impl SharedBus {
     pub(crate) fn new(log: Arc<dyn SharedLog>, settings: BusSettings) -> Self {
         let seal = Seal::new(settings.key.clone(), settings.session);
         Self {

@@ -15,6 +15,7 @@ const SPEAKS_HTTP: [&str; 3] = ["tidegate-http", "tidegate-pages", "tidegate-soc
 
 /// Dependencies that only these crates may have (I3 in docs/ARCHITECTURE.md).
 const HOMES: &[(&str, &[&str])] = &[
+    ("async-nats", &["tidegate-bus"]),
     ("hyper", &["tidegate-server", "tidegate-socket"]),
     ("hyper-util", &["tidegate-server", "tidegate-socket"]),
     ("tower", &["tidegate-server"]),
@@ -60,6 +61,7 @@ const HOMES: &[(&str, &[&str])] = &[
             "tidegate-oauth",
             "tidegate-oidc",
             "tidegate-issuers",
+            "tidegate-bus",
         ],
     ),
     ("oauth2", &["tidegate-oidc"]),

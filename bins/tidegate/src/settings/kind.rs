@@ -181,8 +181,10 @@ kind!(
     }
 );
 
+mod bus_url;
 mod client_id;
 
+pub(crate) use bus_url::BusUrl;
 pub(crate) use client_id::ClientId;
 
 impl Element for CorsOrigin {
@@ -310,33 +312,6 @@ kind!(
 impl fmt::Debug for MailUrl {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("MailUrl([redacted])")
-    }
-}
-
-/// The URLs of NATS servers.
-#[derive(Clone, PartialEq, Eq)]
-pub(crate) struct BusUrl(pub(crate) String);
-
-kind!(
-    BusUrl,
-    Text,
-    "addresses such as nats://user:password@host:4222 or tls://host, separated by commas",
-    |text| {
-        let known = |address: &str| {
-            let rest = ["nats://", "tls://"]
-                .iter()
-                .find_map(|it| address.strip_prefix(it));
-            let login = rest.and_then(|rest| rest.rsplit_once('@'));
-            rest.is_some() && login.is_none_or(|(login, _)| login.contains(':'))
-        };
-        let known = text.split(',').map(str::trim).all(known);
-        known.then(|| Self(text.to_owned()))
-    }
-);
-
-impl fmt::Debug for BusUrl {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("BusUrl([redacted])")
     }
 }
 
