@@ -96,7 +96,7 @@ deny:
 minimum-rust:
     CARGO_TARGET_DIR=target/minimum cargo "+$(sed -n 's/^rust-version = "\(.*\)"/\1/p' Cargo.toml)" check --workspace --all-targets --locked
 
-# The files of a release: archive, .deb, SBOM, checksums, in target/package.
+# The files of a release: archive, .deb (needs cargo-deb), SBOM, checksums, in target/package.
 release-files target="":
     dist/package {{target}}
 

@@ -1,5 +1,5 @@
-//! Sub-users of a tenant, each with a token. Creates the users over REST once, and stores their
-//! tokens with the data.
+//! Creates sub-users of a tenant over REST and gets a token for each. The refresh tokens are stored
+//! in a file, so that the next run on the same data does not create the users again.
 
 use std::cell::{Cell, RefCell};
 use std::collections::BTreeMap;
@@ -18,9 +18,10 @@ use crate::connection::{Connection, HttpResponse};
 use crate::load::Caller;
 
 const PASSWORD: &str = "bench-password-1";
-/// The hash of a password that is not used. An imported hash is stored as it is, which takes no time.
+/// The hash of an unused password. The service stores an imported hash unchanged, which is faster
+/// than hashing a password.
 const HASH: &str = "$2b$04$abcdefghijklmnopqrstuujydOTSfIH/d5oUHpsygqV5X9xJLQc6e";
-/// The group of all these users, to which rights are granted.
+/// The group of all created users. Privileges are granted to this group.
 const GROUP: &str = "bench";
 
 /// A tenant, and the address of the service.
@@ -36,11 +37,11 @@ pub(crate) struct BenchTenant {
     pub(crate) owner_token: String,
     /// Whether its users are members.
     pub(crate) members: bool,
-    /// Whether the owner gets the tokens of its users, so that none of them signs in.
+    /// Whether the owner gets the tokens of its users. Then the users do not sign in.
     pub(crate) impersonate: bool,
 }
 
-/// The file with the tokens of existing users, by tenant.
+/// The path of the file with the refresh tokens of existing users, by tenant.
 #[derive(Debug)]
 pub(crate) struct Tokens<'a>(pub(crate) &'a Path);
 
@@ -49,19 +50,20 @@ pub(crate) struct Tokens<'a>(pub(crate) &'a Path);
 pub(crate) struct Made {
     /// The users, each with an access token.
     pub(crate) callers: Vec<Caller>,
-    /// How many users were created in this run.
+    /// The number of users that were created in this run.
     pub(crate) new: usize,
     /// How long the creation took.
     pub(crate) time: Duration,
 }
 
-/// The name of a user.
+/// The name of the user with this number.
 pub(crate) fn name(number: u32) -> String {
     format!("bench-{number:05}")
 }
 
 impl BenchTenant {
-    /// Signs up the users below this number that do not exist yet, and gets a token for each.
+    /// Creates the users with the numbers from 0 to `count - 1` that do not exist yet, and gets a
+    /// token for each of them.
     pub(crate) async fn users(&self, count: u32, tokens: &Tokens<'_>) -> Result<Made> {
         let mut all = tokens.read()?;
         let known = all.remove(&self.name).unwrap_or_default();
@@ -83,8 +85,8 @@ impl BenchTenant {
                 }
             }
         };
-        // The service hashes passwords on few threads, in whose queue more concurrent requests
-        // would only wait.
+        // The service hashes passwords on few threads. More concurrent requests would only wait for
+        // them.
         tokio::try_join!(
             worker(),
             worker(),
@@ -112,7 +114,8 @@ impl BenchTenant {
         Ok(Made { callers, new, time })
     }
 
-    /// Returns an access token and a refresh token of one user.
+    /// Returns an access token and a refresh token of one user, who is created if `refresh` is
+    /// `None`. If the owner gets the tokens, the refresh token is empty.
     async fn tokens(
         &self,
         connection: &mut Connection,
@@ -161,7 +164,7 @@ impl BenchTenant {
         }
         if self.members {
             body["kind"] = json!("member");
-            // The author of the user's notes.
+            // The id is the author of the member's notes.
             body["id"] = json!(format!("{}/{name}", self.name));
         }
         let owner = Some(&*self.owner_token);
@@ -174,8 +177,8 @@ impl BenchTenant {
         }
     }
 
-    /// Sends a body from a client address that no other request uses. Retries while the service is
-    /// busy.
+    /// Sends a body. The client address is derived from `number`, so that rate limits do not apply.
+    /// Retries while the service is busy.
     async fn post(
         &self,
         connection: &mut Connection,

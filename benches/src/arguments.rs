@@ -70,8 +70,8 @@ pub(crate) struct Arguments {
     /// Keep the data, the users and their tokens in this folder, and use what is there
     #[arg(long, value_name = "FOLDER")]
     pub(crate) keep: Option<PathBuf>,
-    /// Another GraphQL server on the same database, asked the documents `*.SERVER.graphql`; plain
-    /// HTTP. The measurement waits until it answers
+    /// Another GraphQL server on the same database, to which the documents `*.SERVER.graphql` are
+    /// sent, over plain HTTP. The measurement waits until it answers
     #[arg(long, value_name = "[SERVER=]URL")]
     pub(crate) peer: Option<String>,
     /// Print the table as Markdown
@@ -81,13 +81,21 @@ pub(crate) struct Arguments {
     /// the cases of the folder. The numbers mean nothing
     #[arg(long)]
     pub(crate) quick: bool,
+    /// Also let so many people sign up as members through the pages, and check that each sees only
+    /// its own rows, in queries and in live events; not in a folder that was kept
+    #[arg(long, default_value_t = 0, value_name = "N")]
+    pub(crate) page_sign_ups: u32,
+    /// Also measure sign-in, refresh and first request of members before and after so many other
+    /// members are in the control database; not in a folder that was kept
+    #[arg(long, default_value_t = 0, value_name = "N")]
+    pub(crate) others: u32,
     /// Also export ten million rows as csv and ndjson, beside COPY
     #[arg(long)]
     pub(crate) export: bool,
 }
 
 impl Arguments {
-    /// Whether a case of this name is wanted.
+    /// Whether a case of this name is selected.
     pub(crate) fn wants(&self, name: &str) -> bool {
         let only = self.only.as_ref();
         only.is_none_or(|text| name.contains(text.as_str()))
@@ -99,7 +107,7 @@ impl Arguments {
         active.min(self.tenants)
     }
 
-    /// Connections, few with `--quick`.
+    /// The number of connections, which is small with `--quick`.
     pub(crate) fn connections(&self) -> usize {
         if self.quick {
             4
@@ -108,7 +116,7 @@ impl Arguments {
         }
     }
 
-    /// How long one slice lasts.
+    /// The duration of one slice.
     pub(crate) fn slice(&self) -> Duration {
         if self.quick {
             Duration::from_millis(300)
@@ -117,12 +125,12 @@ impl Arguments {
         }
     }
 
-    /// How many slices there are.
+    /// The number of slices.
     pub(crate) fn slices(&self) -> u32 {
         if self.quick { 1 } else { self.slices.max(1) }
     }
 
-    /// Seconds of all slices together.
+    /// The number of seconds of all slices together.
     pub(crate) fn whole_seconds(&self) -> u64 {
         self.seconds.max(1) * u64::from(self.slices())
     }

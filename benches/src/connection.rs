@@ -1,4 +1,4 @@
-//! One keep-alive connection that reads responses to their end and discards them.
+//! A keep-alive connection for load tests, which discards most responses.
 
 use std::net::SocketAddr;
 
@@ -8,21 +8,36 @@ use tokio::net::TcpStream;
 
 use crate::Result;
 
-/// A response whose content is used.
+/// A response that has been read completely.
 #[derive(Debug)]
 pub(crate) struct HttpResponse {
     /// The status.
     pub(crate) status: u16,
-    /// The seconds in the header `Retry-After`.
+    /// The seconds in the header `Retry-After`, if the response has it.
     pub(crate) retry_after: Option<u64>,
     /// The body.
     pub(crate) body: String,
+    head: String,
+}
+
+impl HttpResponse {
+    /// The value of a header, whose name is given in lower case; empty without it.
+    pub(crate) fn header(&self, name: &str) -> &str {
+        let of_name = |line: &str| {
+            let (found, _) = line.split_once(": ")?;
+            found.eq_ignore_ascii_case(name).then_some(found.len() + 2)
+        };
+        let mut lines = self.head.lines();
+        lines
+            .find_map(|line| of_name(line).map(|from| &line[from..]))
+            .unwrap_or_default()
+    }
 }
 
 /// The result of a request whose response is discarded.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Exchange {
-    /// The size of the body.
+    /// The size of the body in bytes.
     pub(crate) size: u64,
     /// Whether the response is an error.
     pub(crate) failed: bool,
@@ -47,7 +62,8 @@ impl Connection {
         })
     }
 
-    /// Sends a request and reads its response, which must be small and have a length.
+    /// Sends a request and reads its response, which must be small and have the header
+    /// `Content-Length`.
     pub(crate) async fn ask(&mut self, request: &[u8]) -> Result<HttpResponse> {
         let head = self.head(request).await?;
         let text = std::str::from_utf8(&self.buffer[..head])?.to_ascii_lowercase();
@@ -64,6 +80,7 @@ impl Connection {
             status: status.ok_or("an answer without a status")?,
             retry_after: number("retry-after:").map(|seconds| seconds as u64),
             body: std::str::from_utf8(&self.buffer[head..end])?.to_owned(),
+            head: std::str::from_utf8(&self.buffer[..head])?.to_owned(),
         })
     }
 
@@ -80,7 +97,7 @@ impl Connection {
         }
     }
 
-    /// Sends a request and reads its response to the end.
+    /// Sends a request, and reads and discards its response.
     pub(crate) async fn exchange(&mut self, request: &[u8]) -> Result<Exchange> {
         let head = self.head(request).await?;
         let text = &self.buffer[..head];
@@ -93,8 +110,7 @@ impl Connection {
             });
         };
         let size = self.skip(head, length).await?;
-        // A large response is only partly in the buffer, so its body is not checked. The check
-        // before the run has checked such a body.
+        // A large response is only partly in the buffer, so its body is not checked for errors.
         let end = head + length as usize;
         let whole = end <= self.buffer.len();
         let failed = !found || whole && is_error(&self.buffer[head..end]);
@@ -126,7 +142,8 @@ impl Connection {
         Ok(length)
     }
 
-    /// Reads a chunked body (RFC 9112, section 7.1) up to its last chunk.
+    /// Reads and discards a chunked body (RFC 9112, section 7.1). Returns its size in bytes. `head`
+    /// is the offset in the buffer at which the body begins.
     async fn skip_chunks(&mut self, head: usize) -> Result<u64> {
         let mut size = 0;
         let mut at = head;
@@ -176,7 +193,8 @@ fn content_length(head: &[u8]) -> Result<Option<u64>> {
     Ok(None)
 }
 
-/// Whether a body with status 200 reports an error (GraphQL and JSON-RPC).
+/// Whether the body of a GraphQL or JSON-RPC response with status 200 reports an error. Only its
+/// beginning and its end are searched.
 fn is_error(body: &[u8]) -> bool {
     const SHOWN: usize = 2048;
     let end = &body[body.len().saturating_sub(SHOWN)..];

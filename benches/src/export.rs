@@ -11,7 +11,8 @@ const ROWS: &str = "select i as id, 'name of row ' || i as name, i % 1000 as n, 
                     timestamptz '2024-01-01' + i * interval '1 second' as created_at \
                     from generate_series(1, 10000000) i";
 
-/// Prints the time and the service's peak memory for each format, and the time of COPY.
+/// Exports the rows in each format. Prints the time and the service's peak memory for each, and the
+/// time of COPY.
 pub(crate) async fn compare(service: &Service) -> Result<()> {
     let copy = copy(service)?;
     println!("\nexport of 10,000,000 rows of 4 columns; COPY TO STDOUT takes {copy:.1} s");

@@ -3,6 +3,7 @@
 mod bulk;
 mod delivery;
 mod idle;
+pub(crate) mod sockets;
 mod subscribers;
 mod writer;
 mod writers;
@@ -22,11 +23,11 @@ pub(crate) async fn run(service: &Service, arguments: &Arguments) -> Result<()> 
     {
         return Ok(());
     }
-    // A folder that was kept has the rows of an earlier run.
+    // A kept folder has the rows of an earlier run.
     service.run("drop table if exists bench_feed").await?;
     service.run(writer::TABLE).await?;
     service.run("grant select on bench_feed to demo").await?;
-    // This case comes first, because every other case makes the process grow.
+    // This case runs first, because every other case increases the memory of the process.
     if wanted(idle::NAME) {
         idle::measure(service).await?;
     }

@@ -42,7 +42,7 @@ impl Floor<'_> {
     }
 }
 
-/// The number after a label in pgbench's output.
+/// The first number after `label` in pgbench's output.
 pub(crate) fn number(text: &str, label: &str) -> Result<f64> {
     let rest = text
         .split(label)

@@ -1,4 +1,4 @@
-//! A load generator that uses little CPU: it sends raw HTTP/1.1 requests of random callers.
+//! A load generator that uses little CPU. It sends raw HTTP/1.1 requests of random callers.
 
 use std::cell::RefCell;
 use std::io::Write as _;
@@ -24,7 +24,7 @@ pub(crate) struct Caller {
     pub(crate) number: u32,
 }
 
-/// The requests of a load run: server, path, bodies and callers.
+/// Describes the requests of a load run: server, path, bodies and callers.
 #[derive(Clone, Debug)]
 pub(crate) struct Plan {
     /// The address of the server.
@@ -33,14 +33,14 @@ pub(crate) struct Plan {
     pub(crate) path: String,
     /// The media type in `Accept`.
     pub(crate) accept: String,
-    /// The callers; each request is sent by a random one.
+    /// The callers. Each request has a random caller.
     pub(crate) callers: Arc<[Caller]>,
     /// The bodies of the requests.
     pub(crate) body: Body,
 }
 
 impl Plan {
-    /// Writes the request of the caller with this index; `body` is a buffer to reuse.
+    /// Writes a request of the caller with this index to `into`. `body` is a buffer that is reused.
     pub(crate) fn write(
         &self,
         caller: usize,
@@ -51,7 +51,7 @@ impl Plan {
         into.clear();
         let caller = &self.callers[caller];
         self.body.write(random, caller.number, body);
-        // An error is impossible, because the target is a vector.
+        // Writing to a vector does not fail.
         let _ = write!(
             into,
             "POST {} HTTP/1.1\r\nHost: {}\r\nAccept: {}\r\nContent-Type: application/json\r\n\
@@ -78,25 +78,26 @@ pub(crate) struct Load {
     pub(crate) connections: usize,
     /// The number of threads that share the connections.
     pub(crate) threads: usize,
-    /// How long requests are sent.
+    /// How long requests are sent at most.
     pub(crate) time: Duration,
-    /// Whether each caller sends one request; otherwise random callers send requests until the time
-    /// is over.
+    /// Whether each caller sends exactly one request. Otherwise random callers send requests until
+    /// the time is over.
     pub(crate) once: bool,
 }
 
 /// The result of a load run.
 #[derive(Debug, Default)]
 pub(crate) struct LoadResult {
-    /// The time of each request, unsorted.
+    /// The time from each request to its response, unsorted.
     pub(crate) latencies: Vec<Duration>,
     /// The time from the first request to the last response.
     pub(crate) elapsed: Duration,
-    /// How many requests had an error response.
+    /// The number of requests that had an error response.
     pub(crate) failures: usize,
 }
 
-/// Sends requests over all connections until the time is over.
+/// Sends requests over all connections until the time is over or, with [`Load::once`], each caller
+/// has sent one.
 pub(crate) async fn run(plan: &Arc<Plan>, load: Load) -> Result<LoadResult> {
     let started = Instant::now();
     let threads = load.threads.clamp(1, load.connections.max(1));
@@ -154,7 +155,7 @@ fn one_thread(plan: &Plan, load: Load, turn: &Arc<AtomicUsize>) -> Result<LoadRe
 /// State shared by the connections of one thread.
 struct ThreadState {
     plan: Plan,
-    /// The index of the next caller, if each caller sends one request.
+    /// The index of the next caller if each caller sends exactly one request; otherwise `None`.
     turn: Option<Arc<AtomicUsize>>,
     end: Instant,
     outcome: RefCell<LoadResult>,

@@ -1,7 +1,8 @@
-//! Measures the service and the floor, which is what PostgreSQL itself reaches, in one run on one
-//! machine. `cargo run --release -p tidegate-bench` builds the server, starts `tidegate demo`, and
-//! creates tables and users. For each case it prints the service's rate, latency and CPU beside
-//! the rate of pgbench with the same SQL on the same PostgreSQL. Each file in `shapes` is a case.
+//! Measures the service and the floor in one run on one machine. The floor is the rate that
+//! PostgreSQL reaches without the service. `cargo run --release -p tidegate-bench` builds the
+//! server, starts `tidegate demo`, and creates tables and users. For each case it prints the
+//! service's rate, latency and CPU beside the rate of pgbench with the same SQL on the same
+//! PostgreSQL. Each file in `shapes` is a case.
 #![expect(
     clippy::print_stdout,
     clippy::cast_precision_loss,
@@ -20,6 +21,7 @@ mod floor;
 mod load;
 mod measure;
 mod oauth;
+mod page_sign_up;
 mod peer;
 mod process;
 mod service;
@@ -42,7 +44,7 @@ use crate::shape::Shape;
 use crate::table::Table;
 use crate::variant::Variant;
 
-/// The result of all functions of the crate. A failed measurement ends the run with its reason.
+/// The result of all functions of the crate. An error is the reason why a measurement failed.
 pub(crate) type Result<T, E = Box<dyn std::error::Error>> = std::result::Result<T, E>;
 
 #[tokio::main(flavor = "current_thread")]
@@ -68,11 +70,17 @@ async fn main() -> Result<ExitCode> {
     if !arguments.quick {
         others(&service, &arguments).await?;
     }
+    if arguments.page_sign_ups > 0 {
+        page_sign_up::measure(&service, arguments.page_sign_ups).await?;
+    }
+    if arguments.others > 0 {
+        oauth::members::measure(&service, arguments.others).await?;
+    }
     drop(service);
     Ok(ExitCode::from(u8::from(failed > 0)))
 }
 
-/// Measures the shapes; returns how many of them failed.
+/// Measures the shapes. Returns the number of shapes that failed.
 async fn compare(
     service: &Service,
     arguments: &Arguments,
@@ -147,9 +155,10 @@ async fn others(service: &Service, arguments: &Arguments) -> Result<()> {
     Ok(())
 }
 
-/// Prints the memory of the idle service.
+/// Prints the resident memory of the idle service.
 async fn memory(service: &Service, when: &str) -> Result<()> {
-    // The allocator returns the memory of a password hash two seconds after the sign-in.
+    // Waits until the allocator has returned the memory of password hashes, which takes two seconds
+    // after a sign-in.
     tokio::time::sleep(Duration::from_secs(4)).await;
     let resident = process::resident(service.server)? >> 20;
     println!("idle server {when}: {resident} MiB resident");

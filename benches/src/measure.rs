@@ -33,9 +33,9 @@ pub(crate) struct Bench<'a> {
     pub(crate) arguments: &'a Arguments,
     /// The other server, if there is one.
     pub(crate) peer: Option<&'a Peer>,
-    /// How rows are printed.
+    /// The form of the table in which rows are printed.
     pub(crate) table: Table,
-    /// A connection that stays open, so that counting logins causes no login.
+    /// The administrator's connection. It stays open, so that counting logins causes no login.
     pub(crate) admin: Client,
 }
 
@@ -59,10 +59,11 @@ impl Bench<'_> {
             self.warm_up(plan, load).await?;
         }
         let peer = self.checked_peer(shape, load).await;
-        // The checkpoint writes the dirty pages of the previous case now, and not during this one.
+        // The dirty pages of the previous case are written now, so that they are not written during
+        // this case.
         self.admin.batch_execute("checkpoint").await?;
         let script = shape.script();
-        let role = variant::floor_role(variants);
+        let role = variant::floor_role(variants, self.arguments.members);
         let (mut samples, mut floors, mut peers) = (Vec::new(), Vec::new(), Vec::new());
         samples.resize_with(variants.len(), Sample::default);
         for _ in 0..self.arguments.slices() {
@@ -91,8 +92,8 @@ impl Bench<'_> {
         Ok(())
     }
 
-    /// The plan for the other server. `None` if there is no document for it, or its response is an
-    /// error, which is printed and does not fail the case.
+    /// The plan for the other server. `None` if there is no document for it, or if its response is
+    /// an error. Such an error is printed and does not fail the case.
     async fn checked_peer(&self, shape: &Shape, load: Load) -> Option<Arc<Plan>> {
         let peer = self.peer?;
         let plan = Arc::new(peer.plan(shape)?);
@@ -109,8 +110,8 @@ impl Bench<'_> {
         }
     }
 
-    /// Fills the caches of the service and of PostgreSQL: every caller sends one request, then
-    /// random callers send requests for a moment.
+    /// Fills the caches of the service and of PostgreSQL: first every caller sends one request,
+    /// then random callers send requests for 0.7 s.
     async fn warm_up(&self, plan: &Arc<Plan>, load: Load) -> Result<()> {
         if self.arguments.quick {
             return Ok(());
@@ -180,7 +181,7 @@ impl Bench<'_> {
         Ok(())
     }
 
-    /// Signs people up at a constant rate until the time is over. Returns how many signed up.
+    /// Signs people up at a constant rate until `time` has passed. Returns the number of people.
     async fn sign_ups(&self, time: Duration) -> Result<u32> {
         let end = Instant::now() + time;
         let pace = Duration::from_secs(1) / self.arguments.sign_ups.max(1);
@@ -214,7 +215,8 @@ fn next_number() -> u64 {
     NEXT.fetch_add(1, Ordering::Relaxed)
 }
 
-/// Sends one request and checks its response: it must have data and no error.
+/// Sends one request and checks its response, which must have rows and no error. Only the size of a
+/// large response is read.
 async fn check(plan: &Plan) -> Result<()> {
     let (mut body, mut request) = (Vec::new(), Vec::new());
     plan.write(0, &mut Random::new(1), [&mut body, &mut request]);
@@ -245,14 +247,15 @@ async fn check(plan: &Plan) -> Result<()> {
     Ok(())
 }
 
-/// The limit on the time until every caller has sent one request, if each request needs a login.
+/// How long the warm-up may take in which every caller sends one request. Each of these requests
+/// may need a login.
 const WARM_UP: Duration = Duration::from_mins(2);
 
-/// The time at the start of each slice that is not measured.
+/// How long requests are sent before each slice without being measured.
 const LEAD_IN: Duration = Duration::from_millis(200);
 
-/// The largest response in bytes that is checked. Larger ones may be streamed without the length
-/// that the check needs.
+/// The largest size in bytes of a response that is checked. A larger response may be streamed
+/// without `Content-Length`, which the check needs.
 const MAX_CHECKED_SIZE: u64 = 64 << 10;
 
 fn mean(rates: &[f64]) -> Option<f64> {

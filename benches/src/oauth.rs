@@ -1,5 +1,7 @@
-//! Measures the OAuth server: the cost of checking a token, the rate of refreshes, and how many
-//! concurrent sign-ins affect queries.
+//! Measures the OAuth server: the cost of checking a token, the rate of refreshes, and how much
+//! concurrent sign-ins slow down queries.
+
+pub(crate) mod members;
 
 use std::cell::Cell;
 use std::net::SocketAddr;
@@ -23,12 +25,12 @@ use crate::service::{self, Service};
 use crate::statistics::percentile;
 use crate::{Result, process};
 
-/// The number of tokens. It is below the number that a node caches.
+/// The number of tokens to check. It is less than the number of tokens that a node caches.
 const TOKENS: u32 = 2_000;
 const ROUNDS: u32 = 200;
 /// The number of people who sign in at once.
 const PEOPLE: u32 = 200;
-/// The interval between two queries of a connection. With it the service is in use, but not
+/// The interval between two queries of a connection. It is long enough that the service is not
 /// saturated.
 const QUERY_INTERVAL: Duration = Duration::from_millis(20);
 
@@ -37,7 +39,7 @@ fn chosen(only: Option<&str>, name: &str) -> bool {
     only.is_none_or(|text| name.contains(text))
 }
 
-/// Runs the selected cases and prints a table.
+/// Runs the selected cases and prints their results.
 pub(crate) async fn run(
     service: &Service,
     only: Option<&str>,
@@ -55,7 +57,7 @@ pub(crate) async fn run(
     Ok(())
 }
 
-/// Measures in this process how long checking a token takes, at the first time and later.
+/// Measures in this process how long it takes to check a token for the first time and again.
 async fn verify() -> Result<()> {
     let issuer = issuer().await?;
     let mut tokens: Vec<Secret> = Vec::new();
@@ -116,8 +118,8 @@ async fn issuer() -> Result<Issuer> {
     Ok(Issuer::start(ports, MasterKey::generate(&*random)?, settings).await?)
 }
 
-/// Measures refreshes. Each connection has its own session and sends the token of the last
-/// response.
+/// Measures refreshes. Each connection has its own session and sends the refresh token of the
+/// previous response.
 async fn refresh(service: &Service, connections: usize, time: Duration) -> Result<()> {
     let mut sessions = Vec::new();
     for _ in 0..connections {
@@ -208,7 +210,7 @@ fn query(service: &Service, number: u32) -> Vec<u8> {
 }
 
 /// Sends queries on one connection at fixed times. The latency counts from the scheduled time, so
-/// that a slow query delays the following ones.
+/// that the delay that a slow query causes for the following queries is measured too.
 async fn queries_at_pace(
     address: SocketAddr,
     requests: Rc<[Vec<u8>]>,
@@ -229,8 +231,9 @@ async fn queries_at_pace(
     Ok(times)
 }
 
-/// Tries passwords of one account after another. Each attempt comes from another address, so that
-/// rate limits do not protect the hashers. Waits as long as `Retry-After` says.
+/// Tries wrong passwords, each for another user name and from another client address, so that rate
+/// limits do not protect the password hashers. After a refused attempt, waits as long as
+/// `Retry-After` demands.
 async fn sign_in(
     address: SocketAddr,
     person: u32,

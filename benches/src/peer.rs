@@ -8,10 +8,10 @@ use crate::connection::Connection;
 use crate::load::{Caller, Plan};
 use crate::shape::Shape;
 
-/// How long the other server may take until it responds.
+/// How long the measurement waits until the other server responds.
 const TIMEOUT: Duration = Duration::from_mins(5);
 
-/// The address of the other server, and how to find its documents.
+/// The other server.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct Peer {
     /// The middle part of the file names of its documents: `SHAPE.NAME.graphql`.

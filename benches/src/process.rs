@@ -1,4 +1,4 @@
-//! CPU time and memory of processes, as the kernel counts them.
+//! CPU time and memory of processes, read from `/proc`.
 
 use std::fs;
 
@@ -18,13 +18,13 @@ fn stat(pid: u32) -> Result<Vec<String>> {
 fn ticks(stat: &[String], fields: &[usize]) -> Result<f64> {
     let mut sum = 0.0;
     for field in fields {
-        // proc(5) counts fields from 1, and two of the fields precede the parenthesis.
+        // proc(5) counts fields from 1, and the first two fields are not in `stat`.
         sum += stat[field - 3].parse::<f64>()?;
     }
     Ok(sum / TICKS)
 }
 
-/// Seconds of CPU that a process has used.
+/// The seconds of CPU that a process has used.
 pub(crate) fn cpu(pid: u32) -> Result<f64> {
     ticks(&stat(pid)?, &[14, 15])
 }

@@ -1,4 +1,4 @@
-//! The service under measurement: a demo, in a temporary or a kept folder.
+//! Starts the measured service, which is a demo in a temporary or a kept folder.
 
 use std::fs;
 use std::io::{BufRead as _, BufReader};
@@ -34,7 +34,7 @@ pub(crate) struct Service {
     pub(crate) floor_url: String,
     /// PostgreSQL's URL for TCP.
     pub(crate) tcp_url: String,
-    /// The binary of the service, for its other commands.
+    /// The binary of the service, with which other commands are run.
     pub(crate) binary: PathBuf,
     /// The folder with the demo's data, the pgbench scripts and the users' tokens.
     pub(crate) path: PathBuf,
@@ -44,8 +44,8 @@ pub(crate) struct Service {
 }
 
 impl Service {
-    /// Builds the server, unless a binary is given, and starts its demo in the kept folder or a new
-    /// one.
+    /// Builds the server, unless a binary is given, and starts its demo in the folder `keep` or in
+    /// a temporary folder.
     pub(crate) async fn start(arguments: &Arguments, keep: Option<&Path>) -> Result<Self> {
         let binary = match &arguments.binary {
             Some(binary) => binary.canonicalize()?,
@@ -83,7 +83,7 @@ impl Service {
         })
     }
 
-    /// The transport between pgbench and PostgreSQL.
+    /// The name of the transport between pgbench and PostgreSQL.
     pub(crate) fn floor_transport(&self) -> &'static str {
         if self.floor_url.contains("host=") {
             "Unix socket"
@@ -119,7 +119,9 @@ fn launch(binary: &Path, data_dir: &Path) -> Result<Child> {
         .arg(data_dir)
         // The export of ten million rows takes longer than the default limit.
         .env("TIDEGATE_STATEMENT_TIMEOUT", "600s")
-        // With this setting the users of the bench can have different client addresses.
+        // As many sockets as `--page-sign-ups`, beside the connections of the load generator.
+        .env("TIDEGATE_CONNECTIONS", "15000")
+        // With this setting, requests can have different client addresses (`X-Forwarded-For`).
         .env("TIDEGATE_TRUSTED_PROXIES", "127.0.0.1")
         .stdout(Stdio::piped())
         .spawn()?;
@@ -138,7 +140,8 @@ fn stop(child: &mut Child) {
     }
 }
 
-/// Sets `max_connections` of PostgreSQL; returns whether it must be restarted for that.
+/// Sets `max_connections` of PostgreSQL. Returns whether PostgreSQL must be restarted for the
+/// change to take effect.
 async fn set_max_connections(data_dir: &Path, count: u32) -> Result<bool> {
     let env = fs::read_to_string(data_dir.join("demo.env"))?;
     let (client, connection) =
@@ -158,7 +161,7 @@ pub(crate) const OWNER: &str =
     r#"{"grant_type":"password","username":"demo","password":"demo1234","client_id":"demo-app"}"#;
 const GUEST: &str = r#"{"database":"demo","client_id":"demo-app"}"#;
 
-/// The kept folder, or a temporary one.
+/// The kept folder, or a new temporary folder, which is removed when the second value is dropped.
 fn folder(keep: Option<&Path>) -> Result<(PathBuf, Option<TempDir>)> {
     // If this process runs as root, PostgreSQL runs as another user, who must be able to enter the
     // folder.
@@ -177,8 +180,8 @@ fn folder(keep: Option<&Path>) -> Result<(PathBuf, Option<TempDir>)> {
     Ok((new.path().to_owned(), Some(new)))
 }
 
-/// The earlier address of a kept demo. It must stay the same, because it is the issuer of the
-/// users' tokens.
+/// The address on which the demo listens. A kept demo has the same address as before, because it is
+/// the issuer of the users' tokens.
 fn listen(data_dir: &Path) -> String {
     let env = fs::read_to_string(data_dir.join("demo.env")).unwrap_or_default();
     variable(&env, "TIDEGATE_URL").map_or_else(
@@ -195,7 +198,7 @@ fn wait_for_banner(child: &mut Child) -> Result<()> {
             return Err(format!("the demo ended: {banner}").into());
         }
     }
-    // The pipe is read to its end, so that the demo can continue to write to it.
+    // The pipe is read to its end on a thread, so that the demo can continue to write to it.
     std::thread::spawn(move || lines.lines().for_each(drop));
     Ok(())
 }
@@ -251,7 +254,8 @@ fn find_file(folder: &Path, name: &str) -> Option<PathBuf> {
     None
 }
 
-/// The URL of the same database over the Unix socket, which the service uses too.
+/// The URL of the same database over the Unix socket, which the service uses too. Without a socket,
+/// the unchanged URL.
 fn floor_url(url: &str, socket: &str) -> String {
     let (Some((credentials, rest)), false) = (url.rsplit_once('@'), socket.is_empty()) else {
         return url.to_owned();
@@ -278,7 +282,7 @@ fn pgbench(postmaster: u32) -> Result<PathBuf> {
     }
 }
 
-/// Requests a token.
+/// Requests an access token.
 pub(crate) async fn token(address: SocketAddr, path: &str, body: &str) -> Result<String> {
     let answer = post(address, path, "", body).await?;
     let token = answer["access_token"].as_str();

@@ -13,7 +13,7 @@ use crate::shape::Shape;
 
 const TABLES: &str = include_str!("../sql/tables.sql");
 const NOTES: &str = include_str!("../sql/notes.sql");
-/// The number of rows of each user in `bench_notes`. Shapes refer to it by `own(20)`.
+/// The number of rows of each user in `bench_notes`. Shapes contain the same number in `own(20)`.
 const NOTES_EACH: u32 = 20;
 /// The number of users of each tenant of `--tenants`.
 const USERS_OF_TENANT: u32 = 3;
@@ -28,7 +28,7 @@ pub(crate) struct People {
     pub(crate) guest: Caller,
     /// The sub-users of the demo's tenant.
     pub(crate) users: Arc<[Caller]>,
-    /// The users of the tenants of `--tenants`.
+    /// The users of all tenants of `--tenants`.
     pub(crate) of_tenants: Arc<[Caller]>,
 }
 
@@ -48,7 +48,7 @@ pub(crate) async fn tables(service: &Service, shapes: &[Shape]) -> Result<()> {
     Ok(())
 }
 
-/// Creates a method of the owner, or updates it in a kept folder.
+/// Creates a method, with the owner's token. If the method is already in a kept folder, updates it.
 async fn define(service: &Service, method: &Value) -> Result<()> {
     let authorization = format!("Authorization: Bearer {}\r\n", service.owner_token);
     let body = json!([method]).to_string();
@@ -123,7 +123,7 @@ const POLICY_FOR_MEMBERS: &str = "alter table bench_notes alter author set defau
     alter policy own on bench_notes \
     using (author = (select tidegate.user_id())) with check (author = (select tidegate.user_id()))";
 
-/// The SQL that creates the notes of each user, unless they exist.
+/// The SQL that creates the notes of each user, unless the notes exist.
 fn notes_of(tenant: &str, users: u32) -> String {
     format!(
         "insert into bench_notes (id, author, title, body) \
@@ -187,14 +187,13 @@ async fn one_tenant(service: &Service, number: u32, tokens: &Tokens<'_>) -> Resu
     Ok(made.callers)
 }
 
-/// Splits a text into statements. Values must not contain `;`, and comments must be on separate
-/// lines.
+/// Splits a text into statements at each `;`. Values and comments must not contain this character.
 fn split(text: &str) -> impl Iterator<Item = &str> {
     let statements = text.split(';').map(str::trim);
     statements.filter(|statement| !statement.is_empty())
 }
 
-/// Creates a tenant with the command line, as an operator does.
+/// Creates a tenant with the command line of the service, as an operator does.
 fn create_tenant(service: &Service, name: &str) -> Result<()> {
     let password = service.path.join("owner-password");
     std::fs::write(&password, OWNER_PASSWORD)?;
@@ -205,7 +204,7 @@ fn create_tenant(service: &Service, name: &str) -> Result<()> {
     )
 }
 
-/// Creates the client of a tenant's users.
+/// Creates the OAuth client of a tenant's users.
 fn create_client(service: &Service, name: &str, client: &str) -> Result<()> {
     let redirect = "http://127.0.0.1/callback";
     run_command(

@@ -7,7 +7,7 @@ use std::time::Duration;
 pub(crate) struct Sample {
     latencies: Vec<Duration>,
     elapsed: Duration,
-    /// How many requests had an error response.
+    /// The number of requests that had an error response.
     pub(crate) failures: usize,
     /// The seconds of CPU of the service.
     pub(crate) server: f64,
@@ -15,9 +15,9 @@ pub(crate) struct Sample {
     pub(crate) database: f64,
     /// The seconds of CPU of the load generator.
     pub(crate) generator: f64,
-    /// How many people signed up during the slices.
+    /// The number of people who signed up during the slices.
     pub(crate) sign_ups: u32,
-    /// How many sessions PostgreSQL started.
+    /// The number of sessions that PostgreSQL started.
     pub(crate) logins: u64,
 }
 
@@ -39,7 +39,7 @@ impl Sample {
         ratio(self.latencies.len() as f64, self.elapsed.as_secs_f64())
     }
 
-    /// A percentile of the latency in milliseconds.
+    /// A percentile of the latency in milliseconds. `share` is between 0 and 1.
     pub(crate) fn percentile(&self, share: f64) -> f64 {
         percentile(&self.latencies, share)
     }
@@ -50,7 +50,7 @@ impl Sample {
     }
 }
 
-/// A percentile of sorted times (nearest rank) in milliseconds.
+/// A percentile (nearest rank) of sorted times, in milliseconds. `share` is between 0 and 1.
 pub(crate) fn percentile(sorted: &[Duration], share: f64) -> f64 {
     let last = sorted.len().saturating_sub(1);
     let time = sorted.get((last as f64 * share).round() as usize);

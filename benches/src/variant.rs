@@ -1,4 +1,4 @@
-//! A shape, the endpoint of its requests, and their callers.
+//! Variants: a shape with an endpoint and with callers.
 
 use crate::accounts::name;
 use crate::arguments::Arguments;
@@ -14,21 +14,22 @@ pub(crate) struct Variant {
     pub(crate) endpoint: Endpoint,
     /// The callers of the requests.
     pub(crate) callers: Callers,
-    /// How many sub-users the variant needs.
+    /// The number of sub-users that the variant needs.
     pub(crate) users: u32,
-    /// The smallest ratio that is meant to be reached.
+    /// The smallest ratio that is good enough (see [`VariantSpec::aim`]).
     pub(crate) aim: Option<f64>,
 }
 
 impl Variant {
-    /// Whether `other` is the single user with which this variant's many users are compared.
+    /// Whether this variant has many users, and `other` is the variant with one user with which
+    /// they are compared.
     pub(crate) fn is_compared_to(&self, other: &Self) -> bool {
         let many = self.users > 1 || self.callers == Callers::Tenants;
         many && self.endpoint == other.endpoint && other.callers == Callers::One
     }
 }
 
-/// The selected variants of a shape, and the variants with which these are compared.
+/// The selected variants of a shape, and the variants with which they are compared.
 pub(crate) fn of(shape: &Shape, arguments: &Arguments) -> Vec<Variant> {
     let mut all = Vec::new();
     for &VariantSpec {
@@ -54,7 +55,7 @@ pub(crate) fn of(shape: &Shape, arguments: &Arguments) -> Vec<Variant> {
     let compared = |one: &Variant| compared.iter().any(|many| many.is_compared_to(one));
     all.retain(|variant| wanted(variant) || compared(variant));
     let alone = all.iter().all(|variant| variant.callers == Callers::One);
-    // A single user without a comparison and without a floor is not worth a row.
+    // One user without a comparison and without a floor needs no row.
     if alone && shape.script().is_none() {
         all.clear();
     }
@@ -86,11 +87,13 @@ fn who(callers: Callers, users: u32, arguments: &Arguments) -> String {
     }
 }
 
-/// The role of the floor, which is the role of the first variant's callers.
-pub(crate) fn floor_role(variants: &[Variant]) -> String {
+/// The role as which the floor runs: the role of the first variant's callers. Members have no role
+/// of their own. For them the floor runs as the owner, to whom no policies apply.
+pub(crate) fn floor_role(variants: &[Variant], members: bool) -> String {
     match variants.first().map(|variant| variant.callers) {
         Some(Callers::Guest) => "demo/guest".to_owned(),
         Some(Callers::Owner) | None => "demo".to_owned(),
+        Some(_) if members => "demo".to_owned(),
         Some(_) => format!("demo/{}", name(0)),
     }
 }

@@ -2,7 +2,7 @@ import { useEffect } from "preact/hooks";
 import { ActivityPage } from "./activity/page.tsx";
 import { sentence } from "./api/errors.ts";
 import { online } from "./api/http.ts";
-import { claims, session, sessionEnded, signInAgain } from "./api/session.ts";
+import { claims, isMember, session, sessionEnded, signInAgain } from "./api/session.ts";
 import { loadTables, refreshTables, tables } from "./catalog/tables.ts";
 import { Header } from "./header.tsx";
 import { Dialog } from "./parts/dialog.tsx";
@@ -24,7 +24,8 @@ function Console() {
   const subject = claims.value?.sub;
   useEffect(() => {
     const abort = new AbortController();
-    tables.value = null;
+    tables.value = isMember.peek() ? [] : null;
+    if (isMember.peek()) return;
     loadTables(abort.signal).catch((error) => {
       tables.value = [];
       sayError(error);
@@ -34,7 +35,7 @@ function Console() {
   // Others may have made tables while the person looked elsewhere.
   const looksAtList = route.value.area === "tables" && !route.value.table;
   useEffect(() => {
-    const refresh = () => void (tables.peek() && refreshTables().catch(() => undefined));
+    const refresh = () => void (tables.peek() && !isMember.peek() && refreshTables().catch(() => undefined));
     if (looksAtList) refresh();
     addEventListener("focus", refresh);
     return () => removeEventListener("focus", refresh);

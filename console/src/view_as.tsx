@@ -3,12 +3,13 @@ import { signal } from "@preact/signals";
 import { useEffect } from "preact/hooks";
 import { requestJson } from "./api/http.ts";
 import { claimsOf } from "./api/pkce.ts";
-import { actor, session, userName } from "./api/session.ts";
+import { actor, isMember, session, userName } from "./api/session.ts";
 import { sayError } from "./parts/notice.tsx";
 import { goTo, OF_OWNERS, route } from "./route.ts";
-import { loadRoles } from "./people/records.ts";
+import { loadFirstMembers, loadRoles } from "./people/records.ts";
 
 const users = signal<string[]>([]);
+const members = signal<string[]>([]);
 /** Whether the server gives such tokens; a server that does not has no such path in its description. */
 export const offered = signal(false);
 
@@ -20,17 +21,22 @@ async function prepare(): Promise<void> {
 
 /** Reads as whom the database can be viewed; also when users were made or deleted. */
 export async function loadUsersToView(): Promise<void> {
-  if (offered.value) users.value = (await loadRoles()).map(({ name }) => name);
+  if (!offered.value) return;
+  const [roles, first] = await Promise.all([loadRoles(), loadFirstMembers()]);
+  users.value = roles.map(({ name }) => name);
+  members.value = first.map(({ name }) => name);
 }
 
-async function become(name: string): Promise<void> {
+/** Views as a user; as oneself again without a name. */
+export async function become(name: string): Promise<void> {
   // The owner's own token asks, also when somebody else is viewed as.
   actor.value = null;
   if (name === "") return;
   try {
     const { access_token: access } = await requestJson<{ access_token: string }>(`/api/v4/users/${encodeURIComponent(name)}/token`, { method: "POST" });
     actor.value = { name, access, claims: claimsOf(access) };
-    if (OF_OWNERS.includes(route.value.area)) goTo({ area: "tables" });
+    if (isMember.value) goTo({ area: "query" });
+    else if (OF_OWNERS.includes(route.value.area)) goTo({ area: "tables" });
   } catch (error) {
     sayError(error);
   }
@@ -43,11 +49,16 @@ export function ViewAs() {
     if (own?.superUser) prepare().catch(() => (offered.value = false));
   }, [own?.sub]);
   if (!own?.superUser || !offered.value) return null;
+  const others = users.value.filter((name) => name !== userName(own));
+  const acting = actor.value?.name ?? "";
+  // One who was chosen in the list of users may be none of the first members.
+  const shown = acting === "" || others.includes(acting) || members.value.includes(acting) ? members.value : [acting, ...members.value];
   return (
     <label class="view-as"><span>View as</span>
-      <select aria-label="View as" value={actor.value?.name ?? ""} onChange={(event) => void become(event.currentTarget.value)}>
+      <select aria-label="View as" value={acting} onChange={(event) => void become(event.currentTarget.value)}>
         <option value="">{userName(own)} (owner)</option>
-        {users.value.filter((name) => name !== userName(own)).map((name) => <option key={name} value={name}>{name}</option>)}
+        {others.map((name) => <option key={name} value={name}>{name}</option>)}
+        {shown.length > 0 && <optgroup label="Members">{shown.map((name) => <option key={name} value={name}>{name}</option>)}</optgroup>}
       </select>
     </label>
   );

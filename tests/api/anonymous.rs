@@ -9,7 +9,7 @@ use tokio::net::TcpStream;
 
 use crate::node::{Node, operator};
 use crate::service::{Service, TIMEOUT, demo_folder, eventually};
-use crate::socket::open_at;
+use crate::socket_client::open_at;
 
 const SQL: &str = "/api/v4/sql/database/shop";
 

@@ -179,7 +179,8 @@ async fn a_node_that_starts_creates_what_an_older_tenant_lacks() {
     .await;
     node.stop();
 
-    // What differs is corrected when a node starts, and so is a key that was replaced.
+    // A node that starts corrects identities that differ, and functions with a key that was
+    // replaced.
     inside
         .batch_execute(
             "DELETE FROM tidegate_private.identities WHERE role = 'shop/ann'; \

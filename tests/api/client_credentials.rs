@@ -38,7 +38,7 @@ async fn a_confidential_client_acts_as_its_service_user() {
         .rest(Some("demo"), ("GET", "/api/v4/clients/cron"), &Value::Null)
         .await;
     assert_eq!(shown.body["service_user"], "alice");
-    // It is a session that its owner sees and ends.
+    // The owner of the tenant can list and end the session of the token.
     let list = demo()
         .rest(
             Some("demo"),

@@ -12,7 +12,7 @@ use tokio::task::JoinSet;
 use crate::node::{Node, operator};
 use crate::operator::Operator;
 use crate::service::eventually;
-use crate::socket::owner;
+use crate::socket_client::owner;
 
 /// The connections that all nodes may open together: `max_connections` 100, without three for
 /// superusers and ten for other clients.
@@ -38,7 +38,8 @@ fn budgets(operator: &Operator) -> Vec<u64> {
         .collect()
 }
 
-/// An operator with several tenants, each with a client of the same name. That of `shop` is `app`.
+/// An operator with several tenants. Each has a client of the same name as the tenant; the client
+/// of `shop` is `app`.
 async fn tenants() -> Operator {
     let operator = operator().await;
     for tenant in &TENANTS[1..] {
@@ -82,8 +83,8 @@ impl Load {
     }
 }
 
-/// Sends requests of all tenants to a node until `load.stop` is set. Returns the number of responses
-/// by status; requests without a response are counted under 0.
+/// Sends requests of all tenants to a node until `load.stop` is set. Returns the number of
+/// responses by status; requests without a response are counted under 0.
 async fn run(url: String, load: Arc<Load>) -> BTreeMap<u16, usize> {
     let mut requests = JoinSet::new();
     for number in 0..TENANTS.len() * REQUESTS {
@@ -153,7 +154,7 @@ async fn three_nodes_share_the_connections_of_a_postgresql_with_its_defaults() {
             "{node}"
         );
     }
-    // What a node that died had, the others get.
+    // The other nodes get the connections of a node that died.
     kill(&first);
     eventually("two nodes are left", async || {
         budgets(&operator) == [TOTAL / 2; 2]

@@ -1,4 +1,5 @@
-//! Consent: asked for in words, remembered by client and scope, taken back (wire.md 11).
+//! Tests consent: the page describes it in words, it is remembered by client and scope, and it can
+//! be revoked (wire.md 11).
 
 use reqwest::Method;
 use serde_json::json;
@@ -48,7 +49,7 @@ async fn consent_is_asked_in_words_remembered_by_scope_and_taken_back() {
     let read = json!({"query": "{__typename}"});
     assert_eq!(send(&token, Method::POST, GRAPHQL, &read).await.status, 200);
 
-    // The same or less is not asked for again; more is.
+    // Consent is asked for again only if a request has more scopes.
     for (scope, asked) in [
         ("read methods", false),
         ("read", false),
@@ -79,7 +80,8 @@ async fn consent_is_asked_in_words_remembered_by_scope_and_taken_back() {
         page.text
     );
 
-    // Taken back on the account page: the application loses its access and asks again.
+    // After the consent is revoked on the account page, the application loses its access and must
+    // ask again.
     let account = browser.get("/account").await;
     assert!(
         account.text.contains("What you allowed"),
@@ -91,7 +93,7 @@ async fn consent_is_asked_in_words_remembered_by_scope_and_taken_back() {
     assert_eq!(send(&token, Method::POST, GRAPHQL, &read).await.status, 401);
     let page = browser.get(&with("read")).await;
     assert_eq!(page.status, 200, "{}", page.location);
-    // It is not the consent of another user.
+    // The consent of one user does not count for another.
     browser
         .submit(&page, "decide", &[("decision", "allow")])
         .await;

@@ -14,7 +14,7 @@ use tokio::task::JoinHandle;
 
 use crate::node::{Node, operator};
 use crate::operator::Operator;
-use crate::socket::{Socket, owner};
+use crate::socket_client::{Socket, owner};
 
 /// The id of the last row.
 const LAST: i64 = -1;

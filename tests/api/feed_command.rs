@@ -3,7 +3,7 @@
 use serde_json::json;
 
 use crate::node::{Node, no_streams_remain, operator};
-use crate::socket::open_at;
+use crate::socket_client::open_at;
 
 const IDENTITY: &str = "SELECT relreplident::text FROM pg_class WHERE relname = 'orders'";
 const LEFT: &str = "SELECT ((SELECT count(*) FROM pg_replication_slots) \

@@ -9,7 +9,7 @@ use crate::feed_workload::{Dice, TABLES, WRITERS, WorkloadWriter, definition};
 use crate::node::{Node, no_streams_remain, operator};
 use crate::operator::Operator;
 use crate::service::TIMEOUT;
-use crate::socket::{Socket, owner};
+use crate::socket_client::{Socket, owner};
 
 const OUTBOX: [&str; 2] = ["--feed-source", "outbox"];
 

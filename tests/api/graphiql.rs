@@ -129,7 +129,7 @@ async fn a_folder_without_graphiql_is_refused() {
     let (code, message) = refusal(&operator, folder.path());
     assert_eq!(code, Some(2), "{message}");
     assert!(message.contains("far more than GraphiQL"), "{message}");
-    // The node refuses it even while PostgreSQL is down: it neither listens nor waits.
+    // The node refuses the folder even while PostgreSQL is down. It neither listens nor waits.
     let mut away = tidegate(&["serve", "--listen", "127.0.0.1:0", "--log-level", "error"]);
     away.env(
         "TIDEGATE_ADMIN_URL",

@@ -63,7 +63,7 @@ async fn an_operator_that_a_type_lacks_is_named() {
         let place = format!("`where.or[0].{column}.{operator}`");
         refused(query, json!({"w": condition}), &place).await;
     }
-    // The rows are distinct, or null, or neither.
+    // These types have `eq`, `neq` and `in`, or `isNull`, though not the operators above.
     for (condition, expected) in [
         (json!({"pt": {"eq": {"x": 1, "y": 2}}}), json!([1])),
         (json!({"pt": {"neq": "(1,2)"}}), json!([2])),
@@ -389,7 +389,7 @@ async fn domains_over_enums_are_compared_as_their_enums() {
     );
 }
 
-/// Pairs are distinct and sortable; PostgreSQL has no `<` for them.
+/// Values of this type can be distinguished and sorted, but PostgreSQL has no `<` for them.
 #[tokio::test]
 async fn pairs_have_no_order_operators() {
     demo()

@@ -5,7 +5,7 @@ use serde_json::json;
 
 use crate::graphql::{ask, data, wait_for_type};
 use crate::service::demo;
-use crate::socket::socket;
+use crate::socket_client::socket;
 
 const FIELDS: &str = "id span pair pairs spans many text flags counts ratio ratios doc day moment \
     at { x y } shapes { points { x } } during { lower upper empty } ranges { lower }";

@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 use crate::graphql::{ask, data, wait_for_type};
 use crate::graphql_types::{TYPE, written};
 use crate::service::demo;
-use crate::socket::socket;
+use crate::socket_client::socket;
 
 const TYPES: &str = r#"
     create type gqf_mood as enum ('sad', 'so "so"');

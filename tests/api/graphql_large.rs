@@ -7,7 +7,7 @@ use tokio::sync::OnceCell;
 
 use crate::graphql_names::prepare_in;
 use crate::service::{Service, TIMEOUT, demo, demo_folder};
-use crate::socket::socket;
+use crate::socket_client::socket;
 use crate::sql_outputs::memory;
 
 const PATH: &str = "/api/graphql/schema/gql_large";

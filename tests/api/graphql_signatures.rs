@@ -166,8 +166,8 @@ async fn introspection_tells_of_itself_and_takes_the_whole_language() {
     assert!(directive("specifiedBy").is_some(), "{directives}");
 }
 
-/// The SDL and the subscriptions depend on the role. The role also decides whether there is a
-/// schema.
+/// The SDL and the subscriptions depend on the role. Without privileges in a schema, the role
+/// gets 404 for it.
 #[tokio::test]
 async fn a_role_reads_the_text_of_what_it_may_use() {
     let admin = demo().admin().await;

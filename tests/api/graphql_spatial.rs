@@ -7,7 +7,7 @@ use crate::graphql_forms::count;
 use crate::graphql_types::{TYPE, written};
 use crate::operator::required;
 use crate::service::demo;
-use crate::socket::socket;
+use crate::socket_client::socket;
 
 /// Installs PostGIS in a schema that other tests do not describe. Returns false if PostGIS is not
 /// available.

@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 
 use crate::graphql::{data, wait_for_type};
 use crate::service::demo;
-use crate::socket::socket;
+use crate::socket_client::socket;
 
 async fn prepare() {
     let admin = demo().admin().await;

@@ -8,7 +8,7 @@ use tokio_postgres::Client;
 
 use crate::graphql::PUBLIC;
 use crate::service::{Service, demo_folder, eventually};
-use crate::socket::{Socket, open_at};
+use crate::socket_client::{Socket, open_at};
 
 /// Creates a column of each type that a column can have, with all extensions that contain types.
 const SINK: &str = "

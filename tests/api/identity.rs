@@ -119,7 +119,8 @@ async fn a_trigger_runs_as_the_writer_and_cannot_become_its_owner() {
         seen["data"],
         json!([{"who": "demo/alice", "session": "demo/alice"}])
     );
-    // A user that owns nothing may create neither tables nor triggers, so it cannot do this.
+    // A user that owns nothing may create neither tables nor triggers, so it cannot attack in this
+    // way.
     for q in [
         "create table i_trap_of_alice (id int)",
         "create trigger t before insert on i_seen for each row execute function i_look()",

@@ -1,5 +1,5 @@
-//! Tokens of external issuers (wire.md 11): whom they stand for, what they may do, and when changes
-//! count.
+//! Tests tokens of external issuers (wire.md 11): which user or member a token stands for, what it
+//! allows, and when changes take effect.
 
 use std::time::{Duration, SystemTime};
 
@@ -10,7 +10,7 @@ use crate::issuer_fixture::{IssuerServer, Signer};
 use crate::node::{Node, operator};
 use crate::operator::Operator;
 use crate::service::eventually;
-use crate::socket::open_at;
+use crate::socket_client::open_at;
 
 pub(crate) const ISSUERS: &str = "/api/v4/issuers";
 pub(crate) const GRAPHQL: &str = "/api/graphql/schema/public";
@@ -141,7 +141,8 @@ async fn the_owner_manages_issuers() {
     let (status, shown) = world.rest(Method::GET, &one, json!({})).await;
     let expected = json!({"name": "id", "issuer": url, "jwks_url": null, "audience": ["api"],
         "audience_claim": "aud", "algorithms": ["RS256", "ES256", "EdDSA"], "user_claim": null,
-        "role_claim": "roles", "default_role": null, "clock_skew": 60});
+        "role_claim": "roles", "default_role": null, "create_members": false,
+        "clock_skew": 60});
     assert_eq!((status, shown), (200, expected));
     let change = json!({"audience": ["a", "b"], "role_claim": null, "clock_skew": 5});
     let (status, _) = world.rest(Method::PATCH, &one, change).await;
@@ -342,7 +343,7 @@ async fn members_of_a_group_see_the_rows_of_their_organisation() {
     assert!(answer.to_string().contains("\"id:auth0|1\""), "{answer}");
     let (_, answer) = world.node.post(GRAPHQL, Some(&globex), insert).await;
     assert!(answer["errors"].is_array(), "{answer}");
-    // SQL and methods of their own are refused, methods of the owner are not.
+    // SQL and methods that the members wrote are refused. Methods of the owner are not.
     let (status, text) = world.role(&acme).await.unwrap_err();
     assert!(
         status == 403 && text.contains("no SQL of their own"),
@@ -397,7 +398,7 @@ async fn sockets_take_such_tokens_and_end_with_their_issuer() {
         answer.to_string().contains("no SQL of their own"),
         "{answer}"
     );
-    // The same person's next token renews the socket; it has other times.
+    // The next token of the same person renews the socket. The token has other times.
     let renewed = world.token(json!({"org": "acme", "exp": now() + 900}));
     let ack = socket.ask(json!({"type": "auth", "token": renewed})).await;
     assert_eq!(ack["type"], "auth_ack", "{ack}");

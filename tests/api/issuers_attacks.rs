@@ -207,7 +207,7 @@ async fn a_token_of_one_tenant_is_none_of_another() {
     );
     let (status, text) = named(&world, &token, "shop").await;
     assert!(status == 200 && text.contains("shop/ann"), "{text}");
-    // There, no user has the name.
+    // The database `other` has no user of this name.
     assert_eq!(named(&world, &token, "other").await.0, 403);
 }
 

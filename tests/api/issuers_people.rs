@@ -1,5 +1,7 @@
-//! People of groups, by tokens of external issuers: their live events, their ids, and that nothing
-//! is stored for them (wire.md 11).
+//! People of groups, by tokens of external issuers: their live events, their ids, that nothing is
+//! stored for them, and their records where an issuer makes some (wire.md 11).
+
+use std::time::Instant;
 
 use reqwest::Method;
 use serde_json::{Value, json};
@@ -8,7 +10,8 @@ use crate::issuer_fixture::{IssuerServer, Signer};
 use crate::issuers::{GRAPHQL, ISSUERS, World, world};
 use crate::issuers_attacks::second_tenant;
 use crate::pages::encoded;
-use crate::socket::{Socket, open_at};
+use crate::service::eventually;
+use crate::socket_client::{Socket, open_at};
 
 /// The path of a subscription to new invoices.
 const ADDED: &str = "subscription { InvoicesMessageAdded { title } }";
@@ -96,10 +99,119 @@ async fn a_flood_of_people_leaves_nothing_behind() {
         assert_eq!(world.titles(&token).await, ["Paint"]);
     }
     assert_eq!(stored(&world).await, before);
-    // They share the connections of the group.
+    // The people share the connections of the group.
     let logins = "SELECT count(*)::text FROM pg_stat_activity WHERE usename LIKE 'shop/%'";
     let open: u32 = world.operator.value(logins).await.parse().unwrap();
     assert!(open <= 16, "{open} connections");
+}
+
+/// The members of the tenant, as the owner lists them.
+async fn members(world: &World) -> Vec<Value> {
+    let path = "/api/v4/users?kind=member";
+    let (status, listed) = world.rest(Method::GET, path, json!({})).await;
+    assert_eq!(status, 200, "{listed}");
+    listed.as_array().unwrap().clone()
+}
+
+async fn change(world: &World, name: &Value, change: Value) {
+    let path = format!("/api/v4/users/{}", name.as_str().unwrap());
+    let (status, answer) = world.rest(Method::PATCH, &path, change).await;
+    assert_eq!(status, 303, "{answer}");
+}
+
+/// Waits until GraphQL with a token answers this status.
+async fn answered(world: &World, token: &str, expected: u16) -> Value {
+    let mut last = Value::Null;
+    eventually("the change counts", async || {
+        let query = json!({"query": "{ getInvoices { title } }"});
+        let (status, answer) = world.node.post(GRAPHQL, Some(token), query).await;
+        last = answer;
+        status.as_u16() == expected
+    })
+    .await;
+    last
+}
+
+#[tokio::test]
+async fn people_are_recorded_where_the_issuer_says_so_and_can_be_kept_out() {
+    let world = world().await;
+    let more = json!({"default_role": "staff", "role_claim": "roles", "create_members": true});
+    world.accept(more).await;
+    let claims = json!({"sub": "a/1", "org": "acme", "preferred_username": "Ada Lovelace"});
+    let ada = world.token(claims.clone());
+    let bea = world.token(json!({"sub": "2", "org": "acme"}));
+    for token in [&ada, &ada, &bea] {
+        assert_eq!(world.titles(token).await, ["Paint"]);
+    }
+    let listed = members(&world).await;
+    let ids: Vec<_> = listed.iter().map(|user| &user["id"]).collect();
+    assert_eq!(ids, ["id:2", "id:a/1"], "{listed:?}");
+    let name = &listed[1]["name"];
+    assert!(name.as_str().unwrap().starts_with("AdaLovelace-"), "{name}");
+    assert_eq!(listed[1]["user_group"], "staff");
+    // Properties take the place of claims.
+    change(&world, name, json!({"properties": {"org": "globex"}})).await;
+    eventually("the properties count", async || {
+        world.titles(&ada).await == ["Cement"]
+    })
+    .await;
+    let mut socket = subscribed(&world, claims).await;
+    change(&world, name, json!({"disabled": true})).await;
+    let refused = answered(&world, &ada, 401).await;
+    assert!(refused.to_string().contains("disabled"), "{refused}");
+    assert_eq!(socket.close_code().await, 4401);
+    assert_eq!(world.titles(&bea).await, ["Paint"]);
+    // Another group in the token changes nothing.
+    let (status, _) = world
+        .rest(
+            Method::POST,
+            "/api/v4/users",
+            json!({"name": "x", "password": "password-1234",
+            "user_group": "other"}),
+        )
+        .await;
+    assert_eq!(status, 201);
+    let moved = json!({"sub": "a/1", "roles": ["other"]});
+    assert_eq!(world.role(&world.token(moved)).await.unwrap_err().0, 401);
+    change(&world, name, json!({"disabled": false})).await;
+    answered(&world, &ada, 200).await;
+    // The record follows the group of the token.
+    world
+        .titles(&world.token(json!({"sub": "2", "org": "acme", "roles": ["other"]})))
+        .await;
+    assert_eq!(members(&world).await[0]["user_group"], "other");
+}
+
+#[tokio::test]
+async fn a_disabled_user_gets_in_by_no_other_claim() {
+    let world = world().await;
+    let more = json!({"user_claim": "sub", "default_role": "staff"});
+    world.accept(more).await;
+    world.user("ada", json!({})).await;
+    let token = world.token(json!({"sub": "ada", "org": "acme"}));
+    assert_eq!(world.role(&token).await.unwrap(), "shop/ada");
+    change(&world, &json!("ada"), json!({"disabled": true})).await;
+    answered(&world, &token, 401).await;
+    assert_eq!(world.role(&token).await.unwrap_err().0, 401);
+}
+
+#[tokio::test]
+async fn a_flood_of_people_is_served_and_recorded_slowly() {
+    let world = world().await;
+    world
+        .accept(json!({"default_role": "staff", "create_members": true}))
+        .await;
+    let count = "SELECT count(*) FROM tidegate.users WHERE kind = 'member'";
+    let control = world.operator.root("tidegate").await;
+    let since = Instant::now();
+    for person in 0..320 {
+        let token = world.token(json!({"sub": format!("bot-{person}"), "org": "acme"}));
+        assert_eq!(world.titles(&token).await, ["Paint"]);
+    }
+    let minutes = 1 + i64::try_from(since.elapsed().as_secs() / 60).unwrap();
+    let recorded: i64 = control.query_one(count, &[]).await.unwrap().get(0);
+    let most = (minutes * 300).min(320);
+    assert!((300..=most).contains(&recorded), "{recorded} of {most}");
 }
 
 /// The first event of a stream at an address, or the status and the text of the error.
@@ -145,7 +257,8 @@ async fn a_page_names_the_database_in_the_address_of_a_socket() {
     );
     let event = first_event(&world, &format!("{stream}&database=shop")).await;
     assert!(event.unwrap().contains("subscribe_ack"));
-    // The parameter names the database of an anonymous caller too: this one has no default user.
+    // For an anonymous caller too, the parameter names the database. The database `other` has no
+    // default user.
     let anonymous = format!("schema=public&database=other&query={}", encoded(ADDED));
     let (status, text) = first_event(&world, &anonymous).await.unwrap_err();
     assert!(

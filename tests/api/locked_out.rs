@@ -6,7 +6,7 @@ use tokio_postgres::error::SqlState;
 
 use crate::graphql::PUBLIC;
 use crate::service::{demo, eventually};
-use crate::socket::socket;
+use crate::socket_client::socket;
 use crate::users::{SQL, owner};
 
 async fn end_sessions(of: &str) {

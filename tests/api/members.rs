@@ -1,5 +1,5 @@
-//! Members (wire.md 11): users without a role, who share the role of a group, and see only their own
-//! rows.
+//! Members (wire.md 11): users without a role, who share the role of a group, and see only their
+//! own rows.
 
 use serde_json::{Value, json};
 
@@ -148,7 +148,7 @@ async fn members_are_checked_and_errors_name_the_place() {
         (answer.error().0, answer.error().1),
         (409, "ALREADY_EXISTS")
     );
-    // An id that is another user's name would make both the same person for policies.
+    // If an id were the name of another user, policies would take both for the same person.
     let alias = with(json!({"id": "alice"}));
     assert_eq!(owner("POST", USERS, alias).await.error().0, 409);
     let taken = json!([member("mfine", "mbad_group"), member("alice", "mbad_group")]);
@@ -187,7 +187,7 @@ async fn each_member_sees_only_its_rows() {
         {"method": "mdoor_take", "q": "update mdoor_notes set title = title returning author"},
     ]);
     assert_eq!(owner("POST", "/api/v4/methods", method).await.status, 201);
-    // In turn, so that both use the same connections.
+    // The members send requests in turn, so that both use the same connections.
     for _ in 0..5 {
         for (member, title) in [(&a, "of a"), (&b, "of b")] {
             let rows = member
@@ -279,7 +279,7 @@ async fn code_that_is_reached_forges_no_claims() {
             answer.get("error").is_some() || seen == 0,
             "{forgery}: {forged}"
         );
-        // What was set does not reach the next request of anyone.
+        // A setting of one member does not reach the next request of any member.
         for member in [&a, &b] {
             let answer = call(member, "select tidegate.user_id() || tidegate.claim('org')").await;
             let expected = format!("{}acme", member.id);
@@ -328,7 +328,7 @@ async fn members_run_no_sql_and_define_nothing() {
         answer.body["error"].to_string().contains("owner"),
         "{answer:?}"
     );
-    // It sees itself and may change its password and email address, and nothing else.
+    // A member sees itself and may change its password and email address, and nothing else.
     let me = "/api/v4/users/mraw_a";
     let shown = demo()
         .rest_with(Some(&a.token), ("GET", me), &Value::Null)

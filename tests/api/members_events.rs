@@ -4,7 +4,7 @@ use serde_json::{Value, json};
 
 use crate::members::{GRAPHQL, SignedIn, USERS, two};
 use crate::service::demo;
-use crate::socket::{Socket, open_at};
+use crate::socket_client::{Socket, open_at};
 use crate::users::owner;
 
 const ADDED: &str = "subscription { MevNotesMessageAdded { title author } }";

@@ -6,7 +6,7 @@ use crate::flows::redemption;
 use crate::members::GRAPHQL;
 use crate::pages::{Browser, CALLBACK, authorization, encoded};
 use crate::service::{RestResponse, Service, demo_folder, eventually};
-use crate::socket::{Socket, open_at};
+use crate::socket_client::{Socket, open_at};
 use crate::users::owner;
 
 const CLIENTS: &str = "/api/v4/clients";

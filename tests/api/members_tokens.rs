@@ -49,7 +49,7 @@ async fn a_change_of_what_policies_see_ends_the_sessions() {
             .status,
         400
     );
-    // Another person of this name is not the one before.
+    // A new person of this name is not the person who had it before.
     let again = new("mtok_gone").await;
     assert_ne!(again.id, gone.id);
     assert_eq!(gone.status().await, 401);
@@ -107,7 +107,7 @@ async fn a_converted_user_keeps_its_id_and_its_rows() {
     assert_eq!(a.status().await, 401);
     let as_role = SignedIn::of("mconv_a").await;
     assert_eq!(as_role.id, a.id);
-    // It is in the group still, and may run SQL now.
+    // The user is still in the group, and may run SQL now.
     let q = json!({"q": "select title, tidegate.user_id() as id, tidegate.claim('org') as org, \
         current_user::text as role from mconv_notes"});
     let rows = as_role.post(SQL.1, q.clone()).await;
@@ -116,7 +116,7 @@ async fn a_converted_user_keeps_its_id_and_its_rows() {
         json!([{"title": "kept", "id": a.id, "org": "acme", "role": "demo/mconv_a"}]),
         "{rows:?}"
     );
-    // Back again. What the role owns would be lost.
+    // The conversion back to a member is refused, because what the role owns would be lost.
     run("grant create on schema public to \"demo/mconv_a\"").await;
     let table = json!({"q": "create table mconv_own ()"});
     assert_eq!(as_role.post(SQL.1, table).await.status, 200);
@@ -141,7 +141,7 @@ async fn a_converted_user_keeps_its_id_and_its_rows() {
         admin.query_one(roles, &[]).await.unwrap().get::<_, i64>(0),
         0
     );
-    // A repetition changes nothing.
+    // Repeating the change has no effect.
     let again = patch("mconv_a", json!({"kind": "member"})).await;
     assert_eq!((again.status, back.status().await), (303, 200), "{again:?}");
 }
@@ -229,7 +229,7 @@ async fn the_operator_creates_lists_and_converts_members() {
         printed.contains("mia is a user with a role now"),
         "{printed}"
     );
-    // The running node learns of it within seconds.
+    // The running node notices the change within seconds.
     eventually("the token is refused", async || {
         node.status(&member).await == 401
     })
@@ -251,7 +251,7 @@ async fn a_node_lets_groups_with_members_log_in_when_it_starts() {
     let create = "user create shop mia --member --group people --password-file -";
     operator.succeeds(&words(create), "mia-password\n");
     let root = operator.root("shop").await;
-    // As after a restore without the roles.
+    // A restore without the roles leaves the cluster in this state.
     root.batch_execute("drop role \"shop/group/people\"")
         .await
         .unwrap();

@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 use crate::node::{Node, operator};
 use crate::operator::Operator;
 use crate::service::{TIMEOUT, eventually};
-use crate::socket::open_at;
+use crate::socket_client::open_at;
 
 async fn start(operator: &Operator, flags: &[&str]) -> Node {
     let client = Client::builder().timeout(TIMEOUT).build().unwrap();

@@ -107,7 +107,7 @@ async fn a_code_gives_an_id_token_with_the_claims_of_the_request() {
     let left = URL_SAFE_NO_PAD.encode(hash.as_ref().split_at(16).0);
     assert_eq!(claims["at_hash"], left);
 
-    // A refresh gives another one, with the time of the sign-in and without the nonce.
+    // A refresh gives another ID token, with the time of the sign-in and without the nonce.
     let refresh = |scope: &str| {
         json!({
             "grant_type": "refresh_token", "client_id": "id-code",
@@ -142,7 +142,7 @@ async fn an_answer_without_openid_has_no_id_token() {
         expected.sort_unstable();
         assert_eq!(names, expected, "{scope}");
     }
-    // A token of the default user comes without a sign-in.
+    // A token of the default user is issued without a sign-in, so there is no ID token.
     let body = json!({"database": "demo", "client_id": "demo-app", "scope": "openid"});
     let guest = demo()
         .rest_with(None, ("POST", "/api/v4/oauth/guest"), &body)
@@ -204,7 +204,7 @@ async fn an_id_token_is_no_access_token() {
         .rest_with(None, ("POST", "/api/v4/oauth/introspect"), &body)
         .await;
     assert_eq!(reported.body, json!({"active": false}));
-    // The access token beside it is one.
+    // The access token in the same response is accepted.
     let access = answer["access_token"].as_str().unwrap();
     assert_eq!(send(access, Method::POST, GRAPHQL, &read).await.status, 200);
 }
@@ -242,7 +242,7 @@ async fn the_userinfo_endpoint_tells_what_the_scopes_say() {
         for (name, value) in reported.as_object().unwrap() {
             assert_eq!(&claims[name], value, "{scope} {name}");
         }
-        // The same by POST, with the token in the header or in a form.
+        // The response to a POST is the same, with the token in the header or in a form.
         let posted = demo().request(Method::POST, USER_INFO).bearer_auth(token);
         assert_eq!(TextResponse::of(posted).await.text, info.text);
         let form = demo().request(Method::POST, USER_INFO);
@@ -330,7 +330,7 @@ async fn the_discovery_document_agrees_with_that_of_the_authorization_server() {
     ] {
         assert_eq!(openid[name], value, "{name}");
     }
-    // Every claim of the document can be had.
+    // The document lists every claim of an ID token.
     let answer = password_tokens("alice", "openid profile email").await;
     let claims = id_claims(&answer).await;
     for name in claims.as_object().unwrap().keys() {
@@ -385,7 +385,7 @@ async fn malformed_and_unsupported_parameters_are_refused_by_name() {
         browser.get(&long).await.parameter("error"),
         "invalid_request"
     );
-    // What the provider need not know is ignored.
+    // Parameters that the provider need not know are ignored.
     for more in [
         "display=popup&ui_locales=da&acr_values=1&claims_locales=da&unknown=1",
         "claims=%7B%22userinfo%22%3A%7B%22name%22%3A%7B%22essential%22%3Atrue%7D%7D%7D",

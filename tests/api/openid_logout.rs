@@ -105,7 +105,7 @@ async fn the_browser_goes_to_addresses_of_the_client_only() {
         assert_eq!((page.status, &*page.location), (400, ""), "{query}");
         assert!(is_signed_in(&mut browser).await, "{query}");
     }
-    // Without a client that is known, the browser stays here.
+    // If the client is unknown, the browser is not redirected.
     for query in [
         format!("post_logout_redirect_uri={back}"),
         format!("client_id=nobody&post_logout_redirect_uri={back}"),
@@ -163,7 +163,7 @@ async fn a_client_may_post_its_requests() {
     assert_eq!(page.location, CALLBACK);
     assert!(!is_signed_in(&mut browser).await);
 
-    // The forms of the pages still need their token.
+    // The forms of the pages still need their form token.
     for (path, form) in [
         ("/signout", vec![("step", "sign_out")]),
         (

@@ -104,7 +104,7 @@ async fn a_login_prompt_asks_for_the_password_once_more() {
         .submit(&around, "decide", &[("decision", "allow")])
         .await;
     assert!(asks_for_password(&page), "{}", page.location);
-    // A sign-in that is young enough is used.
+    // A sign-in that is recent enough is used.
     let page = browser.get(&start("again", "max_age=3600")).await;
     assert!(!page.parameter("code").is_empty(), "{}", page.text);
 }
@@ -184,7 +184,7 @@ async fn hints_name_the_user_who_is_expected() {
     let silent = start("hints", &format!("prompt=none&id_token_hint={hint}"));
     let page = browser.get(&silent).await;
     assert!(!page.parameter("code").is_empty(), "{}", page.location);
-    // Someone else is signed in: no code without a page, and the sign-in page with one.
+    // If another user is signed in, there is no code without a page, and a page asks for a sign-in.
     let mut other = Browser::new(demo());
     let page = other.get(&start("hints", "")).await;
     other.sign_in(&page, "demo").await;

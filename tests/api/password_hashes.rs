@@ -67,6 +67,10 @@ async fn a_hash_that_cannot_be_used_is_refused_with_the_reason() {
             "2000000 iterations",
         ),
         (
+            json!({"password_hash": DJANGO.replace("$1000$", "$1$")}),
+            "from 1000 to",
+        ),
+        (
             json!({"password_hash": BCRYPT, "password": "hashed-1234"}),
             "not both",
         ),

@@ -101,7 +101,7 @@ async fn a_token_acts_as_its_user_is_listed_with_its_last_use_and_revoked_at_onc
     assert_eq!(current_user(&token).await, (200, json!("demo/alice")));
     assert!(listed().await.unwrap()["last_used_at"].is_string());
 
-    // The owner of the database sees it, another user does not.
+    // The owner of the database sees the token, and another user does not.
     let (owner, other) = (demo().token("demo").await, user("pat-other").await);
     for (other, visible) in [(&owner, true), (&other, false)] {
         let list = call(demo(), other, Method::GET, PATH, &Value::Null).await;
@@ -111,7 +111,8 @@ async fn a_token_acts_as_its_user_is_listed_with_its_last_use_and_revoked_at_onc
     let foreign = call(demo(), &other, Method::DELETE, &path, &Value::Null).await;
     assert_eq!(foreign.error(), (404, "NOT_FOUND", "token not found"));
 
-    // The revocation endpoint is for tokens of clients, and does not claim to have revoked this one.
+    // The revocation endpoint is for tokens of clients, and does not report that it has revoked a
+    // personal token.
     let body = json!({"client_id": "demo-app", "token": token});
     let refused = demo()
         .rest_with(None, ("POST", "/api/v4/oauth/revoke"), &body)
@@ -128,7 +129,7 @@ async fn a_token_acts_as_its_user_is_listed_with_its_last_use_and_revoked_at_onc
     let again = call(demo(), &own, Method::DELETE, &path, &Value::Null).await;
     assert_eq!(again.status, 404, "{again:?}");
 
-    // Both are in the audit log, without the secret.
+    // The audit log has the creation and the revocation, without the secret.
     let events = all_events(demo()).await;
     for kind in ["token_created", "token_revoked"] {
         let event = events
@@ -196,7 +197,7 @@ async fn a_token_makes_no_token_and_no_one_makes_one_for_another_user() {
         (refused.status, refused.error().1),
         (403, "INSUFFICIENT_PRIVILEGES")
     );
-    // The owner who acts as a user.
+    // The caller is the owner, who acts as a user.
     let acting = demo()
         .rest(
             Some("demo"),
@@ -210,7 +211,7 @@ async fn a_token_makes_no_token_and_no_one_makes_one_for_another_user() {
         (refused.status, refused.error().1),
         (403, "INSUFFICIENT_PRIVILEGES")
     );
-    // A visitor with a token of the default user.
+    // The caller has a token of the default user.
     let guest = json!({"client_id": "demo-app", "database": "demo"});
     let guest = demo()
         .rest_with(None, ("POST", "/api/v4/oauth/guest"), &guest)

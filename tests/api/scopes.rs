@@ -1,4 +1,4 @@
-//! Scopes (wire.md 11): what a token may be used for, at every endpoint.
+//! Tests scopes (wire.md 11): what a token may be used for, at every endpoint.
 
 use reqwest::Method;
 use serde_json::{Value, json};
@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 use crate::openid::part;
 use crate::pages::{Browser, authorization};
 use crate::service::{TextResponse, demo};
-use crate::socket::{Socket, open};
+use crate::socket_client::{Socket, open};
 
 const SCOPES: [&str; 5] = ["read", "write", "methods", "sql", "admin"];
 
@@ -185,7 +185,7 @@ async fn each_scope_allows_its_own_endpoints_only() {
     for scope in SCOPES {
         let token = token(scope).await;
         for (method, path, body, open) in &endpoints {
-            // With `admin` this one would change the password of the demo's user.
+            // With the scope `admin`, this operation would change the password of the demo's user.
             if *open == ["none"] && scope == "admin" {
                 continue;
             }
@@ -204,7 +204,8 @@ async fn each_scope_allows_its_own_endpoints_only() {
                 assert_ne!(answer.status, 401, "{method} {path}");
             }
         }
-        // In an array the requests before it were executed, so only its own response says so.
+        // In an array, only the response of the refused request has the error, because requests
+        // before it may have been executed.
         let answer = send(&token, Method::POST, GRAPHQL, &array).await;
         let inside: Value = serde_json::from_str(&answer.text).unwrap_or_default();
         let refused = inside[0]["errors"][0]["extensions"]["code"] == "INSUFFICIENT_SCOPE";

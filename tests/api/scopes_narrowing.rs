@@ -104,7 +104,7 @@ async fn a_narrowed_token_makes_no_wider_one() {
         (wider.status, code(&wider)),
         (400, "INPUT_VALIDATION_ERROR".to_owned())
     );
-    // Without scopes it gets those of the caller, not all rights.
+    // A token that is requested without scopes gets those of the caller, and not all.
     let same = send(&admin, Method::POST, "/api/v4/tokens", &body(json!([]))).await;
     let same = same.json();
     let token = same["token"].as_str().unwrap();
@@ -146,7 +146,7 @@ async fn a_narrowed_token_makes_no_wider_one() {
     let tokens = send(token, Method::GET, "/api/v4/tokens", &Value::Null).await;
     assert_eq!(code(&tokens), "INSUFFICIENT_SCOPE");
 
-    // The owner who acts as a user does not act with more than its own token.
+    // An owner who acts as a user has no more scopes than its own token.
     let mut owner = json!({"username": "demo", "password": "demo1234"});
     owner["scope"] = json!("admin");
     let owner = token_response(owner).await;

@@ -9,7 +9,7 @@ use tidegate_embedded::Shutdown;
 use crate::node::{Node, operator};
 use crate::operator::Operator;
 use crate::service::eventually;
-use crate::socket::open_at;
+use crate::socket_client::open_at;
 use crate::socket_slow::{cut, id, metric, narrow, receive, send, subscribe};
 
 /// Starts a node with a table. Returns it with the token of its owner.

@@ -3,7 +3,7 @@
 use serde_json::json;
 
 use crate::service::{demo, eventually};
-use crate::socket::{Socket, open};
+use crate::socket_client::{Socket, open};
 
 const SOCKETS: usize = 20;
 const SUBSCRIPTIONS: usize = 100;

@@ -7,7 +7,7 @@ use tokio_postgres::Client;
 use crate::node::{Node, operator};
 use crate::operator::Operator;
 use crate::service::eventually;
-use crate::socket::{Socket, owner};
+use crate::socket_client::{Socket, owner};
 
 const ADDED: &str = "subscription { DocsMessageAdded { id } }";
 

@@ -8,7 +8,7 @@ use tokio::net::TcpStream;
 
 use crate::node::{Node, operator};
 use crate::service::{TIMEOUT, demo};
-use crate::socket::{open, open_at};
+use crate::socket_client::{open, open_at};
 
 #[tokio::test]
 async fn an_unknown_subprotocol_is_closed() {

@@ -8,7 +8,7 @@ use reqwest::Method;
 use serde_json::{Value, json};
 
 use crate::service::{TIMEOUT, demo};
-use crate::socket::{open, socket};
+use crate::socket_client::{open, socket};
 
 /// Creates a table for this test.
 pub(crate) async fn table(name: &str) {

@@ -6,7 +6,7 @@ use tidegate_embedded::Shutdown;
 
 use crate::node::{Node, operator};
 use crate::operator::Operator;
-use crate::socket::{Socket, owner, socket_at};
+use crate::socket_client::{Socket, owner, socket_at};
 
 const ADDED: &str = "subscription { DocsMessageAdded { id text } }";
 const UPDATED: &str = "subscription { DocsMessageUpdated { id text } }";

@@ -4,7 +4,7 @@
 use serde_json::{Value, json};
 
 use crate::service::demo;
-use crate::socket::{Socket, socket};
+use crate::socket_client::{Socket, socket};
 
 async fn write(q: &str) {
     demo().rows("demo", q, json!({})).await;
@@ -29,17 +29,17 @@ async fn what_only_postgresql_can_judge_is_refused_by_class_of_operator() {
     .await;
     let mut socket = socket("demo").await;
     let refused = [
-        // These compare the order of text under a collation other than by bytes.
+        // These conditions compare the order of text under a collation other than by bytes.
         json!({"natural_order": {"lt": "m"}}),
         json!({"natural_order": {"lte": "m"}}),
         json!({"natural_order": {"gt": "m"}}),
         json!({"natural_order": {"gte": "m"}}),
         json!("natural_order > 'm'"),
         json!("natural_order BETWEEN 'a' AND 'm'"),
-        // These match characters beyond ASCII without regard to case.
+        // These conditions match characters beyond ASCII without regard to case.
         json!({"bytes": {"ilike": "\u{e9}%"}}),
         json!("bytes ILIKE '\u{e9}%'"),
-        // These are regular expressions.
+        // These conditions are regular expressions.
         json!({"bytes": {"regex": "^a"}}),
         json!({"bytes": {"iregex": "^a"}}),
         // These columns have collations under which different texts are equal.
@@ -54,7 +54,7 @@ async fn what_only_postgresql_can_judge_is_refused_by_class_of_operator() {
         json!({"tags": {"isNull": true}}),
         json!({"doc": {"eq": {"a": 1}}}),
         json!({"span": {"eq": "[1,2)"}}),
-        // This is a time in words, which PostgreSQL reads with its own clock.
+        // This value is a time in words, which PostgreSQL reads with its own clock.
         json!({"at": {"gt": "yesterday"}}),
         // This condition is nested.
         json!({"OR": [{"id": {"eq": 1}}, {"not": {"bytes": {"regex": "a"}}}]}),

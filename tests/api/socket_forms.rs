@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use serde_json::{Value, json};
 
 use crate::service::{demo, eventually};
-use crate::socket::socket;
+use crate::socket_client::socket;
 
 async fn write(q: &str) {
     demo().rows("demo", q, json!({})).await;

@@ -9,7 +9,7 @@ use tokio_tungstenite::tungstenite::Message;
 
 use crate::node::{Node, operator};
 use crate::service::{TIMEOUT, eventually};
-use crate::socket::{Socket, open_at};
+use crate::socket_client::{Socket, open_at};
 
 const ROWS: i64 = 60;
 const ROW: usize = 512 * 1024;

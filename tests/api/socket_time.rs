@@ -7,7 +7,7 @@ use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::TcpStream;
 
 use crate::service::demo;
-use crate::socket::{open, socket};
+use crate::socket_client::{open, socket};
 use crate::tokens::access_token;
 
 const NOW: Duration = Duration::ZERO;

@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 
 use crate::service::demo;
-use crate::socket::{Socket, open};
+use crate::socket_client::{Socket, open};
 use crate::socket_events::{table, write};
 
 async fn transport(path: &str) -> Socket {

@@ -8,7 +8,7 @@ use tokio_postgres::Client;
 
 use crate::node::{Node, operator};
 use crate::operator::Operator;
-use crate::socket::{Socket, owner, socket_at};
+use crate::socket_client::{Socket, owner, socket_at};
 
 const ADDED: &str = "subscription { DocsMessageAdded { id } }";
 

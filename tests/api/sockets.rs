@@ -5,7 +5,7 @@ use reqwest::Method;
 use serde_json::{Value, json};
 
 use crate::service::demo;
-use crate::socket::{open, socket};
+use crate::socket_client::{open, socket};
 
 #[tokio::test]
 async fn a_request_without_a_handshake_gets_426() {

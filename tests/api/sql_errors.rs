@@ -33,7 +33,7 @@ async fn a_wrong_value_of_an_inferred_parameter_is_named() {
         assert_eq!(reported, (400, &*format!("{named}{actual}")), "{error}");
         assert_eq!(error["sqlstate"], "22007");
     }
-    let mut socket = crate::socket::socket("demo").await;
+    let mut socket = crate::socket_client::socket("demo").await;
     let mut message = wrong.clone();
     message["id"] = json!("a");
     let answer = socket.ask(message).await;

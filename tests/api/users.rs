@@ -54,7 +54,7 @@ async fn a_user_is_created_signs_in_and_is_dropped() {
     assert_eq!(shown.status, 200);
     assert_eq!(
         shown.body.to_string(),
-        r#"{"name":"bea","email":"bea@example.com","properties":{"desk":7},"user_group":"sales","default_user":false,"kind":"role","id":"bea"}"#
+        r#"{"name":"bea","email":"bea@example.com","properties":{"desk":7},"user_group":"sales","default_user":false,"kind":"role","id":"bea","disabled":false}"#
     );
     let token = token(demo(), "bea", "bea-12345").await;
     let claims = claims(&token);

@@ -1,4 +1,5 @@
-//! The architecture as a test: see `tests/`. This library reads the packages and their files.
+//! Reads the packages of the workspace and their files, for the tests of the architecture in
+//! `tests/`.
 
 #![expect(
     clippy::unwrap_used,

@@ -1,4 +1,5 @@
-//! Measures events from a commit to sockets: latency, and CPU for each change and each delivery.
+//! Measures the delivery of events to sockets: the latency, and the CPU time for each change and
+//! each event.
 
 use std::time::{Duration, Instant};
 
@@ -21,9 +22,10 @@ pub(crate) struct Case {
 /// The rows to which sockets subscribe.
 #[derive(Clone, Copy, Debug)]
 enum Filters {
-    /// The rows of this many keys for each socket, all different.
+    /// Each socket has this many subscriptions. Each subscription selects the rows with one key. No
+    /// two subscriptions have the same key.
     Keys(usize),
-    /// All rows, with the same selection.
+    /// Each socket has one subscription to all rows. All subscriptions have the same selection.
     All,
 }
 
@@ -77,7 +79,7 @@ pub(crate) fn header() -> String {
 }
 
 impl Case {
-    /// Runs the case for some seconds. Returns its line of the table.
+    /// Runs the case for `seconds` seconds. Returns its line of the table.
     pub(crate) async fn measure(&self, service: &Service, seconds: u64) -> Result<String> {
         let subscribers = Subscribers::open(service, &self.queries()).await?;
         let writer = Writer {
@@ -128,8 +130,8 @@ impl Case {
         ))
     }
 
-    /// Writes, and waits until all events have been received. Returns the number of changes, and
-    /// the time from the end of the writers to the last event.
+    /// Runs the writers, and waits until all events have been received. Returns the number of
+    /// changes, and the time from the end of the writers to the last event.
     async fn write(
         &self,
         service: &Service,

@@ -15,8 +15,8 @@ pub(crate) async fn measure(service: &Service) -> Result<()> {
     let query = "subscription { BenchFeedMessageAdded { id } }".to_owned();
     drop(Subscribers::open(service, &vec![vec![query.clone()]; 50]).await?);
     settle().await;
-    // Both measurements have one baseline, because the second may use memory that the first has
-    // freed.
+    // Both measurements have the same baseline, because the second one may use memory that the
+    // first one has freed.
     let before = process::resident(service.server)?;
     for (what, queries) in [("", vec![]), (" with a subscription", vec![query])] {
         let subscribers = Subscribers::open(service, &vec![queries; SOCKETS]).await?;

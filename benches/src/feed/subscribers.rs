@@ -1,5 +1,5 @@
-//! Subscribers that use little CPU. They read raw WebSocket frames (RFC 6455, section 5) into one
-//! buffer, count them and discard them.
+//! Subscribers that use little CPU. They read raw WebSocket frames (RFC 6455, section 5) into a
+//! common buffer, count them and discard them.
 
 use std::future::poll_fn;
 use std::pin::Pin;
@@ -7,27 +7,29 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::task::{Context, Poll, ready};
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
-use tokio::io::{AsyncRead as _, AsyncReadExt as _, AsyncWriteExt as _, ReadBuf};
+use tokio::io::{AsyncRead as _, AsyncWriteExt as _, ReadBuf};
 use tokio::net::TcpStream;
 use tokio::task::JoinSet;
 
+use super::sockets::{PONG, frame, messages, open};
 use crate::Result;
 use crate::service::Service;
 
-/// Counts of what all sockets together have received.
+/// Counts of the messages that all sockets together have received.
 #[derive(Debug, Default)]
 pub(crate) struct Received {
-    /// How many subscriptions were acknowledged.
+    /// The number of acknowledged subscriptions.
     pub(crate) acknowledged: usize,
-    /// How many events arrived.
+    /// The number of received events.
     pub(crate) events: usize,
-    /// How many reads returned events. The server has made at least as many writes.
+    /// The number of reads that returned events. The server has made at least as many writes.
     pub(crate) reads: usize,
-    /// The times in microseconds from the clock value in an event to the event's arrival.
+    /// The microseconds from the time in an event's column `at` to the arrival of the event.
     pub(crate) latencies: Vec<i64>,
     /// When the last event arrived.
     pub(crate) last: Option<Instant>,
-    /// The first message that is neither an acknowledgement nor an event.
+    /// The first message that is neither an acknowledgement nor an event, or the reason why a
+    /// socket ended.
     other: Option<String>,
     buffer: Vec<u8>,
 }
@@ -52,7 +54,7 @@ impl Subscribers {
         };
         let mut asked = 0;
         for queries in queries {
-            let stream = open(service).await?;
+            let stream = open(service.address, &service.owner_token).await?;
             let socket = Socket {
                 stream,
                 partial: Vec::new(),
@@ -66,7 +68,8 @@ impl Subscribers {
         Ok(subscribers)
     }
 
-    /// Waits until the counts meet a condition.
+    /// Waits until `enough` returns true for the counts. Fails after `limit`, and if a socket has
+    /// ended.
     pub(crate) async fn until(
         &self,
         limit: Duration,
@@ -92,12 +95,12 @@ impl Subscribers {
         }
     }
 
-    /// Locks the counts of what the sockets have received so far.
+    /// Locks and returns the counts.
     pub(crate) fn received(&self) -> std::sync::MutexGuard<'_, Received> {
         self.received.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Resets the counts.
+    /// Resets all counts except the number of acknowledgements.
     pub(crate) fn reset(&self) {
         let mut received = self.received();
         (received.events, received.reads, received.last) = (0, 0, None);
@@ -123,14 +126,13 @@ impl Socket {
         received.other.get_or_insert(ended);
     }
 
-    /// Reads until the socket ends. Returns the reason.
+    /// Reads until the socket ends. Returns the reason why it ended.
     async fn read(&mut self) -> String {
         loop {
             let pings = poll_fn(|context| self.poll_read(context)).await;
             match pings {
-                // The bytes are a pong without content, masked with zeros.
                 Ok(true) => {
-                    let ponged = self.stream.write_all(&[0x8a, 0x80, 0, 0, 0, 0]).await;
+                    let ponged = self.stream.write_all(&PONG).await;
                     if let Err(error) = ponged {
                         return error.to_string();
                     }
@@ -141,7 +143,7 @@ impl Socket {
         }
     }
 
-    /// Processes received bytes; returns whether a ping was among them.
+    /// Reads and processes bytes. Returns whether they contained a ping.
     fn poll_read(&mut self, context: &mut Context<'_>) -> Poll<Result<bool, String>> {
         let mut received = self.received.lock().unwrap_or_else(PoisonError::into_inner);
         let mut buffer = std::mem::take(&mut received.buffer);
@@ -167,7 +169,7 @@ impl Socket {
     }
 }
 
-/// Counts complete frames; returns their bytes and whether a ping was among them.
+/// Counts complete frames. Returns the number of their bytes, and whether they contained a ping.
 fn take(bytes: &[u8], received: &mut Received) -> (usize, bool) {
     const EVENT: &[u8] = br#"{"type":"subscription","#;
     const ACKNOWLEDGED: &[u8] = br#"{"type":"subscribe_ack""#;
@@ -199,22 +201,8 @@ fn take(bytes: &[u8], received: &mut Received) -> (usize, bool) {
     (at, ping)
 }
 
-/// The opcode of the first frame, and the bounds of its payload; `None` if the frame is incomplete.
-fn frame(bytes: &[u8]) -> Option<(u8, usize, usize)> {
-    let (start, length) = match *bytes.get(1)? {
-        126 => (
-            4,
-            u16::from_be_bytes(bytes.get(2..4)?.try_into().ok()?).into(),
-        ),
-        127 => (10, u64::from_be_bytes(bytes.get(2..10)?.try_into().ok()?)),
-        short => (2, u64::from(short)),
-    };
-    let end = start + usize::try_from(length).ok()?;
-    (bytes.len() >= end).then_some((bytes[0] & 0x0f, start, end))
-}
-
-/// The value of the column `at` if it is the first one in an event's row. It is a bigint, so its
-/// digits are in quotes.
+/// The value of the column `at`, if it is the first column in an event's row. The column is a
+/// bigint, so its digits are in quotes.
 fn clock(payload: &[u8]) -> Option<i64> {
     const COLUMN: &[u8] = br#"{"at":""#;
     let start = payload
@@ -235,50 +223,4 @@ fn clock(payload: &[u8]) -> Option<i64> {
 fn microseconds() -> i64 {
     let since = SystemTime::now().duration_since(UNIX_EPOCH);
     since.map_or(0, |since| since.as_micros() as i64)
-}
-
-async fn open(service: &Service) -> Result<TcpStream> {
-    let mut stream = TcpStream::connect(service.address).await?;
-    stream.set_nodelay(true)?;
-    let request = format!(
-        "GET /api/v4/events HTTP/1.1\r\nHost: {}\r\nAuthorization: Bearer {}\r\n\
-         Upgrade: websocket\r\nConnection: Upgrade\r\nSec-WebSocket-Version: 13\r\n\
-         Sec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\n\r\n",
-        service.address, service.owner_token
-    );
-    stream.write_all(request.as_bytes()).await?;
-    let mut answer = Vec::new();
-    // The loop reads only the head of the response: the server sends nothing more before the
-    // client's first message.
-    while !answer.ends_with(b"\r\n\r\n") {
-        if stream.read_buf(&mut answer).await? == 0 {
-            break;
-        }
-    }
-    if answer.starts_with(b"HTTP/1.1 101") {
-        Ok(stream)
-    } else {
-        Err(String::from_utf8_lossy(&answer).into())
-    }
-}
-
-/// Frames with subscriptions, masked with zeros.
-fn messages(queries: &[String]) -> Vec<u8> {
-    let mut out = Vec::new();
-    for (id, query) in queries.iter().enumerate() {
-        let query = serde_json::Value::from(query.as_str());
-        let text =
-            format!(r#"{{"type":"subscribe","id":"{id}","schema":"public","query":{query}}}"#);
-        out.push(0x81);
-        match u8::try_from(text.len()) {
-            Ok(short) if short < 126 => out.push(0x80 | short),
-            _ => {
-                out.push(0x80 | 0x7e);
-                out.extend_from_slice(&(text.len() as u16).to_be_bytes());
-            }
-        }
-        out.extend_from_slice(&[0; 4]);
-        out.extend_from_slice(text.as_bytes());
-    }
-    out
 }

@@ -8,11 +8,11 @@ use crate::Result;
 use crate::floor::number;
 use crate::service::Service;
 
-/// Creates a table that only the writers use.
+/// The SQL that creates the table to which the writers write.
 pub(crate) const TABLE: &str = "create table bench_feed (id bigint generated always as identity \
     primary key, key int not null, at bigint not null, note text not null)";
 
-/// The parameters of the writers.
+/// The parameters of a run of the writers.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Writer {
     /// The highest key. Keys start at 1.
@@ -25,7 +25,7 @@ pub(crate) struct Writer {
     pub(crate) rate: Option<u32>,
 }
 
-/// The result of the writers.
+/// The result of a run of the writers.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct WriteResult {
     /// The number of transactions.
@@ -37,7 +37,8 @@ pub(crate) struct WriteResult {
 }
 
 impl Writer {
-    /// Writes for some seconds. The column `at` gets the time of the insert, in microseconds.
+    /// Inserts rows for `seconds` seconds. The column `at` gets the time of the insert in
+    /// microseconds since 1970.
     pub(crate) async fn run(&self, service: &Service, seconds: u64) -> Result<WriteResult> {
         let file = service.path.join("writer.sql");
         std::fs::write(&file, self.script())?;

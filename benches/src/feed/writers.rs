@@ -15,7 +15,7 @@ const SECONDS: u64 = 3;
 /// Which subscriptions exist while the writers run.
 #[derive(Clone, Copy, Debug)]
 enum Subscriptions {
-    /// None. The writers use a PostgreSQL that never had a subscription.
+    /// There are no subscriptions, and the writers use a PostgreSQL that never had any.
     None,
     /// One subscription that matches none of the rows.
     Unmatched,
@@ -28,8 +28,8 @@ struct Round {
     rate: f64,
     /// The average latency of a transaction in milliseconds.
     latency: f64,
-    /// The microseconds of CPU of the service for each transaction. `database` has those of
-    /// PostgreSQL.
+    /// The microseconds of CPU of the service for each transaction. The field `database` has the
+    /// microseconds of PostgreSQL.
     server: f64,
     database: f64,
 }

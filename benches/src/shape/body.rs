@@ -5,10 +5,12 @@ use std::io::Write as _;
 use super::template::TemplatePart;
 use super::value::{Random, Value};
 
-/// The limit on the parameters of a shape. It is constant, so that their values need no allocation.
+/// The largest number of parameters of a shape. It is constant, so that their values need no
+/// allocation.
 pub(crate) const MAX_PARAMETERS: usize = 8;
 
-/// The bodies of requests. The middle part of a body is repeated, with new values each time.
+/// Generates the bodies of requests. A body has a constant beginning and end, and a middle part
+/// that may be repeated, with new values each time.
 #[derive(Clone, Debug)]
 pub(crate) struct Body {
     before: String,
@@ -19,7 +21,7 @@ pub(crate) struct Body {
 }
 
 impl Body {
-    /// A body with a single middle part.
+    /// Bodies with one middle part.
     pub(crate) fn new(
         [before, after]: [String; 2],
         copy: Vec<TemplatePart>,
@@ -56,7 +58,7 @@ impl Body {
                     TemplatePart::Text(text) => into.extend_from_slice(text.as_bytes()),
                     TemplatePart::Parameter(index) => {
                         let drawn = drawn.get(*index).copied().unwrap_or_default();
-                        // An error is impossible, because the target is a vector.
+                        // Writing to a vector does not fail.
                         let _ = write!(into, "{drawn}");
                     }
                 }

@@ -1,4 +1,4 @@
-//! The comment lines that begin a shape's `.sql` file: `-- key: value`.
+//! Parses the comment lines `-- key: value` at the beginning of a shape's `.sql` file.
 
 use super::body::MAX_PARAMETERS;
 use super::value::Value;
@@ -26,7 +26,7 @@ pub(crate) enum Callers {
     One,
     /// The number of sub-users in `--users`, chosen at random.
     Users,
-    /// As `Users`, while other people sign up.
+    /// The same as `Users`, while other people sign up.
     UsersWithSignUps,
     /// This many sub-users, chosen at random.
     Some(u32),
@@ -34,15 +34,15 @@ pub(crate) enum Callers {
     Tenants,
 }
 
-/// The specification of a variant: endpoint, callers and aim.
+/// The specification of a variant in a header.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct VariantSpec {
     /// The endpoint.
     pub(crate) endpoint: Endpoint,
     /// The callers.
     pub(crate) callers: Callers,
-    /// The smallest ratio that is meant to be reached: to the rate of one user if many users are
-    /// compared with one, otherwise to the floor.
+    /// The smallest ratio that is good enough. It is the ratio to the rate of one user if many
+    /// users are compared with one user, and otherwise the ratio to the floor.
     pub(crate) aim: Option<f64>,
 }
 
@@ -51,21 +51,22 @@ pub(crate) struct VariantSpec {
 pub(crate) struct Header {
     /// The name of the shape in the table.
     pub(crate) name: String,
-    /// The parameters, which are written `:name` in the statement and in the variables.
+    /// The parameters, by name. They are written `:name` in the statement and in `variables`.
     pub(crate) parameters: Vec<(String, Value)>,
     /// The variants.
     pub(crate) variants: Vec<VariantSpec>,
-    /// The variables of the document, or the parameters of the statement, as JSON with `:name`.
+    /// The variables of the document, or the parameters of the statement, as JSON text with `:name`
+    /// for values. By default, each parameter becomes a variable.
     pub(crate) variables: Option<String>,
     /// The number of calls in one request.
     pub(crate) batch: u32,
     /// The number of parameter sets of one statement.
     pub(crate) sets: u32,
-    /// The number of connections, if it is fixed.
+    /// The number of connections, if the shape does not use the number on the command line.
     pub(crate) connections: Option<usize>,
     /// The media type in `Accept`.
     pub(crate) accept: String,
-    /// A JSON array that replaces `:rows`.
+    /// A JSON array that replaces `:rows` in the statement and in `variables`.
     pub(crate) rows: Option<String>,
 }
 
@@ -189,7 +190,8 @@ fn parameter(text: &str) -> Result<(String, Value)> {
     Ok((name.trim().to_owned(), Value::parse(value)?))
 }
 
-/// Parses rows such as `1000 {"name": "x"}`: this many copies of an object.
+/// Parses rows such as `1000 {"name": "x"}`, which stands for 1000 copies of the object. Returns a
+/// JSON array.
 fn rows(text: &str) -> Result<String> {
     let wrong = || format!("`{text}`: expected a number and a JSON object");
     let (count, object) = text.split_once(' ').ok_or_else(wrong)?;

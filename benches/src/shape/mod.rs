@@ -1,4 +1,5 @@
-//! The cases. Each has files with a document and with the SQL of the floor.
+//! The shapes, which are the cases that are measured. Each has a file with the SQL of the floor and
+//! files with GraphQL documents.
 
 pub(crate) mod body;
 pub(crate) mod header;
@@ -22,10 +23,10 @@ pub(crate) struct Shape {
     /// The header of the file.
     pub(crate) header: Header,
     stem: String,
-    /// The statement of the floor; empty for a shape without one.
+    /// The statement of the floor; empty for a shape without a floor.
     statement: String,
     document: Option<String>,
-    /// The document for the other server, if there is one.
+    /// The document for the other server; `None` if there is no such document.
     pub(crate) peer: Option<String>,
 }
 
@@ -77,7 +78,7 @@ impl Shape {
         Ok(())
     }
 
-    /// The owner's method with the statement; `None` if no variant calls it.
+    /// The definition of the owner's method with the statement; `None` if no variant calls it.
     pub(crate) fn method(&self) -> Option<Json> {
         let mut asked = self.header.variants.iter();
         let called = asked.any(|asked| asked.endpoint == Endpoint::Call);
@@ -132,7 +133,8 @@ impl Shape {
         split(&self.variables_text(), &self.names())
     }
 
-    /// The variables in the header. Without them, each parameter is a variable of its own name.
+    /// The JSON text of the variables. If the header has none, each parameter is a variable of the
+    /// same name.
     fn variables_text(&self) -> String {
         let all = || {
             let names = self.names();
@@ -173,7 +175,7 @@ impl Shape {
                 settings.extend(parameters.iter().map(set));
             }
             let statement = join(&parts, |index| format!(":{}{suffix}", parameters[index].0));
-            // A script with pgbench's own commands already ends its statements.
+            // A statement that contains pgbench commands already has its semicolons.
             let end = if statement.contains('\\') { "" } else { ";" };
             statements.push(format!("{statement}{end}\n"));
         }
@@ -197,7 +199,7 @@ mod tests {
     use super::value::Random;
     use crate::Result;
 
-    /// The shape that a file with this text and a document define.
+    /// The shape of an `.sql` file with this text and a document.
     fn shape(text: &str) -> Result<Shape> {
         let folder = tempfile::tempdir()?;
         std::fs::write(folder.path().join("by-key.sql"), text)?;

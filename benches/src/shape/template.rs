@@ -3,7 +3,7 @@
 /// A piece of a text.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum TemplatePart {
-    /// Text that is copied as it is.
+    /// Text that is copied unchanged.
     Text(String),
     /// The value of the parameter with this index.
     Parameter(usize),

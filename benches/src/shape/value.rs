@@ -1,14 +1,14 @@
-//! The random parameters of a shape, for requests to the service and for pgbench.
+//! The random values of a shape's parameters, for requests to the service and for pgbench.
 
 use crate::Result;
 
 /// The source of a parameter's value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Value {
-    /// `random(LOW, HIGH)`: an integer between the two, inclusive.
+    /// `random(LOW, HIGH)`: an integer from `LOW` to `HIGH`, inclusive.
     Random(u32, u32),
-    /// `own(COUNT)`: the key of a row of the caller. Each user has this many rows, and the keys of
-    /// user 0 start at 1.
+    /// `own(COUNT)`: the key of a row that belongs to the caller. Each user has `COUNT` rows with
+    /// consecutive keys; the keys of user 0 start at 1.
     Own(u32),
 }
 
@@ -29,7 +29,7 @@ impl Value {
         }
     }
 
-    /// A random value for a request of a user.
+    /// Draws a random value for a request of the user with this number.
     pub(crate) fn draw(self, random: &mut Random, user: u32) -> u32 {
         match self {
             Self::Random(low, high) => low + random.below(high - low + 1),
@@ -37,7 +37,7 @@ impl Value {
         }
     }
 
-    /// The expression with which pgbench, which runs as user 0, draws the value.
+    /// The expression with which pgbench draws the value. pgbench runs as user 0.
     pub(crate) fn pgbench(self) -> String {
         match self {
             Self::Random(low, high) => format!("random({low}, {high})"),
@@ -46,7 +46,7 @@ impl Value {
     }
 }
 
-/// Marsaglia's xorshift64: fast, and random enough to choose keys.
+/// Marsaglia's xorshift64, which is fast and random enough to choose keys.
 #[derive(Debug)]
 pub(crate) struct Random(u64);
 
@@ -56,7 +56,7 @@ impl Random {
         Self(seed.wrapping_mul(0x9E37_79B9_7F4A_7C15) | 1)
     }
 
-    /// A number below a bound.
+    /// Draws a number from 0 to `bound - 1`.
     pub(crate) fn below(&mut self, bound: u32) -> u32 {
         self.0 ^= self.0 << 13;
         self.0 ^= self.0 >> 7;

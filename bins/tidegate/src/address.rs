@@ -1,9 +1,10 @@
-//! The URLs at which this machine and browsers reach a listening socket.
+//! The address at which this machine can reach a listening socket.
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 
 /// The address at which this machine can connect to a listening socket. For a socket that listens
-/// on all addresses it is loopback, because a browser cannot open `0.0.0.0` or `[::]`.
+/// on all addresses, this is the loopback address, because a browser cannot open `0.0.0.0` or
+/// `[::]`.
 pub(crate) fn local(mut address: SocketAddr) -> SocketAddr {
     match address.ip() {
         IpAddr::V4(ip) if ip.is_unspecified() => address.set_ip(Ipv4Addr::LOCALHOST.into()),

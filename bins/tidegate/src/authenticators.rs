@@ -1,5 +1,5 @@
-//! Creates what a tenant needs besides the roles of its users: the role that lets users connect, the
-//! authenticators, and the functions of claims.
+//! Creates the roles and functions that a tenant needs besides the roles of its users: the role
+//! that lets users connect, the authenticators, and the functions of claims.
 
 use std::collections::HashSet;
 use std::time::Duration;
@@ -15,8 +15,8 @@ use crate::roles;
 use crate::service::Service;
 
 /// How often tenants are checked for missing roles. The first check creates roles that an older
-/// release did not have. Later checks are needed while nodes of an older release run, because they
-/// may revoke grants that they do not know.
+/// release did not have. Later checks are needed while nodes of an older release run, because such
+/// a node may revoke grants that its release does not know.
 const INTERVAL: Duration = Duration::from_hours(1);
 
 /// Creates missing roles of all tenants while [`run`](Self::run) is polled.
@@ -25,7 +25,7 @@ pub(crate) struct RoleMaintenance {
     tenants: Tenants,
     accounts: Accounts,
     pool: UserPool,
-    /// Databases whose lack of the functions of claims is logged.
+    /// Databases for which it has been logged that the functions of claims cannot be created.
     without_claims: HashSet<String>,
 }
 
@@ -91,7 +91,8 @@ impl RoleMaintenance {
         }
     }
 
-    /// Lets the groups that have members log in, as after a restore without the roles.
+    /// Makes the roles of groups that have members able to log in. They may be unable to, for
+    /// example after a restore without the roles.
     async fn provide_member_groups(
         &self,
         database: &DatabaseName,
@@ -108,8 +109,8 @@ impl RoleMaintenance {
         Ok(provided.await?)
     }
 
-    /// Creates the functions of claims, and corrects what they return for users. Logs once for each
-    /// database where the service may not create them.
+    /// Creates the functions of claims, and corrects the values that they return for users. Logs
+    /// once for each database in which the functions cannot be created.
     async fn provide_claims(
         &mut self,
         tenant: &Tenant,
@@ -135,8 +136,8 @@ impl RoleMaintenance {
         Ok(())
     }
 
-    /// Writes the claims of one role from the record as it is now: it may have changed since the
-    /// users were listed.
+    /// Writes the claims of one role. The user's record is read again, because it may have changed
+    /// since the users were listed.
     async fn correct(
         &self,
         database: &DatabaseName,
@@ -149,8 +150,8 @@ impl RoleMaintenance {
             .and_then(|rest| rest.strip_prefix('/'));
         let key = known.map(|user| user.key.clone());
         let key = key.or_else(|| Some(UserKey::new(database.as_str(), named?)));
-        // Delete first, then read the user again: another request may create a user of this name
-        // between the two, and the code below writes the identity of that user.
+        // The identity is deleted before the user is read again. If another request creates a user
+        // of this name in between, the code below writes the identity of the new user.
         if known.is_none() {
             let role = RoleName::new(role);
             self.admin.delete_identity(database, &role).await?;

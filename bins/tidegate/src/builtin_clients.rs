@@ -1,4 +1,4 @@
-//! The built-in clients that the settings name.
+//! The built-in OAuth clients: the client of the console, and those in the settings.
 
 use tidegate_oauth::BuiltinClients;
 
@@ -7,7 +7,7 @@ use crate::settings::Settings;
 /// The id of the client that the console uses.
 const CONSOLE: &str = "tidegate";
 
-/// The ids of all built-in clients.
+/// The client ids of all built-in clients.
 pub(crate) fn ids(settings: &Settings) -> Vec<String> {
     let more = settings.builtin_client_ids.iter();
     let mut ids: Vec<_> = more.map(|id| id.0.clone()).collect();
@@ -15,7 +15,8 @@ pub(crate) fn ids(settings: &Settings) -> Vec<String> {
     ids
 }
 
-/// The built-in clients of the service whose URL is `issuer`.
+/// The built-in clients, and the pages of the console to which they may redirect. `issuer` is the
+/// URL of the service.
 pub(crate) fn of_service(settings: &Settings, issuer: &str) -> BuiltinClients {
     let page = |origin: &str| format!("{origin}/console/");
     let mut pages = Vec::new();

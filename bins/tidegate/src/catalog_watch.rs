@@ -1,12 +1,13 @@
 //! Keeps cached schemas and statement metadata fresh.
 //!
-//! A database with an event trigger notifies of definitions. It is checked after a notification, and
-//! after [`MAX_TICKS_WITHOUT_CHECK`] in which the cluster has changed. Any other database is polled
-//! while its schemas are in use. Roles belong to the cluster and are compared once for all
-//! databases.
+//! A database with an event trigger sends notifications about definitions. It is checked after a
+//! notification, and after [`MAX_TICKS_WITHOUT_CHECK`] ticks if its change marker has changed. Any
+//! other database is polled while its schemas are in use. Roles belong to the cluster and are
+//! compared once for all databases.
 //!
-//! Each tick reads signs of changes in the control database. Databases are polled and roles are
-//! compared only where a sign has changed, because either may need a login or take long.
+//! Each tick reads change markers in the control database. A database is polled, or roles are
+//! compared, only if the marker has changed, because polls and comparisons may need a login or take
+//! long.
 
 mod check;
 mod last_check;
@@ -16,7 +17,7 @@ use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 use std::time::Duration;
 
-use tidegate_catalog::load::{self, Roles, RolesChange, Sign, Signs};
+use tidegate_catalog::load::{self, ChangeMarker, ChangeMarkers, Roles, RolesChange};
 use tidegate_catalog::{CatalogCache, DdlVisibility};
 use tidegate_feed::Feed;
 use tidegate_server::Probe;
@@ -31,56 +32,60 @@ use check::{Checked, Reason, check, check_options};
 use last_check::LastCheck;
 use listen::{ListenerEvent, listen};
 
-/// The polling interval. With it, a change takes effect within a second.
+/// The polling interval. It is short enough that a change takes effect within a second.
 const TICK: Duration = Duration::from_millis(400);
-/// The number of ticks between two checks of roles. With it, a change takes effect within a second.
+/// The number of ticks from one check of roles to the next. It is low enough that a change takes
+/// effect within a second.
 const TICKS_PER_ROLE_CHECK: u32 = 2;
-/// A database is checked after this many ticks even without a notification, if the cluster has
-/// changed. The number is lower than that after which the next request would compare the database.
+/// A database is checked after this many ticks even without a notification, if its change marker
+/// has changed. Without this check, a request would have to compare the definitions a few ticks
+/// later.
 const MAX_TICKS_WITHOUT_CHECK: u32 = 50;
-/// The number of databases that are checked at the same time.
+/// The largest number of databases that are checked at the same time.
 const CONCURRENT_CHECKS: usize = 4;
-/// Listening to a database ends after this many ticks without a statement.
+/// Listening to a database ends after this many ticks without a statement in it.
 const UNUSED_AFTER_TICKS: u32 = 60;
-/// The number of databases that are polled in a tick because no service connection is free to
-/// listen. Those that have waited longest come first. There may be hundreds of them, and each poll
-/// may need a login: five polls a second take PostgreSQL about a twentieth of a core.
+/// The node cannot listen to some databases, because no service connection is free. This many of
+/// them are polled in a tick. The databases that have waited longest come first. There may be
+/// hundreds of such databases, and each poll may need a login: five polls a second take PostgreSQL
+/// about a twentieth of a core.
 const POLLS_WITHOUT_CONNECTION: usize = 2;
 
 /// The state of a database in use.
 #[derive(Default)]
 struct DatabaseState {
-    /// The task that listens. Dropping the set ends it.
+    /// The task that listens to the database. Dropping the set ends the task.
     listener: JoinSet<()>,
-    /// Whether the database notifies of definitions.
+    /// Whether the database sends notifications about definitions.
     visibility: DdlVisibility,
     /// Whether listening failed only because no service connection is free.
     no_connection: bool,
     /// Whether a check is running.
     busy: bool,
     again: Option<Reason>,
-    /// How many ticks have passed since the last check.
+    /// The number of ticks since the last check.
     ticks_since_check: u32,
     /// The last check.
     last_check: LastCheck,
 }
 
-/// Watches the databases in use.
+/// Watches the databases in use while [`run`](Self::run) is polled.
 pub(crate) struct CatalogWatch {
     catalogs: Arc<CatalogCache>,
     control: Arc<ServiceConnections>,
     users: UserPool,
-    /// The feed, whose captures may have to be renewed after a definition.
+    /// The feed, whose captures may have to be renewed after a change of a definition.
     feed: Option<Feed>,
-    /// For each database the number of statements that have run, and the ticks since that number
-    /// changed.
+    /// For each database, the number of statements that have run, and the number of ticks since
+    /// that number last changed.
     used: HashMap<DatabaseName, (u64, u32)>,
     states: HashMap<DatabaseName, DatabaseState>,
     checks: JoinSet<Checked>,
     permits: Arc<Semaphore>,
-    /// The last signs of the cluster and of the databases that are watched.
-    signs: Option<Signs>,
-    /// The last comparison of roles, and the roles and memberships at that time.
+    /// The change markers of the cluster and of the watched databases, which are read in each tick;
+    /// `None` if they could not be read.
+    markers: Option<ChangeMarkers>,
+    /// The last comparison of roles. The field `roles` has the roles and memberships at that time.
     last_role_check: LastCheck,
     roles: Option<Roles>,
     ticks: u32,
@@ -105,7 +110,7 @@ impl CatalogWatch {
             states: HashMap::new(),
             checks: JoinSet::new(),
             permits: Arc::new(Semaphore::new(CONCURRENT_CHECKS)),
-            signs: None,
+            markers: None,
             last_role_check: LastCheck::default(),
             roles: None,
             ticks: 0,
@@ -136,7 +141,7 @@ impl CatalogWatch {
         let used = self.used();
         self.states
             .retain(|database, _| watched.contains(database) || used.contains(database));
-        self.signs = self.read_signs(&watched).await;
+        self.markers = self.read_markers(&watched).await;
         let roles_changed = self.have_roles_changed().await;
         let failing: HashSet<_> = self.catalogs.failing().into_iter().collect();
         for database in watched.union(&used) {
@@ -148,7 +153,8 @@ impl CatalogWatch {
                 state
             });
             state.ticks_since_check += 1;
-            // The schemas of the database may be in use only since this tick.
+            // This is repeated in each tick, because the schemas of the database may be in use only
+            // since this tick.
             self.catalogs.set_visibility(database, state.visibility);
         }
         let polled = self.to_poll(&watched);
@@ -163,30 +169,31 @@ impl CatalogWatch {
         }
     }
 
-    /// Reads the signs of the cluster and of databases; `None` if nothing is in use, or if the
-    /// control database does not answer. Then the checks that are due report the error.
-    async fn read_signs(&self, databases: &HashSet<DatabaseName>) -> Option<Signs> {
+    /// Reads the change markers of the cluster and of databases; `None` if nothing is in use, or if
+    /// the control database does not respond. If it does not respond, the following checks report
+    /// the error.
+    async fn read_markers(&self, databases: &HashSet<DatabaseName>) -> Option<ChangeMarkers> {
         if databases.is_empty() && !self.users.is_used() {
             return None;
         }
-        load::signs(&*self.control, databases, &check_options())
+        load::change_markers(&*self.control, databases, &check_options())
             .await
             .ok()
     }
 
-    fn sign(&self, database: &DatabaseName) -> Option<Sign> {
-        self.signs.as_ref().map(|signs| signs.of(database))
+    fn marker(&self, database: &DatabaseName) -> Option<ChangeMarker> {
+        self.markers.as_ref().map(|markers| markers.of(database))
     }
 
     /// Whether nothing has changed since the last check of a database.
     fn is_current(&self, database: &DatabaseName) -> bool {
-        match (self.states.get(database), self.sign(database)) {
-            (Some(state), Some(sign)) => !state.busy && state.last_check.is_current(&sign),
+        match (self.states.get(database), self.marker(database)) {
+            (Some(state), Some(marker)) => !state.busy && state.last_check.is_current(&marker),
             _ => false,
         }
     }
 
-    /// The databases that are checked in this tick.
+    /// The watched databases that are due to be checked in this tick.
     fn to_poll(&self, watched: &HashSet<DatabaseName>) -> HashSet<DatabaseName> {
         let is_notified = |state: &DatabaseState| state.visibility == DdlVisibility::Always;
         let states = watched
@@ -195,14 +202,14 @@ impl CatalogWatch {
         let others = states.clone().filter(|(_, state)| !is_notified(state));
         let others = u32::try_from(others.count()).unwrap_or(u32::MAX);
         let is_due = |(database, state): &(&DatabaseName, &DatabaseState)| {
-            let Some(sign) = self.sign(database) else {
+            let Some(marker) = self.marker(database) else {
                 return true;
             };
             if is_notified(state) {
                 state.ticks_since_check >= MAX_TICKS_WITHOUT_CHECK
-                    && !state.last_check.is_current(&sign)
+                    && !state.last_check.is_current(&marker)
             } else {
-                state.last_check.is_due(&sign, others)
+                state.last_check.is_due(&marker, others)
             }
         };
         let (no_connection, mut polled): (Vec<_>, HashSet<_>) = {
@@ -216,7 +223,8 @@ impl CatalogWatch {
         polled
     }
 
-    /// The databases in which statements have run recently.
+    /// The databases in which statements have run recently. Must be called once in each tick,
+    /// because it counts idle ticks.
     fn used(&mut self) -> HashSet<DatabaseName> {
         let known = std::mem::take(&mut self.used);
         for (database, count) in self.users.databases() {
@@ -234,11 +242,11 @@ impl CatalogWatch {
         used.map(|(database, _)| database.clone()).collect()
     }
 
-    /// Whether roles or memberships have changed, other than by new roles. Also closes connections
+    /// Whether roles or memberships have changed; new roles do not count. Also closes connections
     /// of roles that can no longer log in.
     ///
-    /// Roles belong to the cluster, so the event trigger of a database does not report them. They
-    /// are read only after their sign has changed, because reading thousands of roles takes
+    /// Roles belong to the cluster, so the event trigger of a database does not report them. Roles
+    /// are read only after their marker has changed, because reading thousands of roles takes
     /// milliseconds.
     async fn have_roles_changed(&mut self) -> bool {
         self.ticks = self.ticks.wrapping_add(1);
@@ -247,14 +255,14 @@ impl CatalogWatch {
         {
             return false;
         }
-        // After an error all databases are checked. These checks report the error.
-        let Some(sign) = self.signs.as_ref().map(|signs| signs.roles.clone()) else {
+        // Without markers all databases are checked, and these checks report the error.
+        let Some(marker) = self.markers.as_ref().map(|markers| markers.roles.clone()) else {
             return true;
         };
-        if !self.last_role_check.is_due(&sign, 1) {
+        if !self.last_role_check.is_due(&marker, 1) {
             return self.users.check_open_logins().await.is_err();
         }
-        self.last_role_check.begin(sign);
+        self.last_role_check.begin(marker);
         let began = Instant::now();
         let compared = self.compare_roles().await;
         self.last_role_check.end(began.elapsed());
@@ -316,10 +324,11 @@ impl CatalogWatch {
             return;
         }
         state.busy = true;
-        match &self.signs {
-            // A request may have made the comparison already, before the sign was read.
+        match &self.markers {
+            // The marker is not recorded, because a request may have made the comparison before the
+            // marker was read.
             _ if reason == Reason::Reported => {}
-            Some(signs) => state.last_check.begin(signs.of(&database)),
+            Some(markers) => state.last_check.begin(markers.of(&database)),
             None => state.last_check.fail(),
         }
         let (catalogs, users) = (self.catalogs.clone(), self.users.clone());
@@ -342,7 +351,7 @@ impl CatalogWatch {
     }
 }
 
-/// The databases that have waited longest for a check, as many as are polled without a connection.
+/// The [`POLLS_WITHOUT_CONNECTION`] databases that have waited longest for a check.
 fn longest_waiting(mut states: Vec<(&DatabaseName, &DatabaseState)>) -> Vec<DatabaseName> {
     states.sort_unstable_by_key(|(database, state)| {
         (std::cmp::Reverse(state.ticks_since_check), *database)

@@ -39,7 +39,7 @@ pub(crate) struct Cli {
 const SETTINGS: &str = "It takes settings, such as --listen ADDRESS and --data-dir FOLDER; \
                         `tidegate help settings` describes them.";
 
-/// What to do.
+/// The subcommand.
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
     /// Serve a database that exists: check it, adopt it, create a client, serve

@@ -31,7 +31,7 @@ pub(crate) use tenant::{
 pub(crate) use token::run as token;
 pub(crate) use user::{create as create_user, run as user};
 
-/// Prints to the standard output, with unprintable characters of names escaped.
+/// Prints to the standard output, with unprintable characters escaped.
 pub(crate) fn print(text: impl std::fmt::Display) -> Result {
     let mut stdout = std::io::stdout().lock();
     let written = write!(stdout, "{}", printable(&text.to_string())).and_then(|()| stdout.flush());
@@ -42,8 +42,7 @@ pub(crate) fn print(text: impl std::fmt::Display) -> Result {
     }
 }
 
-/// Escapes unprintable characters in text of several lines, so that a terminal does not interpret
-/// them. Keeps line breaks.
+/// Escapes unprintable characters except line breaks, so that a terminal does not interpret them.
 pub(crate) fn printable(text: &str) -> String {
     escaped(text, |char| is_unprintable(char) && char != '\n')
 }

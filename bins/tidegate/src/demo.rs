@@ -1,5 +1,4 @@
-//! `tidegate demo`: a private PostgreSQL, a tenant with sample data, and the service in front of
-//! it.
+//! `tidegate demo`: runs a private PostgreSQL and a service with a tenant that has sample data.
 
 mod banner;
 mod folder;
@@ -21,11 +20,11 @@ use crate::settings::{Layers, Settings};
 use crate::{graphiql, logging, signal};
 use folder::Folder;
 
-/// The demo's tenant, its owner and its database.
+/// The name of the demo's tenant, its owner and its database.
 const TENANT: &str = "demo";
 /// How often the demo checks whether PostgreSQL still runs.
 const CHECK_INTERVAL: Duration = Duration::from_millis(500);
-/// The error if the demo is to listen on an address that is not loopback.
+/// The error for a demo that would listen on an address other than loopback.
 const LOOPBACK_ONLY: &str = "the demo's passwords are public, so it listens on loopback \
     addresses only; use --listen 127.0.0.1:8080, or add --insecure-http if everybody who reaches \
     this address may read and write its data";
@@ -91,7 +90,7 @@ fn cluster_settings(settings: &Settings, folder: &Folder) -> ClusterSettings {
     .with("max_slot_wal_keep_size", "1GB")
 }
 
-/// Turns the error about a lost master key into one that suggests a new demo, because the demo's
+/// Replaces the error about another master key by an error that suggests a new demo. The demo's
 /// data can be created again.
 fn explain_other_key(failure: Failure) -> Failure {
     match failure {

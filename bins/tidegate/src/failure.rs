@@ -12,16 +12,16 @@ use crate::settings;
 /// The result of a command.
 pub(crate) type Result<T = ()> = std::result::Result<T, Failure>;
 
-/// Why a command failed.
+/// The reason why a command failed.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum Failure {
-    /// A setting is wrong.
+    /// A setting is invalid.
     #[error(transparent)]
     Setting(#[from] settings::Error),
-    /// The command line and the settings contradict each other.
+    /// The command line or the settings are incomplete, or contradict each other.
     #[error("{0}")]
     Usage(String),
-    /// The command is valid, but was refused.
+    /// The command is valid, but cannot be executed in the current state.
     #[error("{0}")]
     Refused(String),
     /// The URL of PostgreSQL is invalid.
@@ -30,10 +30,10 @@ pub(crate) enum Failure {
     /// The service's own connections cannot be set up.
     #[error("cannot connect to PostgreSQL: {0}")]
     Connect(#[from] tidegate_wire::ConnectError),
-    /// Administration failed.
+    /// An operation of the administrator in PostgreSQL failed.
     #[error("{error}{}", reason(.error))]
     Admin {
-        /// The error of administration.
+        /// The error of the operation.
         error: tidegate_admin::Error,
     },
     /// An operation on a user or on a record of a user was refused.
@@ -57,18 +57,18 @@ pub(crate) enum Failure {
     /// A statement failed.
     #[error("a statement of the service failed: {0}")]
     Statement(#[from] tidegate_sql::Error),
-    /// The change log, or the objects that it needs, cannot be used.
+    /// The change log, or an object that it needs, cannot be used.
     #[error(transparent)]
     Log(#[from] tidegate_changelog::LogError),
     /// The demo's PostgreSQL failed.
     #[error(transparent)]
     Embedded(#[from] tidegate_embedded::Error),
-    /// PostgreSQL is not installed and cannot be downloaded.
+    /// No suitable PostgreSQL is installed, and downloading it failed.
     #[error("{download}\n{missing}")]
     Download {
-        /// Why it cannot be downloaded.
+        /// The reason why the download failed.
         download: Box<tidegate_download::Error>,
-        /// Why no installed programs were found. The text names the packages to install.
+        /// The reason why no installed programs were used. The text names the packages to install.
         missing: Box<tidegate_embedded::Error>,
     },
     /// The certificate cannot be used.
@@ -79,12 +79,12 @@ pub(crate) enum Failure {
     File {
         /// The operation, in words that fit after "cannot".
         action: &'static str,
-        /// The file.
+        /// The path of the file.
         path: PathBuf,
         /// The cause.
         source: std::io::Error,
     },
-    /// Standard output or input is closed.
+    /// Reading the standard input or writing to the standard output failed.
     #[error("cannot write: {0}")]
     Output(#[from] std::io::Error),
 }
@@ -130,7 +130,8 @@ impl From<tidegate_identity::Error> for Failure {
     }
 }
 
-/// The cause of an administration error, unless the error's text already contains it.
+/// The cause of an administration error, as the end of its text. Empty if the error has no separate
+/// cause.
 fn reason(error: &tidegate_admin::Error) -> String {
     if error.source().is_none() {
         String::new()
@@ -140,7 +141,7 @@ fn reason(error: &tidegate_admin::Error) -> String {
 }
 
 impl Failure {
-    /// The error for a setting that is given without another one that it needs.
+    /// The error for a setting that is given without another setting that it needs.
     pub(crate) fn incomplete(given: &str, missing: &str) -> Self {
         Self::Usage(format!("the setting {given} is given without {missing}"))
     }
@@ -153,7 +154,7 @@ impl Failure {
         }
     }
 
-    /// Whether PostgreSQL is down, full or busy, so that a retry may succeed.
+    /// Whether PostgreSQL is down, has no free connection or is busy, so that a retry may succeed.
     pub(crate) fn is_outage(&self) -> bool {
         match self {
             Self::Admin {
@@ -194,7 +195,7 @@ impl Failure {
 
 /// Adds the operation and the file to an I/O error.
 pub(crate) trait FileContext<T> {
-    /// Wraps an error of `action`, words that fit after "cannot", on the file `path`.
+    /// Wraps an error that occurred on the file `path`. `action` is text that fits after "cannot".
     fn on(self, action: &'static str, path: impl Into<PathBuf>) -> Result<T>;
 }
 

@@ -1,4 +1,4 @@
-//! Opens the feed of change events if its source can be used, and reports its state.
+//! Opens the feed of change events, and reports its state.
 
 use std::fmt::{self, Write as _};
 use std::sync::Arc;
@@ -53,7 +53,8 @@ pub(crate) async fn open(
     Ok((Some(feed), bus))
 }
 
-/// The setting `feed_source` in the form that the doctor takes.
+/// The source of change events in the form that the doctor's checks take. `reader` is the login
+/// that reads the WAL.
 pub(crate) fn source<'a>(settings: &Settings, reader: &'a Config) -> FeedLogin<'a> {
     match settings.feed_source {
         FeedSource::Logical => FeedLogin::Logical(reader),
@@ -61,7 +62,7 @@ pub(crate) fn source<'a>(settings: &Settings, reader: &'a Config) -> FeedLogin<'
     }
 }
 
-/// The change log of outboxes.
+/// Opens the change log that reads outboxes.
 pub(crate) async fn outbox(service: &Service) -> Result<Outbox> {
     let owners = Arc::new(owners(service).await?);
     let admin = (*service.config).clone();
@@ -82,7 +83,7 @@ async fn owners(service: &Service) -> Result<RoleCredentials> {
     )?)
 }
 
-/// The change log of the WAL.
+/// Opens the change log that decodes the WAL.
 pub(crate) async fn replication(service: &Service, settings: &Settings) -> Result<Replication> {
     let owners = owners(service).await?;
     let mut reader = service::replication_config(settings)?;

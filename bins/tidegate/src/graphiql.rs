@@ -8,10 +8,10 @@ use crate::failure::{Failure, Result};
 use crate::ports;
 use crate::settings::Settings;
 
-/// The limit on the size of a build. A folder with more bytes is not a build of GraphiQL.
+/// The largest size of a build in bytes. A folder with more bytes is not a build of GraphiQL.
 const MAX_BYTES: u64 = 64 * 1024 * 1024;
 
-/// Reads the GraphiQL build from the folder in the settings. Called once, at the start.
+/// Reads the GraphiQL build from the folder in the settings; `None` if the settings name no folder.
 pub(crate) fn read(settings: &Settings) -> Result<Option<Graphiql>> {
     let Some(folder) = &settings.graphiql_dir else {
         return Ok(None);

@@ -1,11 +1,11 @@
-//! Lets the roles of groups log in, for callers with tokens of external issuers.
+//! Makes the roles of groups able to log in, for callers with tokens of external issuers.
 
 use tidegate_admin::{Admin, Error};
 use tidegate_identity::{StoreError, StoreFuture, group_role};
 use tidegate_issuers::GroupLogins;
 use tidegate_sql::{DatabaseName, RoleName};
 
-/// Implements the port [`GroupLogins`] with the cluster administrator.
+/// Implements [`GroupLogins`] with the cluster's administrator.
 pub(crate) struct PgGroupLogins(pub(crate) Admin);
 
 impl PgGroupLogins {

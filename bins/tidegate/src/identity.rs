@@ -1,4 +1,4 @@
-//! Identity providers from the settings.
+//! Creates the identity providers in the settings.
 
 use std::sync::Arc;
 
@@ -8,7 +8,7 @@ use tidegate_oidc::{ProviderSettings, Providers};
 use crate::failure::{Failure, Result};
 use crate::settings::{Secret, Settings};
 
-/// The identity providers in the settings; `None` if there are none.
+/// The identity providers in the settings; `None` if the settings have none.
 pub(crate) fn providers(settings: &Settings) -> Result<Option<Arc<dyn IdentityProviders>>> {
     let mut found = Vec::new();
     let (id, secret) = (&settings.github_client_id, &settings.github_client_secret);
@@ -42,7 +42,8 @@ pub(crate) fn providers(settings: &Settings) -> Result<Option<Arc<dyn IdentityPr
     Ok(Some(Arc::new(providers)))
 }
 
-/// The values of two settings that belong together; `None` if neither is given.
+/// The values of two settings that belong together; `None` if neither is given, an error if only
+/// one is given.
 fn both<'s>(
     (id, id_name): (&'s Option<String>, &str),
     (secret, secret_name): (&'s Option<Secret>, &str),

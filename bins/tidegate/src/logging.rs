@@ -14,7 +14,7 @@ pub(crate) fn start(settings: &Settings) {
     begin(settings, Targets::new());
 }
 
-/// Starts logging for the demo, which logs only failed requests, warnings and errors.
+/// Starts logging for `demo` and `up`. At the level `warn`, they also log failed requests.
 pub(crate) fn start_demo(settings: &Settings) {
     let requests = match settings.log_level {
         LogLevel::Warn => Targets::new().with_target("tidegate::access", Level::INFO),

@@ -49,12 +49,13 @@ use settings::{Layers, Settings};
 static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 
 fn main() -> ExitCode {
-    // This comes first, so that no library chooses a provider by itself.
+    // The provider is installed first, so that no library chooses another one.
     let provider = rustls::crypto::ring::default_provider();
     provider
         .install_default()
         .expect("no other provider is installed");
-    // clap's own `help` accepts only names of commands.
+    // `help settings` is handled here, because the `help` command of clap accepts only names of
+    // commands.
     let arguments: Vec<_> = std::env::args_os().skip(1).collect();
     if arguments == ["help", "settings"] {
         return finished(command::settings_help());
@@ -63,7 +64,7 @@ fn main() -> ExitCode {
     finished(start(cli))
 }
 
-/// Runs the command, in a runtime if it needs one.
+/// Runs the command. Most commands run in a tokio runtime.
 fn start(cli: Cli) -> Result {
     match cli.command {
         Command::Completions { shell } => return command::completions(shell),
@@ -99,8 +100,8 @@ async fn run(cli: Cli, mut layers: Layers) -> Result {
     }
     if let Command::Settings = cli.command {
         let settings = layers.settings()?;
-        // The settings are printed before they are parsed, so that the source of a wrong value is
-        // shown.
+        // The settings are printed before the master key is parsed, so that the source of an
+        // invalid key is shown.
         command::print(layers.shown())?;
         if settings.master_key.is_some() {
             master_key::read(&settings)?;
@@ -135,8 +136,8 @@ async fn dispatch(command: Command, settings: &Settings) -> Result {
     }
 }
 
-/// Reads the settings with their sources. For the file's path too, the flag takes precedence over
-/// the variable.
+/// Reads the settings with their sources. The path of the settings file comes from the flag
+/// `--config`, or else from the variable `TIDEGATE_CONFIG`.
 #[expect(
     clippy::disallowed_methods,
     reason = "the binary is where the environment is read"

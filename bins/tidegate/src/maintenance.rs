@@ -16,10 +16,10 @@ use tokio::time::{MissedTickBehavior, interval};
 
 use crate::pool::UserPool;
 
-/// How often ended sessions are read again. With it, every node refuses an ended session within 5
-/// s, even if notifications are lost.
+/// How often ended sessions are read again. The interval is short enough that every node refuses an
+/// ended session within 5 s, even if notifications are lost.
 const DENYLIST: Duration = Duration::from_secs(4);
-/// How often changes of external issuers are looked for, if notifications are lost.
+/// How often external issuers are checked for changes, because notifications may be lost.
 const ISSUERS: Duration = Duration::from_secs(4);
 const KEYS: Duration = Duration::from_mins(1);
 /// How long a changed method may stay cached if notifications are lost.
@@ -38,7 +38,7 @@ pub(crate) struct Maintenance {
 }
 
 impl Maintenance {
-    /// Maintains the caches until the service connections close.
+    /// Applies changes and runs periodic tasks until the service connections close.
     pub(crate) async fn run(self) {
         let mut notifications = self.control.notifications();
         let [

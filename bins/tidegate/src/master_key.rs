@@ -1,4 +1,4 @@
-//! The master key file.
+//! Reads and writes the master key.
 
 use std::io::Write as _;
 use std::os::unix::fs::{OpenOptionsExt as _, PermissionsExt as _};
@@ -10,7 +10,7 @@ use crate::failure::{Failure, FileContext, Result};
 use crate::ports;
 use crate::settings::Settings;
 
-/// Reads the master key that the settings contain or name.
+/// Reads the master key from the settings, or from the file that the settings name.
 pub(crate) fn read(settings: &Settings) -> Result<MasterKey> {
     match (&settings.master_key, &settings.master_key_file) {
         (Some(_), Some(_)) => Err(Failure::Usage(
@@ -46,7 +46,7 @@ pub(crate) fn from_file(path: &Path) -> Result<MasterKey> {
     })
 }
 
-/// Creates a new key in a new file that only its owner can read.
+/// Generates a key and writes it to a new file that only its owner can read.
 pub(crate) fn create(path: &Path) -> Result {
     write(&generate()?, path)
 }

@@ -1,4 +1,4 @@
-//! This node's share of PostgreSQL's connections.
+//! Keeps the connections of this node to PostgreSQL within its share.
 
 use std::fmt::{self, Write as _};
 use std::sync::Arc;
@@ -19,20 +19,24 @@ use crate::ports;
 use crate::service::Service;
 use crate::settings::Settings;
 
-/// How often nodes compare their shares. With it, a new node has its share within five seconds.
+/// How often nodes compare their shares. The interval is short enough that a new node has its share
+/// within five seconds.
 const INTERVAL: Duration = Duration::from_secs(1);
-/// The number of exchanges with the same nodes before a node takes more than it has. Nodes that
-/// reconnect at the same time, as after a restart of PostgreSQL, know of each other by then.
+/// The number of consecutive exchanges that must have seen the same number of nodes before this
+/// node increases its share. After a restart of PostgreSQL all nodes reconnect at the same time;
+/// after this many exchanges they know of each other.
 const STEADY: u32 = 3;
 
 /// Keeps this node's connections within its share while [`run`](Self::run) is polled.
 pub(crate) struct ShareKeeper {
     registration: NodeRegistration,
     control: Arc<ServiceConnections>,
-    /// How many connections all nodes may open together, and how many nodes are expected.
+    /// How many connections all nodes may open together. The field `expected` is how many nodes the
+    /// settings expect.
     total: usize,
     expected: usize,
-    /// The share in force, and how many exchanges have seen the same nodes.
+    /// The current share. The field `steady` counts consecutive exchanges that have seen the same
+    /// number of nodes.
     share: NodeShare,
     steady: u32,
     /// Whether the last exchange failed.
@@ -75,7 +79,7 @@ impl ShareKeeper {
         Ok(keeper)
     }
 
-    /// The part of the share that users' connections may have.
+    /// The number of connections that this node may open for users, which is at least 1.
     pub(crate) fn for_users(&self) -> usize {
         let connections = self.share.connections;
         let left = Limits::for_node(connections).left_for_users(connections);
@@ -93,7 +97,7 @@ impl ShareKeeper {
         ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
         loop {
             ticks.tick().await;
-            // Connections above the limits count as claimed until they are closed.
+            // Open connections that exceed the limits count as claimed until they are closed.
             let excess = self.enforce(&users);
             let claimed = self.share.connections.max(least_claim()) + excess;
             let most = if self.steady >= STEADY {
@@ -156,14 +160,15 @@ impl ShareKeeper {
             .store(share.connections, Ordering::Relaxed);
     }
 
-    /// Applies the share. Returns how many open connections exceed it.
+    /// Applies the share to the service connections and the pool. Returns how many open connections
+    /// exceed the limits.
     fn enforce(&self, users: &UserPool) -> usize {
         let limits = Limits::for_node(self.share.connections);
         self.control.set_limits(limits) + users.set_capacity(self.for_users())
     }
 }
 
-/// How many connections a node has at least, whatever its share is.
+/// The smallest number of connections that a node has, however small its share is.
 fn least_claim() -> usize {
     Limits::for_node(0).least()
 }

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use tidegate_identity::PasswordHasher;
 use tidegate_server::MetricsSource;
 
-/// The password hasher of this node.
+/// Reports the number of passwords that the hasher of this node has hashed.
 pub(crate) struct PasswordMetrics(pub(crate) Arc<PasswordHasher>);
 
 impl MetricsSource for PasswordMetrics {

@@ -16,7 +16,8 @@ use crate::ports;
 use crate::service::{self, Service};
 use crate::settings::Settings;
 
-/// The executor of the service, with access to its pool.
+/// The executor of the service and the pool of its users' connections. Clones refer to the same
+/// pool.
 #[derive(Clone)]
 pub(crate) struct UserPool {
     postgres: Postgres,
@@ -24,7 +25,8 @@ pub(crate) struct UserPool {
     authenticators: Arc<Authenticators>,
 }
 
-/// A connector that logs in as users' roles. `version` is `server_version_num`.
+/// Creates a connector that logs in with users' roles. `version` is PostgreSQL's
+/// `server_version_num`.
 pub(crate) fn connector(service: &Service, version: u32) -> Result<RoleConnector> {
     let control: Arc<dyn Executor> = service.control.clone();
     let credentials = RoleCredentials::new(control, service.passwords.clone(), version)?;
@@ -62,18 +64,19 @@ impl UserPool {
         Arc::new(self.postgres.clone())
     }
 
-    /// Opens connections again at once, because PostgreSQL is reachable again. Otherwise the pool
-    /// would wait for the circuit breaker's next attempt.
+    /// Tells the pool that PostgreSQL is reachable, so that it opens connections at once. Otherwise
+    /// it would wait for the circuit breaker's next attempt.
     pub(crate) fn resume(&self) {
         self.postgres.user_executor().pool().resume();
     }
 
-    /// Changes the limit on connections. Returns how many more are open until they are returned.
+    /// Changes the limit on connections. Returns how many connections exceed the limit; they are
+    /// closed when they are returned.
     pub(crate) fn set_capacity(&self, capacity: usize) -> usize {
         self.postgres.user_executor().set_capacity(capacity)
     }
 
-    /// How many connections are open.
+    /// The number of open connections.
     pub(crate) fn held(&self) -> usize {
         self.postgres.user_executor().pool().stats().held
     }
@@ -93,7 +96,8 @@ impl UserPool {
         self.postgres.user_executor().check_logins().await
     }
 
-    /// Does what is due every second also while no role changes.
+    /// Runs the checks that are due every second even if no role has changed: decides again about
+    /// shared connections, and calls [`UserExecutor::check_open_logins`].
     pub(crate) async fn check_open_logins(&self) -> tidegate_sql::Result<()> {
         self.authenticators.decide_outdated().await;
         self.postgres.user_executor().check_open_logins().await
@@ -109,8 +113,8 @@ impl UserPool {
         self.authenticators.invalidate(database);
     }
 
-    /// Waits until no connection is in use and all cancelled statements have ended, including those
-    /// on connections that will be closed instead of reused.
+    /// Waits until no connection is in use and all cancelled statements have ended, including
+    /// statements on connections that will be closed instead of reused.
     pub(crate) async fn wait_idle(&self) {
         const POLL_INTERVAL: std::time::Duration = std::time::Duration::from_millis(20);
         while self.postgres.user_executor().pool().stats().busy() > 0 {
@@ -118,7 +122,7 @@ impl UserPool {
         }
     }
 
-    /// Removes a dropped database from the caches.
+    /// Removes a database from the caches and closes its service connection.
     pub(crate) fn remove_database(&self, database: &str) {
         let database = DatabaseName::new(database);
         self.postgres.user_executor().forget(&database);
@@ -191,8 +195,8 @@ impl MetricsSource for UserPool {
     }
 }
 
-/// Writes a metric with the databases in which users use shared connections, as of this node's last
-/// decisions.
+/// Writes a metric that has the value 1 for each database in which users use shared connections,
+/// according to this node's last decisions.
 fn sharing(text: &mut String, authenticators: &Authenticators) -> fmt::Result {
     let name = "tidegate_shared_connections";
     writeln!(
@@ -208,13 +212,13 @@ fn sharing(text: &mut String, authenticators: &Authenticators) -> fmt::Result {
     Ok(())
 }
 
-/// A label's value, escaped for the text format (Prometheus, "Exposition formats").
+/// Escapes the value of a label for the text format (Prometheus, "Exposition formats").
 fn label(value: &str) -> String {
     let escaped = value.replace('\\', r"\\").replace('"', "\\\"");
     escaped.replace('\n', r"\n")
 }
 
-/// The counters since the start, each as event, unit and count.
+/// The counters since the start. Each has the name of the event, the help text and the count.
 fn events(counters: &Counters, shared: u64) -> [(&'static str, &'static str, u64); 10] {
     [
         (

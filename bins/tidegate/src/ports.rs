@@ -1,4 +1,4 @@
-//! The clock and the random source that the libraries take as arguments.
+//! The clock and the random source. Libraries take them as arguments.
 
 use std::sync::Arc;
 use std::time::SystemTime;
@@ -33,7 +33,7 @@ pub(crate) fn bytes<const N: usize>() -> [u8; N] {
     bytes
 }
 
-/// Returns random jitter, by which the retries of several nodes differ.
+/// Returns a source of random jitter, so that several nodes do not retry at the same time.
 pub(crate) fn jitter() -> Jitter {
     Jitter::new(|| f64::from(u32::from_be_bytes(bytes())) / f64::from(u32::MAX))
 }

@@ -1,4 +1,4 @@
-//! Questions to the user at the terminal.
+//! Asks questions at the terminal.
 
 use std::io::{BufRead, IsTerminal, Write};
 use std::path::Path;
@@ -10,7 +10,8 @@ use crate::failure::{Failure, FileContext, Result};
 use crate::terminal::NoEcho;
 
 impl PasswordSource {
-    /// Reads the password from the file, or asks for the password twice without echo.
+    /// Reads the password from the file, or asks for it twice without echo. `whose` names the user
+    /// in the question.
     pub(crate) fn read(&self, whose: &str) -> Result<Secret> {
         match self.password_file.as_deref() {
             Some(path) if path == Path::new("-") => first_line(std::io::stdin().lock(), path),
@@ -61,7 +62,8 @@ fn ask(whose: &str) -> Result<Secret> {
     Ok(password)
 }
 
-/// Asks a question at the terminal, unless the flag `--yes` was given.
+/// Asks a question at the terminal and checks that the answer is yes. If `yes` is true (flag
+/// `--yes`), it does not ask.
 ///
 /// # Errors
 ///
@@ -87,7 +89,8 @@ pub(crate) fn agree(question: &str, yes: bool) -> Result {
 }
 
 impl Confirmation {
-    /// Asks for `name` again as a confirmation, unless the flag `--yes` was given.
+    /// Asks to type `name` again as a confirmation, unless the flag `--yes` was given. `what`
+    /// describes the object that will be dropped.
     pub(crate) fn confirm(&self, what: &str, name: &str) -> Result {
         if self.yes {
             return Ok(());

@@ -1,4 +1,4 @@
-//! PostgreSQL roles of users, managed by the cluster administrator.
+//! Manages the PostgreSQL roles of users with the cluster's administrator.
 
 use serde_json::{Map, Value};
 use tidegate_admin::{Admin, Error, RoleIdentity};
@@ -6,7 +6,7 @@ use tidegate_identity::{GroupLock, RoleAdmin, RoleError, RoleFuture, User, group
 use tidegate_sql::{DatabaseName, RoleName};
 use tidegate_wire::ConnectFault;
 
-/// Implements the port [`RoleAdmin`] with the cluster administrator.
+/// Implements [`RoleAdmin`] with the cluster's administrator.
 pub(crate) struct PgRoles(pub(crate) Admin);
 
 impl PgRoles {
@@ -110,8 +110,8 @@ impl RoleAdmin for PgRoles {
     }
 }
 
-/// What `tidegate.user_id()` and `tidegate.claims()` return for a user with a role. The default user
-/// has no id, because anonymous callers share it.
+/// The values that `tidegate.user_id()` and `tidegate.claims()` return for a user with a role;
+/// `None` for a member. The default user has no id, because all anonymous callers share its role.
 pub(crate) fn identity(user: &User) -> Option<RoleIdentity> {
     let mut claims = user.properties.clone().unwrap_or_default();
     if user.default_user {
@@ -124,8 +124,8 @@ pub(crate) fn identity(user: &User) -> Option<RoleIdentity> {
     })
 }
 
-/// The text of an object for PostgreSQL's `jsonb`, which cannot store U+0000. Properties with this
-/// character were accepted by older releases and become no claims.
+/// The text of an object for PostgreSQL's `jsonb`, which cannot store U+0000. Older releases
+/// accepted properties with this character. Such properties are replaced by an empty object.
 fn to_jsonb(object: &Map<String, Value>) -> String {
     let text = serde_json::to_string(object).unwrap_or_default();
     if text.is_empty() || text.contains("\\u0000") {
@@ -139,7 +139,7 @@ fn names(user: &User) -> Result<(DatabaseName, RoleName), RoleError> {
     Ok((DatabaseName::new(&user.key.database), RoleName::new(role)))
 }
 
-/// A member reached what is for users with a role.
+/// The error for an operation that needs a role, on a user without one.
 fn no_role() -> RoleError {
     failed("the user is a member and has no role".into())
 }

@@ -1,4 +1,4 @@
-//! `tidegate serve`, and the part that `tidegate demo` and `tidegate up` share with it.
+//! `tidegate serve`, and the code that `tidegate demo` and `tidegate up` use too.
 
 mod sign_in_url;
 
@@ -31,7 +31,7 @@ use crate::settings::{CorsOrigin, RoleLimit, Settings};
 use crate::traces::Traces;
 use crate::{address, builtin_clients, bus, graphiql, identity, ports, signal};
 
-/// How long a shutdown waits for cancelled statements to end.
+/// How long a shutdown waits until cancelled statements have ended.
 const CANCEL_TIMEOUT: Duration = Duration::from_secs(5);
 /// How often the certificate's files are checked for changes.
 const CERTIFICATE_INTERVAL: Duration = Duration::from_secs(10);
@@ -39,9 +39,10 @@ const CERTIFICATE_INTERVAL: Duration = Duration::from_secs(10);
 /// The listening sockets of the service.
 pub(crate) struct Sockets {
     bound: Vec<TcpListener>,
-    /// The listener of `metrics_listen`.
+    /// The listening socket for `metrics_listen`, if it is set.
     operations: Option<TcpListener>,
-    /// The bound addresses, with the ports that the system chose.
+    /// The addresses of the sockets. A port 0 in the settings is replaced by the port that the
+    /// system chose.
     pub(crate) addresses: Vec<SocketAddr>,
     certificate: Option<Certificate>,
 }
@@ -110,7 +111,7 @@ fn listen_advice(problem: ErrorKind) -> &'static str {
     }
 }
 
-/// `tidegate serve`.
+/// Runs `tidegate serve` until the process receives a stop signal.
 pub(crate) async fn run(settings: &Settings) -> Result {
     let mut stop = Box::pin(signal::stop()?);
     require_safe_address(settings)?;
@@ -118,8 +119,8 @@ pub(crate) async fn run(settings: &Settings) -> Result {
     let sockets = Sockets::bind(settings).await?;
     let (service, sockets) = match Service::open(settings).await {
         Err(outage) if outage.is_outage() => {
-            // While the service waits for PostgreSQL, connections must be refused. With an open
-            // socket clients would wait for a response that never comes.
+            // While the service waits for PostgreSQL, connections must be refused. If the sockets
+            // stayed open, clients would connect and wait for a response.
             drop(sockets);
             let service = tokio::select! {
                 service = wait_for_postgresql(settings, outage) => service?,
@@ -142,7 +143,8 @@ pub(crate) async fn run(settings: &Settings) -> Result {
     node.serve(sockets, stop).await
 }
 
-/// Fails for settings with which credentials would cross a network unencrypted.
+/// Fails if `public_url` is missing although the service listens on an address other than loopback,
+/// or if credentials would cross a network unencrypted.
 pub(crate) fn require_safe_address(settings: &Settings) -> Result {
     let loopback = settings
         .listen
@@ -184,8 +186,8 @@ async fn wait_for_postgresql(settings: &Settings, mut outage: Failure) -> Result
     }
 }
 
-/// Logs what `tidegate doctor` reports as missing. The node still serves everything that works
-/// without it.
+/// Logs the findings that `tidegate doctor` reports as missing. The node starts anyway, because
+/// many requests work without the missing objects.
 async fn log_missing(service: &Service, settings: &Settings) -> Result {
     let replication = service::replication_config(settings)?;
     for finding in service
@@ -204,7 +206,7 @@ async fn log_missing(service: &Service, settings: &Settings) -> Result {
     Ok(())
 }
 
-/// A node that is ready to serve.
+/// The parts of a node that is ready to serve.
 pub(crate) struct Node {
     app: App,
     maintenance: Maintenance,
@@ -281,7 +283,7 @@ impl Node {
         })
     }
 
-    /// Serves until `stop` ends. Then finishes the requests in progress.
+    /// Serves until the future `stop` completes. Then finishes the requests in progress.
     pub(crate) async fn serve(self, sockets: Sockets, stop: impl Future<Output = ()>) -> Result {
         let mut beside = tokio::task::JoinSet::new();
         let (catalogs, control) = (
@@ -305,7 +307,7 @@ impl Node {
         let operations = sockets.operations.map(Listener::operations);
         let listeners = sockets.bound.into_iter().map(listener);
         let listeners = listeners.chain(operations).collect();
-        // Event streams have to be ended, because they do not end by themselves.
+        // Event streams do not end by themselves, so the feed ends them.
         let stop = async move {
             stop.await;
             if let Some(feed) = feed {
@@ -313,7 +315,7 @@ impl Node {
             }
         };
         tidegate_server::serve(listeners, self.app, stop).await?;
-        // The process must not exit before cancel requests are sent.
+        // The process must not exit before CancelRequests are sent.
         let _ = tokio::time::timeout(CANCEL_TIMEOUT, users.wait_idle()).await;
         Ok(())
     }
@@ -324,7 +326,7 @@ fn metrics_token(settings: &Settings) -> Option<Secret> {
     Some(Secret::new(token.0.as_str()))
 }
 
-/// The mailer, if the settings name an SMTP server.
+/// The mailer; `None` if the settings name no SMTP server.
 fn mail(settings: &Settings) -> Result<Option<Arc<dyn Mailer>>> {
     match (&settings.smtp_url, &settings.mail_from) {
         (Some(url), Some(from)) => {

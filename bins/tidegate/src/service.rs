@@ -1,4 +1,4 @@
-//! The control database and the administration of PostgreSQL, for all commands.
+//! Access to the control database and to the administration of PostgreSQL, for all commands.
 
 use std::sync::Arc;
 
@@ -22,14 +22,14 @@ use crate::roles::PgRoles;
 use crate::settings::{DatabaseUrl, Settings};
 use crate::{builtin_clients, master_key, ports};
 
-/// The connections to the control database and to PostgreSQL that commands use.
+/// The stores, connections and keys that commands use.
 pub(crate) struct Service {
     pub(crate) config: Arc<Config>,
     pub(crate) master: MasterKey,
     pub(crate) passwords: RolePasswords,
     pub(crate) admin: Admin,
     pub(crate) server: Server,
-    /// The id of this process as a node, random.
+    /// The random id of this process as a node.
     pub(crate) node: u32,
     pub(crate) control: Arc<ServiceConnections>,
     pub(crate) store: Arc<dyn IssuerStore>,
@@ -44,8 +44,8 @@ pub(crate) struct Service {
 }
 
 impl Service {
-    /// Connects, creates the control database if it is missing, migrates its schema, and checks
-    /// that the master key is the right one.
+    /// Connects to PostgreSQL, creates the control database if it is missing, migrates its schema,
+    /// and checks that it belongs to the master key.
     pub(crate) async fn open(settings: &Settings) -> Result<Self> {
         let config = Arc::new(config(settings)?);
         let master = master_key::read(settings)?;
@@ -54,7 +54,7 @@ impl Service {
         admin.prepare_control_database().await?;
         let server = admin.server().await?;
         let control = ServiceConnections::new(config.clone(), ports::jitter())?;
-        // A node learns its share later.
+        // These are the limits of a command. A node sets higher limits when it knows its share.
         control.set_limits(Limits::for_node(0));
         let control = Arc::new(control);
         let executor: Arc<dyn Executor> = control.clone();
@@ -108,7 +108,8 @@ impl Service {
         IssuerDirectory::new(issuers, groups, ports, self.issuer_network)
     }
 
-    /// Lets the app accept tokens of external issuers. They are unknown until they are read.
+    /// Lets the app accept tokens of external issuers. The app knows no issuers until
+    /// `App::reload_issuers` is called.
     pub(crate) fn accept_external_issuers(&self, app: AppBuilder) -> Result<AppBuilder> {
         let client = DocumentClient::new(self.issuer_network);
         let client = client.map_err(|error| Failure::Refused(error.to_string()))?;
@@ -121,7 +122,7 @@ impl Service {
         PgGroupLogins(self.admin.clone())
     }
 
-    /// The accounts: users together with their PostgreSQL roles.
+    /// The management of users together with their PostgreSQL roles.
     pub(crate) fn accounts(&self) -> Accounts {
         let roles = PgRoles(self.admin.clone());
         Accounts::new(self.users(), Arc::new(roles))
@@ -151,7 +152,8 @@ pub(crate) fn config(settings: &Settings) -> Result<Config> {
     cluster_at(settings, url)
 }
 
-/// The configuration of the cluster with the login that reads changes.
+/// The configuration of the cluster with the login that reads changes: `replication_url`, or else
+/// `admin_url`.
 pub(crate) fn replication_config(settings: &Settings) -> Result<Config> {
     match &settings.replication_url {
         Some(url) => cluster_at(settings, url),

@@ -4,8 +4,8 @@ use tokio::signal::unix::{SignalKind, signal};
 
 use crate::failure::Result;
 
-/// A future that ends when the process receives SIGINT or SIGTERM. A second signal then ends the
-/// process at once.
+/// Returns a future that completes when the process receives SIGINT or SIGTERM. After that, a
+/// second signal ends the process at once.
 ///
 /// The handlers are installed by this call, not by the first poll of the future.
 pub(crate) fn stop() -> Result<impl Future<Output = ()> + Send + 'static> {
@@ -21,8 +21,8 @@ pub(crate) fn stop() -> Result<impl Future<Output = ()> + Send + 'static> {
                 _ = interrupt.recv() => {}
                 _ = terminate.recv() => {}
             }
-            // Shells report a process that a signal ended as 128 plus the signal's number; SIGINT
-            // is 2.
+            // Shells report the exit code of a process that a signal ended as 128 plus the signal's
+            // number. SIGINT has the number 2.
             std::process::exit(130);
         });
     })

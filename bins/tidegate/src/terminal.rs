@@ -1,4 +1,4 @@
-//! The terminal without echo.
+//! Reads from the terminal without echo.
 
 use std::fs::File;
 use std::io::{self, BufRead as _, BufReader, Write as _};
@@ -8,8 +8,8 @@ use tidegate_identity::Secret;
 use tokio::signal::unix::{SignalKind, signal};
 use tokio::task::AbortHandle;
 
-/// The terminal of the process with echo off. Dropping the value, or a signal that ends the
-/// process, turns echo on again.
+/// The terminal of the process with echo turned off. Echo is turned on again when the value is
+/// dropped, or when a signal ends the process.
 pub(crate) struct NoEcho {
     terminal: BufReader<File>,
     before: Termios,
@@ -30,8 +30,8 @@ impl Drop for ExitOnSignal {
 }
 
 impl NoEcho {
-    /// Opens the terminal and turns echo off. A signal turns echo on again before it ends the
-    /// process, because the terminal outlives the process.
+    /// Opens the terminal and turns echo off. Installs handlers for signals, which turn echo on
+    /// again before the process ends, because the terminal is used after the process has ended.
     pub(crate) fn open() -> io::Result<Self> {
         let terminal = File::options().read(true).write(true).open("/dev/tty")?;
         let before = tcgetattr(&terminal)?;
@@ -60,7 +60,7 @@ impl NoEcho {
 }
 
 impl NoEcho {
-    /// Turns echo on again. The caller decides how long a signal still ends the process.
+    /// Turns echo on again. Signals end the process until the returned value is dropped.
     pub(crate) fn close(mut self) -> ExitOnSignal {
         std::mem::take(&mut self.interruptible)
     }
@@ -68,14 +68,14 @@ impl NoEcho {
 
 impl Drop for NoEcho {
     fn drop(&mut self) {
-        // If `close` has not taken the signal handlers out, they are removed here.
+        // The signal handlers are removed here, unless `close` has taken them.
         self.interruptible.0.clear();
         let _ = tcsetattr(self.terminal.get_ref(), OptionalActions::Now, &self.before);
     }
 }
 
-/// Installs handlers for signals that restore the terminal and end the process with the exit code
-/// that shells use.
+/// Installs signal handlers. A handler restores the terminal and ends the process with the exit
+/// code that shells use.
 fn show_again_at_the_end(terminal: &File, before: &Termios) -> io::Result<ExitOnSignal> {
     let mut interruptible = ExitOnSignal::default();
     for kind in [

@@ -7,10 +7,10 @@ use tidegate_server::AppBuilder;
 use crate::failure::{Failure, Result};
 use crate::settings::Settings;
 
-/// The task that sends the spans.
+/// The future that sends the spans.
 pub(crate) type Traces = Pin<Box<dyn Future<Output = ()> + Send>>;
 
-/// Makes the app send its spans to the collector in the settings.
+/// Makes the app record spans if the settings name a collector. The returned future sends them.
 #[cfg(feature = "otlp")]
 pub(crate) fn export(app: AppBuilder, settings: &Settings) -> Result<(AppBuilder, Traces)> {
     let Some(url) = &settings.otlp_url else {

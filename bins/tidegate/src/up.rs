@@ -1,7 +1,7 @@
-//! `tidegate up`: adopts and serves a database, given its address.
+//! `tidegate up`: adopts and serves a database, given its URL.
 //!
 //! All checks run before the first change. If the command is interrupted, the next run completes
-//! its work.
+//! the work.
 
 mod address;
 mod adoption;
@@ -27,7 +27,7 @@ use adoption::AdoptionStep;
 use links::Links;
 use state::State;
 
-/// The name of the client that is created for applications on this machine.
+/// The name of the OAuth client that is created for applications on this machine.
 const CLIENT: &str = "localhost";
 /// The redirect URIs of the client, for the development servers of common frameworks. A URI with a
 /// loopback address matches any port (RFC 8252, section 7.3).
@@ -38,7 +38,7 @@ const REDIRECT_URIS: [&str; 4] = [
     "http://localhost:8080/callback",
 ];
 
-/// Runs the command until the process receives a stop signal.
+/// Runs the command until the process receives a stop signal. Without a URL, runs `tidegate demo`.
 pub(crate) async fn run(command: cli::Up, mut layers: Layers) -> Result {
     let Some(url) = &command.url else {
         let (fresh, no_fetch) = (false, command.no_fetch);
@@ -74,7 +74,8 @@ pub(crate) async fn run(command: cli::Up, mut layers: Layers) -> Result {
         prompt::agree("Run it?", command.yes)?;
     }
 
-    // From here on, a signal ends the command between two steps and not within one.
+    // From here on, a signal does not end the process at once. The command stops only where it
+    // waits for `stop`.
     let mut stop = Box::pin(signal::stop()?);
     drop(interruptible);
     state.write(&master, &layers, &address)?;
@@ -104,7 +105,7 @@ pub(crate) async fn run(command: cli::Up, mut layers: Layers) -> Result {
 }
 
 /// Selects the outbox as the source of change events if the WAL cannot be decoded, unless the
-/// settings name a source. Returns a notice about that for the user.
+/// settings name a source. Returns a notice for the user if the outbox was selected.
 async fn choose_feed(layers: &mut Layers) -> Result<Option<String>> {
     if layers.is_set("feed_source") {
         return Ok(None);
@@ -123,7 +124,7 @@ async fn choose_feed(layers: &mut Layers) -> Result<Option<String>> {
     )))
 }
 
-/// Runs the doctor's checks, and prints those that failed.
+/// Runs the doctor's checks. Prints the findings that are missing, and fails if there are any.
 async fn examine(admin: &Admin, settings: &Settings) -> Result {
     let replication = service::replication_config(settings)?;
     let findings = admin.examine(feed::source(settings, &replication)).await?;
@@ -154,8 +155,8 @@ async fn examine(admin: &Admin, settings: &Settings) -> Result {
     )))
 }
 
-/// Fails if the control database was created with another master key, because it cannot be used
-/// then.
+/// Fails if the control database was created with another master key. Then the database cannot be
+/// used with this key.
 async fn require_same_key(admin: &Admin, master: &MasterKey) -> Result {
     match admin.recorded_fingerprint().await? {
         Some(kept) if kept != master.fingerprint() => Err(Failure::Refused(
@@ -168,7 +169,8 @@ async fn require_same_key(admin: &Admin, master: &MasterKey) -> Result {
     }
 }
 
-/// The id of the client for applications on this machine. Creates it if it is missing.
+/// The id of the OAuth client for applications on this machine. The client is created if it is
+/// missing.
 async fn client(service: &Service, tenant: &TenantName) -> Result<String> {
     let directory = service.clients();
     let clients = directory.clients(tenant.as_str()).await?;

@@ -11,12 +11,12 @@ pub(crate) fn data() -> Result<PathBuf> {
         .ok_or_else(|| Failure::Usage("HOME is not set; name a folder with --data-dir".to_owned()))
 }
 
-/// The user's cache folder: `$XDG_CACHE_HOME`, or `~/.cache`.
+/// The user's cache folder: `$XDG_CACHE_HOME`, or `~/.cache`. `None` if neither variable is set.
 pub(crate) fn cache() -> Option<PathBuf> {
     named("XDG_CACHE_HOME").or_else(|| named("HOME").map(|home| home.join(".cache")))
 }
 
-/// The path in a variable. The specification says to ignore relative paths.
+/// The path in an environment variable. Relative paths are ignored, as the specification demands.
 #[expect(
     clippy::disallowed_methods,
     reason = "the binary is where the environment is read"

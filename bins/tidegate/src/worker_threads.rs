@@ -7,11 +7,12 @@ use tidegate_wire::Config;
 use crate::cli::{Cli, Command};
 use crate::settings::{DatabaseUrl, Layers};
 
-/// The number of worker threads of the runtime: the setting `worker_threads`, or else half the
-/// processors if PostgreSQL runs on this machine, and all of them if not.
+/// The number of worker threads of the tokio runtime: the setting `worker_threads`, or else half of
+/// the processors if PostgreSQL runs on this machine, and all processors otherwise.
 ///
-/// PostgreSQL needs the other half itself, and a thread that is busy is not woken for each request.
-/// Invalid settings are reported by the command, so they are ignored here.
+/// PostgreSQL needs the other half of the processors. Fewer threads are also busier, and a busy
+/// thread need not be woken for each request. Invalid settings are ignored here, because the
+/// command reports them.
 pub(crate) fn worker_threads(cli: &Cli, layers: &Layers) -> usize {
     let processors = available_parallelism().map_or(1, usize::from);
     let settings = layers.settings().ok();
@@ -20,7 +21,7 @@ pub(crate) fn worker_threads(cli: &Cli, layers: &Layers) -> usize {
         .and_then(|settings| settings.worker_threads)
         .and_then(|threads| usize::try_from(threads).ok());
     let url = match &cli.command {
-        // They start a PostgreSQL server of their own.
+        // The demo starts a PostgreSQL server on this machine.
         Command::Demo(_) => None,
         Command::Up(up) => up.url.as_ref(),
         _ => settings
@@ -36,7 +37,7 @@ pub(crate) fn worker_threads(cli: &Cli, layers: &Layers) -> usize {
     })
 }
 
-/// Whether the URL is that of a PostgreSQL server on this machine.
+/// Whether a URL names a PostgreSQL server on this machine.
 fn is_local(url: &DatabaseUrl) -> bool {
     Config::from_url(&url.0).is_ok_and(|config| config.is_local())
 }

@@ -129,12 +129,12 @@ function changesOf(batch: Record<string, Record<string, Batch>>): Change[] {
   const changes: Change[] = [];
   for (const tables of Object.values(batch)) {
     for (const table of Object.values(tables)) {
+      const rowOf = rowsByKey(table);
       for (const op of ["INSERT", "UPDATE", "DELETE"] as const) {
         for (const flat of table[op] ?? []) {
           const key: [string, unknown][] = [];
           for (let at = 0; at < flat.length; at += 2) key.push([String(flat[at]), flat[at + 1]]);
-          const row = table.full_data?.find((row) => key.every(([name, value]) => same(row[name], value)));
-          changes.push({ op, key, row: row ?? Object.fromEntries(key) });
+          changes.push({ op, key, row: rowOf(key) ?? Object.fromEntries(key) });
         }
       }
     }
@@ -142,7 +142,18 @@ function changesOf(batch: Record<string, Record<string, Batch>>): Change[] {
   return changes;
 }
 
-const same = (left: unknown, right: unknown): boolean => String(left) === String(right);
+/** Finds the row of a key. A batch may have ten thousand, so that each is not searched for. */
+function rowsByKey({ full_data: rows = [], ...operations }: Batch): (key: Change["key"]) => Record<string, unknown> | undefined {
+  const flat = Object.values(operations).find((keys) => keys.length > 0)?.[0] ?? [];
+  const names = flat.filter((_part, at) => at % 2 === 0).map(String);
+  const text = (values: unknown[]): string => JSON.stringify(values.map(String));
+  const found = new Map<string, Record<string, unknown>>();
+  for (const row of rows) {
+    const key = text(names.map((name) => row[name]));
+    if (!found.has(key)) found.set(key, row);
+  }
+  return (key) => found.get(text(key.map(([, value]) => value)));
+}
 
 // A renewed token goes to the open socket; another user gets a socket of its own.
 effect(() => {

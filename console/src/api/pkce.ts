@@ -24,4 +24,6 @@ export type Claims = {
   database: string;
   exp: number;
   superUser?: boolean;
+  /** A member has no role of its own, and may not run SQL. */
+  kind?: "member";
 };

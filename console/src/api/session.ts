@@ -13,6 +13,8 @@ export const actor = signal<{ name: string; access: string; claims: Claims } | n
 
 /** The claims in force: those of the user who is viewed as, else of the person. */
 export const claims = computed(() => (actor.value ?? session.value)?.claims ?? null);
+/** Whether the claims are those of a member, to whom the service gives GraphQL and methods, but no SQL. */
+export const isMember = computed(() => claims.value?.kind === "member");
 /** The user name without its database. */
 export const userName = (of: Claims): string => of.sub.slice(of.sub.indexOf("/") + 1);
 

@@ -39,6 +39,8 @@ export const loadUsers = async (after: string): Promise<{ users: User[]; more: b
 };
 /** The first thousand users with a role. */
 export const loadRoles = (): Promise<User[]> => requestJson(`${USERS}?kind=role`);
+/** The first members, of whom a database may have millions. */
+export const loadFirstMembers = (): Promise<User[]> => requestJson(`${USERS}?kind=member&limit=${PAGE}`);
 export const createUser = (body: Members): Promise<Response> => request(USERS, { body });
 export const changeUser = (name: string, body: Members): Promise<Response> => request(one(USERS, name), { method: "PATCH", body });
 export const dropUser = (name: string, reassign: boolean): Promise<Response> =>

@@ -4,7 +4,7 @@ import { ApiError } from "../api/errors.ts";
 import { Confirm } from "../parts/confirm.tsx";
 import { sayDone, sayError } from "../parts/notice.tsx";
 import { FormDialog, listOf, orNull, textOf } from "./form.tsx";
-import { loadUsersToView } from "../view_as.tsx";
+import { become, loadUsersToView, offered } from "../view_as.tsx";
 import { useLoaded } from "./load.ts";
 import { changeUser, createUser, dropUser, groupsOf, loadUsers, type Members, type User } from "./records.ts";
 
@@ -49,6 +49,7 @@ export function Users() {
                   <td>{groupsOf(user).join(", ")}</td>
                   <td>{user.properties && <code>{JSON.stringify(user.properties)}</code>}</td>
                   <td class="actions">
+                    {offered.value && user.name !== claims.value?.database && <button type="button" class="view-as-user" aria-label={`View as ${user.name}`} onClick={() => void become(user.name)}>View as</button>}
                     <button type="button" aria-label={`Edit ${user.name}`} onClick={() => (editing.value = user)}>Edit</button>
                     {user.name !== claims.value?.database && <button type="button" aria-label={`Delete ${user.name}`} onClick={() => (dropping.value = { user, reassign: false })}>Delete</button>}
                   </td>

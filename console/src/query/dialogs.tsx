@@ -52,7 +52,7 @@ export function CopyAs({ call, onClose }: Closing & { call: Call }) {
         {SNIPPETS.map(([name], index) => <button key={name} type="button" aria-pressed={chosen.value === index} onClick={() => (chosen.value = index)}>{name}</button>)}
       </div>
       <textarea readOnly rows={14} aria-label="Snippet" value={text} spellcheck={false} />
-      <p class="hint">The access token is not part of it; put <a href={`${home}/docs/how-to/curl#a-token`} target="_blank" rel="noopener">one</a> into the variable.</p>
+      <p class="hint">The access token is not part of it: <a href={`${home}/docs/how-to/curl#a-token`} target="_blank" rel="noopener">how to get one</a>.</p>
       <footer><button type="button" class="primary" onClick={() => void copyText(text)}>Copy</button></footer>
     </Dialog>
   );

@@ -1,6 +1,7 @@
 import { useSignal } from "@preact/signals";
 import { useEffect } from "preact/hooks";
 import { request } from "../api/http.ts";
+import { isMember } from "../api/session.ts";
 import { tables } from "../catalog/tables.ts";
 import { Confirm } from "../parts/confirm.tsx";
 import { sayDone, sayError } from "../parts/notice.tsx";
@@ -31,6 +32,9 @@ export function QueryPage() {
     if (of === "methods" && !methods.value) loadMethods().catch(sayError);
   }, [of]);
   useEffect(() => suggest(), [tables.value]);
+  useEffect(() => {
+    if (isMember.value && mode.value === "sql") mode.value = "graphql";
+  }, [isMember.value]);
   const nothingChosen = of === "methods" && !method.value;
   return (
     <div class="area query-area">
@@ -90,7 +94,7 @@ function Toolbar() {
   return (
     <div class="toolbar" role="toolbar" aria-label="Query">
       <div class="tabs" role="group" aria-label="Language">
-        {MODES.map(([name, label]) => <button key={name} type="button" aria-pressed={of === name} onClick={() => (mode.value = name)}>{label}</button>)}
+        {MODES.filter(([name]) => name !== "sql" || !isMember.value).map(([name, label]) => <button key={name} type="button" aria-pressed={of === name} onClick={() => (mode.value = name)}>{label}</button>)}
       </div>
       <button type="button" class="primary" disabled={!ready} onClick={() => void run()} title="Ctrl+Enter">{of === "methods" ? "Call" : partly ? "Run selection" : "Run"}</button>
       {of === "graphql" && <SchemaChoice />}

@@ -6,7 +6,7 @@ import { loadTables } from "../catalog/tables.ts";
 import { draft, type Mode, remember, saveDraft } from "./store.ts";
 import { type Explained, explain, explainPrefix, type GraphqlAnswer, listOf, type Request, type Result, runAll, runGraphql, runMethod, runSql, sqlBody } from "./run.ts";
 import type { Call } from "./snippets.ts";
-import { bare, type Statement, statementsOf } from "./statements.ts";
+import { bare, type Statement, statementsOf, toSend } from "./statements.ts";
 
 export type Failure = { text: string; at: number | null; cancelled?: boolean };
 export type Outcome =
@@ -62,7 +62,7 @@ export function write(of: Mode, text: string): void {
 function chosen(): Statement[] {
   const text = texts.sql.value;
   const { from, to } = selection.value ?? { from: 0, to: text.length };
-  const found = statementsOf(text.slice(from, to));
+  const found = toSend(statementsOf(text.slice(from, to)));
   return found.map(({ q, at }) => ({ q, at: at + from }));
 }
 
@@ -151,12 +151,13 @@ export function run(): Promise<void> {
 
 /** Several statements are one transaction, so that all of them take effect or none. */
 function runStatements(): Promise<void> {
-  const all = chosen();
-  if (all.length === 0) return Promise.resolve();
   const { from, to } = selection.value ?? { from: 0, to: undefined };
   remember("sql", texts.sql.value.slice(from, to).trim());
-  const asked = all.map(({ q }) => ({ q, params: parametersOf(q) }));
+  let all: Statement[] = [];
   return during(async (abort) => {
+    all = chosen();
+    if (all.length === 0) throw new Error("There is no statement here to run.");
+    const asked = all.map(({ q }) => ({ q, params: parametersOf(q) }));
     const progress = (rows: number) => {
       if (running.value?.abort === abort) running.value = { ...running.value, rows };
     };

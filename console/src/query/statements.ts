@@ -30,6 +30,33 @@ export function statementsOf(text: string): Statement[] {
   return found;
 }
 
+const BEGIN = /^\s*(begin(\s+(work|transaction))?|start\s+transaction)\s*$/i;
+const COMMIT = /^\s*(commit|end)(\s+(work|transaction))?\s*$/i;
+const CONTROL = /^\s*(begin|start\s+transaction|commit|end|rollback|abort|savepoint|release)\b/i;
+
+/** What people know from psql and do otherwise here. */
+const OTHERWISE: [RegExp, string][] = [
+  [/^\s*\\/, "Commands of psql, which begin with a backslash, do not work here. The Tables area shows tables with their structure."],
+  [/^\s*copy\b/i, "COPY is not available here. Import CSV and Export CSV of a table do the same."],
+];
+
+/**
+ * The statements to send: without a BEGIN and COMMIT around all of them, because a run is one
+ * transaction anyway. Fails on any other statement that controls a transaction, and on those of psql.
+ */
+export function toSend(all: Statement[]): Statement[] {
+  const other = OTHERWISE.find(([begins]) => all.some(({ q }) => begins.test(bare(q))));
+  if (other) throw new Error(other[1]);
+  const framed = all.length > 1 && BEGIN.test(bare(all[0]!.q)) && COMMIT.test(bare(all.at(-1)!.q));
+  const inner = framed ? all.slice(1, -1) : all;
+  const control = inner.map(({ q }) => CONTROL.exec(bare(q))?.[1]).find((word) => word !== undefined);
+  if (!control) return inner;
+  throw new Error(
+    `${control.toUpperCase().replace(/\s+/, " ")} is not needed here: what you run is one transaction, which is committed if every statement succeeds. ` +
+      "BEGIN and COMMIT are taken only around everything that you run.",
+  );
+}
+
 function semicolons(text: string): number[] {
   const places: number[] = [];
   let depth = 0;

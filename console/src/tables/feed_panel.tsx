@@ -1,8 +1,9 @@
+import { Component } from "preact";
 import { feedState } from "../api/feed.ts";
 import { showValue } from "../api/json.ts";
 import type { FeedEntry, TableView } from "./view.ts";
 
-const time = (at: Date): string => at.toLocaleTimeString("en-GB", { hour12: false });
+const TIME = new Intl.DateTimeFormat("en-GB", { timeStyle: "medium" });
 
 /** The live feed of the open table. */
 export function FeedPanel({ view }: { view: TableView }) {
@@ -18,14 +19,26 @@ export function FeedPanel({ view }: { view: TableView }) {
       </h2>
       {lost && <p class="hint">The connection is lost. It is tried again, and what changed in the meantime is read then.</p>}
       {!lost && note && <p class="hint">{note}</p>}
+      {!lost && view.feedEnded.value && <p><button type="button" onClick={() => (view.outdated.value = true)}>Open the table again</button></p>}
       {!lost && !note && entries.length === 0 && (
         <p class="hint">Changes by anybody appear here as they are committed.{view.table.canUpdate && view.table.key.length > 0 && " Edit a cell to see one."}</p>
       )}
       <ol class="events" aria-live="polite" aria-relevant="additions" tabIndex={0} aria-label="Changes, newest first">
-        {entries.map((entry) => <Event key={entry.id} entry={entry} />)}
+        {entries.map((entry) => <Entry key={entry.id} entry={entry} />)}
       </ol>
     </aside>
   );
+}
+
+/** An entry stays as it was drawn, while others come by the hundred. */
+class Entry extends Component<{ entry: FeedEntry }> {
+  override shouldComponentUpdate({ entry }: { entry: FeedEntry }): boolean {
+    return entry !== this.props.entry;
+  }
+
+  override render() {
+    return <Event entry={this.props.entry} />;
+  }
 }
 
 function Event({ entry }: { entry: FeedEntry }) {
@@ -37,7 +50,7 @@ function Event({ entry }: { entry: FeedEntry }) {
     <li class={`event ${op}`}>
       <p>
         <strong class={`op ${op}`}>{op}</strong> <span class="event-key">{entry.text}</span>
-        <time>{time(entry.at)}</time>
+        <time>{TIME.format(entry.at)}</time>
       </p>
       {entry.differences.map(({ name, was }) => (
         <p key={name} class="difference"><span>{name}</span> <del>{short(was)}</del> <span class="sr">became</span> <ins>{short(change.row[name])}</ins></p>

@@ -1,4 +1,5 @@
 import { useSignal } from "@preact/signals";
+import { useRef } from "preact/hooks";
 import { sentence } from "../api/errors.ts";
 import { ident, type Params, sql } from "../api/sql.ts";
 import type { Column } from "../catalog/table.ts";
@@ -20,6 +21,12 @@ export function ImportDialog({ view, onClose }: { view: TableView; onClose: () =
   const file = useSignal<File | null>(null);
   const problem = useSignal<string | null>(null);
   const done = useSignal<number | null>(null);
+  const cancelled = useRef(false);
+  // The batch that is being sent is waited for, so that it is known what was imported.
+  const cancel = () => {
+    if (done.value === null) onClose();
+    else cancelled.current = true;
+  };
   const choose = async (chosen: globalThis.File | undefined) => {
     problem.value = null;
     file.value = null;
@@ -34,8 +41,10 @@ export function ImportDialog({ view, onClose }: { view: TableView; onClose: () =
     const { columns, rows } = file.value!;
     done.value = 0;
     problem.value = null;
+    cancelled.current = false;
     try {
       for (const batch of batches(rows)) {
+        if (cancelled.current) throw new DOMException("", "AbortError");
         await insertBatch(view, columns, batch);
         done.value += batch.length;
       }
@@ -50,14 +59,14 @@ export function ImportDialog({ view, onClose }: { view: TableView; onClose: () =
     view.refreshSoon();
   };
   return (
-    <Dialog title={`Import into ${view.table.entry.name}`} onClose={onClose}>
+    <Dialog title={`Import into ${view.table.entry.name}`} onClose={cancel}>
       <p>A CSV file whose first line names columns of the table. Empty fields are NULL; columns that the file lacks get their defaults.</p>
       <input type="file" accept=".csv,text/csv" aria-label="CSV file" onChange={(event) => void choose(event.currentTarget.files?.[0])} />
       {problem.value && <p class="problem" role="alert">{problem.value}</p>}
       {file.value && <p role="status">{countOf(file.value.rows.length, "row")}, columns {file.value.columns.map(({ name }) => name).join(", ")}.</p>}
       {done.value !== null && file.value && <progress aria-label="Imported rows" max={file.value.rows.length} value={done.value} />}
       <footer>
-        <button type="button" onClick={onClose}>Cancel</button>
+        <button type="button" onClick={cancel}>Cancel</button>
         <button type="button" class="primary" disabled={!file.value || done.value !== null} onClick={() => void run()}>Import</button>
       </footer>
     </Dialog>

@@ -48,7 +48,7 @@ export function InsertDialog({ view, onClose }: { view: TableView; onClose: () =
 }
 
 function Field({ column, given, onChange }: { column: Column; given: Given; onChange: (next: Given) => void }) {
-  const rest = column.identity ? "made by the database" : (column.default_value ?? (column.not_null ? "" : "NULL"));
+  const rest = column.identity ? "by the database" : (column.default_value ?? (column.not_null ? "" : "NULL"));
   const choices = column.typname === "bool" ? ["true", "false"] : column.labels;
   const required = rest === "";
   const shared = { value: given.text, "aria-label": column.name };

@@ -1,5 +1,5 @@
 import { home } from "../api/home.ts";
-import { claims } from "../api/session.ts";
+import { claims, isMember, userName } from "../api/session.ts";
 import { KINDS, rowsOf, type TableEntry, tables } from "../catalog/tables.ts";
 import { replace } from "../query/state.ts";
 import { goTo, hrefOf } from "../route.ts";
@@ -68,6 +68,15 @@ function NoTables() {
     replace("sql", FIRST_TABLE);
     goTo({ area: "query" });
   };
+  if (isMember.value) {
+    return (
+      <div class="empty">
+        <h1>{userName(claims.value!)} is a member</h1>
+        <p>The service gives members GraphQL, methods and live changes, but no SQL, with which this page reads tables.</p>
+        <p><button type="button" class="primary" onClick={() => goTo({ area: "query" })}>Ask with GraphQL</button></p>
+      </div>
+    );
+  }
   if (!claims.value?.superUser) {
     return (
       <div class="empty">

@@ -1,7 +1,7 @@
 import { useSignal } from "@preact/signals";
 import { useEffect } from "preact/hooks";
 import { online } from "../api/http.ts";
-import { claims } from "../api/session.ts";
+import { claims, isMember } from "../api/session.ts";
 import { sentence } from "../api/errors.ts";
 import { KINDS, tables } from "../catalog/tables.ts";
 import { sayDone, sayError } from "../parts/notice.tsx";
@@ -57,14 +57,14 @@ export function TablesPage() {
   const missing = at.table && tables.value && !entry;
   return (
     <div class={`area tables-area ${at.table ? "with-table" : ""}`}>
-      <TableList />
+      {!isMember.value && <TableList />}
       <main class="workspace" id="content" tabIndex={-1}>
         {!at.table && <Overview />}
         {missing && <p class="empty">There is no table {at.schema}.{at.table} that you may see. <a href="#/tables">All tables</a></p>}
         {problem.value && <p class="problem" role="alert">{problem.value} <button type="button" onClick={() => (tries.value += 1)}>Try again</button></p>}
         {at.table && !view.value && <h1 class="sr">{at.table}</h1>}
         {at.table && !missing && !view.value && !problem.value && <p class="empty">Opening {at.table}…</p>}
-        {view.value && <OpenTable key={view.value.table.sqlName + filters} view={view.value} />}
+        {view.value && <OpenTable key={view.value.table.sqlName + filters} view={view.value} onOutdated={() => (tries.value += 1)} />}
       </main>
     </div>
   );
@@ -73,9 +73,12 @@ export function TablesPage() {
 type Part = "rows" | StructurePart;
 const PARTS: [Part, string][] = [["rows", "Rows"], ["structure", "Structure"], ["indexes", "Indexes"], ["policies", "Policies"]];
 
-function OpenTable({ view }: { view: TableView }) {
+function OpenTable({ view, onOutdated }: { view: TableView; onOutdated: () => void }) {
   const { table } = view;
   const part = useSignal<Part>("rows");
+  useEffect(() => {
+    if (view.outdated.value) onOutdated();
+  }, [view.outdated.value]);
   return (
     <>
       <header class="table-head">
@@ -127,14 +130,14 @@ function RowsPart({ view }: { view: TableView }) {
           {table.canDelete && table.key.length > 0 && <button type="button" disabled={!activeRow} onClick={askDelete}>Delete row</button>}
           {table.canInsert && <button type="button" onClick={() => (importing.value = true)}>Import CSV</button>}
           <button type="button" onClick={() => void exportCsv(view)}>Export CSV</button>
-          <button type="button" onClick={() => rows.refresh()}>Refresh</button>
+          <button type="button" onClick={() => void view.readAgain()}>Refresh</button>
           <span class="spread" />
           <Count view={view} />
         </div>
         {filtering.value && <FilterBar key={JSON.stringify([view.filters.value, view.order.value])} view={view} onClose={() => (filtering.value = false)} />}
         <ReadOnlyNote view={view} />
         {rows.problem.value !== null && (
-          <p class="problem" role="alert">{sentence(rows.problem.value)} <button type="button" onClick={() => rows.refresh()}>Try again</button></p>
+          <p class="problem" role="alert">{sentence(rows.problem.value)} <button type="button" onClick={() => void view.readAgain()}>Try again</button></p>
         )}
         <RowGrid view={view} onDelete={askDelete} />
       </div>

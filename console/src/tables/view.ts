@@ -1,6 +1,5 @@
 // What is open in the Tables area: one table with its filters, order, place and live feed.
 import { signal } from "@preact/signals";
-import { sentence } from "../api/errors.ts";
 import { type Change, watch } from "../api/feed.ts";
 import { showValue } from "../api/json.ts";
 import { isCut } from "../catalog/shown.ts";
@@ -16,6 +15,8 @@ export type FeedEntry = { id: number; at: Date; change: Change | null; text: str
 
 const FEED_LENGTH = 200;
 const FLASH = 1_600;
+/** Milliseconds for which changes are collected before they are shown. */
+const GATHERED = 16;
 /** Larger batches are shown without what changed in each row. */
 const COMPARED = 50;
 /** Types whose text is the same in an event and in the grid. */
@@ -35,12 +36,18 @@ export class TableView {
   readonly feed = signal<FeedEntry[]>([]);
   /** Why there is no live feed, or what it is waiting for. */
   readonly feedNote = signal<string | null>("Waiting for the feed…");
+  /** Whether the service has ended the feed, as when a column was dropped. */
+  readonly feedEnded = signal(false);
+  /** Whether the table is to be opened again: it has other columns, keys or rights than it had. */
+  readonly outdated = signal(false);
   /** Keys of rows that have just changed, by when. */
   readonly flashing = signal(new Map<string, string>());
   /** When our own changes were sent and what they replaced, by key. */
   private sent = new Map<string, Sent>();
   private counter = 0;
   private unwatch: () => void = () => undefined;
+  private received: Change[] = [];
+  private taking: ReturnType<typeof setTimeout> | undefined;
   private refreshing: ReturnType<typeof setTimeout> | undefined;
 
   constructor(readonly table: Table, filters: Filter[]) {
@@ -55,6 +62,7 @@ export class TableView {
 
   close(): void {
     this.unwatch();
+    clearTimeout(this.taking);
     clearTimeout(this.refreshing);
     this.rows.value.dispose();
   }
@@ -93,17 +101,32 @@ export class TableView {
       schema: this.table.entry.schema,
       table: this.table.entry.name,
       onReady: () => (this.feedNote.value = null),
-      onChanges: (changes) => this.take(changes),
+      onChanges: (changes) => this.receive(changes),
       onResync: (reason) => {
         this.add(null, `There is a gap (${reason}); the rows were read again.`, null);
         this.refreshSoon();
       },
-      onEnd: (text) => (this.feedNote.value = sentence(new Error(text))),
+      onEnd: (text) => {
+        this.feedNote.value = `${text[0]!.toUpperCase()}${text.slice(1)}.`.replace(/\.\.$/, ".");
+        this.feedEnded.value = true;
+      },
     });
+  }
+
+  /** Collects changes for a moment, because a statement may send thousands of batches. */
+  private receive(changes: Change[]): void {
+    // More are not listed.
+    this.received = [...this.received, ...changes.slice(-FEED_LENGTH)].slice(-FEED_LENGTH);
+    this.taking ??= setTimeout(() => {
+      this.taking = undefined;
+      this.take(this.received);
+      this.received = [];
+    }, GATHERED);
   }
 
   private take(changes: Change[]): void {
     const flashing = new Map(this.flashing.value);
+    const flashed: string[] = [];
     for (const change of changes) {
       const key = this.table.key.map(({ name }) => String(change.row[name] ?? change.key.find(([of]) => of === name)?.[1]));
       const text = keyText(key);
@@ -112,9 +135,10 @@ export class TableView {
       const differences = changes.length > COMPARED ? [] : this.differences(change, text, sent);
       this.add(change, named, sent ? performance.now() - sent.at : null, differences);
       flashing.set(text, change.op.toLowerCase());
-      setTimeout(() => this.endFlash(text), FLASH);
+      flashed.push(text);
     }
     this.flashing.value = flashing;
+    setTimeout(() => this.endFlash(flashed), FLASH);
     this.refreshSoon();
   }
 
@@ -149,15 +173,22 @@ export class TableView {
     });
   }
 
-  private endFlash(key: string): void {
+  private endFlash(keys: string[]): void {
     const rest = new Map(this.flashing.value);
-    rest.delete(key);
+    for (const key of keys) rest.delete(key);
     this.flashing.value = rest;
   }
 
   private add(change: Change | null, text: string, latency: number | null, differences: Difference[] = []): void {
     const entry = { id: (this.counter += 1), at: new Date(), change, text, latency, differences };
     this.feed.value = [entry, ...this.feed.value].slice(0, FEED_LENGTH);
+  }
+
+  /** Reads the rows again, and whether others have changed the table. */
+  async readAgain(): Promise<void> {
+    this.rows.value.refresh();
+    const now = await loadTable(this.table.entry).catch(() => null);
+    this.outdated.value = now !== null && JSON.stringify(now) !== JSON.stringify(this.table);
   }
 
   /** Reads what is in view again, at most every 300 ms. */

@@ -11,7 +11,8 @@ use super::script::{Script, SqlPart, comment, identifier, list};
 use super::session::Session;
 use super::{Error, Result, RolePasswords, revocation, role, tenant};
 
-/// A change of privileges of roles that are not the tenant's, stored so that it can be undone.
+/// A privilege that an adoption revoked from PUBLIC, or granted to a role outside of the tenant.
+/// Dropping the tenant undoes the change.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct RightsChange {
     /// PUBLIC, or the role whose privilege was changed.
@@ -85,7 +86,7 @@ async fn check_rights(session: &Session, content: &DatabaseContent) -> Result<()
             let quote = identifier;
             if session.is_superuser(owner).await? {
                 sql.push(format!(
-                    "-- {} is a superuser, and so is whoever may act for it: rather adopt as a \
+                    "-- {} is a superuser, and so is every role that may act for it: rather adopt as a \
                      superuser, or give what it owns here to another role first.",
                     comment(owner)
                 ));

@@ -5,7 +5,7 @@ use tidegate_sql::{DatabaseName, RoleName};
 
 use super::script::SqlPart;
 use super::session::{self, Session};
-use super::{Admin, Result, authenticator, group, users_role};
+use super::{Admin, Result, all_users_role, authenticator, group};
 
 /// Lets a group log in for its members who have no role of their own. The role gets LOGIN, its
 /// password, and the privileges of every user: CONNECT on the database and USAGE on the schema
@@ -33,13 +33,13 @@ async fn make_login(
         Syntax(" LOGIN PASSWORD "),
         Secret(&verifier),
     ]);
-    if let Some(of_users) = users_role::of_tenant(session, database).await? {
-        script.append(users_role::join(session, &of_users, &[login]));
+    if let Some(of_users) = all_users_role::of_tenant(session, database).await? {
+        script.append(all_users_role::join(session, &of_users, &[login]));
     } else {
         // The tenant's name is too long for a role of all users.
-        script.append(users_role::connect(database, login));
+        script.append(all_users_role::connect(database, login));
         if let Some(public) = session.owner_of_public().await? {
-            let usage = users_role::usage(login);
+            let usage = all_users_role::usage(login);
             script.append(session.with_privileges_of(&public, usage).await?);
         }
     }
@@ -73,8 +73,11 @@ impl Admin {
     pub async fn make_group_login(&self, database: &DatabaseName, group: &RoleName) -> Result<()> {
         let session = self.open(database.as_str()).await?;
         let names = (database.as_str(), group.as_str());
-        if users_role::of_tenant(&session, names.0).await?.is_none() {
-            users_role::provide(self, &session, names.0).await?;
+        if all_users_role::of_tenant(&session, names.0)
+            .await?
+            .is_none()
+        {
+            all_users_role::provide(self, &session, names.0).await?;
         }
         session::retry_on_conflict(|| make_login(self, &session, names)).await
     }

@@ -1,6 +1,7 @@
 #![doc = include_str!("../README.md")]
 
 mod adoption;
+mod all_users_role;
 mod authenticator;
 mod claims;
 mod credentials;
@@ -24,7 +25,6 @@ mod shared;
 mod tenant;
 mod user_role;
 mod users;
-mod users_role;
 
 use std::collections::HashMap;
 use std::fmt;
@@ -238,7 +238,7 @@ impl Admin {
         shared: &[String],
     ) -> Result<()> {
         let session = self.open(database.as_str()).await?;
-        users_role::provide(self, &session, database.as_str()).await?;
+        all_users_role::provide(self, &session, database.as_str()).await?;
         let users = authenticator::Users {
             database: database.as_str(),
             owner: Some(owner.as_str()),
@@ -323,7 +323,7 @@ impl Admin {
         let mut roles = roles.to_vec();
         roles.extend(group::of_tenant(&home, name).await?);
         roles.extend(authenticator::of_tenant(&home, name).await?);
-        roles.extend(users_role::of_tenant(&home, name).await?);
+        roles.extend(all_users_role::of_tenant(&home, name).await?);
         let names: Vec<_> = roles.iter().map(String::as_str).collect();
         let found = tenant::database_exists(&home, name).await?;
         // DROP OWNED also removes privileges on shared objects, but it needs a database to run in.
@@ -352,7 +352,7 @@ impl Admin {
         let mut roles = roles.to_vec();
         roles.extend(group::of_tenant(&session, database.as_str()).await?);
         roles.extend(authenticator::of_tenant(&session, database.as_str()).await?);
-        roles.extend(users_role::of_tenant(&session, database.as_str()).await?);
+        roles.extend(all_users_role::of_tenant(&session, database.as_str()).await?);
         let names: Vec<_> = roles.iter().map(String::as_str).collect();
         let (name, elsewhere) = (database.as_str(), role::OutsideDatabase::Shared);
         role::require_nothing_outside(&session, &names, name, elsewhere).await?;

@@ -168,7 +168,8 @@ fn refused(config: &Config, database: &str, source: ConnectError) -> Error {
     let (database, role) = (database.to_owned(), config.admin_role.clone());
     match source {
         ConnectError::Refused(reported)
-            if reported.sqlstate == WRONG_PASSWORD && config.admin_password.reveal().is_empty() =>
+            if reported.sqlstate == INVALID_PASSWORD
+                && config.admin_password.reveal().is_empty() =>
         {
             Error::NoPassword { database, role }
         }
@@ -181,7 +182,7 @@ fn refused(config: &Config, database: &str, source: ConnectError) -> Error {
 }
 
 /// The SQLSTATE `invalid_password`.
-const WRONG_PASSWORD: &str = "28P01";
+const INVALID_PASSWORD: &str = "28P01";
 
 /// How many times an operation is tried that conflicts with changes by other nodes or other SQL.
 const MAX_TRIES: u32 = 20;

@@ -6,7 +6,9 @@ use tidegate_wire::version;
 use super::role::{self, OutsideDatabase, RoleOrigin};
 use super::script::{Script, SqlPart, identifier};
 use super::session::Session;
-use super::{Error, Result, RolePasswords, claims, handover, restricted, revocation, users_role};
+use super::{
+    Error, Result, RolePasswords, all_users_role, claims, handover, restricted, revocation,
+};
 
 pub(super) async fn database_exists(session: &Session, database: &str) -> Result<bool> {
     let found = session
@@ -96,9 +98,9 @@ pub(super) async fn create(
         .run(session)
         .await?;
     made.role = !was_there;
-    let users_role = users_role::name(database);
+    let users_role = all_users_role::name(database);
     if let Some(role) = &users_role {
-        let script = users_role::make(session, role).await?;
+        let script = all_users_role::make(session, role).await?;
         script.run(session).await?;
         made.users_role = !script.is_empty();
     }
@@ -119,7 +121,7 @@ pub(super) async fn create(
     ]);
     script.append(owner_rights(database, database));
     if let Some(role) = &users_role {
-        script.append(users_role::connect(database, role));
+        script.append(all_users_role::connect(database, role));
     }
     script.run_each(session).await
 }
@@ -167,8 +169,8 @@ pub(super) async fn hand_over(session: &Session, owner: &str) -> Result<()> {
     }
     let mut script = Script::default();
     script.push(&[Syntax("REVOKE CREATE ON SCHEMA public FROM PUBLIC")]);
-    if let Some(role) = users_role::name(owner) {
-        script.append(users_role::usage(&role));
+    if let Some(role) = all_users_role::name(owner) {
+        script.append(all_users_role::usage(&role));
     }
     script.push(&[Syntax("ALTER SCHEMA public OWNER TO "), Name(owner)]);
     session
@@ -190,7 +192,7 @@ async fn undo_create(session: &Session, database: &str, made: &CreatedObjects) -
     if made.database {
         drop_database(session, database).await?;
     }
-    if let Some(role) = users_role::name(database).filter(|_| made.users_role) {
+    if let Some(role) = all_users_role::name(database).filter(|_| made.users_role) {
         drop_roles(session, &[role]).await?;
     }
     if made.role {

@@ -10,7 +10,7 @@ use super::authenticator::{self, AuthenticatorRoom};
 use super::role::{self, RoleOrigin};
 use super::script::{Script, SqlPart, list};
 use super::session::Session;
-use super::{Admin, Error, Result, group, users_role};
+use super::{Admin, Error, Result, all_users_role, group};
 
 /// A user to be created.
 pub(super) struct NewUser<'a> {
@@ -27,7 +27,7 @@ pub(super) struct NewUser<'a> {
 ///
 /// [`Error::RoleExists`], [`Error::StaysMember`].
 pub(super) async fn create(admin: &Admin, home: &Session, new: &NewUser<'_>) -> Result<bool> {
-    let Some(users_role) = users_role::name(new.database) else {
+    let Some(users_role) = all_users_role::name(new.database) else {
         return create_with_own_grants(admin, home, new).await;
     };
     let mut names = vec![new.role, users_role.as_str()];
@@ -38,11 +38,11 @@ pub(super) async fn create(admin: &Admin, home: &Session, new: &NewUser<'_>) -> 
     }
     if found[1] == RoleOrigin::Missing {
         let session = admin.open(new.database).await?;
-        users_role::provide(admin, &session, new.database).await?;
+        all_users_role::provide(admin, &session, new.database).await?;
     }
     let mut script = make(admin, new.role, found[0]);
     if found[0] == RoleOrigin::Tidegate {
-        script.append(users_role::join(home, &users_role, &[new.role]));
+        script.append(all_users_role::join(home, &users_role, &[new.role]));
         script.run(home).await?;
         if !new.groups.is_empty() {
             group::set(home, (new.database, new.role), new.groups).await?;
@@ -91,9 +91,9 @@ async fn create_with_own_grants(admin: &Admin, home: &Session, new: &NewUser<'_>
     }
     let mut script = authenticator::provisioning_script();
     script.append(make(admin, new.role, origin));
-    script.append(users_role::connect(new.database, new.role));
+    script.append(all_users_role::connect(new.database, new.role));
     if let Some(public) = session.owner_of_public().await? {
-        let usage = users_role::usage(new.role);
+        let usage = all_users_role::usage(new.role);
         script.append(session.with_privileges_of(&public, usage).await?);
     }
     script.run(&session).await?;

@@ -18,7 +18,8 @@ use crate::error;
 pub(crate) struct Logins {
     /// The cluster, with the administrator's login.
     pub(crate) admin: Config,
-    /// The credentials of the databases' owners, who own most tables.
+    /// The credentials of the databases' owners, who own most tables. Without them, the
+    /// administrator changes all captures.
     pub(crate) owners: Option<Arc<dyn Credentials>>,
     /// The longest wait for a lock on a table.
     pub(crate) lock_timeout: Duration,
@@ -48,7 +49,8 @@ pub(crate) struct CaptureSession {
 }
 
 impl CaptureSession {
-    /// Opens a session of the database's owner; `None` if its credential is not known.
+    /// Opens a session of the database's owner; `None` if its credential is not known or its login
+    /// is refused.
     pub(crate) async fn owner(logins: &Logins, database: &DatabaseName) -> LogResult<Option<Self>> {
         let Some(owners) = &logins.owners else {
             return Ok(None);
@@ -106,11 +108,13 @@ impl CaptureSession {
         }
     }
 
-    /// Opens a transaction. Until it ends, no other node changes captures of the database.
+    /// Takes the lock and opens a transaction. Until [`CaptureSession::end`], no other node changes
+    /// captures of the database.
     pub(crate) async fn begin(&self) -> LogResult<()> {
         self.take_lock().await?;
-        // The commit must be durable at once: a stream that waits for its position would not reach
-        // it otherwise.
+        // The commit must be flushed at once, because a stream reaches only positions that are
+        // flushed. Without `synchronous_commit`, a stream that waits for the position of the commit
+        // could wait long.
         let timeout = self.lock_timeout.as_millis();
         let begun = self
             .run(&format!(
@@ -125,7 +129,7 @@ impl CaptureSession {
         begun
     }
 
-    /// Commits if `done` is a success, and rolls back otherwise.
+    /// Commits if `done` is a success, and rolls back otherwise. Releases the lock.
     pub(crate) async fn end<T>(&self, done: LogResult<T>) -> LogResult<T> {
         let end = if done.is_ok() { "COMMIT" } else { "ROLLBACK" };
         let ended = self.run(end).await;
@@ -159,7 +163,7 @@ impl CaptureSession {
         }
     }
 
-    /// Runs commands without a result.
+    /// Runs commands and ignores their results.
     pub(crate) async fn run(&self, commands: &str) -> LogResult<()> {
         let done = self.client.batch_execute(commands).await;
         done.map_err(|error| error::of_statement(&error, self.lock_timeout))

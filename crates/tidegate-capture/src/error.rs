@@ -27,7 +27,8 @@ pub(crate) fn of_connection(error: ConnectError, role: &str) -> LogError {
     }
 }
 
-/// Converts an error that PostgreSQL sent.
+/// Converts an error that PostgreSQL sent. `limit` is the time limit that the error of a timeout
+/// reports.
 pub(crate) fn of_command(said: DatabaseError, limit: Duration) -> LogError {
     let code = said.sqlstate.as_str();
     match code {

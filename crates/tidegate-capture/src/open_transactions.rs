@@ -11,10 +11,11 @@ use crate::error;
 /// The shortest and the longest pause between two checks.
 const CHECK_DELAY: (Duration, Duration) = (Duration::from_millis(2), Duration::from_millis(100));
 
-/// Waits until every transaction of this database that has an id now has ended.
+/// Waits until all transactions of this database have ended that have an id at the time of the
+/// call.
 ///
-/// A transaction that first writes later sees everything that was committed before. A transaction
-/// that wrote earlier may be decoded without it.
+/// A transaction that gets its id later sees what was committed before the call, such as a
+/// publication. The writes of an older transaction may be decoded without the publication.
 pub(crate) async fn wait_until_ended(client: &Client, timeout: Duration) -> LogResult<()> {
     let failed = |error: tokio_postgres::Error| error::of_statement(&error, timeout);
     let rows = client
@@ -45,8 +46,8 @@ pub(crate) async fn wait_until_ended(client: &Client, timeout: Duration) -> LogR
     Ok(())
 }
 
-/// Selects the transactions that are still open, except those that certainly belong to another
-/// database.
+/// Selects the transactions among `$1` that are still open, except those that certainly belong to
+/// another database.
 const STILL_OPEN: &str = "\
     SELECT x::text FROM pg_catalog.pg_snapshot_xip(pg_catalog.pg_current_snapshot()) x \
     WHERE x::text = ANY ($1) \

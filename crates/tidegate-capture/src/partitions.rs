@@ -11,8 +11,8 @@ use tidegate_changelog::{LogPosition, LogResult};
 
 use crate::capture_session::CaptureSession;
 
-/// The partitions that hold a table's rows: their OIDs and the numbers of their files. `TRUNCATE`
-/// and commands that rewrite a partition give it a new file.
+/// The partitions that hold a table's rows: their OIDs and the numbers of their files
+/// (`relfilenode`). `TRUNCATE` and commands that rewrite a partition give it a new file.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Partitions(BTreeMap<u32, u32>);
 
@@ -20,7 +20,8 @@ pub(crate) struct Partitions(BTreeMap<u32, u32>);
 #[derive(Debug)]
 pub(crate) struct CurrentPartitions {
     pub(crate) partitions: Partitions,
-    /// The lower half of the id of the transaction that last changed each partition.
+    /// The lower half of the id of the transaction that last changed each partition
+    /// (`pg_class.xmin`).
     touched: BTreeMap<u32, u32>,
 }
 
@@ -28,7 +29,7 @@ pub(crate) struct CurrentPartitions {
 const NONE: &str = ".";
 
 impl Partitions {
-    /// Parses the result of [`Self::to_text`].
+    /// Parses the result of [`Self::to_text`]; `None` for any other text.
     pub(crate) fn parse(text: &str) -> Option<Self> {
         if text == NONE {
             return Some(Self::default());
@@ -63,7 +64,8 @@ impl Partitions {
 /// The stored state of a captured table's partitions.
 #[derive(Debug, Default)]
 pub(crate) struct PartitionRecord {
-    /// The position before which rows last came or went with a partition.
+    /// A position after the last change of partitions by which the table gained or lost rows;
+    /// `None` if there was none.
     pub(crate) changed: Option<LogPosition>,
     pub(crate) partitions: Option<Partitions>,
 }
@@ -146,7 +148,7 @@ impl CaptureSession {
             partitions: Partitions::default(),
             touched: BTreeMap::new(),
         };
-        // The first row is the partitioned table itself.
+        // Partitioned tables, such as the table itself in the first row, hold no rows.
         for row in rows.iter().filter(|row| row.get(3)) {
             let partition = row.get(0);
             seen.partitions.0.insert(partition, row.get(1));
@@ -157,8 +159,9 @@ impl CaptureSession {
         Ok(Some(seen))
     }
 
-    /// Whether rows have come or gone with partitions. Does not count the transactions in
-    /// `reported`, whose TRUNCATE the stream has reported.
+    /// Whether the table gained or lost rows since `before` because partitions were added, removed,
+    /// rewritten or truncated. A TRUNCATE by a transaction in `reported` does not count, because
+    /// the stream has reported it.
     async fn moved(
         &self,
         before: &Partitions,

@@ -64,7 +64,7 @@ fn column(text: &mut String, column: &Column) {
     text.push('}');
 }
 
-/// A constraint as the description of its relation lists it.
+/// A constraint with the members of its JSON object.
 struct DescribedConstraint<'a> {
     name: &'a str,
     kind: &'static str,
@@ -128,8 +128,8 @@ fn constraint(text: &mut String, schema: &Schema, described: &DescribedConstrain
     text.push('}');
 }
 
-/// The name of the referenced table, with its schema if that is another one, and the referenced
-/// columns.
+/// The name of the referenced table, with a schema prefix if the table is in another schema, and
+/// the names of the referenced columns.
 fn referenced_columns<'a>(
     schema: &'a Schema,
     referenced: &'a Referenced,
@@ -162,7 +162,7 @@ fn comment(text: &mut String, comment: Option<&str>) {
     }
 }
 
-/// Writes items with commas between them.
+/// Appends items to `text` with `write`, and commas between them.
 fn list<T>(
     text: &mut String,
     items: impl IntoIterator<Item = T>,
@@ -176,7 +176,7 @@ fn list<T>(
     }
 }
 
-/// Writes a JSON string.
+/// Appends a JSON string to `text`.
 fn string(text: &mut String, value: &str) {
     let json = serde_json::to_string(value).expect("a string is JSON");
     text.push_str(&json);

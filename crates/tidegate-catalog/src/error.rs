@@ -13,7 +13,7 @@ pub enum Error {
     /// A document does not have the form that describes a schema.
     #[error("the schema document cannot be read: {0}")]
     Malformed(String),
-    /// A catalog query returned no document. This is an internal error.
+    /// A catalog query returned rows of an unexpected form. This is an internal error.
     #[error("the catalog query gave no document")]
     Document,
     /// The table does not exist.
@@ -25,9 +25,9 @@ pub enum Error {
     /// None of the roles that the service can run as may grant the privilege.
     #[error("no user of the tenant may grant {what}; {owner} owns it")]
     NoGrantor {
-        /// The privilege that is to be granted.
+        /// The privilege that is to be granted, with its table or schema.
         what: String,
-        /// A role that may grant the privilege.
+        /// The owner of the table or schema, who may grant the privilege.
         owner: String,
     },
     /// The role would keep a privilege that is to be revoked.
@@ -35,7 +35,8 @@ pub enum Error {
     NotRevocable {
         /// The privilege that would be kept.
         privilege: String,
-        /// The source of the privilege: `through` a group or PUBLIC, or `from` another grantor.
+        /// The source of the privilege, as text: `through` and a group or PUBLIC, or `from` and
+        /// another grantor.
         from: String,
     },
 }

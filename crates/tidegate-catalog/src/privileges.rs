@@ -45,7 +45,7 @@ impl Access {
         }
     }
 
-    /// The level with this name.
+    /// The level with this name; `None` if there is none.
     pub fn from_name(name: &str) -> Option<Self> {
         Self::ALL.into_iter().find(|access| access.name() == name)
     }
@@ -76,12 +76,14 @@ pub struct TableName<'a> {
 pub struct RoleAccess {
     /// The name of the role.
     pub role: String,
-    /// The access level; `None` if the privileges are those of no level.
+    /// The access level; `None` if the privileges match no level. Without USAGE on the schema, it
+    /// is [`Access::None`].
     pub access: Option<Access>,
     /// Whether the role has USAGE on the table's schema. Without it, the privileges on the table
     /// have no effect.
     pub usage: bool,
-    /// The privileges on the table from all sources: its own, those of groups, and those of PUBLIC.
+    /// The role's privileges on the table from all sources: its own, those of groups, and those of
+    /// PUBLIC.
     pub privileges: Vec<String>,
     /// Privileges on single columns that the role does not have on the whole table.
     pub columns: Vec<ColumnPrivilege>,
@@ -150,11 +152,13 @@ pub async fn table_access(
     Ok(facts.roles.into_iter().map(role_access).collect())
 }
 
-/// Gives the role `grantee` exactly this access level on a table.
+/// Gives a role an access level on a table. `grant` is the role and the level. Privileges that
+/// exceed the level are revoked, except for [`Access::Write`].
 ///
-/// `logins` are the roles as which the service can run statements, including `grantee`. The
-/// statements run as the table's owner if it is one of them, or else as a role with the grant
-/// option. USAGE on the schema is granted in the same way if it is missing, and never revoked.
+/// `logins` are the roles as which the service can run statements, including the role that gets the
+/// access. The statements run as the table's owner if it is one of `logins`, or else as a role with
+/// the grant option. Revocations run as the grantors. USAGE on the schema is granted in the same
+/// way if it is missing, and never revoked.
 ///
 /// # Errors
 ///
@@ -176,7 +180,7 @@ pub async fn set_table_access(
     grant_and_revoke(executor, table, grant, logins, options).await
 }
 
-/// How often a change of privileges is tried again after a conflict with a concurrent one.
+/// How often a change of privileges is tried if it conflicts with concurrent changes.
 const MAX_TRIES: u32 = 20;
 
 /// The SQLSTATE `serialization_failure`: another session changed the privileges of the same object

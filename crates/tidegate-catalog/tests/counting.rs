@@ -18,7 +18,7 @@ pub(crate) struct Counting {
     comparisons: AtomicUsize,
     pub(crate) broken: AtomicBool,
     pub(crate) broken_loads: AtomicBool,
-    /// Runs once, before the next load of a schema.
+    /// A future that runs once, before the next load of a schema.
     before_load: Mutex<Option<BoxFuture<'static, ()>>>,
 }
 

@@ -4,6 +4,7 @@
     reason = "a test that cannot go on should stop where it stands"
 )]
 
+mod change_markers;
 mod comparisons;
 mod counting;
 mod describe;
@@ -14,5 +15,4 @@ mod groups;
 mod incremental;
 mod naming;
 mod rights;
-mod signs;
 mod torture;

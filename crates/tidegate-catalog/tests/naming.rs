@@ -162,8 +162,8 @@ fn a_new_relation_takes_no_name_from_another() {
     let alone = |name: &str| types(name, &[name]).swap_remove(0);
     for (place, one) in names.iter().enumerate() {
         for other in names[place + 1..].iter().chain(&names[..place]) {
-            // A relation whose type name is reserved gets a number. It loses that name only to a
-            // relation whose own name gives it.
+            // A relation whose type name is reserved gets a name with a number. Only a relation
+            // whose own name gives the same type name takes it away.
             let yields = matches!((*one, *other), ("query", "query2") | ("date", "date2"));
             let together = types(one, &[one, other]).swap_remove(0);
             assert_eq!(

@@ -1070,6 +1070,7 @@ var session = y3(null);
 var sessionEnded = y3(false);
 var actor = y3(null);
 var claims = O(() => (actor.value ?? session.value)?.claims ?? null);
+var isMember = O(() => claims.value?.kind === "member");
 var userName = (of) => of.sub.slice(of.sub.indexOf("/") + 1);
 var accessToken = () => (actor.value ?? session.value)?.access;
 var PENDING = "tidegate.console.pending";
@@ -1158,11 +1159,11 @@ async function redeem(answer, pending) {
   });
   if (error) throw new Error(error);
 }
-async function grant(clientId, members) {
+async function grant(clientId, members2) {
   const answer = await fetch(`${home}/api/v4/oauth`, {
     method: "POST",
     headers: { "Content-Type": "application/json" },
-    body: JSON.stringify({ client_id: clientId, ...members })
+    body: JSON.stringify({ client_id: clientId, ...members2 })
   });
   const body = await answer.json();
   if (!answer.ok) {
@@ -1264,12 +1265,12 @@ var ApiError = class extends Error {
   }
 };
 function errorOfBody(status, body) {
-  const members = body ?? {};
-  const first = Array.isArray(members.errors) ? members.errors[0] : void 0;
-  const text = members.message ?? members.error_description ?? first?.message ?? members.error;
-  const code = members.errorCode ?? members.error ?? "ERROR";
+  const members2 = body ?? {};
+  const first = Array.isArray(members2.errors) ? members2.errors[0] : void 0;
+  const text = members2.message ?? members2.error_description ?? first?.message ?? members2.error;
+  const code = members2.errorCode ?? members2.error ?? "ERROR";
   const message = typeof text === "string" ? text : `The server answered with status ${status}.`;
-  return new ApiError(status, String(code), message, members);
+  return new ApiError(status, String(code), message, members2);
 }
 var isAbort = (error) => error instanceof DOMException && error.name === "AbortError";
 function sentence(error) {
@@ -1832,9 +1833,10 @@ addEventListener("hashchange", () => route.value = read2());
 // src/parts/notice.tsx
 var notices = y3([]);
 var counter = 0;
+var here = () => `${route.value.area} ${claims.value?.sub}`;
 function say(kind, text, seconds, action) {
   const id = counter += 1;
-  notices.value = [...notices.value.filter((notice) => notice.text !== text), { id, kind, text, action }].slice(-2);
+  notices.value = [...notices.value.filter((notice) => notice.text !== text), { id, kind, text, action, place: here() }].slice(-2);
   if (seconds > 0) setTimeout(() => dismiss(id), seconds * 1e3);
 }
 var dismiss = (id) => {
@@ -1845,7 +1847,7 @@ function sayError(error, action) {
   if (!isAbort(error)) say("bad", sentence(error), 0, action);
 }
 function Notices() {
-  return /* @__PURE__ */ a4("div", { class: "notices", role: "status", "aria-live": "polite", children: notices.value.map(({ id, kind, text, action }) => /* @__PURE__ */ a4("div", { class: `notice ${kind}`, children: [
+  return /* @__PURE__ */ a4("div", { class: "notices", role: "status", "aria-live": "polite", children: notices.value.filter(({ kind, place }) => kind === "good" || place === here()).map(({ id, kind, text, action }) => /* @__PURE__ */ a4("div", { class: `notice ${kind}`, children: [
     /* @__PURE__ */ a4("span", { children: text }),
     action && /* @__PURE__ */ a4(
       "button",
@@ -1873,6 +1875,7 @@ var loadUsers = async (after) => {
   return { users: users2.slice(0, PAGE), more: users2.length > PAGE };
 };
 var loadRoles = () => requestJson(`${USERS}?kind=role`);
+var loadFirstMembers = () => requestJson(`${USERS}?kind=member&limit=${PAGE}`);
 var createUser = (body) => request(USERS, { body });
 var changeUser = (name, body) => request(one(USERS, name), { method: "PATCH", body });
 var dropUser = (name, reassign) => request(`${one(USERS, name)}${reassign ? "?reassign=true" : ""}`, { method: "DELETE" });
@@ -1898,6 +1901,7 @@ async function loadAudit(since2, pages = 5) {
 
 // src/view_as.tsx
 var users = y3([]);
+var members = y3([]);
 var offered = y3(false);
 async function prepare() {
   const { paths } = await requestJson("/api/v4/openapi.json");
@@ -1905,7 +1909,10 @@ async function prepare() {
   await loadUsersToView();
 }
 async function loadUsersToView() {
-  if (offered.value) users.value = (await loadRoles()).map(({ name }) => name);
+  if (!offered.value) return;
+  const [roles, first] = await Promise.all([loadRoles(), loadFirstMembers()]);
+  users.value = roles.map(({ name }) => name);
+  members.value = first.map(({ name }) => name);
 }
 async function become(name) {
   actor.value = null;
@@ -1913,7 +1920,8 @@ async function become(name) {
   try {
     const { access_token: access } = await requestJson(`/api/v4/users/${encodeURIComponent(name)}/token`, { method: "POST" });
     actor.value = { name, access, claims: claimsOf(access) };
-    if (OF_OWNERS.includes(route.value.area)) goTo({ area: "tables" });
+    if (isMember.value) goTo({ area: "query" });
+    else if (OF_OWNERS.includes(route.value.area)) goTo({ area: "tables" });
   } catch (error) {
     sayError(error);
   }
@@ -1924,14 +1932,18 @@ function ViewAs() {
     if (own?.superUser) prepare().catch(() => offered.value = false);
   }, [own?.sub]);
   if (!own?.superUser || !offered.value) return null;
+  const others = users.value.filter((name) => name !== userName(own));
+  const acting = actor.value?.name ?? "";
+  const shown2 = acting === "" || others.includes(acting) || members.value.includes(acting) ? members.value : [acting, ...members.value];
   return /* @__PURE__ */ a4("label", { class: "view-as", children: [
     /* @__PURE__ */ a4("span", { children: "View as" }),
-    /* @__PURE__ */ a4("select", { "aria-label": "View as", value: actor.value?.name ?? "", onChange: (event) => void become(event.currentTarget.value), children: [
+    /* @__PURE__ */ a4("select", { "aria-label": "View as", value: acting, onChange: (event) => void become(event.currentTarget.value), children: [
       /* @__PURE__ */ a4("option", { value: "", children: [
         userName(own),
         " (owner)"
       ] }),
-      users.value.filter((name) => name !== userName(own)).map((name) => /* @__PURE__ */ a4("option", { value: name, children: name }, name))
+      others.map((name) => /* @__PURE__ */ a4("option", { value: name, children: name }, name)),
+      shown2.length > 0 && /* @__PURE__ */ a4("optgroup", { label: "Members", children: shown2.map((name) => /* @__PURE__ */ a4("option", { value: name, children: name }, name)) })
     ] })
   ] });
 }
@@ -2211,13 +2223,13 @@ function SecretDialog({ made, onClose }) {
 }
 function ClientForm({ client, onDone, onSecret, onClose }) {
   const save = async (fields) => {
-    const members = membersOf(fields);
+    const members2 = membersOf(fields);
     if (client) {
-      await changeClient(client.id, members);
+      await changeClient(client.id, members2);
       sayDone(`The client ${client.id} was changed.`);
     } else {
       const id = orNull(textOf2(fields, "id"));
-      const made = await createClient(id === null ? members : { id, ...members });
+      const made = await createClient(id === null ? members2 : { id, ...members2 });
       if (made.secret) onSecret({ id: made.id, secret: made.secret });
       sayDone(`The client ${made.id} was created.`);
     }
@@ -2542,6 +2554,7 @@ function Users() {
         /* @__PURE__ */ a4("td", { children: groupsOf2(user).join(", ") }),
         /* @__PURE__ */ a4("td", { children: user.properties && /* @__PURE__ */ a4("code", { children: JSON.stringify(user.properties) }) }),
         /* @__PURE__ */ a4("td", { class: "actions", children: [
+          offered.value && user.name !== claims.value?.database && /* @__PURE__ */ a4("button", { type: "button", class: "view-as-user", "aria-label": `View as ${user.name}`, onClick: () => void become(user.name), children: "View as" }),
           /* @__PURE__ */ a4("button", { type: "button", "aria-label": `Edit ${user.name}`, onClick: () => editing.value = user, children: "Edit" }),
           user.name !== claims.value?.database && /* @__PURE__ */ a4("button", { type: "button", "aria-label": `Delete ${user.name}`, onClick: () => dropping.value = { user, reassign: false }, children: "Delete" })
         ] })
@@ -2567,9 +2580,9 @@ function Users() {
 }
 function UserForm({ user, onDone, onClose }) {
   const save = async (fields) => {
-    const members = membersOf2(fields, user);
-    await (user ? changeUser(user.name, members) : createUser(members));
-    sayDone(user ? `The user ${user.name} was changed.` : `The user ${String(members.name)} was created.`);
+    const members2 = membersOf2(fields, user);
+    await (user ? changeUser(user.name, members2) : createUser(members2));
+    sayDone(user ? `The user ${user.name} was changed.` : `The user ${String(members2.name)} was created.`);
     await onDone();
   };
   return /* @__PURE__ */ a4(FormDialog, { title: user ? `User ${user.name}` : "New user", action: user ? "Save" : "Create user", onSave: save, onClose, children: [
@@ -2614,11 +2627,11 @@ function membersOf2(fields, user) {
   };
   const password = String(fields.get("password") ?? "");
   const changed = Object.entries(all2).filter(([name, value]) => JSON.stringify(value) !== JSON.stringify(user ? user[name] : name === "default_user" ? false : null));
-  const members = Object.fromEntries(changed);
-  if (!user) members.name = textOf2(fields, "name");
-  if (fields.get("member") !== null) members.kind = "member";
-  if (password !== "") members.password = password;
-  return members;
+  const members2 = Object.fromEntries(changed);
+  if (!user) members2.name = textOf2(fields, "name");
+  if (fields.get("member") !== null) members2.kind = "member";
+  if (password !== "") members2.password = password;
+  return members2;
 }
 
 // src/people/page.tsx
@@ -2835,6 +2848,24 @@ function statementsOf(text) {
   }
   return found;
 }
+var BEGIN = /^\s*(begin(\s+(work|transaction))?|start\s+transaction)\s*$/i;
+var COMMIT = /^\s*(commit|end)(\s+(work|transaction))?\s*$/i;
+var CONTROL = /^\s*(begin|start\s+transaction|commit|end|rollback|abort|savepoint|release)\b/i;
+var OTHERWISE = [
+  [/^\s*\\/, "Commands of psql, which begin with a backslash, do not work here. The Tables area shows tables with their structure."],
+  [/^\s*copy\b/i, "COPY is not available here. Import CSV and Export CSV of a table do the same."]
+];
+function toSend(all2) {
+  const other = OTHERWISE.find(([begins]) => all2.some(({ q: q2 }) => begins.test(bare(q2))));
+  if (other) throw new Error(other[1]);
+  const framed = all2.length > 1 && BEGIN.test(bare(all2[0].q)) && COMMIT.test(bare(all2.at(-1).q));
+  const inner = framed ? all2.slice(1, -1) : all2;
+  const control = inner.map(({ q: q2 }) => CONTROL.exec(bare(q2))?.[1]).find((word) => word !== void 0);
+  if (!control) return inner;
+  throw new Error(
+    `${control.toUpperCase().replace(/\s+/, " ")} is not needed here: what you run is one transaction, which is committed if every statement succeeds. BEGIN and COMMIT are taken only around everything that you run.`
+  );
+}
 function semicolons(text) {
   const places = [];
   let depth = 0;
@@ -2876,7 +2907,7 @@ function write(of, text) {
 function chosen() {
   const text = texts.sql.value;
   const { from, to } = selection.value ?? { from: 0, to: text.length };
-  const found = statementsOf(text.slice(from, to));
+  const found = toSend(statementsOf(text.slice(from, to)));
   return found.map(({ q: q2, at }) => ({ q: q2, at: at + from }));
 }
 function chosenOne() {
@@ -2944,12 +2975,13 @@ function run() {
   return during(async (abort) => ({ kind: "rows", result: await runMethod(method.value, parametersOf(text), abort) }));
 }
 function runStatements() {
-  const all2 = chosen();
-  if (all2.length === 0) return Promise.resolve();
   const { from, to } = selection.value ?? { from: 0, to: void 0 };
   remember("sql", texts.sql.value.slice(from, to).trim());
-  const asked = all2.map(({ q: q2 }) => ({ q: q2, params: parametersOf(q2) }));
+  let all2 = [];
   return during(async (abort) => {
+    all2 = chosen();
+    if (all2.length === 0) throw new Error("There is no statement here to run.");
+    const asked = all2.map(({ q: q2 }) => ({ q: q2, params: parametersOf(q2) }));
     const progress = (rows) => {
       if (running.value?.abort === abort) running.value = { ...running.value, rows };
     };
@@ -3013,9 +3045,9 @@ function CopyAs({ call, onClose }) {
     /* @__PURE__ */ a4("div", { class: "tabs", role: "group", "aria-label": "Language", children: SNIPPETS.map(([name], index) => /* @__PURE__ */ a4("button", { type: "button", "aria-pressed": chosen2.value === index, onClick: () => chosen2.value = index, children: name }, name)) }),
     /* @__PURE__ */ a4("textarea", { readOnly: true, rows: 14, "aria-label": "Snippet", value: text, spellcheck: false }),
     /* @__PURE__ */ a4("p", { class: "hint", children: [
-      "The access token is not part of it; put ",
-      /* @__PURE__ */ a4("a", { href: `${home}/docs/how-to/curl#a-token`, target: "_blank", rel: "noopener", children: "one" }),
-      " into the variable."
+      "The access token is not part of it: ",
+      /* @__PURE__ */ a4("a", { href: `${home}/docs/how-to/curl#a-token`, target: "_blank", rel: "noopener", children: "how to get one" }),
+      "."
     ] }),
     /* @__PURE__ */ a4("footer", { children: /* @__PURE__ */ a4("button", { type: "button", class: "primary", onClick: () => void copyText(text), children: "Copy" }) })
   ] });
@@ -3193,8 +3225,8 @@ function PlanTree({ explained }) {
   ] });
 }
 function weight(plan) {
-  const time2 = plan["Actual Total Time"];
-  return time2 === void 0 ? plan["Total Cost"] : time2 * (plan["Actual Loops"] ?? 1);
+  const time = plan["Actual Total Time"];
+  return time === void 0 ? plan["Total Cost"] : time * (plan["Actual Loops"] ?? 1);
 }
 var SHOWN = /Cond|Filter|Key|Strategy|Join Type|Rows Removed|Hit Blocks|Read Blocks|Method|Memory|Workers/;
 var number = (value) => value.toLocaleString("en", { maximumFractionDigits: 2 });
@@ -3692,11 +3724,11 @@ function Rows({ result, json }) {
 }
 function summary({ rows, cut, affected, statements, milliseconds }) {
   const count2 = rows.length.toLocaleString("en");
-  const time2 = `${Math.round(milliseconds).toLocaleString("en")} ms`;
-  if (cut) return `The first ${ROW_LIMIT.toLocaleString("en")} rows, ${time2}. Export CSV gives all of them.`;
+  const time = `${Math.round(milliseconds).toLocaleString("en")} ms`;
+  if (cut) return `The first ${ROW_LIMIT.toLocaleString("en")} rows, ${time}. Export CSV gives all of them.`;
   const written = affected === void 0 ? "" : `${affected.toLocaleString("en")} row${affected === 1 ? "" : "s"} written, `;
   const ran = statements === void 0 ? "" : `${statements} statements in one transaction, `;
-  return `${ran}${written}${rows.length === 0 && (affected !== void 0 || statements !== void 0) ? "" : `${count2} row${rows.length === 1 ? "" : "s"}, `}${time2}`;
+  return `${ran}${written}${rows.length === 0 && (affected !== void 0 || statements !== void 0) ? "" : `${count2} row${rows.length === 1 ? "" : "s"}, `}${time}`;
 }
 var Json = ({ value }) => /* @__PURE__ */ a4("pre", { class: "json", tabIndex: 0, "aria-label": "Answer as JSON", children: stringifyExact(value, 2) });
 function Graphql({ answer, list, milliseconds }) {
@@ -3759,6 +3791,9 @@ function QueryPage() {
     if (of === "methods" && !methods.value) loadMethods().catch(sayError);
   }, [of]);
   A2(() => suggest(), [tables.value]);
+  A2(() => {
+    if (isMember.value && mode.value === "sql") mode.value = "graphql";
+  }, [isMember.value]);
   const nothingChosen = of === "methods" && !method.value;
   return /* @__PURE__ */ a4("div", { class: "area query-area", children: [
     of === "methods" && methods.value?.length !== 0 && /* @__PURE__ */ a4(MethodList, {}),
@@ -3817,7 +3852,7 @@ function Toolbar() {
   };
   const partly = of === "sql" && selection.value !== null;
   return /* @__PURE__ */ a4("div", { class: "toolbar", role: "toolbar", "aria-label": "Query", children: [
-    /* @__PURE__ */ a4("div", { class: "tabs", role: "group", "aria-label": "Language", children: MODES.map(([name, label]) => /* @__PURE__ */ a4("button", { type: "button", "aria-pressed": of === name, onClick: () => mode.value = name, children: label }, name)) }),
+    /* @__PURE__ */ a4("div", { class: "tabs", role: "group", "aria-label": "Language", children: MODES.filter(([name]) => name !== "sql" || !isMember.value).map(([name, label]) => /* @__PURE__ */ a4("button", { type: "button", "aria-pressed": of === name, onClick: () => mode.value = name, children: label }, name)) }),
     /* @__PURE__ */ a4("button", { type: "button", class: "primary", disabled: !ready2, onClick: () => void run(), title: "Ctrl+Enter", children: of === "methods" ? "Call" : partly ? "Run selection" : "Run" }),
     of === "graphql" && /* @__PURE__ */ a4(SchemaChoice, {}),
     of === "sql" && /* @__PURE__ */ a4($, { children: [
@@ -4072,19 +4107,29 @@ function changesOf(batch) {
   const changes = [];
   for (const tables2 of Object.values(batch)) {
     for (const table2 of Object.values(tables2)) {
+      const rowOf = rowsByKey(table2);
       for (const op of ["INSERT", "UPDATE", "DELETE"]) {
         for (const flat of table2[op] ?? []) {
           const key = [];
           for (let at = 0; at < flat.length; at += 2) key.push([String(flat[at]), flat[at + 1]]);
-          const row = table2.full_data?.find((row2) => key.every(([name, value]) => same(row2[name], value)));
-          changes.push({ op, key, row: row ?? Object.fromEntries(key) });
+          changes.push({ op, key, row: rowOf(key) ?? Object.fromEntries(key) });
         }
       }
     }
   }
   return changes;
 }
-var same = (left, right) => String(left) === String(right);
+function rowsByKey({ full_data: rows = [], ...operations }) {
+  const flat = Object.values(operations).find((keys) => keys.length > 0)?.[0] ?? [];
+  const names = flat.filter((_part, at) => at % 2 === 0).map(String);
+  const text = (values2) => JSON.stringify(values2.map(String));
+  const found = /* @__PURE__ */ new Map();
+  for (const row of rows) {
+    const key = text(names.map((name) => row[name]));
+    if (!found.has(key)) found.set(key, row);
+  }
+  return (key) => found.get(text(key.map(([, value]) => value)));
+}
 x2(() => {
   const token = accessToken();
   if (!token || !socket || token === usedToken) return;
@@ -4107,7 +4152,7 @@ function sameSubject(left = "", right = "") {
 }
 
 // src/tables/feed_panel.tsx
-var time = (at) => at.toLocaleTimeString("en-GB", { hour12: false });
+var TIME = new Intl.DateTimeFormat("en-GB", { timeStyle: "medium" });
 function FeedPanel({ view }) {
   const entries = view.feed.value;
   const note = view.feedNote.value;
@@ -4120,24 +4165,33 @@ function FeedPanel({ view }) {
     ] }),
     lost && /* @__PURE__ */ a4("p", { class: "hint", children: "The connection is lost. It is tried again, and what changed in the meantime is read then." }),
     !lost && note && /* @__PURE__ */ a4("p", { class: "hint", children: note }),
+    !lost && view.feedEnded.value && /* @__PURE__ */ a4("p", { children: /* @__PURE__ */ a4("button", { type: "button", onClick: () => view.outdated.value = true, children: "Open the table again" }) }),
     !lost && !note && entries.length === 0 && /* @__PURE__ */ a4("p", { class: "hint", children: [
       "Changes by anybody appear here as they are committed.",
       view.table.canUpdate && view.table.key.length > 0 && " Edit a cell to see one."
     ] }),
-    /* @__PURE__ */ a4("ol", { class: "events", "aria-live": "polite", "aria-relevant": "additions", tabIndex: 0, "aria-label": "Changes, newest first", children: entries.map((entry) => /* @__PURE__ */ a4(Event, { entry }, entry.id)) })
+    /* @__PURE__ */ a4("ol", { class: "events", "aria-live": "polite", "aria-relevant": "additions", tabIndex: 0, "aria-label": "Changes, newest first", children: entries.map((entry) => /* @__PURE__ */ a4(Entry, { entry }, entry.id)) })
   ] });
 }
+var Entry = class extends x {
+  shouldComponentUpdate({ entry }) {
+    return entry !== this.props.entry;
+  }
+  render() {
+    return /* @__PURE__ */ a4(Event, { entry: this.props.entry });
+  }
+};
 function Event({ entry }) {
   const { change } = entry;
   if (!change) return /* @__PURE__ */ a4("li", { class: "event", children: /* @__PURE__ */ a4("p", { children: entry.text }) });
   const op = change.op.toLowerCase();
-  const members = Object.entries(change.row);
+  const members2 = Object.entries(change.row);
   return /* @__PURE__ */ a4("li", { class: `event ${op}`, children: [
     /* @__PURE__ */ a4("p", { children: [
       /* @__PURE__ */ a4("strong", { class: `op ${op}`, children: op }),
       " ",
       /* @__PURE__ */ a4("span", { class: "event-key", children: entry.text }),
-      /* @__PURE__ */ a4("time", { children: time(entry.at) })
+      /* @__PURE__ */ a4("time", { children: TIME.format(entry.at) })
     ] }),
     entry.differences.map(({ name, was }) => /* @__PURE__ */ a4("p", { class: "difference", children: [
       /* @__PURE__ */ a4("span", { children: name }),
@@ -4153,8 +4207,8 @@ function Event({ entry }) {
       " ms after you saved"
     ] }),
     /* @__PURE__ */ a4("details", { children: [
-      /* @__PURE__ */ a4("summary", { children: members.slice(0, 3).map(([name, value]) => `${name}: ${short(value)}`).join(" · ") }),
-      /* @__PURE__ */ a4("dl", { children: members.slice(0, 100).map(([name, value]) => /* @__PURE__ */ a4($, { children: [
+      /* @__PURE__ */ a4("summary", { children: members2.slice(0, 3).map(([name, value]) => `${name}: ${short(value)}`).join(" · ") }),
+      /* @__PURE__ */ a4("dl", { children: members2.slice(0, 100).map(([name, value]) => /* @__PURE__ */ a4($, { children: [
         /* @__PURE__ */ a4("dt", { children: name }),
         /* @__PURE__ */ a4("dd", { children: short(value, 500) })
       ] })) })
@@ -4275,6 +4329,11 @@ function ImportDialog({ view, onClose }) {
   const file = useSignal(null);
   const problem = useSignal(null);
   const done = useSignal(null);
+  const cancelled = T2(false);
+  const cancel2 = () => {
+    if (done.value === null) onClose();
+    else cancelled.current = true;
+  };
   const choose = async (chosen2) => {
     problem.value = null;
     file.value = null;
@@ -4289,8 +4348,10 @@ function ImportDialog({ view, onClose }) {
     const { columns, rows } = file.value;
     done.value = 0;
     problem.value = null;
+    cancelled.current = false;
     try {
       for (const batch of batches(rows)) {
+        if (cancelled.current) throw new DOMException("", "AbortError");
         await insertBatch(view, columns, batch);
         done.value += batch.length;
       }
@@ -4304,7 +4365,7 @@ function ImportDialog({ view, onClose }) {
     }
     view.refreshSoon();
   };
-  return /* @__PURE__ */ a4(Dialog, { title: `Import into ${view.table.entry.name}`, onClose, children: [
+  return /* @__PURE__ */ a4(Dialog, { title: `Import into ${view.table.entry.name}`, onClose: cancel2, children: [
     /* @__PURE__ */ a4("p", { children: "A CSV file whose first line names columns of the table. Empty fields are NULL; columns that the file lacks get their defaults." }),
     /* @__PURE__ */ a4("input", { type: "file", accept: ".csv,text/csv", "aria-label": "CSV file", onChange: (event) => void choose(event.currentTarget.files?.[0]) }),
     problem.value && /* @__PURE__ */ a4("p", { class: "problem", role: "alert", children: problem.value }),
@@ -4316,7 +4377,7 @@ function ImportDialog({ view, onClose }) {
     ] }),
     done.value !== null && file.value && /* @__PURE__ */ a4("progress", { "aria-label": "Imported rows", max: file.value.rows.length, value: done.value }),
     /* @__PURE__ */ a4("footer", { children: [
-      /* @__PURE__ */ a4("button", { type: "button", onClick: onClose, children: "Cancel" }),
+      /* @__PURE__ */ a4("button", { type: "button", onClick: cancel2, children: "Cancel" }),
       /* @__PURE__ */ a4("button", { type: "button", class: "primary", disabled: !file.value || done.value !== null, onClick: () => void run2(), children: "Import" })
     ] })
   ] });
@@ -4435,7 +4496,7 @@ function InsertDialog({ view, onClose }) {
   ] }) });
 }
 function Field({ column: column3, given, onChange }) {
-  const rest = column3.identity ? "made by the database" : column3.default_value ?? (column3.not_null ? "" : "NULL");
+  const rest = column3.identity ? "by the database" : column3.default_value ?? (column3.not_null ? "" : "NULL");
   const choices = column3.typname === "bool" ? ["true", "false"] : column3.labels;
   const required = rest === "";
   const shared = { value: given.text, "aria-label": column3.name };
@@ -4579,6 +4640,16 @@ function NoTables() {
     replace("sql", FIRST_TABLE);
     goTo({ area: "query" });
   };
+  if (isMember.value) {
+    return /* @__PURE__ */ a4("div", { class: "empty", children: [
+      /* @__PURE__ */ a4("h1", { children: [
+        userName(claims.value),
+        " is a member"
+      ] }),
+      /* @__PURE__ */ a4("p", { children: "The service gives members GraphQL, methods and live changes, but no SQL, with which this page reads tables." }),
+      /* @__PURE__ */ a4("p", { children: /* @__PURE__ */ a4("button", { type: "button", class: "primary", onClick: () => goTo({ area: "query" }), children: "Ask with GraphQL" }) })
+    ] });
+  }
   if (!claims.value?.superUser) {
     return /* @__PURE__ */ a4("div", { class: "empty", children: [
       /* @__PURE__ */ a4("h1", { children: "No table for you yet" }),
@@ -4672,6 +4743,9 @@ var SAMPLE = 40;
 var NARROWEST = 70;
 var WIDEST = 340;
 var CHARACTER = 7.8;
+var KEY_MARK = 20;
+var LINK = 34;
+var phone = matchMedia("(max-width: 720px)");
 function gridColumns(view) {
   const { table: table2 } = view;
   return table2.columns.map((column3, index) => {
@@ -4681,7 +4755,7 @@ function gridColumns(view) {
     return {
       name: column3.name,
       title: [column3.name, column3.type, isKey && "key", column3.not_null && "not null", column3.comment].filter(Boolean).join(" · "),
-      width: widthOf(view, column3, index) + (isLink ? 34 : 0) + (isKey ? 20 : 0),
+      width: widthOf(view, column3, index, isKey ? KEY_MARK : 0, isLink ? LINK : 0),
       numeric: isNumber(column3),
       header: /* @__PURE__ */ a4($, { children: [
         isKey && /* @__PURE__ */ a4("span", { class: "key", "aria-hidden": "true", children: "◆ " }),
@@ -4693,14 +4767,15 @@ function gridColumns(view) {
     };
   });
 }
-function widthOf(view, column3, index) {
+function widthOf(view, column3, index, mark, link) {
   let longest = 0;
   for (let at = 0; at < SAMPLE; at += 1) {
     const text = view.rows.value.row(at)?.cells[index];
     longest = Math.max(longest, text?.length ?? 4);
   }
-  const header = (column3.name.length + 0.8 * typeName(column3).length + 3) * CHARACTER + 20;
-  return Math.round(Math.min(WIDEST, Math.max(NARROWEST, longest * CHARACTER + 24, Math.min(220, header))));
+  const type = phone.matches ? 0 : 0.8 * typeName(column3).length;
+  const header = (column3.name.length + type + 3) * CHARACTER + 20 + mark;
+  return Math.round(Math.min(WIDEST, Math.max(NARROWEST, longest * CHARACTER + 24 + link, Math.min(220, header))));
 }
 
 // src/tables/rows.ts
@@ -5379,6 +5454,7 @@ function keyOf2(columns, constraints) {
 // src/tables/view.ts
 var FEED_LENGTH = 200;
 var FLASH = 1600;
+var GATHERED = 16;
 var COMPARED = 50;
 var COMPARABLE = /* @__PURE__ */ new Set(["int2", "int4", "int8", "numeric", "text", "varchar", "bool", "date", "uuid"]);
 var AS_TYPED = /* @__PURE__ */ new Set(["text", "varchar"]);
@@ -5397,18 +5473,25 @@ var TableView = class _TableView {
   feed = y3([]);
   /** Why there is no live feed, or what it is waiting for. */
   feedNote = y3("Waiting for the feed…");
+  /** Whether the service has ended the feed, as when a column was dropped. */
+  feedEnded = y3(false);
+  /** Whether the table is to be opened again: it has other columns, keys or rights than it had. */
+  outdated = y3(false);
   /** Keys of rows that have just changed, by when. */
   flashing = y3(/* @__PURE__ */ new Map());
   /** When our own changes were sent and what they replaced, by key. */
   sent = /* @__PURE__ */ new Map();
   counter = 0;
   unwatch = () => void 0;
+  received = [];
+  taking;
   refreshing;
   static async open(entry, filters, abort) {
     return new _TableView(await loadTable(entry, abort), filters);
   }
   close() {
     this.unwatch();
+    clearTimeout(this.taking);
     clearTimeout(this.refreshing);
     this.rows.value.dispose();
   }
@@ -5442,16 +5525,29 @@ var TableView = class _TableView {
       schema: this.table.entry.schema,
       table: this.table.entry.name,
       onReady: () => this.feedNote.value = null,
-      onChanges: (changes) => this.take(changes),
+      onChanges: (changes) => this.receive(changes),
       onResync: (reason) => {
         this.add(null, `There is a gap (${reason}); the rows were read again.`, null);
         this.refreshSoon();
       },
-      onEnd: (text) => this.feedNote.value = sentence(new Error(text))
+      onEnd: (text) => {
+        this.feedNote.value = `${text[0].toUpperCase()}${text.slice(1)}.`.replace(/\.\.$/, ".");
+        this.feedEnded.value = true;
+      }
     });
+  }
+  /** Collects changes for a moment, because a statement may send thousands of batches. */
+  receive(changes) {
+    this.received = [...this.received, ...changes.slice(-FEED_LENGTH)].slice(-FEED_LENGTH);
+    this.taking ??= setTimeout(() => {
+      this.taking = void 0;
+      this.take(this.received);
+      this.received = [];
+    }, GATHERED);
   }
   take(changes) {
     const flashing = new Map(this.flashing.value);
+    const flashed = [];
     for (const change of changes) {
       const key = this.table.key.map(({ name }) => String(change.row[name] ?? change.key.find(([of]) => of === name)?.[1]));
       const text = keyText(key);
@@ -5460,9 +5556,10 @@ var TableView = class _TableView {
       const differences = changes.length > COMPARED ? [] : this.differences(change, text, sent);
       this.add(change, named2, sent ? performance.now() - sent.at : null, differences);
       flashing.set(text, change.op.toLowerCase());
-      setTimeout(() => this.endFlash(text), FLASH);
+      flashed.push(text);
     }
     this.flashing.value = flashing;
+    setTimeout(() => this.endFlash(flashed), FLASH);
     this.refreshSoon();
   }
   /** What was sent that became this change. Somebody else may have changed the same row meanwhile. */
@@ -5493,14 +5590,20 @@ var TableView = class _TableView {
       return was === (now === null ? null : showValue(now)) ? [] : [{ name: of.name, was }];
     });
   }
-  endFlash(key) {
+  endFlash(keys) {
     const rest = new Map(this.flashing.value);
-    rest.delete(key);
+    for (const key of keys) rest.delete(key);
     this.flashing.value = rest;
   }
   add(change, text, latency, differences = []) {
     const entry = { id: this.counter += 1, at: /* @__PURE__ */ new Date(), change, text, latency, differences };
     this.feed.value = [entry, ...this.feed.value].slice(0, FEED_LENGTH);
+  }
+  /** Reads the rows again, and whether others have changed the table. */
+  async readAgain() {
+    this.rows.value.refresh();
+    const now = await loadTable(this.table.entry).catch(() => null);
+    this.outdated.value = now !== null && JSON.stringify(now) !== JSON.stringify(this.table);
   }
   /** Reads what is in view again, at most every 300 ms. */
   refreshSoon() {
@@ -5545,7 +5648,7 @@ function TablesPage() {
   }, [problem.value, online.value]);
   const missing = at.table && tables.value && !entry;
   return /* @__PURE__ */ a4("div", { class: `area tables-area ${at.table ? "with-table" : ""}`, children: [
-    /* @__PURE__ */ a4(TableList, {}),
+    !isMember.value && /* @__PURE__ */ a4(TableList, {}),
     /* @__PURE__ */ a4("main", { class: "workspace", id: "content", tabIndex: -1, children: [
       !at.table && /* @__PURE__ */ a4(Overview, {}),
       missing && /* @__PURE__ */ a4("p", { class: "empty", children: [
@@ -5567,14 +5670,17 @@ function TablesPage() {
         at.table,
         "…"
       ] }),
-      view.value && /* @__PURE__ */ a4(OpenTable, { view: view.value }, view.value.table.sqlName + filters)
+      view.value && /* @__PURE__ */ a4(OpenTable, { view: view.value, onOutdated: () => tries.value += 1 }, view.value.table.sqlName + filters)
     ] })
   ] });
 }
 var PARTS2 = [["rows", "Rows"], ["structure", "Structure"], ["indexes", "Indexes"], ["policies", "Policies"]];
-function OpenTable({ view }) {
+function OpenTable({ view, onOutdated }) {
   const { table: table2 } = view;
   const part = useSignal("rows");
+  A2(() => {
+    if (view.outdated.value) onOutdated();
+  }, [view.outdated.value]);
   return /* @__PURE__ */ a4($, { children: [
     /* @__PURE__ */ a4("header", { class: "table-head", children: [
       /* @__PURE__ */ a4("a", { class: "back", href: "#/tables", "aria-label": "All tables", children: "‹" }),
@@ -5628,7 +5734,7 @@ function RowsPart({ view }) {
         table2.canDelete && table2.key.length > 0 && /* @__PURE__ */ a4("button", { type: "button", disabled: !activeRow, onClick: askDelete, children: "Delete row" }),
         table2.canInsert && /* @__PURE__ */ a4("button", { type: "button", onClick: () => importing.value = true, children: "Import CSV" }),
         /* @__PURE__ */ a4("button", { type: "button", onClick: () => void exportCsv(view), children: "Export CSV" }),
-        /* @__PURE__ */ a4("button", { type: "button", onClick: () => rows.refresh(), children: "Refresh" }),
+        /* @__PURE__ */ a4("button", { type: "button", onClick: () => void view.readAgain(), children: "Refresh" }),
         /* @__PURE__ */ a4("span", { class: "spread" }),
         /* @__PURE__ */ a4(Count, { view })
       ] }),
@@ -5637,7 +5743,7 @@ function RowsPart({ view }) {
       rows.problem.value !== null && /* @__PURE__ */ a4("p", { class: "problem", role: "alert", children: [
         sentence(rows.problem.value),
         " ",
-        /* @__PURE__ */ a4("button", { type: "button", onClick: () => rows.refresh(), children: "Try again" })
+        /* @__PURE__ */ a4("button", { type: "button", onClick: () => void view.readAgain(), children: "Try again" })
       ] }),
       /* @__PURE__ */ a4(RowGrid, { view, onDelete: askDelete })
     ] }),
@@ -5694,7 +5800,8 @@ function Console() {
   const subject = claims.value?.sub;
   A2(() => {
     const abort = new AbortController();
-    tables.value = null;
+    tables.value = isMember.peek() ? [] : null;
+    if (isMember.peek()) return;
     loadTables(abort.signal).catch((error) => {
       tables.value = [];
       sayError(error);
@@ -5703,7 +5810,7 @@ function Console() {
   }, [subject]);
   const looksAtList = route.value.area === "tables" && !route.value.table;
   A2(() => {
-    const refresh2 = () => void (tables.peek() && refreshTables().catch(() => void 0));
+    const refresh2 = () => void (tables.peek() && !isMember.peek() && refreshTables().catch(() => void 0));
     if (looksAtList) refresh2();
     addEventListener("focus", refresh2);
     return () => removeEventListener("focus", refresh2);

@@ -1,6 +1,6 @@
 #![doc = include_str!("../README.md")]
 
-/// The mark in the page that is replaced by the path of the service.
+/// The placeholder in the page for the path prefix of the service.
 const BASE: &str = "{{base}}";
 
 const PAGE: &str = include_str!("../dist/index.html");
@@ -49,12 +49,13 @@ pub const FILES: [File; 5] = [
     },
 ];
 
-/// The page as HTML, for a service below the path `base`, which is empty or a path such as `/db`.
+/// The HTML page of the console. `base` is the path prefix of the service, such as `/db`, and may
+/// be empty.
 pub fn page(base: &str) -> String {
     PAGE.replace(BASE, base)
 }
 
-/// The file with this name.
+/// The file with this name; `None` if there is no such file.
 pub fn file(name: &str) -> Option<&'static File> {
     FILES.iter().find(|file| file.name == name)
 }

@@ -4,7 +4,8 @@ use maud::{Markup, html};
 
 use crate::summary::Summary;
 
-/// The first page, which lists all chapters under their headings.
+/// The content of the first page, which lists the chapters by section. Nested chapters are left
+/// out.
 pub(crate) fn page(base: &str, summary: &Summary) -> Markup {
     html! {
         h1 { "Documentation" }
@@ -32,7 +33,7 @@ pub(crate) fn page(base: &str, summary: &Summary) -> Markup {
     }
 }
 
-/// The page for an unknown path.
+/// The content of the page for an unknown path.
 pub(crate) fn not_found(base: &str) -> Markup {
     html! {
         h1 { "There is no such page" }

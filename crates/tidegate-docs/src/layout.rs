@@ -1,4 +1,4 @@
-//! The parts that all pages have in common: header, search, table of contents.
+//! The common parts of all pages: header, search, table of contents.
 
 use maud::{DOCTYPE, Markup, PreEscaped, html};
 
@@ -14,7 +14,7 @@ pub(crate) struct Layout<'s> {
 }
 
 impl<'s> Layout<'s> {
-    /// `base` is the path of the service.
+    /// `base` is the path prefix of the service, which may be empty.
     pub(crate) const fn new(base: &'s str, summary: &'s Summary) -> Self {
         Self { base, summary }
     }
@@ -86,7 +86,8 @@ impl<'s> Layout<'s> {
         html! {
             header {
                 a.brand href={(base) "/docs/"} { "Tidegate" span { " docs" } }
-                // The script shows this form, because search does not work without the script.
+                // The form is hidden until the script shows it, because search does not work
+                // without the script.
                 form #search role="search" hidden data-docs={(base) "/docs/"} {
                     label {
                         span.hidden-label { "Search the documentation" }

@@ -17,8 +17,8 @@ use link::{Target, address};
 use markdown::Rendered;
 use summary::Summary;
 
-/// The list of all chapters for language models, as <https://llmstxt.org> describes it.
-/// Its links are relative to the root of the service.
+/// The list of all chapters for language models (<https://llmstxt.org>). Its links are relative to
+/// the root of the service.
 pub const LLMS: &str = include_str!("../llms.txt");
 
 const HTML: &str = "text/html; charset=utf-8";
@@ -36,8 +36,8 @@ pub struct Page {
     pub bytes: Cow<'static, [u8]>,
 }
 
-/// All pages, for a service below the path `base`, which is empty or a path such as `/db`.
-/// `openapi` is the OpenAPI description of the service.
+/// All pages and files of the documentation. `base` is the path prefix of the service, such as
+/// `/db`, and may be empty. `openapi` is the OpenAPI description of the service.
 pub fn pages(base: &str, openapi: &serde_json::Value) -> Vec<Page> {
     let summary = Summary::parse(embedded::SUMMARY);
     let layout = Layout::new(base, &summary);

@@ -17,9 +17,9 @@ pub(crate) fn address(path: &str) -> String {
 /// The target of a link.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum Target {
-    /// This URL.
+    /// The link leads to this URL.
     Url(String),
-    /// A file of the repository that is not served.
+    /// The link leads to a file of the repository that is not served.
     NotServed,
 }
 

@@ -1,5 +1,5 @@
-//! Renders a chapter as HTML: headings with anchors, links to served pages, and the text of its
-//! sections.
+//! Renders a chapter as HTML, with anchors for its headings and links to served pages. Also
+//! collects the text of its sections.
 
 use std::collections::HashMap;
 
@@ -14,7 +14,7 @@ pub(crate) struct Rendered {
     /// The text of the first heading.
     pub title: String,
     pub html: String,
-    /// The text of the chapter in pieces, one for each heading.
+    /// The text under each heading, in order.
     pub sections: Vec<Section>,
 }
 
@@ -28,7 +28,7 @@ pub(crate) struct Section {
     pub text: String,
 }
 
-/// Renders Markdown. `target` returns the target of a link.
+/// Renders Markdown. `target` converts the address of a link to its target.
 pub(crate) fn render(text: &str, target: impl Fn(&str) -> Target) -> Rendered {
     let mut events: Vec<_> = Parser::new_ext(text, Options::ENABLE_TABLES)
         .filter_map(|event| match event {
@@ -52,7 +52,7 @@ pub(crate) fn render(text: &str, target: impl Fn(&str) -> Target) -> Rendered {
     }
 }
 
-/// Gives each heading the anchor that GitHub gives it, and collects the text below it.
+/// Gives each heading the same anchor as GitHub does, and collects the text under it.
 fn anchor_headings(events: &mut [Event<'_>]) -> Vec<Section> {
     let mut used: HashMap<String, usize> = HashMap::new();
     let mut sections: Vec<Section> = Vec::new();
@@ -120,8 +120,8 @@ fn unused_anchor(heading: &str, used: &mut HashMap<String, usize>) -> String {
     }
 }
 
-/// Replaces the addresses of links to served pages. A link to a file that is not served becomes its
-/// text.
+/// Replaces the addresses of links by their targets. A link to a file that is not served is
+/// replaced by its text. Also removes the words after the language of code blocks.
 fn point_links(events: &mut Vec<Event<'_>>, target: impl Fn(&str) -> Target) {
     let mut kept = Vec::new();
     events.retain_mut(|event| match event {
@@ -137,7 +137,7 @@ fn point_links(events: &mut Vec<Event<'_>>, target: impl Fn(&str) -> Target) {
         }
         Event::End(TagEnd::Link | TagEnd::Image) => kept.pop().unwrap_or(true),
         Event::Start(Tag::CodeBlock(CodeBlockKind::Fenced(info))) => {
-            // The words after the language are for the tests.
+            // The words after the language are instructions for the tests.
             let language = info
                 .split_whitespace()
                 .next()
@@ -150,8 +150,8 @@ fn point_links(events: &mut Vec<Event<'_>>, target: impl Fn(&str) -> Target) {
     });
 }
 
-/// Replaces attributes that the content security policy refuses, and makes scrolling elements
-/// reachable by keyboard. Text is escaped, so it cannot contain these tags.
+/// Replaces attributes that the content security policy forbids, and makes scrolling elements
+/// focusable by keyboard. Text is escaped, so it cannot contain these tags.
 fn within_policy(html: &str) -> String {
     html.replace(" style=\"text-align: right\"", " class=\"right\"")
         .replace(" style=\"text-align: center\"", " class=\"center\"")

@@ -20,7 +20,7 @@ struct ApiOperation<'v> {
     shared: &'v Value,
 }
 
-/// The content of the page.
+/// The content of the page for an OpenAPI description.
 pub(crate) fn page(base: &str, description: &Value) -> Markup {
     let operations = operations(description);
     let tags = array(&description["tags"]);
@@ -127,7 +127,7 @@ fn method(operation: &ApiOperation<'_>) -> Markup {
     html! { span class={"method " (operation.method)} { (operation.method.to_uppercase()) } }
 }
 
-/// The credentials that an operation needs, by its security requirements.
+/// A sentence about the credentials that an operation needs, from its security requirements.
 fn access(value: &Value) -> &'static str {
     let schemes = array(&value["security"]);
     let has = |name: &str| schemes.iter().any(|scheme| scheme.get(name).is_some());
@@ -192,8 +192,8 @@ fn responses(description: &Value, responses: &Value) -> Markup {
     }
 }
 
-/// The media types of a request body. The members of the body are listed if the schema has no page
-/// of its own.
+/// The media types of a request body. The members of the body are listed unless the schema is a
+/// reference, which becomes a link.
 fn content(description: &Value, body: &Value) -> Markup {
     html! {
         @for (media_type, content) in object(&body["content"]) {
@@ -205,7 +205,7 @@ fn content(description: &Value, body: &Value) -> Markup {
     }
 }
 
-/// The object to which a reference points. Any other value is returned as it is.
+/// The object to which a `$ref` points. Any other value is returned unchanged.
 fn resolve<'v>(description: &'v Value, value: &'v Value) -> &'v Value {
     value["$ref"]
         .as_str()

@@ -2,7 +2,7 @@
 
 use crate::link::address;
 
-/// The chapters in their order.
+/// The table of contents.
 pub(crate) struct Summary {
     pub sections: Vec<Section>,
 }
@@ -17,12 +17,12 @@ pub(crate) struct Section {
 pub(crate) struct Chapter {
     pub title: String,
     pub address: String,
-    /// Whether the chapter belongs below the previous one.
+    /// Whether the chapter is indented, which makes it part of an earlier chapter.
     pub is_nested: bool,
 }
 
 impl Summary {
-    /// Reads headings `# title` and items `- [title](path)`.
+    /// Parses headings `# title` and items `- [title](path)`. Other lines are ignored.
     pub(crate) fn parse(text: &str) -> Self {
         let mut sections: Vec<Section> = Vec::new();
         for line in text.lines() {

@@ -2,10 +2,10 @@
 
 use std::path::PathBuf;
 
-/// The result of a download.
+/// A result whose error is [`Error`] by default.
 pub type Result<T, E = Error> = std::result::Result<T, E>;
 
-/// Why the programs could not be installed. After an error no new files remain.
+/// The reason why the programs could not be installed. After an error no new files remain.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
     /// The server cannot be reached, or the connection broke.
@@ -24,7 +24,7 @@ pub enum Error {
         /// The HTTP status.
         status: reqwest::StatusCode,
     },
-    /// The response has more bytes than any archive.
+    /// The response has more bytes than the limit.
     #[error("cannot download {url}: it has more than {limit} bytes")]
     TooLarge {
         /// The address of the archive.
@@ -47,7 +47,7 @@ pub enum Error {
     /// The archive cannot be read, or a file cannot be written.
     #[error("cannot unpack PostgreSQL into {}: {source}", .folder.display())]
     Unpack {
-        /// The folder.
+        /// The folder into which the archive was unpacked.
         folder: PathBuf,
         /// The reason.
         source: std::io::Error,
@@ -55,12 +55,12 @@ pub enum Error {
     /// The programs cannot run, for example because a library is missing.
     #[error("the downloaded PostgreSQL does not run on this machine: {reason}")]
     Unusable {
-        /// What `postgres --version` printed, or why it did not start.
+        /// What `postgres --version` printed on standard error, or why it did not start.
         reason: String,
     },
 }
 
-/// The error and its causes in one line. The last cause says what happened.
+/// The error and all its causes in one line. Often only the last cause says what happened.
 fn chain(error: &dyn std::error::Error) -> String {
     let mut text = error.to_string();
     let mut cause = error.source();

@@ -10,8 +10,7 @@ use crate::error::{Error, Result};
 use crate::package::Package;
 use crate::unpack;
 
-/// The limit on the size of an archive in bytes. Archives have 10 to 25 MB, and are verified in
-/// memory.
+/// The largest size of an archive in bytes. Archives have 10 to 25 MB and are held in memory.
 const LIMIT: usize = 100 << 20;
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
 /// The longest time without a byte from the server.
@@ -20,7 +19,7 @@ const READ_TIMEOUT: Duration = Duration::from_secs(30);
 /// The archive to download, its address and the cache folder.
 #[derive(Clone, Copy, Debug)]
 pub struct Source<'a> {
-    /// The address of the releases: [`DEFAULT_URL`](crate::DEFAULT_URL) or a mirror.
+    /// The URL of the releases: [`DEFAULT_URL`](crate::DEFAULT_URL) or a mirror.
     pub url: &'a str,
     /// The package.
     pub package: Package<'a>,
@@ -28,17 +27,17 @@ pub struct Source<'a> {
     pub cache: &'a Path,
 }
 
-/// How far a download is.
+/// The progress of a download.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Progress {
-    /// Bytes received.
+    /// The number of bytes received.
     pub received: u64,
-    /// The size of the archive in bytes, if the registry sent it.
+    /// The size of the archive in bytes, if the server sent it.
     pub total: Option<u64>,
 }
 
 impl Source<'_> {
-    /// The address of the archive.
+    /// The URL of the archive.
     pub fn url(&self) -> String {
         let (base, version) = (self.url.trim_end_matches('/'), self.package.version);
         format!("{base}/{version}/{}.tar.gz", self.package.name())
@@ -47,8 +46,8 @@ impl Source<'_> {
     /// Downloads the archive, verifies it, unpacks it and runs `postgres --version`. Returns the
     /// folder of the programs.
     ///
-    /// Calls `progress` when the size is known, and after each piece. Follows redirects. After an
-    /// error the cache folder has no new files.
+    /// Calls `progress` when the response begins, and after each received piece. Follows redirects.
+    /// After an error the cache folder has no new files.
     pub async fn download(&self, mut progress: impl FnMut(Progress)) -> Result<PathBuf> {
         let archive = self.receive(&mut progress).await?;
         self.verify(&archive)?;
@@ -66,7 +65,7 @@ impl Source<'_> {
         let url = self.url();
         let failed = |source: reqwest::Error| Error::Request {
             url: self.url(),
-            // The error's own address is removed, because the variant already has `url`.
+            // The URL is removed from reqwest's error, because the variant already has `url`.
             source: source.without_url(),
         };
         let client = reqwest::Client::builder()

@@ -1,8 +1,8 @@
-//! The pinned archives, one for each platform.
+//! The archives that this version downloads, one for each platform.
 
 use std::path::{Path, PathBuf};
 
-/// The address of the releases, unless a mirror is used.
+/// The URL of the releases, unless a mirror is used.
 pub const DEFAULT_URL: &str = "https://github.com/theseus-rs/postgresql-binaries/releases/download";
 
 /// The archive of one platform in a release of `theseus-rs/postgresql-binaries`.
@@ -73,8 +73,8 @@ const fn pinned(target: &'static str, sha256: &'static str) -> Package<'static> 
 }
 
 impl Package<'static> {
-    /// The package for the machine of this process. `None` if there is none, for example on Linux
-    /// without the GNU C library.
+    /// The package for the machine of this process. `None` if there is no package for it, for
+    /// example on Linux without the GNU C library.
     pub fn for_this_platform() -> Option<Self> {
         let found = PLATFORMS.iter().find(|platform| {
             platform.system == std::env::consts::OS
@@ -92,7 +92,7 @@ impl Package<'_> {
         version.map_or(self.version, |(postgresql, _)| postgresql)
     }
 
-    /// The name of the folder in the archive. The archive's name is this name with `.tar.gz`.
+    /// The name of the top folder in the archive. The archive has the same name with `.tar.gz`.
     pub(crate) fn name(&self) -> String {
         format!("postgresql-{}-{}", self.version, self.target)
     }
@@ -104,7 +104,8 @@ impl Package<'_> {
         cache.join(format!("{}-{short}", self.name()))
     }
 
-    /// The folder of the programs, if an earlier download unpacked them in `cache`.
+    /// The folder of the programs, if an earlier download unpacked them in `cache`; otherwise
+    /// `None`.
     pub fn installed(&self, cache: &Path) -> Option<PathBuf> {
         let programs = self.folder(cache).join("bin");
         programs.join("postgres").is_file().then_some(programs)

@@ -1,4 +1,4 @@
-//! Unpacks an archive that was verified.
+//! Unpacks a verified archive.
 
 use std::fs::{self, Permissions};
 use std::io;
@@ -11,7 +11,7 @@ use tar::{Entry, EntryType};
 
 use crate::error::{Error, Result};
 
-/// Folders of the archive that are only needed to build extensions, or for reading.
+/// Folders of the archive that are only needed to build extensions, or that contain documentation.
 const SKIPPED_FOLDERS: [&str; 5] = [
     "include",
     "lib/pgxs",
@@ -20,8 +20,8 @@ const SKIPPED_FOLDERS: [&str; 5] = [
     "share/man",
 ];
 
-/// Unpacks into `folder`. The folder appears only when it is complete and its server runs. If
-/// another process has unpacked it in the meantime, that folder stays.
+/// Unpacks an archive into `folder`. The folder is created only after all files are unpacked and
+/// its server runs. If another process has created the folder first, that folder is kept.
 pub(crate) fn unpack(archive: &[u8], folder: &Path) -> Result<()> {
     let mut fresh = folder.as_os_str().to_owned();
     fresh.push(format!(".new-{}", std::process::id()));
@@ -63,8 +63,8 @@ fn unpack_into(archive: &[u8], folder: &Path) -> io::Result<()> {
     Ok(())
 }
 
-/// The path of an archive entry below the archive's top folder. `None` if a running server does not
-/// need the file.
+/// The path of an archive entry below the archive's top folder. `None` if the server does not need
+/// the file to run, or if the path would lead out of the folder.
 fn path_to_unpack(path: &Path) -> Option<PathBuf> {
     let mut parts = path.components();
     parts.next();
@@ -79,8 +79,8 @@ fn path_to_unpack(path: &Path) -> Option<PathBuf> {
         .then(|| inside.to_owned())
 }
 
-/// Creates a link to a file in the same folder, such as `libpq.so.5` to a library with its full
-/// version. Other links are skipped, because they are not needed.
+/// Creates a symbolic link to a file in the same folder, such as `libpq.so.5`, which leads to the
+/// library with its full version. Other links are skipped, because they are not needed.
 fn link(entry: &Entry<'_, impl io::Read>, path: &Path) -> io::Result<()> {
     match entry.link_name()? {
         Some(target) if target.file_name() == Some(target.as_os_str()) => symlink(target, path),
@@ -88,7 +88,7 @@ fn link(entry: &Entry<'_, impl io::Read>, path: &Path) -> io::Result<()> {
     }
 }
 
-/// Runs the server, which fails if a library is missing.
+/// Runs `postgres --version`, which fails if a library is missing.
 fn run(server: &Path) -> Result<()> {
     let unusable = |reason: String| Error::Unusable { reason };
     let mut command = Command::new(server);
@@ -98,15 +98,15 @@ fn run(server: &Path) -> Result<()> {
         return Ok(());
     }
     let printed = String::from_utf8_lossy(&output.stderr);
-    // The path in the message names a folder that is about to be removed.
+    // The message contains the path of a folder that will be removed.
     let printed = printed
         .trim()
         .replace(&server.display().to_string(), "postgres");
     Err(unusable(format!("{printed} ({})", output.status)))
 }
 
-/// Creates folders that other users can enter, whatever the umask is, because for root PostgreSQL
-/// runs as another user.
+/// Creates a folder and its missing parents, so that other users can enter them, whatever the umask
+/// is. If the current user is root, PostgreSQL runs as another user.
 fn create(folder: &Path) -> io::Result<()> {
     let missing: Vec<_> = folder
         .ancestors()

@@ -30,7 +30,7 @@ const PACKAGE_FOLDERS: [&str; 15] = [
     "/usr/local/lib/postgresql/{}/bin", // by hand, per version
     "/usr/local/postgresql-{}/bin",     // by hand, per version
 ];
-/// Directories that are searched after the versioned ones.
+/// Directories that are searched after the directories with a version.
 const UNVERSIONED: [&str; 3] = ["/usr/local/pgsql/bin", "/usr/bin", "/usr/local/bin"];
 
 /// The directory of a server's programs.
@@ -40,22 +40,22 @@ pub(crate) struct Binaries {
     pub(crate) version: Version,
 }
 
-/// Where to look for a server, and which version it must have.
+/// Where to search for a server, and which version it must have.
 #[derive(Debug)]
 pub(crate) struct Lookup<'a> {
     /// The setting `bin_dir`. If it is given, nothing else is searched.
     pub(crate) bin_dir: Option<&'a Path>,
     /// The caller's `PATH`.
     pub(crate) search_path: Option<&'a OsStr>,
-    /// The directories in which packages install servers, the preferred first.
+    /// The directories in which packages install servers, in the order in which they are searched.
     pub(crate) usual: Vec<PathBuf>,
-    /// An existing cluster (directory and major version), for which the server must have the same
-    /// version.
+    /// The directory and the major version of an existing cluster. The server must have the same
+    /// major version.
     pub(crate) existing: Option<(&'a Path, u16)>,
 }
 
 impl<'a> Lookup<'a> {
-    /// A lookup on this machine, as the settings say.
+    /// A lookup on this machine according to the settings.
     pub(crate) fn new(settings: &'a Settings, existing: Option<(&'a Path, u16)>) -> Self {
         Self {
             bin_dir: settings.bin_dir.as_deref(),
@@ -67,8 +67,9 @@ impl<'a> Lookup<'a> {
         }
     }
 
-    /// The first suitable server. The order is: the setting's, `pg_config`'s, one on the search
-    /// path, one in the usual directories from the newest version down.
+    /// Finds the first suitable server. If `bin_dir` is set, only this directory is checked.
+    /// Otherwise the order is: the directory that `pg_config` prints, the search path, and the
+    /// usual directories from the newest version to the oldest.
     pub(crate) fn find(&self) -> Result<Binaries> {
         if let Some(dir) = self.bin_dir {
             return self.in_setting(dir);
@@ -144,7 +145,8 @@ impl Binaries {
         self.dir.join(name)
     }
 
-    /// The version of the server in `dir`. The error says what the directory lacks.
+    /// Checks the programs in `dir` and reads their version. The error says what the directory
+    /// lacks.
     fn probe(dir: &Path) -> Result<Self, String> {
         for name in PROGRAMS {
             if !is_executable(&dir.join(name)) {
@@ -162,7 +164,7 @@ impl Binaries {
     }
 }
 
-/// The usual directories, those of the newest version first.
+/// The usual directories of packages, from the newest version to the oldest.
 fn package_folders() -> impl Iterator<Item = PathBuf> {
     (OLDEST..=NEWEST)
         .rev()
@@ -171,7 +173,7 @@ fn package_folders() -> impl Iterator<Item = PathBuf> {
         .map(PathBuf::from)
 }
 
-/// The directory that the first `pg_config` on the path prints.
+/// The directory of programs that the first `pg_config` on the search path prints.
 fn configured_folder(on_path: &[PathBuf]) -> Option<PathBuf> {
     let program = on_path
         .iter()
@@ -208,10 +210,10 @@ mod tests {
 
     use super::*;
 
-    /// A directory with fake servers, removed at the end.
+    /// A directory with fake servers. It is removed on drop.
     struct FakeServers {
         root: PathBuf,
-        /// Keeps other tests from starting child processes meanwhile. A child would inherit a
+        /// Keeps other tests of this module from starting child processes. A child would inherit a
         /// program file that is being written, and the program could not be run until the child
         /// ends.
         _alone: MutexGuard<'static, ()>,

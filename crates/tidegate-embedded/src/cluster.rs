@@ -23,14 +23,15 @@ const STOP_TIMEOUT: Duration = Duration::from_secs(20);
 
 /// A private PostgreSQL that is running.
 ///
-/// Dropping the value stops PostgreSQL and removes a temporary directory. [`Cluster::stop`] does
-/// the same without blocking the thread. If the process ends in another way, a watcher process
-/// cleans up.
+/// Dropping the value stops PostgreSQL and removes the directory of a temporary cluster.
+/// [`Cluster::stop`] does the same without blocking the thread. If this process ends without
+/// dropping the value, a watcher process does the same.
 pub struct Cluster {
     inner: Arc<Inner>,
 }
 
-/// What a cluster holds. The fields are dropped in this order: server, directory, watcher.
+/// The parts of a cluster. They end in this order: first PostgreSQL stops, then a temporary
+/// directory is removed, and then the watcher ends.
 struct Inner {
     running: Mutex<Option<Postmaster>>,
     server: Server,
@@ -40,14 +41,14 @@ struct Inner {
 }
 
 impl Cluster {
-    /// Starts a cluster, and creates it first if it does not exist. Returns when it accepts
-    /// connections.
+    /// Starts a cluster, which is created first if it does not exist. Returns when PostgreSQL
+    /// accepts connections.
     ///
-    /// If the future is dropped early, no process and no temporary directory remains.
+    /// If the future is dropped before it has ended, no process and no temporary directory remains.
     ///
     /// # Errors
     ///
-    /// If no binaries are found, a directory or port is in use by others, or PostgreSQL refuses
+    /// If no binaries are found, if the directory or the port is in use, or if PostgreSQL refuses
     /// settings; see [`Error`].
     pub async fn start(settings: Settings) -> Result<Self> {
         blocking(move || Self::start_blocking(&settings)).await
@@ -58,8 +59,8 @@ impl Cluster {
         Self::start_from(settings, Server::initialise)
     }
 
-    /// Starts a cluster whose data `initialise` creates. `initialise` returns the administrator's
-    /// password.
+    /// Starts a cluster whose data directory `initialise` creates if it is missing. `initialise`
+    /// returns the administrator's password.
     pub(crate) fn start_from(
         settings: &Settings,
         initialise: impl FnOnce(&Server) -> Result<String>,
@@ -86,12 +87,12 @@ impl Cluster {
         })
     }
 
-    /// Removes a kept cluster with its data. There is no error if the cluster does not exist.
+    /// Removes a persistent cluster with its data. There is no error if the cluster does not exist.
     ///
     /// # Errors
     ///
-    /// [`Error::ForeignDirectory`] and [`Error::Owner`] for a directory of others, [`Error::InUse`]
-    /// while the cluster runs.
+    /// [`Error::ForeignDirectory`] if the directory is not a cluster of this crate,
+    /// [`Error::Owner`] if it belongs to another user, [`Error::InUse`] while the cluster runs.
     pub async fn remove(settings: Settings) -> Result<()> {
         blocking(move || match &settings.data_dir {
             DataDir::Persistent(path) if !is_empty(path)? => {
@@ -104,12 +105,13 @@ impl Cluster {
         .await
     }
 
-    /// The port on 127.0.0.1.
+    /// The port of PostgreSQL on 127.0.0.1.
     pub fn port(&self) -> u16 {
         self.inner.port
     }
 
-    /// The folder of the Unix socket; only the server's user (and root) may enter it.
+    /// The folder of the Unix socket. Only the user as which PostgreSQL runs, and root, may enter
+    /// it.
     pub fn socket_dir(&self) -> &Path {
         self.inner.server.directory.socket_dir()
     }
@@ -139,17 +141,19 @@ impl Cluster {
         &self.inner.password
     }
 
-    /// The superuser's URL of the database `postgres` over TCP; it holds the password.
+    /// The URL with which the superuser connects to the database `postgres` over TCP. It contains
+    /// the password.
     pub fn admin_url(&self) -> String {
         self.url("postgres")
     }
 
-    /// The superuser's URL of `database` over TCP; it holds the password.
+    /// The URL with which the superuser connects to `database` over TCP. It contains the password.
     pub fn url(&self, database: &str) -> String {
         self.url_at("127.0.0.1", database)
     }
 
-    /// The superuser's URL of `database` over the Unix socket; it holds the password.
+    /// The URL with which the superuser connects to `database` over the Unix socket. It contains
+    /// the password.
     pub fn socket_url(&self, database: &str) -> String {
         self.url_at(
             &percent_encoded(&self.socket_dir().to_string_lossy()),
@@ -173,7 +177,7 @@ impl Cluster {
         format!("postgresql://{ADMIN_USER}:{password}@{host}:{port}/{database}")
     }
 
-    /// Stops PostgreSQL and removes a temporary directory.
+    /// Stops PostgreSQL and removes the directory of a temporary cluster.
     pub async fn stop(self) -> Result<()> {
         blocking(move || {
             self.inner.halt(self.inner.default_shutdown());
@@ -182,8 +186,8 @@ impl Cluster {
         .await
     }
 
-    /// Stops PostgreSQL, for tests of outages. [`Cluster::resume`] starts it again on the same
-    /// port.
+    /// Stops PostgreSQL without removing the cluster, for tests of outages. [`Cluster::resume`]
+    /// starts it again on the same port.
     pub async fn halt(&self, mode: Shutdown) -> Result<()> {
         let inner = Arc::clone(&self.inner);
         blocking(move || {
@@ -193,7 +197,8 @@ impl Cluster {
         .await
     }
 
-    /// Whether PostgreSQL is running. It is not after [`Cluster::halt`], nor if it ended by itself.
+    /// Whether PostgreSQL is running. It is not running after [`Cluster::halt`], or if it ended by
+    /// itself.
     pub fn is_running(&self) -> bool {
         let mut running = self.inner.running();
         running.as_mut().is_some_and(Postmaster::is_running)
@@ -205,7 +210,7 @@ impl Cluster {
         blocking(move || inner.resume()).await
     }
 
-    /// Stops PostgreSQL as [`Cluster::halt`] and starts it as [`Cluster::resume`].
+    /// Stops PostgreSQL like [`Cluster::halt`] and starts it like [`Cluster::resume`].
     pub async fn restart(&self, mode: Shutdown) -> Result<()> {
         let inner = Arc::clone(&self.inner);
         blocking(move || {
@@ -227,7 +232,7 @@ impl fmt::Debug for Cluster {
 }
 
 impl Server {
-    /// Finds the binaries and locks the directory, but starts no process.
+    /// Finds the binaries and locks the directory, but does not start PostgreSQL.
     fn open(settings: &Settings) -> Result<Self> {
         let existing = match &settings.data_dir {
             DataDir::Temporary => None,
@@ -291,7 +296,8 @@ impl Inner {
         self.watch(pid)
     }
 
-    /// Tells the watcher which process runs. Restarts the watcher first if it was killed.
+    /// Sends the process id of the running PostgreSQL to the watcher. Restarts the watcher first if
+    /// it was killed.
     fn watch(&self, pid: u32) -> Result<()> {
         let mut watcher = self.watcher.lock().unwrap_or_else(PoisonError::into_inner);
         watcher.watch(pid).or_else(|_gone| {
@@ -307,7 +313,7 @@ impl Drop for Inner {
     }
 }
 
-/// Runs blocking work on another thread. If the caller stops waiting, the work continues and its
+/// Runs blocking work on another thread. If the future is dropped, the work continues and its
 /// result is dropped.
 pub(crate) async fn blocking<T: Send + 'static>(
     work: impl FnOnce() -> Result<T> + Send + 'static,

@@ -5,8 +5,8 @@ use std::path::Path;
 
 use crate::error::{Error, Result};
 
-/// The content of `pg_hba.conf`: every role may connect with a password, over the socket and
-/// loopback only (PostgreSQL, "The `pg_hba.conf` File").
+/// The content of `pg_hba.conf`: every role may connect with a password, but only over the Unix
+/// socket and from 127.0.0.1 (PostgreSQL, "The `pg_hba.conf` File").
 pub(crate) const HBA: &str = "\
 local all         all              scram-sha-256
 local replication all              scram-sha-256
@@ -43,7 +43,7 @@ const BASE_SETTINGS: [(&str, &str); 9] = [
     ("log_min_messages", "log"),
 ];
 
-/// The further settings of a temporary cluster, which need not survive a crash of the machine.
+/// Additional settings of a temporary cluster, whose data need not survive a crash of the machine.
 const TEMPORARY: [(&str, &str); 3] = [
     ("fsync", "off"),
     ("synchronous_commit", "off"),
@@ -62,8 +62,8 @@ pub(crate) struct Configuration<'a> {
 }
 
 impl Configuration<'_> {
-    /// Writes `postgresql.conf`: first what `initdb` found out about the machine, then this crate's
-    /// settings, then the caller's.
+    /// The text of `postgresql.conf`. It includes the file that `initdb` wrote for the machine,
+    /// followed by this crate's settings, and then by the caller's settings.
     pub(crate) fn to_text(&self) -> Result<String> {
         let mut text = format!(
             "include {}\n",
@@ -88,7 +88,7 @@ impl Configuration<'_> {
     }
 }
 
-/// Checks the names of the settings that the caller gave.
+/// Checks that the names of the caller's settings are valid and not reserved.
 pub(crate) fn check_extra(extra: &[(String, String)]) -> Result<()> {
     for (name, _) in extra {
         let is_name = |c: char| c.is_ascii_alphanumeric() || c == '_' || c == '.';
@@ -109,13 +109,14 @@ fn path(path: &Path) -> Result<&str> {
     })
 }
 
-/// A string of the configuration file (PostgreSQL, "Parameter Names and Values").
+/// A quoted value for the configuration file (PostgreSQL, "Parameter Names and Values").
 fn quoted(value: &str) -> String {
     let escaped = value.replace('\\', "\\\\").replace('\'', "''");
     format!("'{}'", escaped.replace('\n', "\\n").replace('\r', "\\r"))
 }
 
-/// A folder as an element of a list. It is quoted, because a comma would otherwise end it.
+/// A folder as an element of a list. It is quoted, because otherwise a comma in the path would end
+/// the element.
 fn listed(folder: &str) -> String {
     format!("\"{}\"", folder.replace('"', "\"\""))
 }

@@ -1,16 +1,18 @@
-//! The directory of a cluster: what is in it, whose it is, and who may use it.
+//! The directory of a cluster: its files, their owners and their modes.
 //!
 //! ```text
-//! DIR/                   ours; as root others may pass through it (0711), otherwise closed (0700)
-//!   tidegate-cluster     the mark that we made it; locked while a process uses it
-//!   password             of the administrator (0600, the server user's)
+//! DIR/                   owned by Tidegate's user; 0711 if Tidegate runs as root, otherwise 0700
+//!   tidegate-cluster     marks a directory made by Tidegate; locked while a process uses it
+//!   password             the administrator's password (0600, owned by the server user)
 //!   postgresql.conf      written before every start, like pg_hba.conf
-//!   server.log           of the last start, server.log.old of the one before
-//!   data/                PostgreSQL's own (0700, the server user's)
-//!   socket/              its socket, unless the path is too long (0700, the server user's)
+//!   server.log           the log of the last start; server.log.old is the log of the start before
+//!   data/                PostgreSQL's data directory (0700, owned by the server user)
+//!   socket/              the directory of PostgreSQL's Unix socket, unless the path is too long
+//!                        (0700, owned by the server user)
 //! ```
 //!
-//! The server user cannot replace what stands beside `data`: as root we write there.
+//! If Tidegate runs as root, the files beside `data` belong to root, so that the server user cannot
+//! replace them.
 
 use std::fs::{self, DirBuilder, File, OpenOptions, Permissions, TryLockError};
 use std::io::{self, Write};
@@ -26,13 +28,14 @@ const MARK: &str = "tidegate-cluster";
 /// The longest path for `sockaddr_un.sun_path`, in bytes without the final NUL.
 const SOCKET_PATH_LIMIT: usize = if cfg!(target_os = "macos") { 103 } else { 107 };
 
-/// A cluster's directory, locked by this process. A temporary directory is removed on drop.
+/// A cluster's directory, which this process has locked. Dropping the value removes a temporary
+/// directory, or a socket directory outside of the cluster's directory.
 #[derive(Debug)]
 pub(crate) struct Directory {
     root: PathBuf,
     socket_dir: PathBuf,
     temporary: bool,
-    /// The file that is locked. The system releases the lock when the process ends.
+    /// The locked file. The operating system releases the lock when the process ends.
     _mark: File,
 }
 
@@ -97,7 +100,7 @@ impl Directory {
         data_of(&self.root)
     }
 
-    /// The directory to remove when the cluster is no longer used, if there is one.
+    /// The directory to remove when the cluster has stopped; `None` if all files are kept.
     pub(crate) fn to_remove(&self) -> Option<&Path> {
         let socket_is_outside = !self.socket_dir.starts_with(&self.root);
         if self.temporary {
@@ -107,7 +110,7 @@ impl Directory {
         }
     }
 
-    /// Reads the administrator's password that an earlier start stored.
+    /// Reads the administrator's password, which was stored when the cluster was created.
     pub(crate) fn read_password(&self) -> Result<String> {
         let path = self.password_file();
         Ok(fs::read_to_string(&path)
@@ -136,8 +139,8 @@ impl Directory {
         self.root.join("password")
     }
 
-    /// Creates an empty directory of the server user for `initdb`. Removes what an `initdb` that
-    /// was killed has left.
+    /// Creates an empty directory for `initdb`, which belongs to the server user. Removes the files
+    /// of an `initdb` that was killed.
     pub(crate) fn fresh_data(&self, user: &ServerUser) -> Result<PathBuf> {
         let path = self.root.join("data.new");
         if path.exists() {
@@ -165,7 +168,7 @@ impl Directory {
 impl Drop for Directory {
     fn drop(&mut self) {
         let Some(path) = self.to_remove() else { return };
-        // The last processes of a server that was killed may still be writing for a moment.
+        // The last processes of a killed server may still write files for a moment.
         for _ in 0..100 {
             if fs::remove_dir_all(path).is_ok() || !path.exists() {
                 return;
@@ -181,7 +184,8 @@ pub(crate) fn data_of(root: &Path) -> PathBuf {
     root.join("data")
 }
 
-/// The major version that created the cluster at `root`; `None` if there is no cluster yet.
+/// The major version of PostgreSQL that created the cluster at `root`; `None` if there is no
+/// cluster yet.
 pub(crate) fn data_version(root: &Path) -> Option<u16> {
     fs::read_to_string(data_of(root).join("PG_VERSION"))
         .ok()?
@@ -190,7 +194,8 @@ pub(crate) fn data_version(root: &Path) -> Option<u16> {
         .ok()
 }
 
-/// Accepts an empty directory or one of this crate. Fails for any other.
+/// Checks that a directory is empty or a cluster of this crate, and that it belongs to the current
+/// user. For root, an empty directory of another user becomes root's.
 fn require_empty_or_cluster(root: &Path, user: &ServerUser) -> Result<()> {
     let owner = fs::metadata(root).context("read", root)?.uid();
     let is_empty = is_empty(root)?;
@@ -246,8 +251,8 @@ fn lock_holder(mark: &Path) -> Option<u32> {
     fs::read_to_string(mark).ok()?.lines().nth(1)?.parse().ok()
 }
 
-/// The directory of the socket: inside the cluster's directory if the path is short enough,
-/// otherwise in `scratch`.
+/// The directory of the Unix socket: inside the cluster's directory if the path is short enough,
+/// and otherwise in `scratch`.
 fn socket_dir(root: &Path, scratch: &Path) -> Result<PathBuf> {
     let inside = root.join("socket");
     if fits(&inside) {
@@ -279,8 +284,8 @@ fn create_private(path: &Path) -> Result<()> {
         .context("create", path)
 }
 
-/// Creates a directory and its parents. Parents that root creates let the server user pass,
-/// whatever the umask is.
+/// Creates a directory and its missing parents. If the current user is root, the server user may
+/// enter the created directories, whatever the umask is.
 fn create_with_parents(path: &Path, user: &ServerUser) -> Result<()> {
     let missing: Vec<_> = path
         .ancestors()

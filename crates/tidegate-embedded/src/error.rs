@@ -1,17 +1,16 @@
-//! Errors of creating, starting and stopping a PostgreSQL.
+//! Errors of creating, starting and stopping a private PostgreSQL.
 
 use std::io;
 use std::path::{Path, PathBuf};
 
 use crate::version::{NEWEST, OLDEST};
 
-/// The result of this crate's functions.
+/// A result whose error is [`Error`] by default.
 pub type Result<T, E = Error> = std::result::Result<T, E>;
 
-/// Why a private PostgreSQL could not be created, started or stopped.
+/// The reason why a private PostgreSQL could not be created, started or stopped.
 ///
-/// Every variant but [`Error::Init`], [`Error::Start`] and [`Error::NotReady`] is about the machine
-/// or the settings, and its text says what to change.
+/// The texts of errors that are caused by the machine or the settings say what to change.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
     /// The machine has no server binaries of a supported version.
@@ -32,10 +31,10 @@ pub enum Error {
     BinDir {
         /// The folder that the setting names.
         dir: PathBuf,
-        /// What is missing in the folder.
+        /// The reason why the folder is not usable.
         problem: String,
     },
-    /// A kept cluster needs a server of its own major version, which was not found.
+    /// No server was found with the major version that created the persistent cluster.
     #[error(
         "{} was made by PostgreSQL {major}, and no server of that version was found{}; \
          install PostgreSQL {major}, or choose another directory",
@@ -66,7 +65,7 @@ pub enum Error {
     InUse {
         /// The cluster's directory.
         dir: PathBuf,
-        /// The id of the process that uses the directory, if the process stored it.
+        /// The id of the process that uses the directory, if it can be read.
         pid: Option<u32>,
     },
     /// The cluster belongs to another user.
@@ -77,7 +76,7 @@ pub enum Error {
     Owner {
         /// The cluster's directory.
         dir: PathBuf,
-        /// The owner of the directory.
+        /// The user id of the directory's owner.
         owner: u32,
     },
     /// The process runs as root, and the user as which PostgreSQL would run cannot enter the
@@ -95,7 +94,7 @@ pub enum Error {
         /// The user that PostgreSQL would run as.
         user: String,
     },
-    /// The process runs as root, and there is no user as which PostgreSQL could run.
+    /// The process runs as root, and the system has no other user as which PostgreSQL could run.
     #[error(
         "PostgreSQL does not run as root, and there is neither a user \"postgres\" nor a user \
          \"nobody\" in /etc/passwd; add one, or start as an ordinary user"
@@ -107,7 +106,7 @@ pub enum Error {
         /// The port in the settings.
         port: u16,
     },
-    /// A setting in `extra` is one that only this crate sets.
+    /// `extra` contains a setting that only this crate may set.
     #[error("extra: \"{name}\" is set by Tidegate itself and cannot be given")]
     ReservedSetting {
         /// The setting's name.
@@ -131,7 +130,7 @@ pub enum Error {
         .path.display()
     )]
     SocketPathTooLong {
-        /// The path that does not fit.
+        /// The path that is too long.
         path: PathBuf,
         /// The longest possible path in bytes.
         limit: usize,
@@ -161,7 +160,7 @@ pub enum Error {
     /// PostgreSQL is running, but was not ready in time.
     #[error("PostgreSQL was not ready after {seconds} s; the end of its log:\n{log}")]
     NotReady {
-        /// The time limit.
+        /// The time limit in seconds.
         seconds: u64,
         /// The last lines of the server's log.
         log: String,
@@ -171,10 +170,10 @@ pub enum Error {
     Orphan {
         /// The cluster's directory.
         dir: PathBuf,
-        /// The process id of its postmaster.
+        /// The process id of the first process of PostgreSQL.
         pid: u32,
     },
-    /// The async runtime is shutting down.
+    /// The async runtime shut down before the work had ended.
     #[error("the runtime shut down before PostgreSQL was ready")]
     Interrupted,
     /// The operating system refused an operation.

@@ -13,11 +13,11 @@ use crate::user::{ServerUser, Signal};
 
 const STOP_TIMEOUT: Duration = Duration::from_secs(20);
 
-/// Stops the PostgreSQL that a process that was killed left running in this directory. The
-/// directory must be locked by this process.
+/// Stops a PostgreSQL that still runs in this directory because the process that started it was
+/// killed. This process must have locked the directory.
 ///
-/// That PostgreSQL is not reused, because its port and settings may be different, and only a child
-/// process can be watched.
+/// The running PostgreSQL is not reused, because its port and settings may be different, and
+/// because it is not a child of this process.
 pub(crate) fn stop(directory: &Directory, user: &ServerUser) -> Result<()> {
     let data = directory.data();
     let Some(PidFile { pid, .. }) = PidFile::read(&data) else {
@@ -26,8 +26,8 @@ pub(crate) fn stop(directory: &Directory, user: &ServerUser) -> Result<()> {
     match command_line(pid) {
         // PostgreSQL itself removes the pid file of a process that does not exist.
         None => return Ok(()),
-        // The id now belongs to another process, or to a zombie. PostgreSQL would mistake either
-        // for a server of this directory.
+        // The process id now belongs to a process that is not this PostgreSQL, or to a zombie.
+        // PostgreSQL would take it for a server of this directory and refuse to start.
         Some(line) if !line.contains(&*data.to_string_lossy()) => {
             let file = PidFile::path(&data);
             return fs::remove_file(&file).context("remove", &file);

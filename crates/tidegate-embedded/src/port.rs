@@ -6,13 +6,15 @@ use std::path::Path;
 use crate::error::{Error, IoContext, Result};
 use crate::random;
 
-/// The range of ports from which one is chosen. It lies below the ephemeral ports of Linux and
-/// macOS, so that no outgoing connection is assigned the port while PostgreSQL restarts.
+/// The first port and the number of ports from which a port is chosen. They are below the ephemeral
+/// ports of Linux and macOS, so that no outgoing connection gets the port while PostgreSQL
+/// restarts.
 const FIRST: u16 = 15_000;
 const COUNT: u16 = 17_000;
 const ATTEMPTS: usize = 64;
 
-/// A random free port, so that clusters that start at the same time rarely collide.
+/// A free port. It is chosen at random, so that clusters that start at the same time rarely choose
+/// the same port.
 pub(crate) fn free() -> Result<u16> {
     for _ in 0..ATTEMPTS {
         let port = FIRST + u16::from_be_bytes(random::bytes()?) % COUNT;

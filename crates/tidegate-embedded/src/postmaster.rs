@@ -12,18 +12,18 @@ use crate::user::{ServerUser, Signal};
 const POLL: Duration = Duration::from_millis(5);
 const LOG_LINES: usize = 20;
 
-/// How to stop PostgreSQL (PostgreSQL, "Shutting Down the Server").
+/// The mode of a shutdown (PostgreSQL, "Shutting Down the Server").
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Shutdown {
     /// Rolls back open transactions, ends sessions and writes all data to disk.
     Fast,
-    /// Ends sessions at once; the next start recovers from the WAL.
+    /// Ends all processes at once. The next start recovers from the WAL.
     Immediate,
-    /// Kills the process, as the kernel does when memory runs out.
+    /// Kills the first process with SIGKILL, as the kernel does when memory runs out.
     Kill,
 }
 
-/// The server's first process, which is a child of this process.
+/// The server's first process, which is a child of this process. Dropping the value kills it.
 #[derive(Debug)]
 pub(crate) struct Postmaster {
     child: Child,
@@ -31,7 +31,8 @@ pub(crate) struct Postmaster {
 }
 
 impl Postmaster {
-    /// Runs `command` with `log` as its output.
+    /// Starts `command`, whose output is written to the file `log`. An older log is renamed to
+    /// `*.log.old`.
     pub(crate) fn spawn(mut command: Command, log: &Path) -> Result<Self> {
         // At the first start there is no log to rename.
         let _ = fs::rename(log, log.with_extension("log.old"));
@@ -73,7 +74,8 @@ impl Postmaster {
         })
     }
 
-    /// Stops the server. Uses a faster mode after `timeout`.
+    /// Stops the server. Each time `timeout` has passed, uses the next faster mode, and finally
+    /// kills the process.
     pub(crate) fn shut_down(&mut self, user: &ServerUser, mode: Shutdown, timeout: Duration) {
         let ways: &[Signal] = match mode {
             Shutdown::Fast => &[Signal::Fast, Signal::Immediate],
@@ -135,7 +137,7 @@ impl Drop for Postmaster {
     }
 }
 
-/// The content of `postmaster.pid` (`miscadmin.h` of PostgreSQL's source).
+/// The content of `postmaster.pid` (`miscadmin.h` in PostgreSQL's source code).
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct PidFile {
     pub(crate) pid: u32,

@@ -15,14 +15,15 @@ use crate::{port, random};
 
 /// The superuser that `initdb` creates.
 pub(crate) const ADMIN_USER: &str = "postgres";
-/// The time limit of a start, including recovery after a crash.
+/// How long a start may take, including recovery after a crash.
 const START_LIMIT: Duration = Duration::from_mins(1);
-/// How long the processes of a server that was killed may hold its shared memory.
+/// How long a start is retried while processes of a killed server still hold its shared memory.
 const RELEASE_LIMIT: Duration = Duration::from_secs(10);
-/// How many times another free port is tried if the port was taken in the meantime.
+/// How many times another free port is tried if another process has taken the chosen port before
+/// PostgreSQL could bind it.
 const PORT_ATTEMPTS: usize = 8;
 
-/// What is needed to start a cluster.
+/// The binaries, the user, the directory and the settings with which PostgreSQL is started.
 #[derive(Debug)]
 pub(crate) struct Server {
     pub(crate) binaries: Binaries,
@@ -32,7 +33,8 @@ pub(crate) struct Server {
 }
 
 impl Server {
-    /// A command that runs a program of the server as its user, in the cluster's directory.
+    /// A command that runs a program of PostgreSQL as the server's user, in the cluster's
+    /// directory.
     pub(crate) fn command(&self, program: &str) -> Command {
         let mut command = self.user.command(&self.binaries.program(program));
         command.current_dir(self.directory.root());
@@ -49,7 +51,8 @@ impl Server {
         self.directory.write_password(&password, &self.user)?;
         let fresh = self.directory.fresh_data(&self.user)?;
         self.initdb(&fresh)?;
-        // Only a complete cluster gets this name, so an `initdb` that was killed leaves no cluster.
+        // Only a complete data directory gets the name `data`, so an `initdb` that was killed
+        // leaves no cluster.
         fs::rename(&fresh, &data).context("rename", &fresh)?;
         Ok(password)
     }

@@ -9,13 +9,15 @@ use crate::user;
 /// The location of a cluster.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum DataDir {
-    /// A new directory in `scratch_dir`, which is removed at the end, however the process ends.
+    /// A new directory in `scratch_dir`. It is removed when the process ends, even if the process
+    /// is killed.
     ///
-    /// Such a cluster is fast and not durable: nothing is forced to disk.
+    /// Such a cluster is fast but not durable, because nothing is flushed to disk.
     Temporary,
-    /// This directory, created if it is missing. Its data outlives the process.
+    /// This directory, which is created if it is missing. Its data remains after the process has
+    /// ended.
     ///
-    /// The directory belongs to the cluster alone: a directory with other content is refused.
+    /// The directory must not contain other files; a directory with other content is refused.
     Persistent(PathBuf),
 }
 
@@ -30,9 +32,10 @@ pub struct Settings {
     pub bin_dir: Option<PathBuf>,
     /// The directory of a server that is used if none is installed, such as a downloaded one.
     pub fallback_dir: Option<PathBuf>,
-    /// The caller's `PATH`, where `pg_config` and the binaries are searched.
+    /// The directories in which `pg_config` and the binaries are searched, in the form of `PATH`.
     pub search_path: Option<OsString>,
-    /// A directory with a short path for temporary clusters and sockets; `/tmp` by default.
+    /// A directory with a short path, in which temporary clusters and sockets are created; `/tmp`
+    /// by default.
     pub scratch_dir: PathBuf,
     /// Further settings for `postgresql.conf`, such as `("max_connections", "200")`.
     pub extra: Vec<(String, String)>,

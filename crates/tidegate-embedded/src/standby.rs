@@ -10,12 +10,12 @@ use crate::settings::Settings;
 
 impl Cluster {
     /// Starts a standby of this cluster from a base backup (PostgreSQL, "`pg_basebackup`"). Returns
-    /// when the standby accepts connections. The standby has this cluster's password and settings;
-    /// `settings` can add others.
+    /// when the standby accepts connections. The standby has this cluster's password and the
+    /// settings in its `extra`; the `extra` of `settings` is added.
     ///
     /// # Errors
     ///
-    /// If the backup fails, or as [`Cluster::start`].
+    /// If the backup fails, and as [`Cluster::start`].
     pub async fn start_standby(&self, settings: Settings) -> Result<Self> {
         let primary = self.handle();
         blocking(move || {
@@ -31,7 +31,7 @@ impl Cluster {
     ///
     /// # Errors
     ///
-    /// If the cluster is no standby, or does not become the primary in time.
+    /// If the cluster is not a standby, or does not become the primary in time.
     pub async fn promote(&self) -> Result<()> {
         let standby = self.handle();
         blocking(move || {
@@ -46,7 +46,8 @@ impl Cluster {
 }
 
 impl Server {
-    /// Creates the data directory as a copy of the primary's. Returns the administrator's password.
+    /// Creates the data directory as a copy of the primary's data directory. Returns the
+    /// administrator's password.
     fn copy(&self, primary: &Cluster) -> Result<String> {
         let password = primary.admin_password().to_owned();
         self.directory.write_password(&password, &self.user)?;
@@ -66,7 +67,7 @@ impl Server {
     }
 }
 
-/// Runs a program of the server until it has ended.
+/// Runs a program of PostgreSQL and waits until it has ended.
 fn run(mut command: Command) -> Result<()> {
     let program = std::path::PathBuf::from(command.get_program());
     let output = command.output().context("run", &program)?;

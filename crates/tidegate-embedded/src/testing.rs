@@ -8,12 +8,13 @@ use std::sync::OnceLock;
 use crate::cluster::Cluster;
 use crate::settings::Settings;
 
-/// A temporary cluster that all tests of this process share. The first caller starts it. Soon after
-/// the process has ended, the cluster is removed.
+/// A temporary cluster for all tests of this process. The first call starts it. The cluster is
+/// removed soon after the process has ended.
 ///
-/// Tests that stop or reconfigure PostgreSQL start a cluster of their own from [`settings`]. The
-/// shared cluster allows 300 connections and 100 replication slots, which is enough for all tests
-/// at once. This function may be called in async code: the first call blocks for about a second.
+/// Tests that stop or reconfigure PostgreSQL must start a cluster of their own from [`settings`].
+/// The shared cluster allows 300 connections and 100 replication slots, which is enough for all
+/// tests at once. This function may be called in async code: the first call blocks for about a
+/// second.
 ///
 /// # Panics
 ///
@@ -35,9 +36,9 @@ pub fn cluster() -> &'static Cluster {
 
 /// The settings of a temporary cluster, whose binaries are also searched on this process's `PATH`.
 ///
-/// With the feature `download`, PostgreSQL is downloaded if none is installed, unless
-/// `TIDEGATE_FETCH_POSTGRESQL` is `false`. The other variables of `tidegate demo` for the download
-/// apply too. The first call blocks until the download has ended.
+/// With the feature `download`, PostgreSQL is downloaded if it is not installed, unless
+/// `TIDEGATE_FETCH_POSTGRESQL` is `false`. The other environment variables of `tidegate demo` for
+/// the download apply too. The first call blocks until the download has ended.
 ///
 /// # Panics
 ///

@@ -1,5 +1,5 @@
-//! The user as which PostgreSQL runs. It is the current user, or an unprivileged one if the current
-//! user is root, because PostgreSQL refuses to run as root.
+//! The operating system user as which PostgreSQL runs. This is the current user. If the current
+//! user is root, it is an unprivileged user, because PostgreSQL refuses to run as root.
 
 use std::fs::{self, File, Metadata};
 use std::os::unix::fs::{MetadataExt, chown};
@@ -36,8 +36,8 @@ struct Account {
 }
 
 impl ServerUser {
-    /// Chooses the current user. For root, chooses the owner of the existing `data`, otherwise
-    /// `postgres` or `nobody`.
+    /// Chooses the current user, unless it is root. For root, chooses the owner of the directory
+    /// `data` if it exists, and otherwise `postgres` or `nobody`.
     pub(crate) fn choose(scratch: &Path, data: Option<&Path>) -> Result<Self> {
         let own_uid = effective_uid(scratch)?;
         if own_uid != 0 {
@@ -62,18 +62,18 @@ impl ServerUser {
         self.dropped.is_some()
     }
 
-    /// The id of the current user.
+    /// The user id of this process.
     pub(crate) fn own_uid(&self) -> u32 {
         self.own_uid
     }
 
-    /// A command that runs `program` as this user, with an empty environment, in a process group of
-    /// its own.
+    /// A command that runs `program` as the server user, with an empty environment, in a process
+    /// group of its own.
     ///
     /// The environment is empty because it may contain secrets, which every superuser of the
-    /// cluster could read, and `PG…` variables, which would change what the programs do. The
-    /// process group keeps Ctrl-C from the program, so that this process decides the order in which
-    /// both end.
+    /// cluster could read, and `PG…` variables, which would change what the programs do. Because of
+    /// the process group, Ctrl-C does not reach the program, and this process decides when the
+    /// program ends.
     pub(crate) fn command(&self, program: &Path) -> Command {
         let mut command = Command::new(program);
         command
@@ -83,7 +83,7 @@ impl ServerUser {
             .stdin(Stdio::null())
             .process_group(0);
         if let Some(account) = &self.dropped {
-            // Setting the uid as root also clears the supplementary groups.
+            // If the current user is root, setting the uid also clears the supplementary groups.
             command.uid(account.uid).gid(account.gid);
         }
         command
@@ -107,7 +107,7 @@ impl ServerUser {
         command.status().context("run", shell).map(drop)
     }
 
-    /// Makes this user the owner of `path`.
+    /// Makes this user the owner of `path`. Does nothing if it is the current user.
     pub(crate) fn own(&self, path: &Path) -> Result<()> {
         let Some(account) = &self.dropped else {
             return Ok(());
@@ -115,14 +115,15 @@ impl ServerUser {
         chown(path, Some(account.uid), Some(account.gid)).context("change the owner of", path)
     }
 
-    /// Fails if this user may not enter a parent directory of `dir`. The error names the first one.
+    /// Fails if this user may not enter a parent directory of `dir`. The error names the first such
+    /// parent.
     pub(crate) fn require_entry(&self, dir: &Path) -> Result<()> {
         let Some(account) = &self.dropped else {
             return Ok(());
         };
         let mut above: Vec<_> = dir.ancestors().skip(1).collect();
         above.reverse();
-        // Missing parents will be created with sufficient permissions.
+        // Missing parent directories will be created later with sufficient permissions.
         for folder in above.into_iter().filter(|it| it.exists()) {
             let metadata = fs::metadata(folder).context("read", folder)?;
             if !account.may_enter(&metadata) {
@@ -159,7 +160,7 @@ impl Account {
     }
 }
 
-/// The id of the current user. The standard library does not provide it, so it is read from the
+/// The user id of this process. The standard library does not provide it, so it is read from the
 /// owner of a new file.
 pub(crate) fn effective_uid(scratch: &Path) -> Result<u32> {
     let probe = scratch.join(format!("tidegate-{}", random::hex::<8>()?));

@@ -7,7 +7,7 @@ pub(crate) const OLDEST: u16 = 13;
 /// The newest supported major version.
 pub(crate) const NEWEST: u16 = 18;
 
-/// A version of the server, as `postgres --version` prints it.
+/// A version of the PostgreSQL server, as `postgres --version` prints it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Version {
     /// The major version, such as 15. A data directory belongs to one major version.
@@ -35,7 +35,7 @@ impl Version {
 
     /// The options of `initdb` for this version.
     ///
-    /// A temporary cluster is created without checksums, which version 18 turned on by default.
+    /// A temporary cluster is created without data checksums, which version 18 enables by default.
     pub(crate) fn initdb_options(self, temporary: bool) -> Vec<&'static str> {
         let mut options = Vec::new();
         if self.major >= 14 {

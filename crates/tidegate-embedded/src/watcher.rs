@@ -1,7 +1,8 @@
-//! A small shell process that cleans up if this process ends without doing so.
+//! A small shell process that stops PostgreSQL and removes its temporary directory if this process
+//! ends without doing so.
 //!
-//! It covers the two cases in which `Drop` does not run: a process that is killed, and a cluster in
-//! a `static`.
+//! There are two cases in which `Drop` does not run: this process is killed, or the cluster is in a
+//! `static`.
 
 use std::io::Write;
 use std::os::unix::process::CommandExt;
@@ -52,7 +53,7 @@ impl Watcher {
         Ok(Self { child, line })
     }
 
-    /// Tells the watcher which process it has to stop.
+    /// Sends the id of the process that the watcher has to stop.
     pub(crate) fn watch(&mut self, pid: u32) -> Result<()> {
         writeln!(self.line, "pid {pid}").context("tell a process id to", Path::new("/bin/sh"))
     }

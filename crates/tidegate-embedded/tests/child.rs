@@ -76,7 +76,8 @@ impl Runner {
         self.process.wait().unwrap();
     }
 
-    /// Lets the process end by itself. Its cluster is in a `static`, or dropped.
+    /// Lets the process end by itself. Its cluster is in a `static`, which is not dropped, or is
+    /// dropped before the end.
     pub(crate) fn finish(mut self) {
         drop(self.input);
         assert!(self.process.wait().unwrap().success());
@@ -109,7 +110,7 @@ fn a_process_with_a_cluster() {
 )]
 fn run(cluster: &Cluster) {
     eprintln!("{} {}", cluster.data_dir().display(), cluster.admin_url());
-    // The loop ends when the other end is closed.
+    // The loop ends when the parent process closes its end of the pipe.
     for line in std::io::stdin().lines() {
         assert_eq!(line.unwrap(), "restart");
         let runtime = tokio::runtime::Builder::new_current_thread()

@@ -210,7 +210,7 @@ async fn the_owner_captures_its_own_tables() {
 
 #[tokio::test]
 async fn two_thousand_tables_can_be_subscribed_to() {
-    // The test creates a tenth of that number.
+    // To be fast, the test creates a tenth of the two thousand tables.
     let fixture = Fixture::new("feed_many").await;
     fixture
         .run(

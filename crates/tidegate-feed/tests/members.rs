@@ -145,7 +145,8 @@ async fn a_subscription_that_resumes_gets_the_members_own_rows() {
     assert_eq!(second.event().await, "+{\"id\":5}");
 }
 
-/// Policies of which the first [`RECOGNISED`] are recognised, and some that only look like it.
+/// Policies. The feed recognises the first [`RECOGNISED`], and must not recognise the others, which
+/// look similar.
 const POLICIES: [&str; 16] = [
     "a = (SELECT tidegate.user_id())",
     "b = (SELECT tidegate.user_id())",
@@ -165,7 +166,7 @@ const POLICIES: [&str; 16] = [
     "a = (SELECT tidegate.user_id() AS claim)",
 ];
 
-const RECOGNISED: usize = 7;
+const RECOGNISED: usize = 8;
 
 #[tokio::test]
 async fn recognised_policies_need_no_query() {
@@ -190,6 +191,46 @@ async fn recognised_policies_need_no_query() {
         }
         let is_queried = queries.run_as_users() > before;
         assert_eq!(is_queried, number >= RECOGNISED, "{policy}");
+    }
+}
+
+/// Policies that compare integers, of which the first four are recognised.
+const INTEGERS: [&str; 6] = [
+    "i = (SELECT tidegate.claim('n')::int)",
+    "i = (SELECT tidegate.claim('n'))::int",
+    "l = (SELECT tidegate.claim('n')::bigint)",
+    "l = (SELECT tidegate.claim('n'))::bigint",
+    "i = (SELECT tidegate.claim('n')::bigint)",
+    "l = (SELECT tidegate.claim('n')::int)",
+];
+
+#[tokio::test]
+async fn policies_that_compare_integers_need_no_query() {
+    let (mut fixture, queries) =
+        QueryLog::fixture("feed_members_integers", &Setup::without_polls()).await;
+    prepare(&mut fixture).await;
+    for (number, policy) in INTEGERS.iter().enumerate() {
+        let table = format!("t{number}");
+        let create = format!(
+            "CREATE TABLE {table} (id int PRIMARY KEY, i int, l bigint); \
+             GRANT SELECT ON {table} TO PUBLIC; ALTER TABLE {table} ENABLE ROW LEVEL SECURITY; \
+             CREATE POLICY p ON {table} USING ({policy})"
+        );
+        fixture.run(&create).await;
+        let before = queries.run_as_users();
+        // A number, a text of digits, and no claim.
+        let mut listeners = Vec::new();
+        for member in [0, 1, 3] {
+            listeners.push(listener(&fixture, &table, member).await);
+        }
+        let insert =
+            format!("INSERT INTO {table} VALUES (0, 4, 4), (1, 3, 3), (2, NULL, NULL), (3, 3, 3)");
+        fixture.run(&insert).await;
+        for listener in &mut listeners[..2] {
+            assert_eq!(listener.events(2).await, events('+', &[1, 3]), "{policy}");
+        }
+        let is_queried = queries.run_as_users() > before;
+        assert_eq!(is_queried, number >= 4, "{policy}");
     }
 }
 

@@ -96,9 +96,9 @@ async fn a_table_with_a_gap_is_captured_again_only_once() {
         subscribe_until_timeout(&fixture).await;
     }
     drop(held);
-    // Events of later commits may come before the gap. After both, the stream has passed the
-    // cursor, for which a subscription waits only a second before it gets a gap. The stream of an
-    // outbox may be opened again, and leave the event in the gap.
+    // Events of later commits may come before the gap. After the gap and the event, the stream has
+    // passed the cursor, for which a subscription waits only a second before it gets a gap. The
+    // stream of an outbox may be opened again, and the event may then be lost in the gap.
     let (mut has_gap, mut has_passed) = (false, crate::SOURCE == LogSource::Outbox);
     while !(has_gap && has_passed) {
         match early.next().await {

@@ -1,13 +1,14 @@
 //! Logs the queries of a feed, and holds back the result of one.
 
 use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
 use parking_lot::Mutex;
 use tidegate_feed::Feed;
 use tidegate_sql::{
-    BoundStatement, BoxFuture, Completion, Description, Executor, Mode, Principal, QueryOptions,
-    Result, RowSink, Transaction,
+    BoundStatement, BoxFuture, Completion, Description, Error, Executor, Mode, Principal,
+    QueryOptions, Result, RowSink, Transaction,
 };
 use tokio::sync::{Notify, OwnedRwLockWriteGuard, RwLock};
 use tokio::time::{sleep, timeout};
@@ -38,6 +39,8 @@ pub(crate) struct QueryLog {
     /// Write-locked while the result is to be held back.
     gate: Arc<RwLock<()>>,
     held: Arc<Notify>,
+    /// How many transactions and statements of users are still to fail, as in an outage.
+    failures: Arc<AtomicUsize>,
 }
 
 impl QueryLog {
@@ -114,6 +117,28 @@ impl QueryLog {
             .count()
     }
 
+    /// Lets the next transactions and statements of users fail, as if PostgreSQL were unreachable.
+    pub(crate) fn fail_as_users(&self, times: usize) {
+        self.failures.store(times, Ordering::Relaxed);
+    }
+
+    /// How many of these are still to fail.
+    pub(crate) fn failures_left(&self) -> usize {
+        self.failures.load(Ordering::Relaxed)
+    }
+
+    fn check_reachable(&self, is_user: bool) -> Result<()> {
+        let one_less = |left: usize| left.checked_sub(1);
+        let (order, failures) = (Ordering::Relaxed, &self.failures);
+        if is_user && failures.fetch_update(order, order, one_less).is_ok() {
+            return Err(Error::Unavailable {
+                retry_after: Duration::ZERO,
+                source: None,
+            });
+        }
+        Ok(())
+    }
+
     /// Waits while the result of one of these statements is held back.
     async fn pause(&self, texts: &[&str]) {
         let is_held = |word: &mut &str| texts.iter().any(|text| text.contains(*word));
@@ -149,6 +174,7 @@ impl Executor for LoggingExecutor {
     ) -> BoxFuture<'a, Result<Completion>> {
         Box::pin(async move {
             self.queries.log(is_user(who), statement);
+            self.queries.check_reachable(is_user(who))?;
             let done = self.inner.query(who, statement, options, sink).await;
             self.queries.pause(&[statement.statement.text()]).await;
             done
@@ -162,6 +188,7 @@ impl Executor for LoggingExecutor {
         options: &'a QueryOptions,
     ) -> BoxFuture<'a, Result<Box<dyn Transaction>>> {
         Box::pin(async move {
+            self.queries.check_reachable(is_user(who))?;
             let inner = self.inner.begin(who, mode, options).await?;
             self.queries.log_begin_and_commit(is_user(who));
             let (queries, is_user) = (self.queries.clone(), is_user(who));

@@ -196,7 +196,7 @@ async fn before_the_retention_window_there_is_a_gap() {
     let cursor = listener.cursor;
     insert(&fixture, 1, 20).await;
     expect(&mut listener, 1, 20).await;
-    // The loop waits until the retention window starts later.
+    // The loop waits until the start of the retention window has moved.
     let kept = match SOURCE {
         LogSource::Log => {
             "SELECT count(*) FROM pg_replication_slots \

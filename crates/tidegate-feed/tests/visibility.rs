@@ -4,6 +4,7 @@
 use tidegate_feed::{Ended, Item, Operation};
 
 use crate::fixture::{Fixture, Listener, Setup};
+use crate::query_log::QueryLog;
 
 /// A pair of statements: `show` makes the rows of `t` visible to alice, `hide` hides them again.
 struct VisibleChange {
@@ -276,4 +277,15 @@ async fn cached_results_of_a_policy_are_dropped_with_it() {
     request.after = Some(before);
     let mut again = fixture.subscribe(request).await.unwrap();
     assert_eq!(again.event().await, "+{\"id\":3}");
+}
+
+#[tokio::test]
+async fn a_subscription_under_policies_waits_while_postgresql_is_unreachable() {
+    let (fixture, queries) = QueryLog::fixture("feed_outage", &Setup::without_polls()).await;
+    let mut alice = fixture.table_with_policy().await;
+    // Longer than all retries of a query by the service.
+    queries.fail_as_users(25);
+    fixture.run("INSERT INTO t VALUES (2)").await;
+    assert_eq!(alice.event().await, "+{\"id\":2}");
+    assert_eq!(queries.failures_left(), 0, "no policy was evaluated");
 }

@@ -70,7 +70,7 @@ pub enum Error {
         most: usize,
     },
     /// The filter has too many conditions.
-    #[error("`{place}` is one condition too many: at most {most} in a filter")]
+    #[error("`{place}` is too many conditions: at most {most} in a filter")]
     TooLarge {
         /// The path of the first condition beyond the limit.
         place: String,

@@ -5,8 +5,8 @@ use tidegate_values::Parameter;
 
 use crate::operator::Operator;
 
-/// A condition on the rows of one relation, checked against the catalog. It has the three truth
-/// values of SQL. A row passes only if the condition is true.
+/// A condition on the rows of one relation, checked against the catalog. As in SQL, it is true,
+/// false or unknown for a row. A row passes only if the condition is true.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Filter {
     /// The conjunction of filters; true when empty.
@@ -52,7 +52,7 @@ impl Filter {
         self.constant() == Some(true)
     }
 
-    /// The result for every row, if the structure of the filter alone determines it.
+    /// The result for every row; `None` if the structure of the filter alone does not determine it.
     fn constant(&self) -> Option<bool> {
         let decides = |filters: &[Self], value: bool| {
             let constants = || filters.iter().map(Self::constant);

@@ -204,7 +204,7 @@ fn unreadable(place: &dyn Display, problem: String) -> Error {
     }
 }
 
-/// The first name that occurs twice; `None` if all differ.
+/// A name that occurs twice; `None` if all names differ.
 fn repeated<'m>(members: &'m JsonMembers<'_>) -> Option<&'m str> {
     let mut names: Vec<_> = members.iter().map(|(name, _)| &**name).collect();
     names.sort_unstable();

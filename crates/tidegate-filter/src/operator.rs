@@ -66,7 +66,7 @@ impl Operator {
         ("overlaps", Self::Overlaps),
     ];
 
-    /// Finds an operator by the name that a request uses.
+    /// Finds an operator by the name that a request uses; `None` if there is none.
     pub fn find(name: &str) -> Option<Self> {
         let mut named = Self::NAMED.iter();
         named

@@ -6,7 +6,7 @@ use tidegate_values::Parameter;
 use crate::filter::{Comparison, Filter};
 use crate::json::Json;
 use crate::operator::Operator;
-use crate::parse::{Path, Target};
+use crate::parse::{ComparedColumn, Path};
 use crate::type_class::TypeClass;
 
 /// A comparison within a filter.
@@ -106,7 +106,7 @@ impl Comparison {
     /// needs other SQL. Then [`Filter::parse`] reports the error. The comparison must be
     /// [uniform](Comparison::is_uniform).
     pub fn rebind(&self, relation: &Relation, value: &Json<'_>) -> Option<Parameter> {
-        let target = Target::of(relation, self.column);
+        let target = ComparedColumn::of(relation, self.column);
         let compared = target.compare(self.operator, value, &Path::Root(""));
         match compared.ok()? {
             Filter::Compare(comparison) if comparison.operator == self.operator => {

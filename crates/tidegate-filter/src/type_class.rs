@@ -138,7 +138,7 @@ impl TypeClass {
     }
 }
 
-/// The operators that the catalog lists for a type that is not built in.
+/// The operators that the catalog lists for a type that is not built in; `None` if it lists none.
 fn comparisons<'c>(column: &'c Column, r#type: &Type) -> Option<&'c Comparisons> {
     let mut all = column.comparisons.iter();
     all.find(|known| known.r#type == r#type.oid())
@@ -240,8 +240,8 @@ fn groups(column: &Column, r#type: &Type) -> bool {
     }
 }
 
-/// The type to which a column must be cast for a comparison. The polymorphic operators of enums do
-/// not accept a domain over an enum.
+/// The type to which a column must be cast for a comparison; `None` if no cast is needed. The
+/// polymorphic operators of enums do not accept a domain over an enum.
 pub(crate) fn cast_to_compare(r#type: &Type) -> Option<&Type> {
     let is_domain = matches!(r#type.kind(), TypeKind::Domain(_));
     Some(base_type(r#type)).filter(|base| is_domain && matches!(base.kind(), TypeKind::Enum(_)))

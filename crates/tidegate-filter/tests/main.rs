@@ -5,14 +5,14 @@
 )]
 
 mod condition;
-mod constants;
 mod events;
 mod fixture;
 mod golden;
 mod injection;
 mod language;
 mod matcher;
-mod orders;
 mod properties;
 mod refusals;
-mod words;
+mod sortable_types;
+mod unknown_operators;
+mod value_parsing;

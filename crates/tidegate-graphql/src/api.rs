@@ -1,4 +1,4 @@
-//! The GraphQL API of one schema as one role sees it.
+//! The GraphQL API of a schema as a role sees it.
 
 use std::sync::{Arc, OnceLock};
 
@@ -18,15 +18,16 @@ use crate::templates::{Budget, Templates};
 
 /// The limits of the document cache: the number of documents, and the bytes of their texts.
 const DOCUMENTS: (usize, usize) = (1_000, 4 << 20);
-/// How many times the bytes of its text a cached document takes, roughly.
+/// The approximate number of bytes in memory for each byte of a cached document's text.
 const WEIGHT: usize = 8;
-/// The limits of the cache of introspection results: their number, and their bytes.
+/// The limits of the cache of introspection results: the number of results, and their size in
+/// bytes.
 const INTROSPECTIONS: (usize, usize) = (16, 16 << 20);
-/// The size at which a large introspection counts in the cache. Its entry records only that it is
-/// large.
+/// The size in bytes with which a large introspection counts in the cache. Its entry does not
+/// contain the text.
 const NODE: usize = 64 << 10;
 
-/// The GraphQL API of a schema. It is immutable; a changed schema gets a new one.
+/// The GraphQL API of a schema. It is immutable; a changed schema gets a new API.
 #[derive(Debug)]
 pub struct Api {
     types: Arc<Types>,
@@ -38,14 +39,14 @@ pub struct Api {
     templates: Budget,
 }
 
-/// A cached document, or the errors that it has.
+/// A cached document, or the errors of an invalid document.
 type CachedDocument = Result<Valid, Vec<Error>>;
 
 /// A valid document.
 #[derive(Debug)]
 struct Valid {
     document: Document,
-    /// For each operation, the templates of plans that its requests share.
+    /// For each operation, the templates for plans of its requests.
     templates: Vec<Templates>,
 }
 
@@ -57,8 +58,8 @@ pub struct PreparedOperation {
 }
 
 impl Api {
-    /// Makes the API of a schema; with subscriptions if `feed` is set. This takes about 10 µs for
-    /// each table, because the definition of a type is built when a document uses the type.
+    /// Makes the API of a schema, with subscriptions if `feed` is true. This takes only about 10 µs
+    /// for each table, because the definition of a type is built when a document uses the type.
     pub fn new(schema: Arc<Schema>, feed: bool, limits: Limits) -> Self {
         let types = Arc::new(Types::of(schema, feed));
         Self {
@@ -120,8 +121,9 @@ impl Api {
         Ok(PreparedOperation { known, operation })
     }
 
-    /// Whether the selected operation is a subscription. It is recognised even in an invalid
-    /// document, as in an API without subscriptions every subscription makes the document invalid.
+    /// Whether the selected operation is a subscription. A subscription is recognised even if the
+    /// document is invalid, because in an API without subscriptions every subscription makes a
+    /// document invalid.
     pub fn means_subscription(&self, query: &str, operation_name: Option<&str>) -> bool {
         if query.len() > self.limits.document {
             return false;
@@ -152,10 +154,10 @@ impl Api {
     }
 }
 
-/// Selects the operation of a request (GraphQL, section 6.1, "Executing Requests").
+/// The index of the operation that a request selects (GraphQL, section 6.1, "Executing Requests").
 fn choose(document: &Document, name: Option<&str>) -> Result<usize, Error> {
     let operations = &document.operations;
-    // Some clients send an empty name if they mean no name.
+    // Some clients send an empty string instead of no name.
     match name.filter(|name| !name.is_empty()) {
         Some(name) => {
             let named = |operation: &Operation| operation.name.as_deref() == Some(name);
@@ -192,7 +194,7 @@ impl PreparedOperation {
         Some((document, document.operations.get(self.operation)?))
     }
 
-    /// The templates of plans that requests of the operation share.
+    /// The templates for plans of requests for the operation.
     pub(crate) fn templates(&self) -> Option<&Templates> {
         self.known
             .as_ref()

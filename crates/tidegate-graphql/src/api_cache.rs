@@ -19,7 +19,7 @@ const EMPTY: usize = 64 << 10;
 const RELATION: usize = 2 << 10;
 
 /// The APIs of schemas, each built on first use. Roles that see the same schema share its API,
-/// unless they have limits of their own. A changed schema is another schema.
+/// unless they have limits of their own. A changed schema counts as a new schema.
 #[derive(Debug)]
 pub struct ApiCache {
     by_schema: Cache<usize, Arc<CachedApis>>,
@@ -30,16 +30,16 @@ pub struct ApiCache {
 
 #[derive(Debug)]
 struct CachedApis {
-    /// The schema. The reference keeps it alive, so that its address, by which APIs are cached, is
-    /// not reused.
+    /// The schema. The key of the cache is its memory address. This reference keeps the schema
+    /// alive, so that the address is not reused.
     schema: Arc<Schema>,
-    /// The APIs of the schema: one for each role with limits of its own, in their order, and one
-    /// for all other roles.
+    /// The APIs of the schema: one for each role with limits of its own, in the order of
+    /// [`ApiCache::roles`], and one for all other roles.
     apis: Box<[OnceCell<Arc<Api>>]>,
 }
 
 impl ApiCache {
-    /// An empty cache. The APIs have subscriptions if `feed` is set. `roles` are the roles with
+    /// An empty cache. The APIs have subscriptions if `feed` is true. `roles` are the roles with
     /// limits of their own.
     pub fn new(feed: bool, limits: Limits, roles: Vec<RoleLimits>) -> Self {
         Self {
@@ -50,8 +50,8 @@ impl ApiCache {
         }
     }
 
-    /// The API of a schema for a role. It is built on a blocking thread, because this takes about
-    /// 10 ms for a thousand tables.
+    /// The API of a schema for a role. If it is not cached, it is built on a blocking thread,
+    /// because building takes about 10 ms for a thousand tables.
     ///
     /// # Errors
     ///
@@ -59,7 +59,7 @@ impl ApiCache {
     pub async fn of(&self, schema: &Arc<Schema>, role: &str) -> Result<Arc<Api>, Error> {
         let address = Arc::as_ptr(schema).addr();
         let slot = self.by_schema.get(&address).unwrap_or_else(|| {
-            // A schema to which only this cache refers is an old version, so its entry is removed.
+            // A schema to which only this cache refers is an old version. Its entry is removed.
             self.by_schema
                 .retain(|slot: &Arc<CachedApis>| Arc::strong_count(&slot.schema) > in_slot(slot));
             let slot = Arc::new(CachedApis {
@@ -84,7 +84,7 @@ impl ApiCache {
     }
 }
 
-/// The number of references to its schema that a cache entry itself holds.
+/// The number of references to the schema that a cache entry itself holds.
 fn in_slot(slot: &CachedApis) -> usize {
     1 + slot.apis.iter().filter(|api| api.initialized()).count()
 }

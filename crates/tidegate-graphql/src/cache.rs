@@ -5,11 +5,11 @@ use std::hash::Hash;
 use quick_cache::sync::{Cache as WeightedCache, DefaultLifecycle};
 use quick_cache::{DefaultHashBuilder, Equivalent, OptionsBuilder, Weighter};
 
-/// A cache that evicts the entries that are used least.
+/// A cache that evicts entries that are rarely used.
 #[derive(Debug)]
 pub(crate) struct Cache<K, V> {
     entries: WeightedCache<K, CacheEntry<V>, BytesOfEntry>,
-    /// The lowest weight of an entry. It bounds the number of entries, because the cache itself
+    /// The lowest weight of an entry. It bounds the number of entries, because [`WeightedCache`]
     /// limits only their total weight.
     least_weight: u64,
 }
@@ -32,7 +32,7 @@ impl<K, V> Weighter<K, CacheEntry<V>> for BytesOfEntry {
 impl<K: Eq + Hash, V: Clone> Cache<K, V> {
     /// A cache for at most this many entries with at most this many bytes in total.
     pub(crate) fn new(most_entries: usize, most_bytes: usize) -> Self {
-        // With several shards, an entry would have to fit into the part of one shard.
+        // With several shards, an entry would have to fit into the capacity of one shard.
         let options = OptionsBuilder::new()
             .shards(1)
             .estimated_items_capacity(most_entries)
@@ -50,7 +50,7 @@ impl<K: Eq + Hash, V: Clone> Cache<K, V> {
         }
     }
 
-    /// The value for a key. This counts as a use of it.
+    /// The value for a key. The call counts as a use of the entry.
     pub(crate) fn get<Q: Hash + Equivalent<K> + ?Sized>(&self, key: &Q) -> Option<V> {
         self.entries.get(key).map(|entry| entry.value)
     }

@@ -8,9 +8,9 @@ use crate::error::Error;
 /// All fields of a selection that have the same response key.
 #[derive(Debug)]
 pub(crate) struct CollectedField<'d> {
-    /// The first field. The others have the same name and arguments.
+    /// The first field. The other fields have the same name and arguments.
     pub field: &'d Field,
-    /// The other fields, whose selections are merged into that of the first.
+    /// The other fields. Their selections are merged into the selection of the first field.
     others: Vec<&'d Field>,
 }
 
@@ -43,7 +43,7 @@ impl<'d> Collector<'d> {
         Ok(groups)
     }
 
-    /// The fields in the selection of a collected field.
+    /// The fields in the merged selections of a collected field.
     ///
     /// # Errors
     ///

@@ -31,20 +31,20 @@ pub struct Context<'a> {
     pub executor: &'a dyn Executor,
     /// The principal of the statements.
     pub principal: &'a Principal,
-    /// Whether the caller has no token. With a token it might be allowed more.
+    /// Whether the caller has no token. Then errors about privileges say that a token is required.
     pub anonymous: bool,
     /// The options of the statements, such as the deadline. The author is always the service, which
     /// writes all statements.
     pub options: QueryOptions,
-    /// The largest size of the data in bytes, if that is less than the API's limit.
+    /// The largest size of the data in bytes. The API's limit applies too.
     pub room: u64,
 }
 
-/// The size of a response in bytes from which on building it would delay other requests of the same
-/// thread by about a millisecond.
+/// The size in bytes of a response that takes about a millisecond to build. Building a larger
+/// response would delay other requests of the same thread.
 const LARGE: u64 = 1 << 18;
 
-/// Whether the tokio runtime has other threads, so that this one may block.
+/// Whether the tokio runtime has several threads, so that this thread may block.
 fn may_block() -> bool {
     let runtime = tokio::runtime::Handle::try_current();
     runtime.is_ok_and(|runtime| runtime.runtime_flavor() == RuntimeFlavor::MultiThread)
@@ -56,15 +56,16 @@ enum ExecutionFailure {
     Invalid(Vec<Error>),
     /// The operation was executed and failed as a whole.
     Operation(Error),
-    /// The statement of the root field with this number failed.
+    /// The statement of the root field with this index failed.
     Field(usize, Error),
     /// The statement that several root fields share failed.
     Shared(Error),
-    /// A plan that came from a template must be restarted, which is not possible.
+    /// The plan comes from a template and would have to be restarted, which is not possible.
     TemplateUnusable,
-    /// The deadline passed before the statements of the root fields with these numbers ended.
+    /// The deadline passed before the statements of the root fields with these indexes ended.
     Deadline(Vec<usize>, Error),
-    /// A definition changed while the statements ran, so they were rolled back.
+    /// A definition changed while the statements ran, and they were rolled back. The index is that
+    /// of the root field whose statement failed, if it is known.
     Redefined(Option<usize>, Error),
     /// The database is unavailable, or the service itself failed.
     Unavailable(tidegate_sql::Error),
@@ -82,10 +83,11 @@ impl ExecutionFailure {
         Self::Operation(Error::new(code, error.to_string()))
     }
 
-    /// The failure of the statement of a root field, or of the whole transaction.
+    /// The failure for an error of the statement of a root field, or of the whole operation if
+    /// `root` is `None`.
     fn of_sql(error: tidegate_sql::Error, root: Option<usize>, anonymous: bool) -> Self {
-        // The value does not match its type, which may have changed. The next attempt loads the
-        // type again.
+        // A value does not match its type. The type may have changed, so the next attempt loads it
+        // again.
         if error.is_malformed_value() {
             return Self::Redefined(root, Error::new(Code::Internal, error.to_string()));
         }
@@ -109,8 +111,8 @@ impl ExecutionFailure {
 }
 
 impl Api {
-    /// Executes an operation: a query in one snapshot, a mutation in one transaction. Either takes
-    /// one round trip, unless a statement needs the rows of another one.
+    /// Executes an operation: a query in one snapshot, a mutation in one transaction. An operation
+    /// takes one round trip, unless a statement needs the rows of another statement.
     ///
     /// If a root field of a query fails, it becomes null and the other fields are read again in a
     /// new snapshot. A mutation that fails has no data.
@@ -164,7 +166,7 @@ impl Api {
     }
 }
 
-/// An operation that is being executed, with its variables.
+/// An operation that is being executed, and what its execution needs.
 #[derive(Clone, Copy)]
 struct Request<'r> {
     api: &'r Api,
@@ -176,10 +178,10 @@ struct Request<'r> {
 }
 
 impl Request<'_> {
-    /// Executes the operation. Some failures lead to another attempt. After a root field of a query
-    /// has failed, the next attempt leaves that field out. After a definition has changed, or a
-    /// plan of a template cannot be restarted, the next attempt makes a new plan. After a statement
-    /// that several root fields share has failed, each root field gets a statement of its own.
+    /// Executes the operation. Some failures lead to another attempt. If a root field of a query
+    /// failed, the next attempt leaves that field out. If a definition changed, or the plan of a
+    /// template cannot be restarted, the next attempt makes a new plan. If a statement of several
+    /// root fields failed, the next attempt has a statement for each root field.
     async fn answer(&self) -> Result<GraphqlResponse, ExecutionFailure> {
         let mut errors = FieldErrors::new();
         let mut redefined = false;
@@ -214,7 +216,7 @@ impl Request<'_> {
         }
     }
 
-    /// Adds the path and location of a root field to an error that has none.
+    /// Sets the path of an error to a root field, and its location if it has none.
     fn locate(&self, root: usize, mut error: Error) -> Error {
         let groups = self.collect.fields(&self.operation.selection);
         let groups = groups.unwrap_or_default();
@@ -227,7 +229,8 @@ impl Request<'_> {
         }
     }
 
-    /// Executes the operation once. With `share`, root fields may share a statement.
+    /// Executes the operation once. Root fields with an entry in `errors` are null. If `share` is
+    /// true, root fields may share a statement.
     async fn attempt(
         &self,
         errors: &mut FieldErrors,
@@ -254,8 +257,7 @@ impl Request<'_> {
         if let Some(error) = plan.dropped() {
             return Err(ExecutionFailure::Operation(committed(&error)));
         }
-        // Even few rows can make a response of any size, if they refer to each other on many
-        // levels.
+        // Even few rows can make a very large response, if they refer to each other on many levels.
         let size = plan.size();
         if size > limits.bytes.saturating_mul(2) && !plan.is_committed() {
             let error = tidegate_plan::Error::TooLarge(limits.bytes);
@@ -281,8 +283,8 @@ impl Request<'_> {
         Ok(answer)
     }
 
-    /// Makes the failed root fields null and continues, if all other root fields of a query were
-    /// read. Otherwise returns the failure.
+    /// Makes the failed root fields of a query null, if all other root fields were read. Otherwise
+    /// returns the failure as the error.
     fn recover(
         &self,
         failure: ExecutionFailure,
@@ -314,7 +316,8 @@ impl Request<'_> {
         }
     }
 
-    /// The failure for an error of planning. It names the root field if that is known.
+    /// The failure for an error of planning. It has the index of the root field if the error names
+    /// one.
     fn of_plan(&self, error: tidegate_plan::Error) -> ExecutionFailure {
         let tidegate_plan::Error::Root(key, error) = error else {
             return ExecutionFailure::of_plan(error);
@@ -327,7 +330,7 @@ impl Request<'_> {
         }
     }
 
-    /// The number of the root field with a response key.
+    /// The index of the root field with this response key.
     fn number(&self, key: &Arc<str>) -> Option<usize> {
         let groups = self.collect.fields(&self.operation.selection).ok()?;
         groups.iter().position(|group| group.key() == key)

@@ -6,13 +6,13 @@ use tidegate_values::{Type, TypeKind, base_type, is_hstore, is_spatial};
 /// The GraphQL type of a column's values, without `!`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Kind {
-    /// The type of a single value.
+    /// The type of the value, or of each element if the value is a list.
     pub named: Named,
-    /// Whether a value of the column is a list of values of this type.
+    /// Whether a value of the column is a list.
     pub list: bool,
 }
 
-/// The type of a single column value.
+/// The type of a value that is not a list.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Named {
     /// A scalar type, by its name.
@@ -46,11 +46,12 @@ pub(crate) struct ValueMember {
 /// The content of a field of a [`ValueObject`].
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum MemberContent {
-    /// A scalar. It has the name of the field in the value's JSON form.
+    /// A scalar, by the name of its type. In the value's JSON form, the member has the name of the
+    /// field.
     Scalar(&'static str),
-    /// An object. It has the name of the field in the value's JSON form.
+    /// An object. In the value's JSON form, the member has the name of the field.
     Object(&'static ValueObject),
-    /// A list of objects. It has the name of the field in the value's JSON form.
+    /// A list of objects. In the value's JSON form, the member has the name of the field.
     List(&'static ValueObject),
     /// The whole JSON form of the value, which is a list of objects.
     Whole(&'static ValueObject),
@@ -82,7 +83,7 @@ static POINT: ValueObject = ValueObject {
 };
 static LINE: ValueObject = ValueObject {
     name: "Line",
-    description: "The endless line Ax + By + C = 0.",
+    description: "The infinite line Ax + By + C = 0.",
     members: &[
         member("A", MemberContent::Scalar("Float")),
         member("B", MemberContent::Scalar("Float")),
@@ -134,7 +135,7 @@ macro_rules! range {
             description: concat!(
                 "A range of ",
                 $of,
-                "; a bound that is null is none, an empty range has no bounds at all."
+                "; a null bound means unbounded, an empty range has no bounds at all."
             ),
             members: &[
                 bound("lower", $scalar),
@@ -154,7 +155,7 @@ range!(TSRANGE, "Tsrange", "timestamp", "DateTime");
 range!(TSTZRANGE, "Tstzrange", "timestamptz", "DateTime");
 range!(DATERANGE, "Daterange", "date", "Date");
 
-/// All object types of values, in the order of the specification.
+/// All object types of values.
 pub(crate) static VALUE_OBJECTS: [&ValueObject; 13] = [
     &POINT, &LINE, &LSEG, &BOX, &CIRCLE, &PATH, &POLYGON, &INT4RANGE, &INT8RANGE, &NUMRANGE,
     &TSRANGE, &TSTZRANGE, &DATERANGE,
@@ -207,7 +208,7 @@ pub(crate) static SCALARS: [ScalarType; 10] = [
     ),
     scalar_type(
         "DateTime",
-        "A point in time, as `YYYY-MM-DDTHH:MM:SS`, with a `Z` where the column knows its time zone. Input takes every form that PostgreSQL reads.",
+        "A point in time, as `YYYY-MM-DDTHH:MM:SS`, with a `Z` where the column has a time zone. Input takes every form that PostgreSQL reads.",
         ScalarInput::Strings,
     ),
     scalar_type(
@@ -247,7 +248,7 @@ pub(crate) fn takes_any_json(name: &str) -> bool {
 }
 
 impl Kind {
-    /// The GraphQL type of a column. A primary key column is an `ID`, of whatever PostgreSQL type.
+    /// The GraphQL type of a column. A primary key column is an `ID`, whatever its PostgreSQL type.
     pub(crate) fn of_column(relation: &Relation, id: ColumnId) -> Self {
         if relation.is_key(id) {
             return Self::scalar("ID");
@@ -293,7 +294,7 @@ impl Kind {
         }
     }
 
-    /// The name of the type of one value.
+    /// The name of the type, without the list.
     pub(crate) fn name(self) -> &'static str {
         match self.named {
             Named::Scalar(name) => name,

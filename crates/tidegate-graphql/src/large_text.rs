@@ -12,8 +12,8 @@ use crate::sdl;
 
 /// The size in bytes up to which a text is generated at once and cached.
 const WHOLE: usize = 1 << 20;
-/// The size of a chunk of a larger text. It is large enough for few task switches, and small enough
-/// to be held in memory for a slow reader.
+/// The size in bytes of a chunk of a larger text. It is large enough that there are few task
+/// switches, and small enough to be held in memory for a slow reader.
 const CHUNK: usize = 64 << 10;
 /// By how many bytes a chunk may exceed its size.
 const OVER: usize = 1 << 10;
@@ -57,7 +57,7 @@ impl LargeText {
                 return;
             }
         }
-        // If the receiver was dropped, it needs no end.
+        // If the receiver was dropped, the end need not be reported.
         let _ = to.send(Bytes::new()).await;
     }
 
@@ -78,7 +78,7 @@ mod tests {
 
     use super::*;
 
-    /// A text that takes practically for ever to generate.
+    /// A text that takes practically forever to generate.
     fn endless() -> LargeText {
         let schema = Schema::parse(r#"{"name":"s","relations":[]}"#).unwrap();
         let types = Types::of(Arc::new(schema), false);

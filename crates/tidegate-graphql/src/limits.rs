@@ -1,9 +1,9 @@
 //! Limits on requests.
 
-/// Limits on requests, checked before anything runs.
+/// Limits on requests. All except `rows` are checked before any statement runs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Limits {
-    /// The deepest nesting of selection sets, without introspection.
+    /// The deepest nesting of selection sets. Introspection does not count.
     pub depth: usize,
     /// The largest number of fields in an operation, with its fragments expanded.
     pub fields: usize,
@@ -18,7 +18,7 @@ pub struct Limits {
 /// Limits on the requests of one role, which replace the general limits.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct RoleLimits {
-    /// The name of the role, as PostgreSQL spells it.
+    /// The name of the role in PostgreSQL.
     pub role: Box<str>,
     /// The limit that replaces [`Limits::depth`].
     pub depth: usize,
@@ -29,7 +29,7 @@ pub struct RoleLimits {
 }
 
 impl RoleLimits {
-    /// The general limits `others`, with those of the role in their place.
+    /// The general limits `others`, but with the role's own `depth`, `fields` and `roots`.
     pub(crate) const fn with(&self, others: Limits) -> Limits {
         Limits {
             depth: self.depth,

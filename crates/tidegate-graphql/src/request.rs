@@ -14,7 +14,7 @@ pub struct Request<'a> {
     pub query: Cow<'a, str>,
     /// The name of the operation. It is required if the document has several operations.
     pub operation_name: Option<Cow<'a, str>>,
-    /// The values of the variables, as a JSON object.
+    /// The values of the variables, as a JSON object; `None` if they are absent or null.
     pub variables: Option<&'a RawValue>,
 }
 
@@ -23,15 +23,16 @@ pub struct Request<'a> {
 pub enum Requests<'a> {
     /// The body is a single request.
     One(Request<'a>),
-    /// The body is an array. Each element may be an invalid request.
+    /// The body is an array of requests. An element that is not a valid request is an error.
     Many(Vec<Result<Request<'a>, Error>>),
 }
 
-/// Parses a JSON body.
+/// Parses a JSON body. An array may have at most `most` requests.
 ///
 /// # Errors
 ///
-/// `BAD_USER_INPUT` if the body is not JSON, not a request and not an array.
+/// `BAD_USER_INPUT` if the body is not JSON, if it is neither a request nor an array, and if an
+/// array is empty or too long.
 pub fn parse(body: &[u8], most: usize) -> Result<Requests<'_>, Error> {
     let unreadable = |error: serde_json::Error| {
         Error::input(format!(
@@ -69,7 +70,8 @@ impl<'a> Request<'a> {
     ///
     /// # Errors
     ///
-    /// `BAD_USER_INPUT` with the name of the member.
+    /// `BAD_USER_INPUT` if the text is not an object, and for a missing or invalid member, with its
+    /// name.
     pub fn parse(text: &'a str) -> Result<Self, Error> {
         if JsonKind::of(text) != JsonKind::Object {
             let kind = JsonKind::of(text);
@@ -104,7 +106,7 @@ impl<'a> Request<'a> {
     }
 }
 
-/// The text of the document. It may have characters that PostgreSQL cannot store, because the
+/// The text of the document. Characters that PostgreSQL cannot store are accepted here, because the
 /// GraphQL parser reports them with their location.
 fn document(value: &RawValue) -> Result<Cow<'_, str>, Error> {
     string("query", value).or_else(|error| {

@@ -13,7 +13,7 @@ use crate::response_text::ResponseText;
 pub struct GraphqlResponse {
     /// The JSON text of the response.
     pub body: ResponseText,
-    /// Whether the response has the member `data`. If so, the operation was executed.
+    /// Whether the operation was executed. Then the response has the member `data`.
     pub executed: bool,
     /// A summary of the response's errors, for the log and the metrics.
     pub errors: ErrorSummary,
@@ -25,7 +25,7 @@ impl GraphqlResponse {
         Self::without_data(b"{", errors, false)
     }
 
-    /// The response to an operation that failed as a whole.
+    /// The response to an operation that failed as a whole. Its `data` is null.
     pub(crate) fn failed(errors: &[Error]) -> Self {
         Self::without_data(b"{\"data\":null,", errors, true)
     }
@@ -42,8 +42,9 @@ impl GraphqlResponse {
         }
     }
 
-    /// The response with its whole text in memory, for transports that cannot send chunks. If the
-    /// text has more than `most` bytes, the response is the error `TOO_COMPLEX`.
+    /// Generates the whole text of the response in memory, for transports that cannot send chunks.
+    /// If a text that has to be generated has more than `most` bytes, the response is the error
+    /// `TOO_COMPLEX` instead.
     pub async fn collect(self, most: u64) -> Self {
         let body = match self.body.into_bytes() {
             Ok(bytes) => Ok(Ok(bytes)),
@@ -63,8 +64,8 @@ impl GraphqlResponse {
 /// The start of a response that has data.
 pub(crate) const BEGIN: &[u8] = b"{\"data\":";
 
-/// Completes a response after its data: adds the errors of the root fields that are null, and
-/// inserts the introspection texts.
+/// Completes a response whose `body` ends with the data. Adds the errors of root fields (`failed`),
+/// the field errors, and the paths of truncated lists, and inserts the introspection texts.
 pub(crate) fn end(
     mut body: BytesMut,
     outcome: &PlanOutcome,
@@ -106,6 +107,6 @@ fn write_errors(errors: &[Error], body: &mut BytesMut) {
 
 /// Appends a value as JSON.
 fn put(value: &impl Serialize, body: &mut BytesMut) {
-    // Strings and numbers can be written, and writing to memory does not fail.
+    // Serializing strings and numbers does not fail, nor does writing to memory.
     let _ = serde_json::to_writer(body.writer(), value);
 }

@@ -29,17 +29,17 @@ enum Piece {
 #[error("the text ends before its end")]
 pub struct WriterFailed;
 
-/// The text has more than this many bytes, which is the limit.
+/// The text has more bytes than this limit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("the answer is larger than {0} bytes")]
 pub struct TooLong(pub u64);
 
 impl ResponseText {
-    /// The bytes of a text that is completely in memory.
+    /// The bytes of the text, if it is completely in memory.
     ///
     /// # Errors
     ///
-    /// The text unchanged, if it has parts that must be generated.
+    /// The unchanged text, if it has parts that must be generated.
     pub fn into_bytes(self) -> Result<Bytes, Self> {
         if self.rest.is_empty() {
             Ok(self.head)
@@ -48,7 +48,7 @@ impl ResponseText {
         }
     }
 
-    /// The number of bytes that are in memory.
+    /// The number of bytes of the text that are in memory.
     pub fn held(&self) -> u64 {
         let rest = self.rest.iter().map(|piece| match piece {
             Piece::Bytes(bytes) => bytes.len(),
@@ -68,7 +68,8 @@ impl ResponseText {
         self.rest.extend(other.rest);
     }
 
-    /// A text that consists of `bytes` and of parts to be generated, each at an offset of `bytes`.
+    /// A text that consists of `bytes` and of parts that are inserted into it. Each part has an
+    /// offset in `bytes`, in ascending order, and is generated when the text is read.
     pub(crate) fn with(mut bytes: Bytes, parts: impl Iterator<Item = (usize, LargeText)>) -> Self {
         let mut text = Self::default();
         let mut begin = 0;
@@ -81,7 +82,7 @@ impl ResponseText {
         text
     }
 
-    /// Reads the text from its start.
+    /// A reader at the start of the text.
     pub fn read(mut self) -> ResponseReader {
         self.rest.push_front(Piece::Bytes(self.head));
         ResponseReader {
@@ -118,8 +119,8 @@ impl From<BytesMut> for ResponseText {
     }
 }
 
-/// Reads a text. A task of the tokio runtime generates the large parts, at most two chunks ahead of
-/// the reader. The task ends when the reader is dropped.
+/// Reads a text. A tokio task generates each large part, at most two chunks ahead of the reader.
+/// The task ends when the reader is dropped.
 #[derive(Debug)]
 pub struct ResponseReader {
     pieces: VecDeque<Piece>,
@@ -163,7 +164,8 @@ impl ResponseReader {
         poll_fn(|cx| self.poll_next(cx)).await
     }
 
-    /// All remaining bytes, for transports that cannot send chunks.
+    /// Reads all remaining bytes, for transports that cannot send chunks. The inner result is an
+    /// error if generating the text failed.
     ///
     /// # Errors
     ///

@@ -5,16 +5,16 @@ use std::fmt::Write as _;
 use crate::chunked::ChunkedWriter;
 use crate::definition::{ArgumentDefinition, FieldDefinition, FieldIter, TypeDefinition, Types};
 
-/// Prints the types of a schema, sorted by name. It can pause after any field.
+/// Prints the types of a schema, sorted by name. Printing can pause after any field.
 pub(crate) struct Printer<'s> {
     types: Box<dyn Iterator<Item = TypeDefinition<'s>> + Send + 's>,
-    /// The fields that still have to be printed of the current type.
+    /// The fields of the current type that are not printed yet; `None` between two types.
     fields: Option<FieldIter<'s>>,
     first: bool,
 }
 
 impl<'s> Printer<'s> {
-    /// A printer at the start of the schema.
+    /// A printer that has not printed anything yet.
     pub(crate) fn new(types: &'s Types) -> Self {
         let types = types.iter().filter(|defined| !defined.is_standard());
         Self {
@@ -24,7 +24,8 @@ impl<'s> Printer<'s> {
         }
     }
 
-    /// Prints a field, or the start or end of a type; `false` at the end of the schema.
+    /// Prints a field, or the start or end of a type. Returns false if the schema was complete
+    /// before.
     fn step(&mut self, out: &mut String) -> bool {
         let Some(fields) = &mut self.fields else {
             return self.begin(out);

@@ -25,13 +25,13 @@ pub struct Subscription {
     pub change: ChangeKind,
     /// The fields of a row: columns, their subfields and the type name. There are no relationships.
     pub selection: Selection,
-    /// The JSON of the argument `where`: an object, or a string with a condition text. `None`
-    /// without the argument, for all rows.
+    /// The JSON text of the argument `where`: an object, or a string with a condition. `None` if
+    /// the argument is absent or null; then changes of all rows are reported.
     pub condition: Option<Box<str>>,
 }
 
 impl Subscription {
-    /// The columns that an event needs, each once.
+    /// The columns whose values an event needs, without duplicates.
     pub fn columns(&self) -> Vec<ColumnId> {
         let mut columns = Vec::new();
         for field in &self.selection.fields {
@@ -50,8 +50,8 @@ impl Api {
     ///
     /// # Errors
     ///
-    /// `BAD_USER_INPUT` and `GRAPHQL_VALIDATION_FAILED`: a variable without a value, an operation
-    /// that is not a subscription, or a relationship or virtual generated column in the selection.
+    /// `BAD_USER_INPUT` for a missing or invalid value of a variable, an operation that is not a
+    /// subscription, and a relationship or virtual generated column in the selection.
     pub fn subscribe(
         &self,
         prepared: &PreparedOperation,
@@ -107,7 +107,7 @@ impl Api {
         })
     }
 
-    /// Checks that the change log can have the value of a field.
+    /// Checks that the change log can contain the value of a field.
     fn check_field(&self, relation: RelationId, output: &Output) -> Result<(), String> {
         let relation = self.schema().relation(relation);
         match output {
@@ -122,7 +122,7 @@ impl Api {
                         column.field
                     )),
                     // Whether the change log has stored generated columns depends on the version of
-                    // PostgreSQL, which the feed checks.
+                    // PostgreSQL. The feed checks this.
                     Some(Generated::Stored) | None => Ok(()),
                 }
             }
@@ -132,7 +132,8 @@ impl Api {
 }
 
 impl<'d> Lowerer<'d> {
-    /// The argument `where` of a subscription, which is not parsed here.
+    /// The value of the argument `where` of a subscription; `None` if it is absent or null. The
+    /// feed parses the value.
     fn condition(&self, group: &CollectedField<'d>) -> Result<Option<Json<'d>>, Error> {
         let Some(argument) = group.field.argument("where") else {
             return Ok(None);

@@ -1,8 +1,9 @@
-//! Templates of plans. Requests of an operation share a template if they differ only in the values
-//! of variables.
+//! Caches templates of plans. Requests for the same operation can use the same template if they
+//! differ only in the values of variables.
 //!
-//! A template fits a request if each variable has the value with which the template was made. A
-//! variable that is only used as a parameter may have any value of the same JSON kind.
+//! A template fits a request if each variable has the same value as when the template was made. A
+//! variable that is used only as a parameter of a statement may have any value of the same JSON
+//! kind.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -17,9 +18,9 @@ use crate::lower::VariableUses;
 const MAX_TEMPLATES: usize = 4;
 /// The largest size of all templates of an API, in bytes.
 const MAX_TOTAL_BYTES: usize = 8 << 20;
-/// How many templates are made before their uses are compared with their number.
+/// How many templates are made for an operation before the number of their uses is considered.
 const TRIALS: u64 = 8;
-/// How often the templates must have been used on average before another one is made. Making a
+/// How often each template must have been used on average before another template is made. Making a
 /// template costs about as much as planning once.
 const MIN_USES_PER_TEMPLATE: u64 = 4;
 /// The largest size in bytes of the values on which a template depends.
@@ -47,7 +48,7 @@ pub(crate) struct CachedTemplate {
     _reservation: Reservation,
 }
 
-/// The conditions of a template for each variable of the operation, in order.
+/// For each variable of the operation, the condition under which a template can be used.
 #[derive(Debug, PartialEq)]
 pub(crate) struct TemplateConditions(Box<[VariableCondition]>);
 
@@ -61,11 +62,12 @@ enum VariableCondition {
     Kind(JsonKind),
 }
 
-/// The memory that is left for the templates of an API.
+/// The number of bytes that are left for the templates of an API.
 #[derive(Clone, Debug)]
 pub(crate) struct Budget(Arc<AtomicUsize>);
 
-/// A part of the budget that is reserved. Dropping it releases the memory.
+/// Bytes of a budget that a template has reserved. Dropping the reservation returns them to the
+/// budget.
 #[derive(Debug)]
 struct Reservation {
     bytes: usize,
@@ -109,7 +111,7 @@ impl Templates {
         state.kept.iter().rev().filter(fits).cloned().collect()
     }
 
-    /// Records the use of a template.
+    /// Counts the use of a template, and makes it the most recently used one.
     pub(crate) fn record_use(&self, used: &Arc<CachedTemplate>) {
         let mut state = self.lock();
         state.used += 1;
@@ -120,8 +122,8 @@ impl Templates {
         }
     }
 
-    /// Whether to make a template for a request that found none. None is made for the first
-    /// request, nor if templates are rarely used.
+    /// Decides whether to make a template for a request for which no template fits, and counts the
+    /// decision. No template is made for the first request, or if templates are rarely used.
     pub(crate) fn should_make(&self) -> bool {
         let mut state = self.lock();
         state.planned += 1;
@@ -131,7 +133,8 @@ impl Templates {
         make
     }
 
-    /// Caches a template.
+    /// Caches a template, unless the budget is used up or templates are disabled. It replaces the
+    /// least recently used template if there are too many.
     pub(crate) fn insert(
         &self,
         conditions: TemplateConditions,
@@ -156,8 +159,8 @@ impl Templates {
         state.kept.push(Arc::new(kept));
     }
 
-    /// Drops all templates, and caches none from now on, because plans made from templates had to
-    /// be made again.
+    /// Drops all templates, and caches no more templates from now on, because a plan of a template
+    /// could not be used.
     pub(crate) fn disable(&self) {
         let mut state = self.lock();
         state.disabled = true;
@@ -170,8 +173,8 @@ impl Templates {
 }
 
 impl TemplateConditions {
-    /// The conditions of a template that is made with these values; `None` if the values are too
-    /// large.
+    /// The conditions of a template that is made with these values of the variables; `None` if the
+    /// conditions would be too large.
     pub(crate) fn of(
         operation: &Operation,
         variables: &Variables<'_>,

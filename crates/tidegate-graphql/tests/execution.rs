@@ -16,8 +16,8 @@ use crate::fixture::api;
 /// The commands that were sent to the database, in order.
 type Log = Arc<Mutex<Vec<&'static str>>>;
 
-/// An executor that returns one row for every statement, or rejects it. The row has one text, `Ann`
-/// and a number of further characters, or rejects it.
+/// An executor that returns one row for every statement, or rejects every statement if it has an
+/// SQLSTATE. The row has one text: `Ann` and a number of further characters.
 #[derive(Clone, Default)]
 struct Recorder {
     log: Log,

@@ -1,5 +1,5 @@
-//! The recent requests of a tenant, for its owner: counts by second, and the last slow or failed
-//! statements. Each node keeps its own counts, in memory.
+//! Records the recent requests of each tenant for its owner: counts for each second, and the last
+//! slow or failed statements. Each node records its own requests, in memory.
 
 mod outline;
 
@@ -14,17 +14,17 @@ use tidegate_sql::DatabaseName;
 /// The number of seconds for which requests are counted.
 const SECONDS: usize = 300;
 const WINDOW: i64 = 300;
-/// How many statements are stored of a tenant.
+/// How many statements are stored for each tenant.
 const STATEMENTS: usize = 50;
-/// A statement is slow if it takes longer than this.
+/// A statement is slow if it takes at least this long.
 const SLOW: Duration = Duration::from_secs(1);
-/// The number of tenants that are stored. When there are more, tenants without requests in the last
-/// [`SECONDS`] are removed.
+/// The largest number of tenants whose requests are recorded. If there are more, tenants without
+/// requests in the last [`SECONDS`] are removed.
 const TENANTS: usize = 1_000;
-/// The status recorded of a request whose client disconnected before the response. It does not
-/// count as an error.
+/// The status that is recorded for a request whose client disconnected before the response. It does
+/// not count as an error.
 pub const CLIENT_LEFT: u16 = 499;
-/// The longest request body that is stored until the request has ended.
+/// The largest request body in bytes that is stored until the request has ended.
 pub const LONGEST_BODY: usize = 16 * 1024;
 
 /// The recent requests of all tenants.
@@ -44,11 +44,11 @@ pub struct Finished<'a> {
     pub route: &'static str,
     /// The role as which the request ran.
     pub role: &'a str,
-    /// The code of the first error in the response.
+    /// The code of the first error in the response; `None` without an error.
     pub error: Option<&'static str>,
-    /// The SQLSTATE of PostgreSQL's error.
+    /// The SQLSTATE of the first error, if PostgreSQL reported it.
     pub sqlstate: Option<&'a str>,
-    /// The request's body, if it contains a statement.
+    /// The request's body, if it contains a statement; empty if the body was too long to be stored.
     pub body: Option<&'a Bytes>,
 }
 
@@ -64,7 +64,8 @@ pub struct RecentStatement {
     status: u16,
     error: Option<&'static str>,
     sqlstate: Option<String>,
-    /// The text without values; `None` if the request's body was too long to be stored.
+    /// The text without values. `None` if the body was too long to be stored, or if PostgreSQL
+    /// could not parse the text.
     statement: Option<String>,
 }
 
@@ -74,13 +75,13 @@ struct TenantActivity {
     /// The number of requests and errors in each second; the index is the second modulo
     /// [`SECONDS`].
     counts: Box<[(u32, u32); SECONDS]>,
-    /// The newest second with counts.
+    /// The newest second for which counts are stored.
     last: i64,
     statements: VecDeque<RecentStatement>,
 }
 
-/// The recent requests of a tenant. The counts begin with the oldest second, the statements with
-/// the newest.
+/// The recent requests of a tenant. The counts are ordered from the oldest second to the newest,
+/// the statements from the newest to the oldest.
 #[derive(Debug, Default)]
 pub struct RecentRequests {
     /// The number of requests in each second.
@@ -115,7 +116,7 @@ impl Activity {
         }
     }
 
-    /// The recent requests of a tenant at the time `now`, in milliseconds since 1970.
+    /// The recent requests of a tenant. `now` is in milliseconds since 1970.
     pub fn recent(&self, database: &DatabaseName, now: i64) -> RecentRequests {
         let second = now.div_euclid(1_000);
         let mut tenants = self.lock();
@@ -148,7 +149,8 @@ impl TenantActivity {
         }
     }
 
-    /// Clears the counts of the seconds after the newest one, up to `second`.
+    /// Clears the counts of the seconds after `last`, up to `second`, which reuse elements of older
+    /// seconds.
     fn advance(&mut self, second: i64) {
         let passed = (second - self.last).clamp(0, WINDOW);
         for ahead in 0..passed {
@@ -184,7 +186,7 @@ fn index_of(second: i64) -> usize {
 
 impl RecentStatement {
     fn of(finished: &Finished<'_>) -> Self {
-        // If PostgreSQL cannot parse the text, the values in it cannot be found and removed.
+        // If the text cannot be parsed, its values cannot be found and removed.
         let is_parsed = finished.sqlstate != Some("42601")
             && !finished.error.is_some_and(|code| code.contains("PARSE"));
         let body = finished.body.filter(|body| is_parsed && !body.is_empty());

@@ -100,18 +100,18 @@ impl App {
         self.0.draining.store(true, Ordering::Relaxed);
     }
 
-    /// Removes the default user of `database` from the cache. Must be called when the tenant's
-    /// users or settings have changed; otherwise the change takes effect after five seconds.
+    /// Removes the default user of `database` from the cache. Should be called when the tenant's
+    /// users or settings have changed; otherwise the change takes effect only after five seconds.
     pub fn forget_default_user(&self, database: &str) {
         self.0.default_users.forget(database);
     }
 
-    /// Reads the external issuers of all tenants again if they have changed. Must be called when a
-    /// node has changed one, and every few seconds, because a notification may be lost.
+    /// Reads the external issuers of all tenants again if they have changed. Must be called when
+    /// any node has changed an issuer, and every few seconds, because a notification may be lost.
     ///
     /// # Errors
     ///
-    /// [`StoreError`]; until the next call, the issuers that were read before are used.
+    /// [`StoreError`] if the store fails. Then the issuers that were read before remain in use.
     pub async fn reload_issuers(&self) -> Result<(), StoreError> {
         match &self.0.external_tokens {
             Some(tokens) => tokens.issuers().reload().await,
@@ -119,7 +119,7 @@ impl App {
         }
     }
 
-    /// The management of external issuers; `None` if the app accepts none.
+    /// The management of external issuers; `None` if the app accepts no external issuers.
     pub fn external_issuers(&self) -> Option<&IssuerDirectory> {
         self.0.external_issuers.as_ref()
     }
@@ -143,7 +143,7 @@ impl App {
         &self.0.apis
     }
 
-    /// The feed of change events; `None` if the node has none.
+    /// The feed of change events; `None` if the node has no feed.
     pub fn feed(&self) -> Option<&Feed> {
         self.0.feed.as_ref()
     }
@@ -163,7 +163,7 @@ impl App {
         &*self.0.store
     }
 
-    /// The management of users and OAuth clients; `None` if the app has none.
+    /// The management of users and OAuth clients; `None` if they cannot be managed over HTTP.
     pub fn accounts(&self) -> Option<&Accounts> {
         self.0.accounts.as_deref()
     }
@@ -183,7 +183,7 @@ impl App {
         &self.0.origins
     }
 
-    /// The database of anonymous requests that name none.
+    /// The database for anonymous requests that name no database.
     pub fn anonymous_database(&self) -> Option<&DatabaseName> {
         self.0.anonymous_database.as_ref()
     }
@@ -193,7 +193,8 @@ impl App {
         self.0.insecure_http
     }
 
-    /// Whether people may sign up: with a confirmation email, or if the operator allows it without.
+    /// Whether people may sign up. This needs a mailer for confirmation emails, unless the operator
+    /// allows sign-up without confirmation.
     pub fn allows_sign_up(&self) -> bool {
         self.0.accounts.is_some() && (self.0.mailer.is_some() || self.0.open_sign_up)
     }
@@ -203,17 +204,17 @@ impl App {
         self.0.mailer.as_deref()
     }
 
-    /// The identity providers, if any are configured.
+    /// The identity providers; `None` if none are configured.
     pub fn providers(&self) -> Option<&dyn IdentityProviders> {
         self.0.providers.as_deref()
     }
 
-    /// A text that says how people contact support.
+    /// The text that tells people how to get help; `None` if the operator set none.
     pub fn help(&self) -> Option<&str> {
         self.0.help.as_deref()
     }
 
-    /// GraphiQL, if it was built.
+    /// The GraphiQL build; `None` if the operator provides none.
     pub fn graphiql(&self) -> Option<&Graphiql> {
         self.0.graphiql.as_ref()
     }
@@ -243,7 +244,7 @@ impl App {
         &self.0.metrics
     }
 
-    /// The bearer token that `/metrics` requires.
+    /// The bearer token that `/metrics` requires; `None` if it requires no token.
     pub fn metrics_token(&self) -> Option<&Secret> {
         self.0.metrics_token.as_ref()
     }
@@ -281,12 +282,12 @@ impl App {
         &self.0.dispatcher
     }
 
-    /// The receiver of spans, if spans are collected.
+    /// The receiver of spans; `None` if no spans are collected.
     pub fn spans(&self) -> Option<&dyn SpanSink> {
         self.0.spans.as_deref()
     }
 
-    /// The position of a new request in its trace; `None` if no spans are collected, or if the
+    /// Makes the span context of a new request; `None` if no spans are collected, or if the
     /// client's trace is not sampled.
     pub fn span_context(&self, headers: &HeaderMap) -> Option<SpanContext> {
         self.0.spans.as_ref()?;
@@ -294,8 +295,8 @@ impl App {
         SpanContext::below(headers, self.0.node, number)
     }
 
-    /// A new request id: the number of this node and the number of the request. It is unique among
-    /// nodes with different numbers.
+    /// Makes a new request id from the number of this node and the number of the request. It is
+    /// unique among nodes with different numbers.
     #[expect(
         clippy::missing_panics_doc,
         reason = "hex digits and a dash are visible ASCII"

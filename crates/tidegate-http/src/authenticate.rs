@@ -1,4 +1,4 @@
-//! Authentication: the identity with which a request runs.
+//! Authentication: determines the identity with which a request runs.
 
 use std::sync::Arc;
 
@@ -22,9 +22,9 @@ const DATABASE: HeaderName = HeaderName::from_static("tidegate-database");
 pub struct Caller {
     /// The database and role as which the caller's statements run.
     pub principal: Principal,
-    /// Whether the request had no token. Then a token could give the caller more privileges.
+    /// Whether the request had no token. Then errors about privileges say that a token is required.
     pub anonymous: bool,
-    /// What its token may be used for.
+    /// The scopes of the caller's token. They are unrestricted for a caller without a token.
     pub scopes: Scopes,
 }
 
@@ -37,7 +37,7 @@ impl Caller {
         }
     }
 
-    /// Refuses a request for which the token has none of these scopes.
+    /// Checks that the token has at least one of these scopes. An empty list is always fulfilled.
     ///
     /// # Errors
     ///
@@ -46,9 +46,9 @@ impl Caller {
         require(self.scopes, needed)
     }
 
-    /// Refuses callers who share the role of a group: a statement of their own could read what
-    /// another member's statement left in the session. Only statements that Tidegate or the owner
-    /// wrote run for them.
+    /// Checks that the caller does not share the role of a group. A statement that a member writes
+    /// could read what another member's statement left in the session. Therefore members run only
+    /// statements that Tidegate or the owner wrote.
     ///
     /// # Errors
     ///
@@ -62,29 +62,31 @@ impl Caller {
         holder(self.login())
     }
 
-    /// Whether the caller is a member: a user without a role.
+    /// Whether the caller is a member of a group, without a role of its own.
     pub fn is_member(&self) -> bool {
         let role_use = self.login().map(|login| &login.role_use);
         matches!(role_use, Some(RoleUse::Member(_)))
     }
 
-    /// The login, if it is that of a default user. Anyone can get a token of a default user,
-    /// because the guest grant needs no secret. So limits on anonymous callers also apply to
-    /// callers with such a token.
+    /// The login, if the caller runs as a default user, with or without a token. Anyone can get a
+    /// token of a default user, because the guest grant needs no secret. Therefore limits on
+    /// anonymous callers also apply to callers with such a token.
     pub fn default_user(&self) -> Option<&Login> {
         self.login()
             .filter(|login| login.role_use == RoleUse::Anonymous)
     }
 }
 
-/// The caller by its token. Without a token, the default user of the database in the header
-/// `Tidegate-Database`, or of the configured database. A token must have one of the `needed` scopes;
-/// with none of them, the operation checks the scope.
+/// The caller of a request. With a token, this is the token's user. Without a token, it is the
+/// default user of the database in the header `Tidegate-Database`, or else of the configured
+/// database. A token must have one of the `needed` scopes. If `needed` is empty, the operation must
+/// check the scopes.
 ///
 /// # Errors
 ///
 /// 401 for an invalid token (such a request never runs as anonymous), and if there is neither a
-/// token nor a default user; 403 for a token without the scope; 400 for more than one `Tidegate-Database`.
+/// token nor a default user; 403 for a token without the scope; 400 for more than one header
+/// `Tidegate-Database`; 503 if the store is down.
 pub async fn caller(app: &App, headers: &HeaderMap, needed: &[Scope]) -> Result<Caller, ApiError> {
     if let Some(token) = bearer(headers)? {
         let caller = Caller::from(by_token(app, token, || named_database(headers)).await?);
@@ -98,7 +100,8 @@ pub async fn caller(app: &App, headers: &HeaderMap, needed: &[Scope]) -> Result<
 ///
 /// # Errors
 ///
-/// 400 for more than one header: a proxy may have checked another one than this service would use.
+/// 400 if the request has the header more than once, because a proxy may have checked a header that
+/// this service would not use.
 pub fn named_database(headers: &HeaderMap) -> Result<Option<&str>, ApiError> {
     let mut names = headers.get_all(DATABASE).iter();
     match (names.next(), names.next()) {
@@ -109,12 +112,12 @@ pub fn named_database(headers: &HeaderMap) -> Result<Option<&str>, ApiError> {
     }
 }
 
-/// The database in the header `Tidegate-Database`, or in the parameter `database` of the address:
-/// browsers can set no headers for sockets and event streams.
+/// The database in the header `Tidegate-Database`, or in the query parameter `database`. The
+/// parameter exists because browsers cannot set headers for WebSockets and event streams.
 ///
 /// # Errors
 ///
-/// 400 for more than one.
+/// 400 if the request has both, or more than one header.
 pub fn named_database_or<'a>(
     headers: &'a HeaderMap,
     parameter: Option<&'a str>,
@@ -127,12 +130,12 @@ pub fn named_database_or<'a>(
     }
 }
 
-/// The caller of a request without a token: the default user of the database `named`, or of the
-/// configured one.
+/// The caller of a request without a token: the default user of the database `named`, or else of
+/// the configured database.
 ///
 /// # Errors
 ///
-/// 401 if there is no such user.
+/// 401 if there is no such user; 503 if the store is down.
 pub async fn anonymous(app: &App, named: Option<&str>) -> Result<Caller, ApiError> {
     let Some(database) = named.or_else(|| app.anonymous_database().map(DatabaseName::as_str))
     else {
@@ -155,12 +158,12 @@ pub struct User {
     pub login: Login,
     /// The claims of the token.
     pub claims: Arc<Claims>,
-    /// The same user with its token, if it is one of an external issuer.
+    /// The user with its token, if an external issuer issued the token.
     external: Option<ExternalUser>,
 }
 
 impl User {
-    /// Refuses users who share the role of a group; see [`Caller::require_own_role`].
+    /// Checks that the user does not share the role of a group; see [`Caller::require_own_role`].
     ///
     /// # Errors
     ///
@@ -180,7 +183,8 @@ fn require_own_role(login: &Login) -> Result<(), ApiError> {
     }
 }
 
-/// The account in the memory budget to which requests of a login count, or requests without one.
+/// The account of the memory budget that requests of a login are charged to. Requests without a
+/// login are charged to the account of unauthenticated callers.
 pub fn holder(login: Option<&Login>) -> Holder {
     let Some(login) = login else {
         return Holder::Anonymous(None);
@@ -202,11 +206,12 @@ impl From<User> for Caller {
     }
 }
 
-/// The user by its token, which must have the scope.
+/// The user of a request's token. The token must have the scope `needed`.
 ///
 /// # Errors
 ///
-/// 401 without a token, and for an invalid one; 403 for one without the scope.
+/// 401 without a token and for an invalid token; 403 for a token without the scope; otherwise as
+/// [`by_token`].
 pub async fn user(app: &App, headers: &HeaderMap, needed: Scope) -> Result<User, ApiError> {
     let token = bearer(headers)?.ok_or_else(|| ApiError::missing_token("a token is required"))?;
     let user = by_token(app, token, || named_database(headers)).await?;
@@ -222,13 +227,14 @@ fn require(scopes: Scopes, needed: &[Scope]) -> Result<(), ApiError> {
     }
 }
 
-/// The user with this token. The caller of this function checks the scope. `database` is the one that
-/// the request names; it is asked only for a token of an external issuer.
+/// The user with this token. The scopes of the token are not checked. `database` returns the
+/// database that the request names; it is called only for a token of another issuer.
 ///
 /// # Errors
 ///
-/// 401 if it is invalid; 403 if an external issuer's names no user or group of the tenant; 503 if it
-/// is a personal access token and the store is down, or if keys of an issuer cannot be loaded.
+/// 401 if the token is invalid; 403 if a token of an external issuer names no user or group of the
+/// tenant; 503 if the store is down and needed for the token, or if the keys of an external issuer
+/// cannot be loaded.
 pub async fn by_token<'a>(
     app: &App,
     token: &str,
@@ -259,7 +265,8 @@ pub async fn by_token<'a>(
     Err(ApiError::from_bearer(error))
 }
 
-/// Whether the service's own issuer has not signed the token, so that another one may have.
+/// Whether an error shows that the service's own issuer did not issue the token. Then an external
+/// issuer may have issued it.
 fn is_unknown(error: &tidegate_oauth::Error) -> bool {
     use tidegate_oauth::TokenError::{TooLong, UnknownHeader};
     matches!(
@@ -268,13 +275,13 @@ fn is_unknown(error: &tidegate_oauth::Error) -> bool {
     )
 }
 
-/// Checks again whether the token of a user is valid. Needs no I/O, except every few seconds for a
-/// token of an external issuer.
+/// Checks again whether the token of a user is valid. This needs no I/O, except every few seconds
+/// for a token of an external issuer.
 ///
 /// # Errors
 ///
-/// 401 if it has expired or its session has ended, or if an external issuer's is not accepted any
-/// more.
+/// 401 if the token has expired, its session has ended, or its external issuer is no longer
+/// accepted; for a token of an external issuer also as [`by_token`].
 pub async fn recheck(app: &App, user: &User) -> Result<(), ApiError> {
     if let (Some(user), Some(external)) = (&user.external, app.external_tokens()) {
         return external.recheck(app.issuer(), user).await;
@@ -283,11 +290,11 @@ pub async fn recheck(app: &App, user: &User) -> Result<(), ApiError> {
     checked.map_err(ApiError::from_bearer)
 }
 
-/// The default user of the database in the path. A token is ignored.
+/// The default user of a database, as an anonymous caller. A token of the request is ignored.
 ///
 /// # Errors
 ///
-/// 404 if there is no such database, or it has no default user.
+/// 404 if there is no such database, or it has no default user; 503 if the store is down.
 pub async fn default_user(app: &App, database: &str) -> Result<Caller, ApiError> {
     known_default_user(app, database)
         .await?
@@ -308,7 +315,7 @@ async fn known_default_user(app: &App, database: &str) -> Result<Option<Caller>,
     }))
 }
 
-/// Which SQL of its own the tenant's default user may run.
+/// Which SQL anonymous callers of a tenant may run that they write themselves.
 ///
 /// # Errors
 ///
@@ -325,13 +332,14 @@ fn store_failure(error: StoreError) -> ApiError {
     }
 }
 
-/// The bearer token (RFC 6750, section 2.1); `None` without `Authorization`.
+/// The bearer token of a request (RFC 6750, section 2.1); `None` without the header
+/// `Authorization`. Anything else in the header is an error with 401.
 pub fn bearer(headers: &HeaderMap) -> Result<Option<&str>, ApiError> {
     let mut values = headers.get_all(AUTHORIZATION).iter();
     let Some(value) = values.next() else {
         return Ok(None);
     };
-    // `HeaderValue::to_str` looks at each byte, and tokens are long.
+    // `HeaderValue::to_str` checks the bytes one by one, which is slow for long tokens.
     let value = value.as_bytes();
     let text = std::str::from_utf8(value).ok().filter(|_| value.is_ascii());
     let token = text.and_then(|value| {
@@ -350,7 +358,7 @@ pub fn bearer(headers: &HeaderMap) -> Result<Option<&str>, ApiError> {
 ///
 /// # Errors
 ///
-/// 401 for claims of a member that no login can have. The service issues no such tokens.
+/// 401 for claims of a member that are invalid. The service does not issue such tokens.
 fn login(claims: &Claims) -> Result<Login, ApiError> {
     let database = DatabaseName::new(&claims.database);
     if let Some(member) = &claims.member {

@@ -1,6 +1,7 @@
 //! The path prefix under which the service is reached.
 
-/// The path of the issuer's URL without a trailing slash, which prefixes all paths.
+/// The path of the issuer's URL, which prefixes all paths of the service; empty without a path. The
+/// URL must not end with a slash.
 pub fn base_of(issuer: &str) -> &str {
     let after = issuer.split_once("://").map_or("", |(_, rest)| rest);
     after.find('/').map_or("", |at| &after[at..])

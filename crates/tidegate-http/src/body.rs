@@ -11,15 +11,16 @@ use http_body::{Frame, SizeHint};
 use crate::memory::Reservation;
 use crate::report::Subject;
 
-/// The response was aborted after its first byte. The connection is closed abnormally, so that the
-/// client does not take the part for a complete response. The cause was logged where it occurred.
+/// The error of a response that was aborted after its first byte. The connection is closed
+/// abnormally, so that the client does not take the sent part for a complete response. The cause
+/// was logged where it occurred.
 #[derive(Debug, thiserror::Error)]
 #[error("the response was aborted by an error after its first byte")]
 pub struct BodyAborted;
 
 /// A source of bytes that are produced while the client reads them.
 ///
-/// Dropping it stops the producer.
+/// Dropping the source stops producing bytes.
 pub trait BodySource: Send {
     /// Whether a running statement produces the bytes. Such a statement is cancelled when the
     /// client disconnects.
@@ -39,10 +40,10 @@ pub trait BodySource: Send {
     ) -> Poll<Option<Result<Bytes, BodyAborted>>>;
 }
 
-/// Observes a response until it has been sent. The response owns its watchers and drops them with
-/// it.
+/// Observes a response until it has been sent. A response owns its watchers: if the response is
+/// dropped before its end, the watchers are dropped without `complete`.
 pub trait Watcher: Send {
-    /// Called when the client could take more bytes but none are ready.
+    /// Called when the connection polls for more bytes but none are ready.
     fn pending(&mut self, cx: &mut Context<'_>) {
         let _ = cx;
     }
@@ -56,13 +57,13 @@ pub struct Body {
     content: Content,
     /// What the log and the metrics record of the response.
     pub subject: Subject,
-    /// The watcher of the access log, and then that of the connection.
+    /// The watcher of the access log and the watcher of the connection.
     watchers: [Option<Box<dyn Watcher>>; 2],
 }
 
 /// The content of a response body.
 pub enum Content {
-    /// There are no bytes, or none are left.
+    /// There are no bytes, or all bytes have been taken.
     Empty,
     /// Bytes in one piece.
     Whole(Bytes),
@@ -85,11 +86,12 @@ impl Body {
         Content::Empty.into()
     }
 
-    /// Adds a watcher. The access log adds the first one, the connection the second one.
+    /// Adds a watcher. The access log adds the first watcher, the connection the second. If the
+    /// body has no bytes, the watcher is completed at once.
     ///
     /// # Panics
     ///
-    /// A third watcher panics.
+    /// Panics at the third watcher.
     pub fn watch(&mut self, mut watcher: Box<dyn Watcher>) {
         if self.exact_size() == Some(0) {
             watcher.complete();
@@ -103,7 +105,7 @@ impl Body {
         &self.content
     }
 
-    /// The content, to be replaced.
+    /// The content, which may be replaced.
     pub fn content_mut(&mut self) -> &mut Content {
         &mut self.content
     }
@@ -143,7 +145,7 @@ impl From<Bytes> for Body {
 }
 
 impl Content {
-    /// Takes the content out and leaves an empty one.
+    /// Takes the content and leaves [`Content::Empty`].
     pub fn take(&mut self) -> Self {
         std::mem::replace(self, Self::Empty)
     }
@@ -195,7 +197,8 @@ impl Content {
             }),
             Self::Streamed(source) => ready!(source.as_mut().poll_next(cx)),
         };
-        // The source has ended, so it is dropped at once with what it holds.
+        // The content has ended or failed. It is dropped at once to release what it holds, such as
+        // a reservation.
         if !matches!(next, Some(Ok(_))) {
             *self = Self::Empty;
         }
@@ -226,7 +229,8 @@ impl http_body::Body for Body {
             }
             return Poll::Pending;
         };
-        // hyper does not poll again if no bytes remain, so the watchers are notified here.
+        // hyper does not poll again when no bytes remain, so the watchers are notified with the
+        // last bytes.
         if !matches!(next, Some(Err(_))) && body.content.exact_size() == Some(0) {
             for watcher in body.watchers.iter_mut().flatten() {
                 watcher.complete();

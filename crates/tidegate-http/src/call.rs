@@ -1,4 +1,4 @@
-//! A request as endpoints get it, and responses that many endpoints share.
+//! A request as it is passed to endpoints, and helpers for their responses.
 
 use std::fmt;
 
@@ -13,20 +13,20 @@ use crate::error::JSON;
 use crate::forwarded::Peer;
 use crate::report::{Context, Subject};
 
-/// The value of `Cache-Control` for documents that may be five minutes old.
+/// The value of `Cache-Control` for documents that clients may cache for five minutes.
 pub const MINUTES: HeaderValue = HeaderValue::from_static("public, max-age=300");
 
-/// A request as endpoints get it.
+/// A request as it is passed to endpoints.
 pub struct Call<'a, B> {
     /// The parts of the service.
     pub app: &'a App,
-    /// The address from which the request came.
+    /// The other end of the connection: a client or a proxy.
     pub peer: Peer,
     /// The head of the request: method, URI and headers.
     pub head: &'a Parts,
-    /// The body of the request, not read yet.
+    /// The body of the request. It has not been read yet.
     pub body: B,
-    /// The size of the largest allowed body, in bytes.
+    /// The largest allowed size of the body in bytes.
     pub body_limit: u64,
     /// What the log records of the request.
     pub subject: &'a mut Subject,

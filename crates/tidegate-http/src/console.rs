@@ -14,7 +14,7 @@ pub struct File {
     pub media_type: &'static str,
     /// The content of the file.
     pub bytes: Bytes,
-    /// The strong entity tag of the file.
+    /// The weak entity tag of the file.
     pub etag: HeaderValue,
 }
 

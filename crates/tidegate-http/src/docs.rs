@@ -9,7 +9,7 @@ use tidegate_docs::Page;
 
 use crate::console::File;
 
-/// The documentation for a service at one URL. It is rendered on first use.
+/// The documentation of a service. Its pages are rendered on first use.
 pub struct Docs {
     base: String,
     files: OnceLock<Vec<File>>,
@@ -26,8 +26,8 @@ impl Docs {
         }
     }
 
-    /// The page or file at a path below `/docs/`; `None` if there is none. `openapi` returns the
-    /// OpenAPI description of the service.
+    /// The page or file at a path below `/docs/`; `None` if the path does not exist. `openapi`
+    /// returns the OpenAPI description of the service; it is called only once.
     pub fn file(&self, path: &str, openapi: impl FnOnce() -> Bytes) -> Option<&File> {
         let files = self.files.get_or_init(|| {
             let description = serde_json::from_slice(&openapi()).unwrap_or(Value::Null);

@@ -1,8 +1,8 @@
-//! The only place where errors become status codes, error codes and texts, with one function for
-//! each protocol.
+//! Converts errors to HTTP status codes, error codes and texts, with a function for each protocol.
+//! No other module does this.
 //!
-//! An error is logged here, once, with the request, the principal and the route. Tokens, parameters
-//! and SQL are never logged.
+//! This module logs each error once, with the request, the principal and the route. Tokens,
+//! parameters and SQL are never logged.
 
 mod accounts;
 mod graphql;
@@ -33,7 +33,7 @@ pub struct ApiError {
     pub status: StatusCode,
     /// The error code: the value of `errorCode`, or of `error` in an OAuth response.
     pub code: &'static str,
-    /// The text for the developer of a client.
+    /// The message for the developer of the client.
     pub message: Cow<'static, str>,
     /// Fields that only some errors have.
     pub details: Option<Box<Details>>,
@@ -61,7 +61,7 @@ pub enum Challenge {
     Bearer,
     /// The token is not accepted.
     InvalidToken,
-    /// The token's scopes do not include the request (RFC 6750, section 3.1).
+    /// The token's scopes do not allow the request (RFC 6750, section 3.1).
     InsufficientScope,
     /// The client's credentials in `Authorization` are not accepted (RFC 6749, section 5.2).
     Basic,
@@ -79,7 +79,7 @@ impl Challenge {
     }
 }
 
-/// The code for a token whose scopes do not include the request.
+/// The code for a token whose scopes do not allow the request.
 pub(crate) const INSUFFICIENT_SCOPE: &str = "INSUFFICIENT_SCOPE";
 
 /// This is a macro and not a function, because the level of a `tracing` event must be a constant.
@@ -113,7 +113,7 @@ impl ApiError {
         }
     }
 
-    /// 400: invalid input. The message must name the place and what was expected.
+    /// 400: the input is invalid. The message must name the invalid member and what was expected.
     pub fn input(message: impl Into<Cow<'static, str>>) -> Self {
         Self::new(StatusCode::BAD_REQUEST, "INPUT_VALIDATION_ERROR", message)
     }
@@ -157,7 +157,7 @@ impl ApiError {
             .with_challenge(Challenge::InsufficientScope)
     }
 
-    /// 409: the request conflicts with the present state.
+    /// 409: the request conflicts with the current state.
     pub fn conflict(message: impl Into<Cow<'static, str>>) -> Self {
         Self::new(StatusCode::CONFLICT, "CONFLICT", message)
     }
@@ -200,7 +200,7 @@ impl ApiError {
         )
     }
 
-    /// 405: the path does not have this method; `allow` lists those that it has.
+    /// 405: the path does not allow the method. `allow` lists the allowed methods.
     pub fn method_not_allowed(allow: &'static str) -> Self {
         let text = "this path does not take this method";
         let mut failure = Self::new(StatusCode::METHOD_NOT_ALLOWED, "METHOD_NOT_ALLOWED", text);
@@ -208,7 +208,7 @@ impl ApiError {
         failure
     }
 
-    /// 406: the response cannot have a format that the client accepts.
+    /// 406: the service has no format for the response that the client accepts.
     pub fn not_acceptable(message: &'static str) -> Self {
         Self::new(StatusCode::NOT_ACCEPTABLE, "NOT_ACCEPTABLE", message)
     }
@@ -233,7 +233,7 @@ impl ApiError {
         )
     }
 
-    /// 429: the memory budget for large bodies and responses is used up.
+    /// 429: the holder has used up its part of the memory budget.
     pub fn exhausted() -> Self {
         let text = "the memory for large bodies and responses is used up; retry later, or ask for `output_format` csv or ndjson, which are streamed";
         Self::new(StatusCode::TOO_MANY_REQUESTS, "TOO_MANY_REQUESTS", text)
@@ -252,7 +252,7 @@ impl ApiError {
         failure.with_cause(Some(cause.into()))
     }
 
-    /// Prefixes the message with the index of the failed request in an array, from 0.
+    /// Prefixes the message with the index of the failed request in an array, counted from 0.
     pub fn of_request(mut self, index: usize) -> Self {
         self.message = format!("[{index}]: {}", self.message).into();
         self
@@ -276,7 +276,7 @@ impl ApiError {
         self
     }
 
-    /// PostgreSQL's error.
+    /// PostgreSQL's error, if it is the cause.
     pub fn rejection(&self) -> Option<&DatabaseError> {
         self.details.as_ref()?.rejection.as_ref()
     }
@@ -307,7 +307,7 @@ impl ApiError {
         );
     }
 
-    /// Logs the cause, if there is one. The response does not contain it.
+    /// Logs the cause of an error with a 5xx status. The response does not contain the cause.
     pub fn log(&self, context: &Context<'_>) {
         let cause = self
             .details

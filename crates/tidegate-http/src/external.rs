@@ -1,7 +1,7 @@
-//! Tokens of external issuers: the identity with which a request with such a token runs.
+//! Verifies tokens of external issuers, and finds the identity with which their requests run.
 //!
-//! A token is verified once. Then a lookup finds it, and its times, its issuer and its user are
-//! checked again.
+//! The signature of a token is verified once, and the result is cached. Each further request checks
+//! only the token's times, its issuer and its user again.
 
 mod identity;
 
@@ -23,12 +23,13 @@ use identity::Identities;
 
 pub(crate) use identity::ExternalUser;
 
-/// How many bytes of tokens are cached. The claims take about three times as much.
+/// The largest size of the cached tokens in bytes, counting two copies of each token. The claims of
+/// the tokens are not counted. They take about three times as much memory.
 const CACHED_BYTES: u64 = 16 << 20;
-/// The usual length of a token in bytes, with which the cache is dimensioned.
+/// The expected length of a token in bytes, from which the initial size of the cache is computed.
 const USUAL_LENGTH: u64 = 1_024;
-/// How long the identity of a token is used without asking the store. A change of its user counts
-/// after this time at the latest.
+/// How long the identity of a token is used without asking the store. A change of the user takes
+/// effect after this time at the latest.
 const CACHE_TTL: Duration = Duration::from_secs(4);
 /// How long the identity of a token is used if the store is down.
 const STALE_TTL: Duration = Duration::from_mins(1);
@@ -45,9 +46,9 @@ pub(crate) struct ExternalToken {
     text: Box<str>,
     issuer: Arc<TenantIssuer>,
     token: VerifiedToken,
-    /// Whether the request with which it was verified named the database.
+    /// Whether the request for which the token was verified named the database.
     named_database: bool,
-    /// A number by which connections tell tokens apart.
+    /// A number that identifies the token, in place of the id of an OAuth session.
     session: SessionId,
     identity: Mutex<Option<(ExternalUser, Instant)>>,
 }
@@ -62,7 +63,8 @@ impl Weighter<Box<str>, Arc<ExternalToken>> for TokenLength {
 }
 
 impl ExternalToken {
-    /// Whether the issuer would be selected again for a request that names this database.
+    /// Whether the same issuer would be selected for a request that names this database, or no
+    /// database.
     fn serves(&self, database: Option<&str>) -> bool {
         !self.issuer.is_retired()
             && match database {
@@ -112,11 +114,12 @@ impl ExternalTokens {
         &self.issuers
     }
 
-    /// The user of a token; `own` is the service's own issuer. `None` if it is no token of an external issuer of the tenant.
+    /// The user of a token; `None` if it is not a token of an external issuer of the tenant. `own`
+    /// is the service's own issuer, and `database` is the database that the request names.
     ///
     /// # Errors
     ///
-    /// 401 for an invalid token, 403 if it names neither a user nor a group of the tenant, 503 if
+    /// 401 for an invalid token; 403 if it names neither a user nor a group of the tenant; 503 if
     /// the keys of its issuer cannot be loaded, or if the store is down.
     pub(crate) async fn user(
         &self,
@@ -130,7 +133,7 @@ impl ExternalTokens {
         {
             let issuer = known.issuer.issuer();
             if issuer.recheck(&known.token, now).map_err(refused)? {
-                return self.user_of(&known).await.map(Some);
+                return self.user_of(own, &known).await.map(Some);
             }
         }
         let Ok(claims) = unverified(token) else {
@@ -148,7 +151,7 @@ impl ExternalTokens {
             session: session_of(token),
             identity: Mutex::default(),
         });
-        let user = self.user_of(&known).await?;
+        let user = self.user_of(own, &known).await?;
         self.verified.insert(token.into(), known);
         Ok(Some(user))
     }
@@ -171,15 +174,20 @@ impl ExternalTokens {
         }
     }
 
-    /// The user of a verified token. Changes of users count within seconds.
-    async fn user_of(&self, known: &Arc<ExternalToken>) -> Result<ExternalUser, ApiError> {
+    /// The user of a verified token, which is cached for [`CACHE_TTL`]. If the store is down, it is
+    /// used for [`STALE_TTL`].
+    async fn user_of(
+        &self,
+        own: &Issuer,
+        known: &Arc<ExternalToken>,
+    ) -> Result<ExternalUser, ApiError> {
         let before = known.identity();
         if let Some((user, asked_at)) = &before
             && asked_at.elapsed() < CACHE_TTL
         {
             return Ok(user.clone());
         }
-        match self.identities.of(known).await {
+        match self.identities.of(own.identity(), known).await {
             Ok(user) => {
                 known.set_identity(user.clone());
                 Ok(user)
@@ -197,7 +205,7 @@ impl ExternalTokens {
     ///
     /// # Errors
     ///
-    /// Those of [`user`](Self::user).
+    /// As [`user`](Self::user), and 401 if the token names another role than before.
     pub(crate) async fn recheck(&self, own: &Issuer, user: &ExternalUser) -> Result<(), ApiError> {
         let token = &user.token;
         let database = token.issuer.record().database.as_str();
@@ -220,7 +228,7 @@ impl fmt::Debug for ExternalTokens {
     }
 }
 
-/// The response for a token that its issuer does not verify.
+/// The error for a token that could not be verified.
 fn refused(error: TokenError) -> ApiError {
     match error {
         TokenError::Unavailable(_) => {
@@ -237,7 +245,7 @@ fn system_time(now: Timestamp) -> SystemTime {
     SystemTime::UNIX_EPOCH + Duration::from_millis(millis)
 }
 
-/// A number for a token: the first half of its SHA-256.
+/// The number that identifies a token: the first half of its SHA-256.
 fn session_of(token: &str) -> SessionId {
     let hash = SecretHash::of(&Secret::new(token));
     let mut half = [0; 16];

@@ -1,7 +1,7 @@
-//! The address and the scheme of a client whose request came through proxies.
-//! `X-Forwarded-For` and `X-Forwarded-Proto` are used only if the peer is a trusted proxy, because
-//! any other client can send anything in them. `Forwarded` (RFC 7239) is not parsed; its presence
-//! only shows that there is a proxy.
+//! The address and the scheme of a client whose request came through proxies. `X-Forwarded-For` and
+//! `X-Forwarded-Proto` are used only if the peer is a trusted proxy, because any other client can
+//! send anything in them. `Forwarded` (RFC 7239) is not parsed. Its presence only shows that there
+//! is a proxy.
 
 use std::net::IpAddr;
 
@@ -20,8 +20,8 @@ pub struct Peer {
     pub loopback: bool,
 }
 
-/// The client's address. That is the peer's address, or behind trusted proxies the last address in
-/// `X-Forwarded-For` that is not a trusted proxy's.
+/// The client's address. This is the address of the peer. If the peer is a trusted proxy, it is the
+/// last address in `X-Forwarded-For` that does not belong to a trusted proxy.
 pub fn client_address(peer: Peer, headers: &HeaderMap, trusted: &[IpNet]) -> IpAddr {
     let mut client = peer.address.to_canonical();
     let lines = headers.get_all("x-forwarded-for").iter().rev();
@@ -40,7 +40,7 @@ pub fn client_address(peer: Peer, headers: &HeaderMap, trusted: &[IpNet]) -> IpA
     client
 }
 
-/// Whether no other machine can have read the request on its way.
+/// Whether no other machine can have read the request on its way to this service.
 pub fn is_private(peer: Peer, headers: &HeaderMap, trusted: &[IpNet]) -> bool {
     if is_encrypted(peer, headers, trusted) {
         return true;
@@ -50,7 +50,7 @@ pub fn is_private(peer: Peer, headers: &HeaderMap, trusted: &[IpNet]) -> bool {
     peer.loopback && !proxied
 }
 
-/// Whether the client is on this machine, as far as the connection and the headers of proxies show.
+/// Whether the client is on this machine, according to the connection and the headers of proxies.
 pub fn is_local(peer: Peer, headers: &HeaderMap) -> bool {
     peer.loopback && !may_be_remote(headers)
 }
@@ -63,8 +63,7 @@ pub fn is_encrypted(peer: Peer, headers: &HeaderMap, trusted: &[IpNet]) -> bool 
             && last_scheme(headers).is_some_and(https)
 }
 
-/// Whether the headers of a proxy show, or do not rule out, that the client is on another machine
-/// or used plain HTTP.
+/// Whether the headers of a proxy allow that the client is on another machine or used plain HTTP.
 fn may_be_remote(headers: &HeaderMap) -> bool {
     let mut lines = headers.get_all("x-forwarded-for").iter();
     let is_local = |hop: &str| parse(hop.trim()).is_some_and(|address| address.is_loopback());
@@ -85,7 +84,7 @@ fn is_trusted(address: IpAddr, trusted: &[IpNet]) -> bool {
     trusted.iter().any(|net| net.contains(&address))
 }
 
-/// An address in a proxy's header, alone, with a port, or in brackets.
+/// Parses an address in `X-Forwarded-For`, which may have a port or brackets.
 fn parse(hop: &str) -> Option<IpAddr> {
     let bare = hop
         .strip_prefix('[')

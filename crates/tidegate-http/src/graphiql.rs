@@ -1,4 +1,4 @@
-//! The built GraphiQL page that the operator provides (docs/adr/0008-graphql-page.md).
+//! The GraphiQL build that the operator provides (docs/adr/0008-graphql-page.md).
 
 use std::collections::HashMap;
 
@@ -11,7 +11,7 @@ const NONCE: &str = "{{nonce}}";
 /// The placeholder for the path prefix of the service in the HTML file.
 const BASE: &str = "{{base}}";
 
-/// Why a folder is not a GraphiQL build.
+/// The reason why a folder is not a GraphiQL build.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum GraphiqlError {
     /// The folder has no HTML file.
@@ -30,8 +30,8 @@ pub struct Graphiql {
 }
 
 impl Graphiql {
-    /// Takes a build as its files by name. `random` generates the nonce of each page (CSP 3,
-    /// section 2.3.1).
+    /// Takes the files of a build with their names. `nonce` generates random bytes for the nonce of
+    /// each page (CSP 3, section 2.3.1).
     ///
     /// # Errors
     ///
@@ -63,7 +63,7 @@ impl Graphiql {
         (page, nonce)
     }
 
-    /// A file that the page loads.
+    /// A file that the page loads; `None` if there is no file with this name.
     pub fn asset(&self, name: &str) -> Option<&Bytes> {
         self.assets.get(name)
     }

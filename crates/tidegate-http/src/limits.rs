@@ -5,8 +5,8 @@ use std::time::Duration;
 const KIB: u64 = 1024;
 const MIB: u64 = 1024 * KIB;
 
-/// The limits on requests. Each of them is a setting or has a fixed default, which the API's
-/// contract defines.
+/// The limits on requests. Each limit is a setting or has a fixed value that the API's contract
+/// defines.
 #[derive(Clone, Copy, Debug)]
 pub struct Limits {
     /// The largest request body, in bytes.
@@ -16,22 +16,22 @@ pub struct Limits {
     /// The largest response in a format that is not streamed, in bytes.
     pub response: u64,
     /// The memory budget of all requests, in bytes. Bodies of more than 64 KiB and responses of
-    /// more than 256 KiB count. One tenant gets at most half of it, all anonymous callers together
-    /// a quarter.
+    /// more than 256 KiB count. One tenant gets at most half of the budget, all anonymous callers
+    /// together at most a quarter.
     pub memory: u64,
-    /// The number of requests in an array of SQL requests.
+    /// The largest number of requests in an array of SQL requests or JSON-RPC calls.
     pub batch: usize,
-    /// The number of parameter sets in all requests of a body.
+    /// The largest number of parameter sets in all requests of a body.
     pub parameter_sets: usize,
     /// Limits on a GraphQL request; its response is also limited by `response`.
     pub graphql: tidegate_graphql::Limits,
-    /// The number of requests in an array of GraphQL requests.
+    /// The largest number of requests in an array of GraphQL requests.
     pub graphql_batch: usize,
-    /// The run time of a statement. A request may ask for a shorter one.
+    /// How long a statement may run. A request may set a shorter time.
     pub statement: Duration,
-    /// The number of concurrent connections.
+    /// The largest number of concurrent connections.
     pub connections: usize,
-    /// The number of concurrent requests on one HTTP/2 connection.
+    /// The largest number of concurrent requests on one HTTP/2 connection.
     pub streams: u32,
     /// The timeouts of a connection.
     pub timeouts: Timeouts,
@@ -42,19 +42,19 @@ pub struct Limits {
 pub struct Timeouts {
     /// How long the TLS handshake may take.
     pub handshake: Duration,
-    /// How long a request's head may take, from its first byte to its last. Also how long a new
-    /// connection may take until its first byte.
+    /// How long the head of a request may take, from its first byte to its last. The same time
+    /// applies to a new connection until its first byte.
     pub header: Duration,
     /// How long a connection may exist without a request.
     pub idle: Duration,
-    /// How far a request body may be behind `body_rate`. Also the longest time without a byte of
-    /// the body, however fast the bytes before came.
+    /// How far a request body may fall behind `body_rate`. The same time is the longest wait for
+    /// the next byte, however fast the earlier bytes came.
     pub body: Duration,
     /// The lowest rate of a request body, in bytes per second.
     pub body_rate: u64,
-    /// How long the client may accept no bytes of a response.
+    /// How long a client may take no bytes of a response before the connection is closed.
     pub write: Duration,
-    /// How long requests may continue after the shutdown has begun.
+    /// How long running requests may continue after the shutdown has begun.
     pub drain: Duration,
 }
 

@@ -1,10 +1,11 @@
-//! The memory budget: how much all requests together may hold in bodies and collected responses.
+//! The memory budget: how many bytes the bodies and collected responses of all requests together
+//! may have.
 //!
-//! A tenant may hold as much as it leaves free, so no tenant can use up the budget. A single active
-//! tenant holds at most half of it, each of two active tenants at most a third, and so on. All
-//! anonymous callers together may hold a third of what they leave free, which is a quarter of the
-//! budget if nothing else is reserved. The anonymous callers of one tenant may hold as much as they
-//! leave of that part.
+//! A tenant may reserve as many bytes as remain free, so no tenant can use up the budget. A single
+//! active tenant reserves at most half of the budget, each of two active tenants at most a third,
+//! and so on. All anonymous callers together may reserve a third of the bytes that remain free,
+//! which is a quarter of the budget if nothing else is reserved. The anonymous callers of one
+//! tenant may reserve half of what the other anonymous callers leave of this part.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -33,7 +34,7 @@ impl Holder {
     }
 }
 
-/// The memory budget of all requests. Clones share it.
+/// The memory budget of all requests. Clones refer to the same budget.
 #[derive(Clone, Debug)]
 pub struct MemoryBudget(Arc<Mutex<BudgetState>>);
 
@@ -57,7 +58,7 @@ impl MemoryBudget {
         })))
     }
 
-    /// A reservation for one request, of no bytes yet.
+    /// A reservation of 0 bytes for one request.
     pub fn reservation(&self, holder: Holder) -> Reservation {
         Reservation {
             memory: self.clone(),
@@ -122,7 +123,8 @@ impl Reservation {
     ///
     /// # Errors
     ///
-    /// [`Exhausted`] if the holder may not have that much; then nothing is reserved.
+    /// [`Exhausted`] if the holder may not reserve so many bytes. Then nothing is reserved by the
+    /// call.
     pub fn take(&mut self, bytes: u64) -> Result<(), Exhausted> {
         self.memory.lock().take(&self.holder, bytes)?;
         self.reserved += bytes;

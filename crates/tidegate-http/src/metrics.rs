@@ -1,7 +1,7 @@
 //! Metrics in Prometheus' text format (version 0.0.4).
 //!
-//! Counters are atomics in arrays, so counting a request needs no lock, no allocation and no
-//! look-up.
+//! The counters of requests are atomics in arrays, so counting a request needs no lock, no
+//! allocation and no look-up.
 
 mod errors;
 mod process;
@@ -14,8 +14,9 @@ use crate::report::Errors;
 
 use errors::ErrorCounts;
 
-/// The upper bounds of the latency histogram in seconds, up to the deadline of statements. No bound
-/// is more than 2.5 times the previous one, so that quantiles are precise everywhere.
+/// The upper bounds of the latency histogram in seconds, up to the default deadline of statements.
+/// No bound is more than 2.5 times the previous one, so that quantiles are equally precise
+/// everywhere.
 const BOUNDS: [f64; 16] = [
     0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 25.0,
     60.0,
@@ -25,10 +26,10 @@ const BOUNDS: [f64; 16] = [
 pub const ROUTES: usize = 80;
 const CLASSES: [&str; 5] = ["1xx", "2xx", "3xx", "4xx", "5xx"];
 
-/// A source of metrics of another part of the service. It writes the text format, each family with
-/// its `# HELP` and `# TYPE` lines.
+/// A part of the service that has metrics of its own.
 pub trait MetricsSource: Send + Sync {
-    /// Appends the metrics to `text`.
+    /// Appends the metrics to `text` in the text format, each family with its `# HELP` and `# TYPE`
+    /// lines.
     fn write(&self, text: &mut String) -> fmt::Result;
 }
 
@@ -41,7 +42,8 @@ impl<F: Fn(&mut String) -> fmt::Result + Send + Sync> MetricsSource for F {
 /// The counters of the HTTP server.
 #[derive(Debug)]
 pub struct Metrics {
-    /// The counters of each route, by its index; the last element is for requests without a route.
+    /// The counters of each route, by the route's index. The last element is for requests without a
+    /// route.
     routes: [PerRoute; ROUTES + 1],
     in_flight: AtomicI64,
     connections: AtomicI64,
@@ -53,8 +55,8 @@ pub struct Metrics {
 #[derive(Debug, Default)]
 struct PerRoute {
     classes: [AtomicU64; CLASSES.len()],
-    /// The number of requests for each bound: a request counts at the lowest bound that it did not
-    /// exceed. The last element is for slower requests.
+    /// The number of requests for each of [`BOUNDS`]. A request counts only for the lowest bound
+    /// that it did not exceed. The last element is for requests that exceeded all bounds.
     buckets: [AtomicU64; BOUNDS.len() + 1],
     microseconds: AtomicU64,
 }
@@ -93,7 +95,8 @@ impl Metrics {
         self.errors.count(errors);
     }
 
-    /// Counts the end of a request. `route` is the index of its route, if it has one.
+    /// Counts the end of a request. `route` is the index of its route, if it has one. If `complete`
+    /// is false, the response was aborted.
     pub fn end(&self, route: Option<usize>, status: u16, took: Duration, complete: bool) {
         self.in_flight.fetch_sub(1, Relaxed);
         if !complete {
@@ -114,8 +117,8 @@ impl Metrics {
         route.microseconds.fetch_add(microseconds, Relaxed);
     }
 
-    /// All metrics in the text format: those of the HTTP server, with the paths of the routes as
-    /// labels, and those of `sources`.
+    /// All metrics in the text format: first those of the HTTP server and the process, then those
+    /// of `sources`. `paths` are the paths of the routes, which become labels.
     pub fn text<'a>(
         &self,
         paths: &[&'static str],

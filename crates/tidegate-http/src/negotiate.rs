@@ -23,7 +23,8 @@ pub enum ContentType {
 }
 
 impl ContentType {
-    /// The format that `Content-Type` names, JSON without the header; `None` for any other format.
+    /// The format that `Content-Type` names. Without the header it is JSON. `None` for any other
+    /// format.
     pub fn of(headers: &HeaderMap) -> Option<Self> {
         let Some(value) = headers.get(CONTENT_TYPE) else {
             return Some(Self::Json);
@@ -41,8 +42,8 @@ impl ContentType {
     }
 }
 
-/// The name and the weight of an item in a list with weights (RFC 9110, section 12.4.2). Other
-/// parameters of the item are dropped.
+/// The name and the weight of an item in a weighted list (RFC 9110, section 12.4.2). Other
+/// parameters of the item are dropped. Without a valid weight it is 1.
 pub fn weighted(item: &str) -> (&str, f32) {
     let mut parts = item.split(';').map(str::trim);
     let name = parts.next().unwrap_or_default();
@@ -53,18 +54,19 @@ pub fn weighted(item: &str) -> (&str, f32) {
     )
 }
 
-/// The format of a result: `named` by the member `output_format`, or else by `Accept`, or else
-/// JSON.
+/// The format of a result: `named`, the value of the member `output_format`, or else the best
+/// format in `Accept`, or else JSON.
 ///
 /// # Errors
 ///
-/// 406 if `Accept` excludes the format and is not `application/json`.
+/// 406 if `Accept` excludes all formats, or excludes `named` and does not contain
+/// `application/json`.
 pub fn output_format(
     named: Option<OutputFormat>,
     headers: &HeaderMap,
 ) -> Result<OutputFormat, ApiError> {
     let mut accepted = headers.get_all(ACCEPT).iter().peekable();
-    // Nearly all clients send no `Accept` or one of these values, which need no parsing.
+    // Nearly all clients send no `Accept` or one of the common values. These need no parsing.
     if accepted
         .peek()
         .is_none_or(|value| COMMON_ACCEPT.contains(&value.as_bytes()))
@@ -117,7 +119,8 @@ const FORMATS: [OutputFormat; 4] = [
     OutputFormat::GeoJson,
 ];
 
-/// How precisely a media range in `Accept` names a format, and its weight in thousandths.
+/// How precisely a media range in `Accept` names a format (2 is exactly, 0 is `*/*`), and the
+/// weight of the range in thousandths.
 type Match = (u8, u16);
 
 fn best(quality: impl Fn(OutputFormat) -> Option<Match>) -> Option<OutputFormat> {
@@ -162,7 +165,7 @@ fn matches((range, weight): &(&str, f32), format: OutputFormat) -> Option<Match>
 pub struct Preferences {
     /// `wait=<seconds>`: the deadline of the statement.
     pub wait: Option<Duration>,
-    /// `timezone=<name>`: the time zone of formatted values.
+    /// `timezone=<name>`: the time zone in which values are formatted.
     pub timezone: Option<String>,
 }
 
@@ -188,7 +191,7 @@ impl Preferences {
             return Ok(());
         };
         let (name, value) = (name.trim(), value.trim().trim_matches('"'));
-        // The first preference of a name counts (RFC 7240, section 2).
+        // If a preference occurs twice, the first one counts (RFC 7240, section 2).
         if name.eq_ignore_ascii_case("wait") && self.wait.is_none() {
             self.wait = Some(seconds(value)?);
         } else if name.eq_ignore_ascii_case("timezone") && self.timezone.is_none() {
@@ -197,13 +200,13 @@ impl Preferences {
         Ok(())
     }
 
-    /// The preferences with a deadline of at most `most`.
+    /// Lowers `wait` to `most` if it is larger.
     pub fn within(mut self, most: Duration) -> Self {
         self.wait = self.wait.map(|wait| wait.min(most));
         self
     }
 
-    /// The value of `Preference-Applied`, if there are preferences.
+    /// The value of `Preference-Applied`; `None` if there are no preferences.
     pub fn applied(&self) -> Option<String> {
         let wait = self.wait.map(|wait| format!("wait={}", wait.as_secs_f64()));
         let zone = self

@@ -1,4 +1,4 @@
-//! The operations of callers, which are the same over HTTP and over a WebSocket.
+//! Runs the operations that callers request. The code is the same for HTTP and WebSockets.
 
 mod access;
 mod bind;

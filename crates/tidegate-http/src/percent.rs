@@ -4,7 +4,7 @@ use std::borrow::Cow;
 
 use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, percent_decode_str, utf8_percent_encode};
 
-/// All ASCII characters but the unreserved ones (RFC 3986, section 2.3).
+/// All ASCII characters except the unreserved ones (RFC 3986, section 2.3).
 const RESERVED: &AsciiSet = &NON_ALPHANUMERIC
     .remove(b'-')
     .remove(b'.')
@@ -23,12 +23,12 @@ pub fn decode(text: &str) -> Option<Cow<'_, str>> {
     percent_decode_str(text).decode_utf8().ok()
 }
 
-/// Encodes all but unreserved characters (RFC 3986, section 2.3).
+/// Encodes all characters except the unreserved ones (RFC 3986, section 2.3).
 pub fn encode(text: &str) -> String {
     utf8_percent_encode(text, RESERVED).to_string()
 }
 
-/// Decodes a name or value of a form, in which `+` is a space.
+/// Decodes a name or value of a form, in which `+` stands for a space; `None` as for [`decode`].
 pub fn decode_form(text: &str) -> Option<Cow<'_, str>> {
     if text.contains('+') {
         let blanks = text.replace('+', " ");

@@ -11,7 +11,7 @@ use crate::activity::LONGEST_BODY;
 /// The header with the id of a request.
 pub const REQUEST_ID: HeaderName = HeaderName::from_static("x-request-id");
 
-/// A route as the log and the metrics name it.
+/// The route of a request, for the log and the metrics.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct RouteLabel {
     /// The index of the route in the table of routes.
@@ -20,22 +20,23 @@ pub struct RouteLabel {
     pub path: &'static str,
 }
 
-/// What is recorded of a request for the log and the metrics while it is served.
+/// What is recorded about a request for the log and the metrics while the request is served.
 #[derive(Clone, Debug, Default)]
 pub struct Subject {
-    /// The route of the request.
+    /// The route of the request; `None` if no route matches its path.
     pub route: Option<RouteLabel>,
     /// The database and the role as which the request runs.
     pub login: Option<Login>,
     /// The errors in the response. A response with status 200 can have errors too.
     pub errors: Option<Box<Errors>>,
-    /// The request's body, if it contains a statement; no bytes if the body is long.
+    /// The request's body, if it contains a statement; empty if the body is longer than
+    /// [`LONGEST_BODY`].
     pub body: Option<Bytes>,
 }
 
 impl Subject {
     /// Stores the body until the request has ended, so that its statement can be shown to the
-    /// tenant's owner.
+    /// tenant's owner. For a long body, an empty one is stored.
     pub fn keep_body(&mut self, body: &Bytes) {
         if body.len() <= LONGEST_BODY {
             self.body = Some(body.clone());
@@ -44,7 +45,7 @@ impl Subject {
         }
     }
 
-    /// The path of the route; `none` without one.
+    /// The path of the route; `none` for a request without a route.
     pub fn path(&self) -> &'static str {
         self.route.map_or("none", |route| route.path)
     }
@@ -108,13 +109,13 @@ impl Protocol {
     }
 }
 
-/// The errors of one response: the codes of all, and the SQLSTATE, table and constraint of the
-/// first. PostgreSQL's messages are left out, because they may contain values.
+/// The errors of one response: the codes of all errors, and the SQLSTATE, table and constraint of
+/// the first error. PostgreSQL's messages are left out, because they may contain values.
 #[derive(Clone, Debug)]
 pub struct Errors {
     /// The protocol of the response.
     pub protocol: Protocol,
-    /// The number of errors of each code, the code of the first error first.
+    /// The number of errors for each code. The code of the first error comes first.
     pub counts: Vec<(&'static str, u64)>,
     /// The SQLSTATE of the first error.
     pub sqlstate: Option<Box<str>>,
@@ -125,12 +126,12 @@ pub struct Errors {
 }
 
 impl Errors {
-    /// A single error with only a code.
+    /// One error, of which only the code is known.
     pub fn one(protocol: Protocol, code: &'static str) -> Self {
         Self::new(protocol, vec![(code, 1)], None)
     }
 
-    /// The errors of a GraphQL response, if there are any.
+    /// The errors of a GraphQL response; `None` without errors.
     pub fn of_graphql(summary: &ErrorSummary) -> Option<Self> {
         let counts = summary.counts();
         let counts: Vec<_> = counts.map(|(code, count)| (code.as_str(), count)).collect();
@@ -169,7 +170,7 @@ impl Errors {
         self.counts.first().map(|(code, _)| *code)
     }
 
-    /// How many errors there are.
+    /// The number of errors.
     pub fn total(&self) -> u64 {
         self.counts.iter().map(|(_, count)| count).sum()
     }

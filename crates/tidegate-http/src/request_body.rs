@@ -13,16 +13,16 @@ use crate::error::ApiError;
 use crate::limits::Limits;
 use crate::memory::{Exhausted, Reservation};
 
-/// How many bytes are read and discarded of a body that is too large. Many clients read the
-/// response only after they have sent the whole body. Without this they would see a broken
-/// connection instead of the error.
+/// How many bytes of a body that is too large are read and discarded. Many clients read the
+/// response only after they have sent the whole body. If the service closed the connection at once,
+/// they would see a broken connection instead of the error.
 const DISCARDED: u64 = 64 << 20;
 const DISCARDING: Duration = Duration::from_secs(2);
 
-/// The size up to which a body needs no reservation in the memory budget.
+/// The size in bytes up to which a body needs no reservation in the memory budget.
 const SMALL: u64 = 64 * 1024;
 
-/// The error of a connection while its body is read.
+/// The error of a connection while a request body is read.
 pub type BodyError = Box<dyn std::error::Error + Send + Sync>;
 
 /// A request body that has been read completely.
@@ -39,9 +39,9 @@ opaque_debug!(RequestBody);
 ///
 /// # Errors
 ///
-/// 413 beyond the limit, for `Content-Length` before anything is read; 408 if it is sent too
-/// slowly; 415 if it is compressed; 429 if its size cannot be reserved in `reservation`; 400 if the
-/// connection is closed.
+/// 413 if the body is larger than the limit, or `Content-Length` is; 408 if the body is sent too
+/// slowly; 415 if it is compressed; 429 if the memory budget is used up; 400 if the connection is
+/// closed.
 pub async fn read<B>(
     mut body: B,
     headers: &HeaderMap,
@@ -99,8 +99,8 @@ where
 {
     let mut paid = SMALL;
     let mut whole = BytesMut::from(first);
-    // The operating system provides memory only when it is written to. So a client that announces a
-    // large body and does not send it costs no memory.
+    // The operating system provides memory only when it is written to. Therefore a client that
+    // announces a large body and does not send it costs no memory.
     let announced = body.size_hint().lower().min(limits.request_body);
     whole.reserve(usize::try_from(announced).unwrap_or_default());
     loop {
@@ -124,8 +124,8 @@ where
     }
 }
 
-/// The deadline for the next bytes. Each received byte extends it by the time that a byte takes at
-/// the lowest rate, but the deadline is never later than the timeout from now.
+/// The deadline for the next bytes, after `size` bytes were received. Each byte extends the
+/// deadline by the time that a byte takes at the lowest rate, at most to the timeout from now.
 fn extended(deadline: Instant, size: usize, limits: &Limits) -> Instant {
     let rate = limits.timeouts.body_rate.max(1);
     let earned = Duration::from_millis((size as u64).saturating_mul(1_000) / rate);

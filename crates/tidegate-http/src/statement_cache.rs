@@ -6,11 +6,11 @@ use quick_cache::Weighter;
 use quick_cache::sync::Cache;
 use tidegate_sql::{InputError, Statement};
 
-/// The longest text that is cached.
+/// The longest text that is cached, in bytes.
 const LONGEST: usize = 4 * 1024;
-/// How many bytes of text are cached. The parsed statements take about as much again.
+/// How many bytes of text are cached. The parsed statements take about the same amount in addition.
 const CAPACITY: u64 = 512 * 1024;
-/// The usual number of cached statements, with which the cache is dimensioned.
+/// The expected number of cached statements, for which the cache allocates memory.
 const USUAL_NUMBER: usize = 2_048;
 
 /// Parsed statements by their text. All tenants share them, because parsing depends on the text
@@ -34,7 +34,7 @@ impl Default for StatementCache {
 }
 
 impl StatementCache {
-    /// The statement with this text.
+    /// Returns the parsed statement for this text, from the cache if possible.
     ///
     /// # Errors
     ///

@@ -16,13 +16,14 @@ pub trait SpanSink: Send + Sync {
 pub struct Span {
     /// The position of the span in its trace.
     pub context: SpanContext,
-    /// When the head of the request had been received.
+    /// When the head of the request was received.
     pub started: Instant,
-    /// When the response had been sent.
+    /// When the response was sent completely or aborted.
     pub ended: Instant,
     /// The method of the request.
     pub method: Method,
-    /// The path of the route, such as `/api/v4/sql/schema/{schema}`; `none` without one.
+    /// The path of the route, such as `/api/v4/sql/schema/{schema}`; `none` for a request without a
+    /// route.
     pub route: &'static str,
     /// The status of the response.
     pub status: u16,
@@ -30,7 +31,7 @@ pub struct Span {
     pub complete: bool,
     /// The id of the request.
     pub request_id: String,
-    /// The database and the role as which the request ran.
+    /// The database and the role as which the request ran; `None` for a request without a role.
     pub login: Option<Login>,
 }
 
@@ -46,10 +47,11 @@ pub struct SpanContext {
 }
 
 impl SpanContext {
-    /// A new span below the client's span in `traceparent`, or the root of a new trace; `None` if
-    /// the client's trace is not sampled.
+    /// A new span. Its parent is the client's span in the header `traceparent`. Without a valid
+    /// header, the span is the root of a new trace. `None` if the client's trace is not sampled.
     ///
-    /// The id of the span is derived from `node` and `number`, which together must be unique.
+    /// The id of the span is derived from `node` and `number`. No two requests may have the same
+    /// pair.
     pub fn below(headers: &HeaderMap, node: u64, number: u64) -> Option<Self> {
         let span = mix(node ^ mix(number));
         let parent = headers
@@ -74,7 +76,8 @@ impl SpanContext {
     }
 }
 
-/// Trace id, span id, and whether the trace is sampled (W3C Trace Context, section 3.2).
+/// Parses the header `traceparent`: trace id, span id, and whether the trace is sampled (W3C Trace
+/// Context, section 3.2). `None` if the header is invalid.
 fn parse(value: &str) -> Option<(u128, u64, bool)> {
     let mut parts = value.trim().split('-');
     let mut hex = |digits: usize| {
@@ -94,7 +97,7 @@ fn parse(value: &str) -> Option<(u128, u64, bool)> {
     known.then_some((trace, span, flags & 1 == 1))
 }
 
-/// The finalizer of `SplitMix64`: consecutive numbers become ids that look random.
+/// The finalizer of `SplitMix64`, which turns consecutive numbers into ids that look random.
 fn mix(number: u64) -> u64 {
     let mut z = number.wrapping_add(0x9e37_79b9_7f4a_7c15);
     z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);

@@ -48,8 +48,8 @@ pub use role::{GroupLock, RoleAdmin, RoleError, RoleFuture};
 pub use second_factor::SecondFactor;
 pub use secret::{Secret, SecretHash};
 pub use service::{
-    Browser, CountedAttempts, EmailSignIn, Enrolment, IdentityService, LoginAttempt, LoginPurpose,
-    PendingSignIn, SignUpApplication, SignUpLink, SignUpUser, SignedIn,
+    Browser, CountedAttempts, EmailSignIn, Enrolment, ExternalMember, IdentityService,
+    LoginAttempt, LoginPurpose, PendingSignIn, SignUpApplication, SignUpLink, SignUpUser, SignedIn,
 };
 pub use session::{EndReason, SessionId};
 pub use settings::{Lifetimes, Settings};

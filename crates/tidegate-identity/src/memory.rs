@@ -118,6 +118,13 @@ impl<T: DependentTables> IdentityStore for MemoryStore<T> {
         done(self.lock().0.user_page(database, query))
     }
 
+    fn user_with_id<'a>(&'a self, database: &'a str, id: &'a str) -> StoreFuture<'a, Option<User>> {
+        let tables = &self.lock().0;
+        let mut users = tables.users.values();
+        let user = users.find(|user| user.key.database == database && user.user_id() == id);
+        done(user.cloned())
+    }
+
     fn member_groups<'a>(&'a self, database: &'a str) -> StoreFuture<'a, Vec<String>> {
         done(self.lock().0.member_groups(database))
     }

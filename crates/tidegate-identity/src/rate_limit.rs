@@ -20,6 +20,8 @@ pub(crate) const SIGN_UP: &str = "sign_up";
 /// Counts email messages requested for one user, or from one address. The value is kept because
 /// stored rows have it.
 pub(crate) const EMAIL: &str = "letter";
+/// Counts the people of one external issuer who are recorded.
+pub(crate) const EXTERNAL_MEMBER: &str = "external_member";
 /// Counts uses of one email link.
 const LINK: &str = "link";
 
@@ -41,6 +43,8 @@ pub struct RateLimits {
     pub emails: AttemptLimit,
     /// How many email messages may be requested from one address.
     pub emails_per_address: AttemptLimit,
+    /// How many people of one external issuer are recorded.
+    pub external_members: AttemptLimit,
 }
 
 impl Default for RateLimits {
@@ -48,6 +52,8 @@ impl Default for RateLimits {
     /// seconds to 15 minutes; 5 email messages an hour.
     ///
     /// Per address: 30 failed sign-ins a minute; 60 sign-ups and 20 email messages an hour.
+    ///
+    /// Per external issuer of a tenant: 300 new records of people a minute.
     fn default() -> Self {
         Self {
             account: AttemptLimit::growing(10),
@@ -56,6 +62,7 @@ impl Default for RateLimits {
             sign_up: AttemptLimit::steady(60, HOUR),
             emails: AttemptLimit::steady(5, HOUR),
             emails_per_address: AttemptLimit::steady(20, HOUR),
+            external_members: AttemptLimit::steady(300, MINUTE),
         }
     }
 }

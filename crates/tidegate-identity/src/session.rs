@@ -64,6 +64,8 @@ pub enum EndReason {
     /// The user became the default user or ceased to be it, got or lost its role, or is a member
     /// whose group or properties were changed.
     UserChanged,
+    /// The user was disabled.
+    UserDisabled,
     /// The user was dropped.
     UserDropped,
     /// The client was dropped.
@@ -74,7 +76,7 @@ pub enum EndReason {
 
 impl EndReason {
     /// All reasons.
-    pub const ALL: [Self; 10] = [
+    pub const ALL: [Self; 11] = [
         Self::Revoked,
         Self::RefreshReuse,
         Self::CodeReuse,
@@ -82,6 +84,7 @@ impl EndReason {
         Self::Ended,
         Self::PasswordChanged,
         Self::UserChanged,
+        Self::UserDisabled,
         Self::UserDropped,
         Self::ClientDropped,
         Self::TenantDropped,
@@ -97,6 +100,7 @@ impl EndReason {
             Self::Ended => "ended",
             Self::PasswordChanged => "password_changed",
             Self::UserChanged => "user_changed",
+            Self::UserDisabled => "user_disabled",
             Self::UserDropped => "user_dropped",
             Self::ClientDropped => "client_dropped",
             Self::TenantDropped => "tenant_dropped",

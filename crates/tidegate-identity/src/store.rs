@@ -72,6 +72,9 @@ pub trait IdentityStore: Send + Sync {
         query: &'a UserQuery,
     ) -> StoreFuture<'a, Vec<User>>;
 
+    /// The user of a tenant for whom `tidegate.user_id()` returns this id.
+    fn user_with_id<'a>(&'a self, database: &'a str, id: &'a str) -> StoreFuture<'a, Option<User>>;
+
     /// The groups of a tenant that have members, sorted.
     fn member_groups<'a>(&'a self, database: &'a str) -> StoreFuture<'a, Vec<String>>;
 
@@ -139,8 +142,8 @@ pub trait IdentityStore: Send + Sync {
     /// another user has; `None` if all were added. The names and ids of `members` differ.
     fn insert_members<'a>(&'a self, members: &'a [User]) -> StoreFuture<'a, Option<usize>>;
 
-    /// Replaces `role`, `id`, `email`, `properties`, `user_groups` and `default_user`, if these
-    /// members are unchanged since they were read: `Done`, `Missing` (also after a concurrent
+    /// Replaces `role`, `id`, `email`, `properties`, `user_groups`, `default_user` and `disabled`, if
+    /// these members are unchanged since they were read: `Done`, `Missing` (also after a concurrent
     /// change), `Taken` (the role) or `DefaultUserTaken`.
     fn update_user<'a>(&'a self, read: &'a User, user: &'a User) -> StoreFuture<'a, WriteOutcome>;
 

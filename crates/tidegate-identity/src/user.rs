@@ -97,6 +97,8 @@ pub struct User {
     /// Whether anonymous callers run as this user. At most one per tenant, never the owner or a
     /// member.
     pub default_user: bool,
+    /// Whether the user may neither sign in nor send requests. Never the owner or a default user.
+    pub disabled: bool,
     /// When the user was created.
     pub created_at: Timestamp,
 }
@@ -138,6 +140,7 @@ impl fmt::Debug for User {
             .field("has_password", &self.password_hash.is_some())
             .field("user_groups", &self.user_groups)
             .field("default_user", &self.default_user)
+            .field("disabled", &self.disabled)
             .field("created_at", &self.created_at)
             .finish_non_exhaustive()
     }

@@ -22,7 +22,7 @@ const HASHES: [&str; 10] = [
 ];
 /// The hash of the password `short`.
 const OF_SHORT: &str =
-    "$scrypt$ln=4,r=8,p=1$MDEyMzQ1Njc4OWFiY2RlZg$iEkoaIsLhM/ww95WtS8g6Zx+Sp4Cb/ahkZA8MqGiclU";
+    "$scrypt$ln=7,r=8,p=1$MDEyMzQ1Njc4OWFiY2RlZg$xn4FslpO7p1OSn361q8QAAWRXGFS278mSM3xNmffmrk";
 /// The hash of 100 times the letter p, of which bcrypt uses 72.
 const OF_LONG: &str = "$2b$04$abcdefghijklmnopqrstuuNt.0ah97gHY3F7JC1Z6EXmQc0bQBhIO";
 
@@ -127,7 +127,7 @@ fn a_cost_that_would_be_too_expensive_is_refused_with_its_limit() {
         (scrypt("ln=255,r=8,p=1"), "1048576"),
         (scrypt("ln=2,r=8,p=1000000"), "1048576"),
         (pbkdf2("2000001"), "2000000"),
-        (pbkdf2("0"), "2000000"),
+        (pbkdf2("0"), "1000 to 2000000"),
         (bcrypt("15"), "4 to 14"),
         (bcrypt("31"), "4 to 14"),
         (bcrypt("03"), "4 to 14"),
@@ -140,6 +140,33 @@ fn a_cost_that_would_be_too_expensive_is_refused_with_its_limit() {
         scrypt("ln=17,r=8,p=1"),
         pbkdf2("2000000"),
         bcrypt("14"),
+    ] {
+        PasswordHash::imported(&hash).expect(&hash);
+    }
+}
+
+#[test]
+fn a_hash_that_protects_no_password_is_refused() {
+    let digest = "J4kPJI8w65Je5kJ2G7RTwG+seaIDuxomFJ+FRQCXmpY";
+    let argon2 = |cost: &str| format!("$argon2id$v=19${cost}$MDEyMzQ1Njc4OWFiY2RlZg${digest}");
+    let scrypt = |cost: &str| format!("$scrypt${cost}$MDEyMzQ1Njc4OWFiY2RlZg${digest}");
+    let pbkdf2 = |cost: &str| format!("pbkdf2_sha256${cost}$salt${digest}=");
+    for (hash, limit) in [
+        (argon2("m=8,t=1,p=1"), "at least 128"),
+        (argon2("m=127,t=1,p=1"), "at least 128"),
+        (scrypt("ln=4,r=8,p=1"), "at least 1024"),
+        (scrypt("ln=6,r=8,p=1"), "at least 1024"),
+        (pbkdf2("1"), "1000 to"),
+        (pbkdf2("999"), "1000 to"),
+    ] {
+        let said = expected(&hash);
+        assert!(said.contains(limit), "{hash}: {said}");
+    }
+    for hash in [
+        argon2("m=128,t=1,p=1"),
+        scrypt("ln=7,r=8,p=1"),
+        pbkdf2("1000"),
+        HASHES[2].to_owned(),
     ] {
         PasswordHash::imported(&hash).expect(&hash);
     }

@@ -30,6 +30,7 @@ pub struct IssuerChange {
     pub user_claim: Option<Option<ClaimPath>>,
     pub role_claim: Option<Option<ClaimPath>>,
     pub default_role: Option<Option<String>>,
+    pub create_members: Option<bool>,
     pub clock_skew: Option<u64>,
 }
 
@@ -49,6 +50,7 @@ impl IssuerChange {
         set(&mut settings.user_claim, self.user_claim);
         set(&mut settings.role_claim, self.role_claim);
         set(&mut settings.default_role, self.default_role);
+        set(&mut settings.create_members, self.create_members);
         set(&mut settings.clock_skew, self.clock_skew);
     }
 }

@@ -116,7 +116,8 @@ impl IssuerRegistry {
     /// keys.
     pub async fn reload(&self) -> Result<(), StoreError> {
         let _guard = self.reload.lock().await;
-        // The version is read first: a change after it is noticed by the next call.
+        // The version is read before the records. If they change in between, the version that is
+        // kept is older, and the next call reads them again.
         let version = self.store.issuers_version().await?;
         let known = self.known();
         if known.version.as_ref() == Some(&version) {

@@ -40,6 +40,9 @@ pub struct IssuerSettings {
     /// The role for tokens that name neither a user nor a role that exists.
     #[serde(default)]
     pub default_role: Option<String>,
+    /// Whether people in a group get a record as members of the tenant when they first come.
+    #[serde(default)]
+    pub create_members: bool,
     /// The clock skew that is tolerated, in seconds. The default is 60.
     #[serde(default = "default_clock_skew")]
     pub clock_skew: u64,
@@ -74,6 +77,7 @@ impl IssuerSettings {
             user_claim: None,
             role_claim: None,
             default_role: None,
+            create_members: false,
             clock_skew: default_clock_skew(),
         }
     }

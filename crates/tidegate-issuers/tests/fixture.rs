@@ -68,7 +68,7 @@ pub(crate) enum Document {
     Raw(String),
     /// A response whose body does not end.
     Endless,
-    /// There is no response.
+    /// The server does not respond.
     Silence,
 }
 

@@ -8,7 +8,7 @@ use tidegate_sql::DatabaseName;
 use crate::method::Method;
 use crate::name::MethodName;
 
-/// A cache of methods by tenant and name. A lookup takes a shared lock and looks up both.
+/// A cache of methods by tenant and name. A lookup takes a shared lock and makes two hash lookups.
 #[derive(Debug)]
 pub(crate) struct Cache {
     most: usize,
@@ -46,7 +46,8 @@ impl Cache {
     }
 
     /// Caches methods that were read from the store. If there was an invalidation since the read
-    /// began, the methods may be stale and are not cached.
+    /// began, the methods may be stale and are not cached. If the cache is full, evicts the methods
+    /// of other tenants first.
     pub(crate) fn put(&self, tenant: &DatabaseName, methods: &[Arc<Method>], since: Since) {
         let mut state = self.write();
         let bytes: usize = methods.iter().map(|method| weight(method)).sum();

@@ -30,7 +30,8 @@ pub(crate) fn elements(raw: &RawValue) -> Option<Vec<&RawValue>> {
     json::elements(raw.get()).ok()
 }
 
-/// The members of the object at `place`, with distinct names.
+/// The members of an object, which must have distinct names. `place` returns the path of a member
+/// for errors, and that of the object for the empty name.
 pub(crate) fn members<'a>(
     raw: &'a RawValue,
     place: &dyn Fn(&str) -> String,
@@ -47,7 +48,7 @@ pub(crate) fn members<'a>(
     }
 }
 
-/// The text of the string at `place`.
+/// The text of a string. `place` returns its path for errors.
 pub(crate) fn text(raw: &RawValue, place: impl Fn() -> String) -> Result<String, InputError> {
     let found = kind(raw);
     if found != JsonKind::String {

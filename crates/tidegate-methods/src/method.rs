@@ -45,7 +45,7 @@ pub struct Method {
 }
 
 impl Method {
-    /// Makes a method ready: parses the statement of a stored method.
+    /// Parses the statement of a stored method.
     pub fn new(record: Record) -> Self {
         let statement = record.definition.statement().map(Arc::new);
         Self { record, statement }
@@ -66,7 +66,8 @@ impl Method {
         &self.record.definition
     }
 
-    /// The types that the last dry run inferred; `None` before the first one.
+    /// The types that the last dry run inferred; `None` before the first one, and after a change of
+    /// `q` or a type hint.
     pub fn signature(&self) -> Option<&Signature> {
         self.record.signature.as_ref()
     }
@@ -88,7 +89,8 @@ impl Method {
     ///
     /// # Errors
     ///
-    /// The error of [`Statement::parse`]. It occurs if an earlier version accepted the statement.
+    /// The error of [`Statement::parse`]. It occurs if an earlier release of Tidegate accepted the
+    /// statement.
     pub fn statement(&self) -> Result<&Arc<Statement>, InputError> {
         self.statement.as_ref().map_err(Clone::clone)
     }

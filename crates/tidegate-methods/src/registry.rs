@@ -53,12 +53,12 @@ impl Registry {
         }
     }
 
-    /// The method if it is cached; does no I/O.
+    /// The method; `None` if it is not cached. Does no I/O.
     pub fn cached(&self, tenant: &DatabaseName, name: &str) -> Option<Arc<Method>> {
         self.cache.get(tenant, name)
     }
 
-    /// The method, from the cache or else from the store.
+    /// The method, from the cache or else from the store; `None` if it does not exist.
     ///
     /// # Errors
     ///
@@ -75,7 +75,8 @@ impl Registry {
         Ok(found.into_iter().next().flatten())
     }
 
-    /// The methods of a batch, one for each name, with at most one query of the store.
+    /// The methods of a batch, with at most one query of the store. The result has one entry for
+    /// each name, which is `None` if the method does not exist.
     ///
     /// # Errors
     ///

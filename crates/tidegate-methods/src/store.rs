@@ -7,8 +7,8 @@
 //! - A write of several methods is atomic, also with concurrent writes.
 //! - Each write gives its methods a new version, which no method of that name ever had, including
 //!   removed ones. [`MethodStore::put_signature`] keeps the version.
-//! - Every write notifies the other nodes of the tenant and the names (for a rename, the old one).
-//!   They then call [`Registry::forget`](crate::Registry::forget).
+//! Every write notifies the other nodes. The notification has the tenant and the names (for a
+//!   rename, the old name). The nodes then call [`Registry::forget`](crate::Registry::forget).
 
 use tidegate_sql::{BoxFuture, DatabaseName};
 

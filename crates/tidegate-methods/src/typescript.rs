@@ -1,7 +1,8 @@
 //! Generates TypeScript interfaces for methods.
 //!
-//! One interface `Api` with one line for each method, then the types that it uses: the text is
-//! self-contained and compiles under `tsc --strict`. The same methods give the same bytes.
+//! The text consists of one interface `Api` with one line for each method, and the types that the
+//! interface uses. It is self-contained and compiles under `tsc --strict`. The same methods give
+//! the same bytes.
 //!
 //! | Values | TypeScript |
 //! |---|---|
@@ -81,8 +82,8 @@ enum Helper {
     Geometry,
 }
 
-/// The text for these methods, with the methods sorted by name. If a method had no dry run, its
-/// parameters and rows have any content.
+/// The TypeScript text for these methods, with the methods sorted by name. If a method had no dry
+/// run, its parameters and rows have any content.
 pub fn interfaces(methods: &[Arc<Method>]) -> String {
     let mut methods: Vec<&Method> = methods.iter().map(|method| &**method).collect();
     methods.sort_by_key(|method| method.name());

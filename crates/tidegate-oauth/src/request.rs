@@ -12,7 +12,8 @@ pub use parameters::Parameters;
 use crate::{Error, GrantKind, Result, Scopes};
 use tidegate_identity::Secret;
 
-/// A request to the token endpoint (RFC 6749, sections 4.1.3, 4.3.2 and 6; RFC 8628, section 3.4).
+/// A request to the token endpoint (RFC 6749, sections 4.1.3, 4.3.2, 4.4.2 and 6; RFC 8628,
+/// section 3.4).
 #[derive(Clone, Debug)]
 pub struct TokenRequest {
     /// The client's credentials.
@@ -41,7 +42,7 @@ pub enum GrantParameters {
     RefreshToken {
         /// The refresh token.
         token: Secret,
-        /// The scopes of the new access token; none for those of the session.
+        /// The scopes of the new access token; if empty, the scopes of the session.
         scopes: Scopes,
     },
     /// An authorization code.
@@ -66,8 +67,8 @@ pub enum GrantParameters {
 }
 
 impl TokenRequest {
-    /// Parses a token request. A code has the scopes of its own request, so `scope` is ignored with
-    /// one.
+    /// Parses a token request. A code has the scopes of its own request, so `scope` is ignored for a
+    /// code.
     ///
     /// `invalid_request` for missing, repeated and ill-typed parameters, then
     /// `unsupported_grant_type` and `invalid_scope`.

@@ -66,7 +66,7 @@ pub trait IssuerStore: IdentityStore {
     /// ([`EndReason::ClientDropped`]). `false` if it does not exist.
     fn delete_client<'a>(&'a self, id: &'a str, at: Timestamp) -> StoreFuture<'a, bool>;
 
-    /// Adds a session with a new id.
+    /// Inserts a session, whose id must not exist yet.
     fn insert_session<'a>(&'a self, session: &'a Session) -> StoreFuture<'a, ()>;
 
     /// The session with this id, alive or not.

@@ -1,5 +1,5 @@
 //! Tests of the rate limits of sign-in: an attempt is counted before the password is verified, and
-//! refunded when it is right.
+//! refunded when the password is right.
 
 use std::sync::Arc;
 use std::time::Duration;

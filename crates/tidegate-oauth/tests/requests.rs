@@ -167,8 +167,8 @@ fn an_unknown_grant_type_is_answered_with_those_that_there_are() {
     let text = error.description();
     for kind in GrantKind::ALL {
         let listed = text.contains(kind.name());
-        // The guest grant is not one of the token endpoint's, because guest sessions have an
-        // endpoint of their own.
+        // The token endpoint has no guest grant, because guest sessions have an endpoint of their
+        // own.
         assert_eq!(listed, kind != GrantKind::Guest, "{text}");
     }
     assert!(

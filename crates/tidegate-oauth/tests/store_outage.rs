@@ -80,6 +80,7 @@ impl IdentityStore for Unsteady {
         user(key: &'a UserKey) -> Option<User>;
         users_with_role(database: &'a str) -> Vec<User>;
         user_page(database: &'a str, query: &'a UserQuery) -> Vec<User>;
+        user_with_id(database: &'a str, id: &'a str) -> Option<User>;
         member_groups(database: &'a str) -> Vec<String>;
         insert_members(members: &'a [User]) -> Option<usize>;
         has_similar_user(database: &'a str, name: &'a str) -> bool;

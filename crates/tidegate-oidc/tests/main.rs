@@ -1,4 +1,4 @@
-//! Tests of `tidegate-oidc`. `tests/clients/openid` signs in with a provider of others.
+//! Tests of `tidegate-oidc`. `tests/clients/openid` signs in with a provider that others wrote.
 
 #![expect(clippy::unwrap_used, reason = "a test may panic")]
 

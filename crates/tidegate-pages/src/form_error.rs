@@ -8,7 +8,7 @@ use tidegate_oauth::{Error, ErrorKind};
 use crate::template::FormMessage;
 
 /// The error code of an invalid form.
-const REFUSED: &str = "INPUT_VALIDATION_ERROR";
+const INVALID_FORM: &str = "INPUT_VALIDATION_ERROR";
 
 /// An error that the person can correct.
 #[derive(Clone, Debug)]
@@ -50,7 +50,7 @@ impl FormError {
     pub(super) fn expired_link() -> Self {
         Self {
             status: StatusCode::BAD_REQUEST,
-            code: REFUSED,
+            code: INVALID_FORM,
             retry_after: None,
             message: FormMessage::new("", ""),
         }
@@ -60,7 +60,7 @@ impl FormError {
     pub(super) fn wrong_database(text: String) -> Self {
         Self {
             status: StatusCode::BAD_REQUEST,
-            code: REFUSED,
+            code: INVALID_FORM,
             retry_after: None,
             message: FormMessage::new("database", text),
         }
@@ -70,7 +70,7 @@ impl FormError {
     pub(super) fn notice(text: String) -> Self {
         Self {
             status: StatusCode::OK,
-            code: REFUSED,
+            code: INVALID_FORM,
             retry_after: None,
             message: FormMessage::new("", text),
         }
@@ -80,7 +80,7 @@ impl FormError {
     pub(super) fn missing(field: &'static str) -> Self {
         Self {
             status: StatusCode::BAD_REQUEST,
-            code: REFUSED,
+            code: INVALID_FORM,
             retry_after: None,
             message: FormMessage::new(field, "Fill in this field."),
         }

@@ -76,6 +76,9 @@ where
         Err(Error::Identity(IdentityError::InvalidMember { expected, .. })) => {
             Err(ApiError::input(format!("To sign in you need {expected}.")))
         }
+        Err(Error::Identity(IdentityError::WrongCredentials)) => Err(ApiError::input(
+            "The owner of the database has disabled your account.",
+        )),
         Err(Error::Identity(IdentityError::LoginDenied)) => Err(ApiError::input(
             "You did not sign in there. Go back to the application and try again.",
         )),

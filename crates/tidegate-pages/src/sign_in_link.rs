@@ -4,7 +4,8 @@ use http::Response;
 use tidegate_identity::Error;
 
 use super::context::PageContext;
-use super::form_error::failure;
+use super::form_error::{FormError, failure};
+use crate::template;
 use tidegate_http::body::Body;
 use tidegate_http::call::Call;
 use tidegate_http::error::ApiError;
@@ -12,16 +13,18 @@ use tidegate_http::forwarded;
 use tidegate_http::percent;
 use tidegate_http::request_body::BodyError;
 
-const REFUSED: &str = "This link works once, for a short time, and only in a browser on the \
-    machine where the service runs. Sign in with your password instead, or restart the program \
-    that printed the link to get a new one.";
+const TITLE: &str = "This link does not work";
+const REFUSED: &str = "It works once, within 15 minutes, in a browser on the machine where the \
+    service runs. Sign in with your password, or start the program again for a new link.";
 
 /// `GET /console/sign-in`: signs the browser in and redirects it to the console.
 ///
+/// A link that is missing, expired or used gets a page with status 400, unless the browser is
+/// signed in already; so does any that comes from another machine.
+///
 /// # Errors
 ///
-/// 400 for a link that is missing, expired or used, in a browser that is not signed in, and for one
-/// that comes from another machine.
+/// Those of reading the request and of the storage.
 pub async fn sign_in_link<B>(call: Call<'_, B>) -> Result<Response<Body>, ApiError>
 where
     B: http_body::Body<Data = bytes::Bytes> + Send + Unpin,
@@ -30,15 +33,14 @@ where
     // A proxy on this machine also connects from a loopback address, for clients of other machines.
     let is_local = forwarded::is_local(call.peer, &call.head.headers);
     let mut context = PageContext::receive(call).await?;
-    let refused = || ApiError::input(REFUSED);
     // Programs that preview links send `HEAD`. It must not use up the link.
     if context.is_head() {
         return Ok(context.redirect(&context.path("/")));
     }
     if !is_local {
-        return Err(refused());
+        return Ok(refusal(&context));
     }
-    let token = context.parameter("token").ok_or_else(refused)?.to_owned();
+    let token = context.parameter("token").unwrap_or_default().to_owned();
     let identity = context.app.issuer().identity();
     match identity.open_sign_in_link(&token, &context.request).await {
         Ok((cookie, database)) => {
@@ -52,8 +54,14 @@ where
                 let database = percent::encode(&browser.user.key.database);
                 Ok(context.redirect(&context.path(&format!("/?signin={database}"))))
             }
-            None => Err(refused()),
+            None => Ok(refusal(&context)),
         },
         Err(error) => Err(failure(error)),
     }
+}
+
+fn refusal(context: &PageContext<'_>) -> Response<Body> {
+    let console = context.path("/");
+    let card = template::notice(TITLE, REFUSED, Some((&console, "Sign in")));
+    context.show(TITLE, &card, (Some(&FormError::expired_link()), None))
 }

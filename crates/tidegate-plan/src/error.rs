@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use tidegate_sql::InputError;
 
-/// A result with the error of this crate.
+/// A result whose error is [`Error`] by default.
 pub type Result<T, E = Error> = std::result::Result<T, E>;
 
 /// The reason why an operation cannot be planned, or why its response cannot be built.

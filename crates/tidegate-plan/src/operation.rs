@@ -40,11 +40,11 @@ pub enum RootField<'a> {
     Update(RelationId, Update<'a>),
     /// Deletes rows.
     Delete(RelationId, Delete),
-    /// Contains JSON text that is known before any statement runs, as for `__typename` and
+    /// A field whose JSON text is known before any statement runs, such as `__typename` or
     /// introspection.
     Verbatim(Bytes),
-    /// Contains JSON text that the caller inserts into the output, at a position of
-    /// [`PlanOutcome::gaps`].
+    /// A field whose JSON text is not part of the plan. The caller inserts the text into the
+    /// output, at the offset that [`PlanOutcome::gaps`] reports.
     ///
     /// [`PlanOutcome::gaps`]: crate::PlanOutcome::gaps
     Gap,
@@ -55,7 +55,8 @@ pub enum RootField<'a> {
 pub struct List {
     /// The condition on the rows.
     pub filter: Filter,
-    /// The order of the rows. The primary key is appended to it.
+    /// The order of the rows. The plan appends the primary key if the request has a limit or an
+    /// offset.
     pub order: Vec<Order>,
     /// The `limit` of the request, if it has one.
     pub limit: Option<u64>,
@@ -67,18 +68,18 @@ pub struct List {
     pub origins: VariableSources,
 }
 
-/// Which values of a list come from variables, by the number of the variable. [`Template`] needs
-/// it.
+/// Tells which values of a list come from variables of the request. A variable is given by its
+/// number; `None` stands for a constant. [`Template`] needs these numbers.
 ///
 /// [`Template`]: crate::Template
 #[derive(Clone, Debug, Default)]
 pub struct VariableSources {
     /// The variable of each comparison in the filter, in the order of [`Filter::leaves`].
-    /// Comparisons after the end of the vector have a value of their own.
+    /// Comparisons after the end of the vector have constant values.
     pub filter: Vec<Option<usize>>,
-    /// The variable of the limit.
+    /// The variable that contains the limit.
     pub limit: Option<usize>,
-    /// The variable of the offset.
+    /// The variable that contains the offset.
     pub offset: Option<usize>,
 }
 
@@ -131,10 +132,10 @@ pub struct Subfield {
 pub enum SubfieldOutput {
     /// The name of the value's GraphQL type.
     Typename(Arc<str>),
-    /// A member of the value's JSON form, by the member's name there. If the member is an object or
-    /// a list of objects, its own subfields follow.
+    /// A member of the value's JSON object: the name of the member, and the selected subfields if
+    /// the member is an object or a list of objects.
     Member(&'static str, Vec<Subfield>),
-    /// The elements of the value, which is a list, with the subfields of each element.
+    /// The value itself, which is a list of objects, with the selected subfields of each element.
     Itself(Vec<Subfield>),
 }
 
@@ -145,16 +146,18 @@ pub struct Order {
     pub column: ColumnId,
     /// Whether the order is descending.
     pub descending: bool,
-    /// Whether NULL comes first; `None` is PostgreSQL's default.
+    /// Whether NULLs come first (`true`) or last (`false`). With `None` PostgreSQL's default
+    /// applies.
     pub nulls_first: Option<bool>,
 }
 
 /// The rows of an insert.
 #[derive(Debug)]
 pub struct Insert<'a> {
-    /// The rows, one object each. A missing column gets its default. An explicit null is NULL.
+    /// The rows, each as a JSON object. A missing column gets its default. An explicit null is
+    /// stored as NULL.
     pub rows: Vec<Json<'a>>,
-    /// Whether errors name a row as a numbered element of `objects` and not as `data`.
+    /// How errors name a row: as an element of `objects` with its index (`true`), or as `data`.
     pub listed: bool,
     /// What the insert does if a row conflicts with an existing one.
     pub on_conflict: Option<OnConflict>,
@@ -165,10 +168,10 @@ pub struct Insert<'a> {
 /// What an insert does if a row conflicts with an existing one.
 #[derive(Debug)]
 pub struct OnConflict {
-    /// The conflicts to which this applies.
+    /// The conflicts that are handled. Other conflicts are errors.
     pub target: ConflictTarget,
-    /// The columns of the existing row that get the new row's values. If there are none, the
-    /// existing row is unchanged and is not returned.
+    /// The columns of the existing row that are overwritten with the new row's values. If the list
+    /// is empty, the existing row is unchanged and is not returned.
     pub update: Vec<ColumnId>,
 }
 
@@ -228,7 +231,8 @@ pub enum AggregateOutput {
     Typename(Arc<str>),
     /// The number of rows.
     Count,
-    /// The value of a grouping column, or subfields of it.
+    /// The value of a grouping column. If the list of subfields is not empty, only these are
+    /// written.
     Group(ColumnId, Vec<Subfield>),
     /// An aggregate function over several columns, as an object with one member for each column.
     Function(AggregateFunction, Vec<(Arc<str>, AggregateColumn)>),

@@ -17,12 +17,13 @@ pub type Path = Vec<PathSegment>;
 /// What a plan reports besides the data.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct PlanOutcome {
-    /// The values that GraphQL cannot represent. In the data, such a value is null, or the nearest
-    /// nullable value around it is. The caller's data is the cause (`BAD_USER_INPUT`).
+    /// The values that GraphQL cannot represent. In the data, null replaces such a value, or the
+    /// nearest nullable value that encloses it. The cause is the stored data (`BAD_USER_INPUT`).
     pub field_errors: Vec<FieldError>,
-    /// The lists with more rows than [`Limits`](crate::Limits) allow.
+    /// The paths of the lists that had more rows than [`Limits`](crate::Limits) allow and were cut.
     pub truncated: Vec<Path>,
-    /// The byte offsets of the output at which the texts of [`RootField::Gap`] belong, in order.
+    /// The byte offsets in the output buffer at which the caller inserts the texts of the fields
+    /// [`RootField::Gap`], in ascending order.
     ///
     /// [`RootField::Gap`]: crate::operation::RootField::Gap
     pub gaps: Vec<usize>,

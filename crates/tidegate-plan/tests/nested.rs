@@ -103,7 +103,7 @@ async fn what_cannot_be_shown_is_null_with_its_path_in_both_levels() {
     equal(&fixture, "q", "{ id must p { must q { must } } }").await;
 }
 
-/// This holds for every number of levels and root fields.
+/// One round trip suffices for every number of levels and root fields.
 #[tokio::test]
 async fn a_document_is_one_round_trip() {
     let fixture = Fixture::new("plan_nested_shapes", MUSIC).await;

@@ -114,6 +114,17 @@ impl<K: Connector> Pool<K> {
         Some(PooledConnection::new(self.inner.clone(), entry, changed))
     }
 
+    /// Whether one connection of the login's role may be used for long by itself: the role has
+    /// others, or may have no others.
+    pub fn can_use_one_alone(&self, login: &Login) -> bool {
+        let state = self.inner.state.lock();
+        let role = state.role(&PoolKey::from(login));
+        role.is_some_and(|role| {
+            let limit = state.settings.for_role(role.is_shared());
+            role.held() > 1 || limit == 1
+        })
+    }
+
     /// Closes the idle connections to a database at once, and those in use when they are returned.
     /// Returns the number of those in use; [`Pool::stats`] shows when they are closed.
     pub fn close(&self, database: &DatabaseName) -> usize {

@@ -15,7 +15,7 @@ pub struct Settings {
     /// The longest wait of a request.
     pub wait: Duration,
     /// How long a connection serves waiting requests of its role before it is closed for another
-    /// database with waiting requests. Without this time an overloaded pool would do nothing but
+    /// role with waiting requests. Without this time an overloaded pool would do nothing but
     /// log in.
     pub min_service: Duration,
     /// How long a connection may be idle before it is closed.

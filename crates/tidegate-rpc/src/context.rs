@@ -17,7 +17,8 @@ pub struct Context<'a> {
 }
 
 impl Context<'_> {
-    /// The database of the tenant whose methods are called. The service itself has no methods.
+    /// The database of the tenant whose methods are called. Fails with [`Error::MethodNotFound`]
+    /// for the service itself, which has no methods.
     pub(crate) fn tenant(&self) -> Result<&DatabaseName, Error> {
         self.principal.database().ok_or(Error::MethodNotFound)
     }

@@ -10,7 +10,7 @@ impl<'a> Id<'a> {
     /// The id in a response to a call that has no readable id.
     pub(crate) const NULL: Id<'static> = Id("null");
 
-    /// Reads an id, which must be a string, a number or null (JSON-RPC 2.0, section 4).
+    /// Reads an id; `None` if it is not a string, a number or null (JSON-RPC 2.0, section 4).
     pub(crate) fn new(raw: &'a RawValue) -> Option<Self> {
         let text = raw.get();
         let fits =

@@ -90,8 +90,8 @@ impl List {
     }
 }
 
-/// Appends the start of the response to a call, up to its result. A closing brace ends the
-/// response.
+/// Appends the start of the response to a call, up to its result. The caller appends the result and
+/// a closing brace.
 pub(crate) fn begin_result(id: Id<'_>, out: &mut BytesMut) {
     out.extend_from_slice(b"{\"jsonrpc\":\"2.0\",\"id\":");
     out.extend_from_slice(id.as_json().as_bytes());
@@ -142,8 +142,9 @@ fn code(error: &Error) -> (i32, &'static str) {
     }
 }
 
-/// Whether a rejection is about the content of a value, and not about memory or privileges while
-/// the value was read. It is for data exceptions, domain constraints and limits of a type.
+/// Whether a rejection is about the content of a value. It is not if its SQLSTATE reports a lost
+/// connection, a conflict, a lack of resources, an intervention of the operator or an internal
+/// error.
 fn is_value_error(rejection: &DatabaseError) -> bool {
     let class = rejection.sqlstate.get(..2).unwrap_or_default();
     !matches!(class, "08" | "40" | "53" | "57" | "58" | "XX")
@@ -286,7 +287,8 @@ impl<'a> Data<'a> {
     }
 }
 
-/// The name of the parameter in a path, such as `tags` in `params[2].tags[1]`.
+/// The name of the parameter in a path, such as `tags` in `params[2].tags[1]`; `None` if the path
+/// has no parameter.
 fn parameter(place: &str) -> Option<&str> {
     let (_, path) = place.split_once('.')?;
     path.split(['.', '[']).next()

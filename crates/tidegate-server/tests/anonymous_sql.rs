@@ -46,7 +46,7 @@ async fn by_default_nothing_runs_as_the_default_user() {
             assert!(text.contains(word), "{word}: {text}");
         }
     }
-    // Guest tokens do not give more, because anyone can get one.
+    // Guest tokens do not give more rights, because anyone can get one.
     let guest = guest_token(&api).await;
     let refused = ask(&api, SQL, Some(&guest), &body).await;
     assert_eq!(refused.error(), (403, "INSUFFICIENT_PRIVILEGES".to_owned()));

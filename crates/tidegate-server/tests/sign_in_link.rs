@@ -21,8 +21,8 @@ async fn link(api: &Api) -> String {
 
 fn assert_refused(answer: &TestResponse) {
     assert_eq!(answer.status, 400, "{}", answer.text());
-    let text = "This link works once, for a short time";
-    assert!(answer.text().contains(text), "{}", answer.text());
+    let heading = "<h1>This link does not work</h1>";
+    assert!(answer.text().contains(heading), "{}", answer.text());
 }
 
 #[tokio::test]

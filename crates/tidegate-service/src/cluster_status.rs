@@ -16,7 +16,7 @@ pub struct NodeStatus {
     pub address: Option<String>,
     /// When the node started, in seconds since 1970.
     pub since: i64,
-    /// How many seconds ago the node last compared its share.
+    /// How many seconds ago the node last registered.
     pub seen: f64,
     /// How many connections the node may have open.
     pub budget: i64,

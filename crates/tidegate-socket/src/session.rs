@@ -97,7 +97,7 @@ impl CloseReason {
     }
 }
 
-type Flow = Result<(), CloseReason>;
+type SessionResult = Result<(), CloseReason>;
 
 /// A socket and the operations that run on it.
 struct Session {
@@ -116,7 +116,7 @@ struct Session {
     check_timer: Interval,
     /// The number of checks since the last ping was sent.
     checks: u8,
-    unanswered: u8,
+    missed_pongs: u8,
     stopped: watch::Receiver<bool>,
     draining: bool,
     operations: JoinSet<OperationResult>,
@@ -160,7 +160,7 @@ pub async fn run(app: App, accepted: AcceptedSocket, stopped: watch::Receiver<bo
         initialised: false,
         check_timer,
         checks: 0,
-        unanswered: 0,
+        missed_pongs: 0,
         stopped,
         draining: false,
         operations: JoinSet::new(),
@@ -187,7 +187,7 @@ impl Session {
         self.end(end).await;
     }
 
-    async fn begin(&mut self) -> Flow {
+    async fn begin(&mut self) -> SessionResult {
         if self.dialect == Dialect::Unknown {
             return Err(CloseReason::new(4406, "Subprotocol not acceptable"));
         }
@@ -240,8 +240,8 @@ impl Session {
         }
     }
 
-    async fn received(&mut self, received: Option<Result<Message, Error>>) -> Flow {
-        self.unanswered = 0;
+    async fn received(&mut self, received: Option<Result<Message, Error>>) -> SessionResult {
+        self.missed_pongs = 0;
         match received {
             Some(Ok(Message::Text(text))) => self.receive_text(&text).await,
             Some(Ok(Message::Binary(_))) => {
@@ -271,7 +271,7 @@ impl Session {
         }
     }
 
-    async fn tick(&mut self) -> Flow {
+    async fn tick(&mut self) -> SessionResult {
         if let Some(identity) = &self.identity
             && let Err(failure) = identity.check(&self.app).await
         {
@@ -282,12 +282,12 @@ impl Session {
             return Ok(());
         }
         self.checks = 0;
-        if self.unanswered >= 2 {
+        if self.missed_pongs >= 2 {
             return Err(CloseReason::disconnected());
         }
         // While too many operations run, messages stay unread.
         if self.operations.len() < MAX_OPERATIONS {
-            self.unanswered += 1;
+            self.missed_pongs += 1;
         }
         self.write(Message::Ping(Bytes::new())).await
     }
@@ -333,7 +333,7 @@ impl Session {
         Ok(left)
     }
 
-    async fn anonymous(&mut self) -> Flow {
+    async fn anonymous(&mut self) -> SessionResult {
         match CallerIdentity::anonymous(&self.app, &self.credentials).await {
             Ok(identity) => {
                 self.identity = Some(identity);

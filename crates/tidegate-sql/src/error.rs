@@ -10,7 +10,7 @@ pub type Result<T, E = Error> = std::result::Result<T, E>;
 /// Why a statement was not run, or failed.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
-    /// The request is invalid. The text names the place and what was expected.
+    /// The request is invalid. The text names the invalid part and what was expected.
     #[error(transparent)]
     Input(#[from] InputError),
     /// PostgreSQL rejected the statement.
@@ -49,8 +49,8 @@ pub enum Error {
     Internal(#[source] Box<dyn std::error::Error + Send + Sync>),
 }
 
-/// PostgreSQL refuses logins of the caller's role until the operator repairs it. This error is the
-/// source of an [`Error::Unavailable`].
+/// PostgreSQL refuses logins of the caller's role until the operator repairs the role. This error
+/// is the source of an [`Error::Unavailable`].
 #[derive(Debug, thiserror::Error)]
 #[error("PostgreSQL refuses the login of the user's role")]
 pub struct LoginRefused(#[source] pub Box<dyn std::error::Error + Send + Sync>);
@@ -79,7 +79,7 @@ impl Error {
         matches!(self, Self::Internal(source) if source.is::<MalformedValue>())
     }
 
-    /// The SQLSTATE, if PostgreSQL reported one.
+    /// The SQLSTATE, if PostgreSQL rejected the statement; `None` for any other error.
     pub fn sqlstate(&self) -> Option<&str> {
         match self {
             Self::Rejected(rejection) => Some(&rejection.sqlstate),
@@ -118,9 +118,9 @@ pub struct DatabaseError {
 }
 
 impl DatabaseError {
-    /// The message of an executor's own error with SQLSTATE 40001. A definition that a statement
-    /// uses changed after the statement was prepared, and the transaction has earlier statements
-    /// that cannot be repeated.
+    /// The message of an error that an executor itself reports, with SQLSTATE 40001: a definition
+    /// that a statement uses changed after the statement was prepared, and the transaction has
+    /// earlier statements that cannot be repeated.
     pub const REDEFINED: &'static str =
         "a definition that the statement uses changed while the transaction ran";
 
@@ -144,7 +144,8 @@ pub enum InputError {
         /// The position of the semicolon, in characters from 1.
         position: usize,
     },
-    /// The text has an unterminated string, comment or quoted identifier, or a NUL.
+    /// The text cannot be parsed: it has an unterminated string, comment or quoted identifier, a
+    /// NUL, a numbered parameter such as `$1`, too many placeholders, or an invalid number or name.
     #[error("`q` cannot be read: {what} at character {position}")]
     UnreadableStatement {
         /// The part of the text that is wrong.
@@ -168,7 +169,7 @@ pub enum InputError {
         /// The name of the placeholder.
         name: String,
     },
-    /// There is a value, hint or format whose name is not a placeholder of the statement.
+    /// There is a value whose name is not a placeholder of the statement.
     #[error("`{place}.{name}` names no placeholder of the statement")]
     ExtraParameter {
         /// The object that has the member: `params`, or `params[2]`.

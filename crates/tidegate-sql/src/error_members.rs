@@ -22,8 +22,8 @@ pub enum ErrorMember {
     Table,
 }
 
-/// Serialises PostgreSQL's error as members of an object, for `#[serde(flatten)]`. The protocol
-/// chooses the members and their order. Members that PostgreSQL did not send are left out.
+/// Serialises PostgreSQL's error as members of an object, for `#[serde(flatten)]`. Each protocol
+/// chooses its members and their order. Members that PostgreSQL did not send are left out.
 #[derive(Clone, Copy, Debug)]
 pub struct ErrorMembers<'a> {
     error: &'a DatabaseError,
@@ -31,7 +31,7 @@ pub struct ErrorMembers<'a> {
 }
 
 impl<'a> ErrorMembers<'a> {
-    /// These members of the error, in this order.
+    /// Serialises these members of the error, in this order.
     pub const fn new(error: &'a DatabaseError, members: &'static [ErrorMember]) -> Self {
         Self { error, members }
     }

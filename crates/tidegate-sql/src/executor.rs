@@ -210,7 +210,7 @@ pub enum Mode {
 /// The options of a statement or transaction.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct QueryOptions {
-    /// The time at which the statement is cancelled.
+    /// The time at which the statement is cancelled; `None` for no limit.
     pub deadline: Option<Instant>,
     /// The author of the statements' texts.
     pub author: Author,

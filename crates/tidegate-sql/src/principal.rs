@@ -71,7 +71,7 @@ pub struct Login {
     pub database: DatabaseName,
     /// The role as which the statements run.
     pub role: RoleName,
-    /// The users that share the role.
+    /// The callers that share the role.
     pub role_use: RoleUse,
 }
 
@@ -99,14 +99,15 @@ pub enum SharedBy {
     Users,
     /// Anonymous callers, as the default user.
     Anonymous,
-    /// The members of a group. Everything but a pure read is followed by a reset, because
-    /// what is left in the session could name the next member.
+    /// The members of a group. A reset follows everything but a pure read, because a prepared
+    /// statement that remains in the session could reveal the token of the next member.
     Members,
 }
 
 impl RoleUse {
     /// Whether callers without a role of their own share the role: anonymous callers, or the
-    /// members of a group. Settings that the role made for itself must not reach its sessions.
+    /// members of a group. If they do, settings that the role set for itself must not apply to its
+    /// sessions.
     pub fn is_shared(&self) -> bool {
         !matches!(self, Self::User(_) | Self::Trusted(SharedBy::Users))
     }
@@ -122,8 +123,8 @@ impl RoleUse {
     }
 }
 
-/// A member: a person of a group, without a role. All members of a group share its role, and are
-/// told apart by their claims.
+/// A member: a person of a group, without a role of its own. All members of a group share the
+/// group's role, and are told apart by their claims.
 #[derive(Clone, PartialEq, Eq, Hash)]
 pub struct Member {
     id: Box<str>,
@@ -178,6 +179,11 @@ impl Member {
         match claims.get(name) {
             None | Some(serde_json::Value::Null) => ClaimText::Null,
             Some(serde_json::Value::String(text)) => ClaimText::Text(text.as_str().into()),
+            Some(serde_json::Value::Bool(value)) => ClaimText::Text(value.to_string().into()),
+            Some(serde_json::Value::Number(number)) => match number.as_i64() {
+                Some(number) => ClaimText::Text(number.to_string().into()),
+                None => ClaimText::Other,
+            },
             Some(_) => ClaimText::Other,
         }
     }
@@ -188,9 +194,9 @@ impl Member {
 pub enum ClaimText {
     /// NULL: the claim is missing or null.
     Null,
-    /// The text of a string.
+    /// The text of a string, a boolean or an integer.
     Text(Box<str>),
-    /// The text that PostgreSQL makes of another value, which is not known here.
+    /// The text of another value, which only PostgreSQL knows.
     Other,
 }
 

@@ -103,8 +103,8 @@ pub enum RequestError {
 ///
 /// # Errors
 ///
-/// [`RequestError::InvalidJson`], or an [`InputError`] that names the member, in an array with its
-/// index, as in `[1].q`.
+/// [`RequestError::InvalidJson`], [`RequestError::InvalidBody`], or an [`InputError`] that names
+/// the member. In an array, the name begins with the index of the request, as in `[1].q`.
 pub fn parse(body: &[u8], limits: Limits) -> Result<Requests<'_>, RequestError> {
     let text = checked_text(body, limits.depth)?;
     let mut sets = limits.parameter_sets;

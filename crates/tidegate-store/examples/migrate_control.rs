@@ -45,6 +45,7 @@ async fn main() -> Result<(), Box<dyn Error>> {
         properties: None,
         user_groups: Vec::new(),
         default_user: false,
+        disabled: false,
         created_at: Timestamp::from_seconds(0),
     };
     println!("inserted: {:?}", store.insert_user(&user).await?);

@@ -2,7 +2,7 @@
 
 use tidegate_identity::StoreError;
 
-/// A result with the error of this crate.
+/// A result whose error is [`Error`] by default.
 pub type Result<T, E = Error> = std::result::Result<T, E>;
 
 /// The reason why the control schema could not be read, written or migrated.
@@ -38,7 +38,7 @@ impl Error {
         Self::Failed(source.into())
     }
 
-    /// The name of the constraint that a refused statement violated.
+    /// The name of the constraint that the statement violated; `None` for any other error.
     pub(crate) fn broken_constraint(&self) -> Option<&str> {
         let Self::Failed(source) = self else {
             return None;

@@ -5,10 +5,11 @@ use std::fmt::Write as _;
 use tidegate_identity::Timestamp;
 
 const MILLIS_PER_DAY: i64 = 86_400_000;
-/// The time from 1970-01-01 to 2000-01-01, which is the epoch of PostgreSQL's binary format.
+/// The milliseconds from 1970-01-01 to 2000-01-01. 2000-01-01 is the epoch of PostgreSQL's binary
+/// format.
 const POSTGRES_EPOCH_MILLIS: i64 = 10_957 * MILLIS_PER_DAY;
-/// The range of times that are written as a `timestamptz`. Times outside of it are written as an
-/// infinity.
+/// The range of times, in milliseconds since 1970, that are written as a date. Times outside of
+/// this range are written as an infinity.
 const EARLIEST: i64 = -62_135_596_800_000;
 const LATEST: i64 = 9_000_000_000_000_000;
 
@@ -34,8 +35,8 @@ pub(crate) fn text(at: Timestamp) -> String {
     text
 }
 
-/// The time from its binary format: microseconds since 2000-01-01 (PostgreSQL, `timestamptz_send`),
-/// rounded down.
+/// Converts the binary format, which is microseconds since 2000-01-01 (PostgreSQL,
+/// `timestamptz_send`). Fractions of a millisecond are rounded down.
 pub(crate) fn from_binary(micros: i64) -> Timestamp {
     match micros {
         i64::MAX => Timestamp::from_millis(i64::MAX),
@@ -44,8 +45,9 @@ pub(crate) fn from_binary(micros: i64) -> Timestamp {
     }
 }
 
-/// The date of a day, counted from 1970-01-01, in the proleptic Gregorian calendar. 400 years have
-/// 146,097 days. Years are counted from March, so that the leap day is the last of a year.
+/// The year, month and day of a day in the proleptic Gregorian calendar. `days` counts from
+/// 1970-01-01. 400 years have 146,097 days. In the computation, years begin in March, so that the
+/// leap day is the last day of a year.
 fn civil(days: i64) -> (i64, i64, i64) {
     let shifted = days + 719_468;
     let era = shifted.div_euclid(146_097);

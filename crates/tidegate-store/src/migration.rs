@@ -11,8 +11,8 @@ use crate::query::{OpenTransaction, Query, bind};
 use crate::row::{self, RowCollector};
 
 /// The migrations in the order in which they are applied. Released migrations are never edited.
-/// Numbers may have gaps. Each migration that the database lacks is applied, so parallel branches
-/// can add some.
+/// Numbers may have gaps. Each migration that the database lacks is applied, whatever its number,
+/// so that parallel branches of the code can add migrations.
 const MIGRATIONS: &[(u32, &str, &str)] = &[
     (
         1,
@@ -78,10 +78,15 @@ const MIGRATIONS: &[(u32, &str, &str)] = &[
         "members",
         include_str!("../migrations/0100_members.sql"),
     ),
+    (
+        110,
+        "disabled_users",
+        include_str!("../migrations/0110_disabled_users.sql"),
+    ),
 ];
 
-/// The advisory lock that serialises migrations by several nodes. The number is the letters
-/// `tidegate`.
+/// The key of the advisory lock that serialises migrations by several nodes. The number is the
+/// ASCII text `tidegate`.
 const LOCK: i64 = 0x7469_6465_6761_7465;
 
 static LOCK_MIGRATIONS: Query =
@@ -104,9 +109,9 @@ static RECORD: Query =
 /// The result of a migration.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Migrated {
-    /// The version of the schema before; 0 if there was none.
+    /// The version of the schema before the migration; 0 if there was no schema.
     pub from: u32,
-    /// The version of the schema after.
+    /// The version of the schema after the migration.
     pub to: u32,
 }
 
@@ -115,8 +120,8 @@ pub fn newest_version() -> u32 {
     MIGRATIONS.last().map_or(0, |(number, ..)| *number)
 }
 
-/// Migrates the schema `tidegate` of the control database in one transaction. Concurrent calls
-/// wait for each other. All but the first find the schema migrated.
+/// Migrates the schema `tidegate` of the control database in one transaction, and creates it if it
+/// is missing. Concurrent calls wait for each other; only the first one has something to migrate.
 ///
 /// # Errors
 ///
@@ -152,7 +157,8 @@ fn newest(applied: &[u64]) -> Result<u32> {
     u32::try_from(applied.last().copied().unwrap_or(0)).map_err(Error::failed)
 }
 
-/// A migration in the database that this program does not know, if there is one.
+/// The lowest number of an applied migration that this program does not know; `None` if it knows
+/// all.
 fn unknown(applied: &[u64]) -> Option<u32> {
     let known = |found: &u32| MIGRATIONS.iter().any(|(number, ..)| number == found);
     applied
@@ -161,8 +167,8 @@ fn unknown(applied: &[u64]) -> Option<u32> {
         .find(|found| !known(found))
 }
 
-/// The options with a long deadline, because a migration may take long, and another node's may have
-/// to be waited for.
+/// Query options with a long deadline, because a migration may take long, and a migration by
+/// another node may have to end first.
 fn long_deadline() -> QueryOptions {
     QueryOptions {
         deadline: Some(Instant::now() + std::time::Duration::from_mins(10)),

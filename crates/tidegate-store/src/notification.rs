@@ -1,9 +1,9 @@
-//! Notifies the other nodes of changes of cached data.
+//! Notifications to the other nodes about changes of cached data.
 
 use std::fmt;
 
 /// A change of the control schema. It is sent as a notification on the channel `tidegate` of the
-/// control database, and its receiver reads the named data again.
+/// control database. A node that receives it must read the named data again.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Change {
     /// Sessions were ended.
@@ -32,7 +32,7 @@ pub enum Change {
 }
 
 impl Change {
-    /// Parses a notification; `None` for a kind that only a newer version knows.
+    /// Parses a notification; `None` for an unknown kind, which a newer version may have sent.
     pub fn parse(notice: &str) -> Option<Self> {
         let (kind, name) = notice.split_once(' ').unwrap_or((notice, ""));
         match kind {

@@ -19,7 +19,7 @@ use crate::row::{self, Read, RowCollector};
 const LIMIT: Duration = Duration::from_secs(10);
 
 /// A statement, which is parsed on first use. Its placeholders have names (`:name`). Values are
-/// given in the order in which the names first occur.
+/// bound in the order in which the names first occur in the text.
 pub(crate) struct Query {
     text: &'static str,
     statement: OnceLock<Arc<Statement>>,
@@ -70,8 +70,8 @@ pub(crate) trait Value {
 
 impl Value for str {
     fn parameter(&self) -> Parameter {
-        // PostgreSQL's text cannot contain a zero byte. Stored names have none either, so a name
-        // with one is not found.
+        // PostgreSQL's `text` cannot contain a zero byte, so it is replaced. Stored names contain
+        // no such character, so a name with a zero byte is not found.
         Parameter::Text(self.replace('\0', "\u{fffd}").into())
     }
 }

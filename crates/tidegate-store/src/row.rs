@@ -1,4 +1,4 @@
-//! Decodes rows whose columns are known.
+//! Decodes rows of statements whose columns are known.
 
 use std::str;
 
@@ -107,7 +107,7 @@ pub(crate) fn string(row: &mut Record<'_>) -> Result<String> {
     row.string()
 }
 
-/// Decodes a row of one `timestamptz`.
+/// Decodes a row of one `timestamptz` that may be NULL.
 pub(crate) fn optional_timestamp(row: &mut Record<'_>) -> Result<Option<Timestamp>> {
     row.optional_timestamp()
 }
@@ -138,8 +138,8 @@ impl<T> RowCollector<T> {
 
 impl<T: Send> RowSink for RowCollector<T> {
     fn columns(&mut self, columns: &[Column]) -> SqlResult<()> {
-        // `Record::text` decodes only types whose binary format is their text, such as `text` and
-        // `json`.
+        // [`Record`] decodes only the binary format. `Record::text` is for types whose binary
+        // format is their text, such as `text` and `json`.
         let readable = columns
             .iter()
             .all(|column| column.format == WireFormat::Binary);

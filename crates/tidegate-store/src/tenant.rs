@@ -46,20 +46,21 @@ pub struct Tenant {
     pub owner_role: String,
     /// Whether the database existed before the tenant and was adopted.
     pub adopted: bool,
-    /// The privileges that adopting the database granted and revoked, as a JSON document, so that
-    /// they can be undone.
+    /// The privileges that adopting the database granted and revoked, as JSON, so that the changes
+    /// can be undone. `None` if nothing has to be undone.
     pub grants: Option<String>,
-    /// Which SQL the tenant's default user may run. It is changed by
-    /// [`tidegate_identity::IdentityStore::set_anonymous_sql`].
+    /// Which SQL the tenant's default user may run.
+    /// [`tidegate_identity::IdentityStore::set_anonymous_sql`] changes it.
     pub anonymous_sql: AnonymousSql,
     /// When the tenant was created or adopted.
     pub created_at: Timestamp,
-    /// The generation of the key that seals claims in its database; a new tenant has 1.
+    /// The generation of the key that seals claims in the tenant's database. The first generation
+    /// is 1.
     pub claims_generation: i32,
 }
 
-/// The table of tenants. The users, clients and sessions of a tenant are deleted by
-/// [`tidegate_identity::IdentityStore::delete_tenant`].
+/// The table of tenants. It does not delete the users, clients and sessions of a tenant;
+/// [`tidegate_identity::IdentityStore::delete_tenant`] does.
 #[derive(Clone, Debug)]
 pub struct Tenants {
     database: Database,
@@ -73,7 +74,7 @@ impl Tenants {
         }
     }
 
-    /// Adds a tenant; `false` when its name or its owner's role exists already.
+    /// Adds a tenant. Returns false if a tenant with this name or owner's role exists already.
     ///
     /// # Errors
     ///
@@ -112,22 +113,23 @@ impl Tenants {
         self.database.rows(&LIST, &[], read).await
     }
 
-    /// Begins the next generation of the key that seals claims, and returns its number; `None` when
-    /// the tenant does not exist.
+    /// Increments the generation of the key that seals claims, and returns the new generation;
+    /// `None` if the tenant does not exist.
     pub async fn rotate_claims(&self, name: &str) -> Result<Option<i32>> {
         self.database
             .row(&ROTATE_CLAIMS, &[&name], generation)
             .await
     }
 
-    /// Deletes the row of a tenant; `false` when it does not exist.
+    /// Deletes the row of a tenant. Returns false if it does not exist.
     pub async fn delete(&self, name: &str) -> Result<bool> {
         let gone = self.database.row(&DELETE, &[&name], row::count).await?;
         Ok(gone == Some(1))
     }
 }
 
-/// Decodes the next value. A check constraint ensures that it is a known one.
+/// Decodes the next value as an [`AnonymousSql`]. A check constraint ensures that the value is
+/// known.
 pub(crate) fn read_anonymous_sql(row: &mut Record<'_>) -> Result<AnonymousSql> {
     let unknown = || Error::failed("a tenant has an unknown anonymous_sql");
     AnonymousSql::parse(row.text()?).ok_or_else(unknown)

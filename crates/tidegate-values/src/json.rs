@@ -28,7 +28,7 @@ pub enum JsonKind {
 }
 
 impl JsonKind {
-    /// The kind of the value in a document, by its first character.
+    /// The kind of the value in a valid document, by its first character.
     pub fn of(document: &str) -> Self {
         match document.trim_ascii_start().as_bytes().first() {
             Some(b'{') => Self::Object,
@@ -114,7 +114,7 @@ fn closing_quote(rest: &[u8]) -> usize {
     rest.len()
 }
 
-/// The first name that occurs twice; `None` if all differ.
+/// The first name that repeats an earlier one; `None` if all names differ.
 pub fn repeated<'m>(members: &'m Members<'_>) -> Option<&'m str> {
     const MAX_LINEAR: usize = 16;
     let mut names = members.iter().map(|(name, _)| &**name);
@@ -133,7 +133,8 @@ pub fn repeated<'m>(members: &'m Members<'_>) -> Option<&'m str> {
 ///
 /// # Errors
 ///
-/// Why PostgreSQL cannot store it: U+0000, or an unpaired surrogate.
+/// A message about the problem: the document is not a string, or PostgreSQL cannot store it because
+/// of U+0000 or an unpaired surrogate.
 pub fn string(document: &str) -> Result<Cow<'_, str>, &'static str> {
     let inner = document
         .trim_ascii()

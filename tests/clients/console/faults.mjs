@@ -75,6 +75,34 @@ await openTable(page, "seen_albums");
 await page.getByText("Read-only: this view has no primary key, so a single row cannot be named. Edit rows in the table behind it.").waitFor();
 await sql("drop view seen_albums");
 
+// Others write many rows: the page lists the last ones and stays quick.
+await sql("create table bulk (id int primary key)");
+await page.evaluate(() => dispatchEvent(new Event("focus")));
+grid = await openTable(page, "bulk");
+await live(page);
+await sql("insert into bulk select generate_series(1, 50000)");
+await page.locator(".event.insert").filter({ hasText: "id 50000" }).first().waitFor();
+await page.getByText("50,000 rows", { exact: true }).waitFor();
+await sql("drop table bulk");
+
+// Others change the table that is open: a refresh shows its columns, and a feed that has ended is opened again.
+await sql("create table altered (id int primary key, note text)");
+await page.evaluate(() => dispatchEvent(new Event("focus")));
+grid = await openTable(page, "altered");
+await live(page);
+await sql("alter table altered add column extra text");
+await page.getByRole("button", { name: "Refresh" }).click();
+await grid.getByRole("columnheader").filter({ hasText: /^extra / }).waitFor();
+await live(page);
+await sql("alter table altered drop column note");
+await sql("insert into altered values (1, 'new')");
+await page.locator(".feed").getByText("The column `note` was dropped or renamed.").waitFor();
+await accessible(page, "ended feed");
+await page.getByRole("button", { name: "Open the table again" }).click();
+await live(page);
+await grid.getByText("new", { exact: true }).waitFor();
+await sql("drop table altered");
+
 // Names in any script.
 await page.getByRole("navigation", { name: "Tables" }).getByRole("link", { name: /größe/ }).click();
 grid = page.getByRole("grid", { name: /größe/ });

@@ -136,6 +136,29 @@ await page.getByLabel("View as").selectOption("alice");
 await page.getByRole("region", { name: "All tables" }).getByRole("link", { name: "notes" }).waitFor();
 await press("Be yourself again");
 
+// A member has no SQL: as one, GraphQL answers. The switch has the first members, Users a button for each.
+await page.getByRole("link", { name: "People" }).click();
+await press("New user");
+await dialog.getByLabel("Name").fill("kim");
+await dialog.getByLabel(/^Groups/).fill("patrons");
+await dialog.locator("input[name=member]").check();
+await press("Create user");
+await page.getByLabel("View as").locator("optgroup[label=Members] option", { hasText: "kim" }).waitFor({ state: "attached" });
+await sql('grant select on artists to "demo/group/patrons"');
+await page.getByRole("button", { name: "View as kim" }).click();
+await page.getByText(/^You see and do everything as kim/).waitFor();
+assert.equal(await page.getByLabel("View as").inputValue(), "kim");
+assert.equal(await page.getByRole("button", { name: "SQL", exact: true }).count(), 0);
+await page.getByRole("textbox", { name: "GraphQL document" }).filter({ hasText: "getArtists" }).waitFor();
+await press("Run");
+await page.locator(".outcome").getByText(/^10 rows/).waitFor();
+await accessible(page, "View as a member");
+await page.getByRole("link", { name: "Tables" }).click();
+await page.getByRole("heading", { name: "kim is a member" }).waitFor();
+await accessible(page, "tables of a member");
+await press("Be yourself again");
+await page.getByRole("region", { name: "All tables" }).waitFor();
+
 // The user goes.
 await page.getByRole("link", { name: "People" }).click();
 await page.getByRole("button", { name: "Delete mara" }).click();

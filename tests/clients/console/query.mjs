@@ -88,6 +88,20 @@ await press("Run selection");
 await result.getByText("selected", { exact: true }).waitFor();
 await press("Explain");
 await page.locator(".plan-node").getByText("Result").waitFor();
+// BEGIN and COMMIT around everything say what is true anyway; elsewhere a sentence says so.
+await write("begin;\ninsert into scripted values (4);\nselect count(*) as kept from scripted;\ncommit;");
+await press("Run");
+await said(/^2 statements in one transaction, 1 row written, 1 row/);
+await result.getByText("3", { exact: true }).waitFor();
+await write("insert into scripted values (5);\nrollback;");
+await press("Run");
+await page.getByRole("alert").filter({ hasText: /^ROLLBACK is not needed here: what you run is one transaction/ }).waitFor();
+await write("copy scripted to stdout");
+await press("Run");
+await page.getByRole("alert").filter({ hasText: /^COPY is not available here/ }).waitFor();
+await write("-- nothing");
+await press("Run");
+await page.getByRole("alert").filter({ hasText: "There is no statement here to run." }).waitFor();
 await sql("drop table scripted");
 // Semicolons within strings, dollar quotes and parentheses end no statement.
 for (const one of ["select ';' as a", "select $x$;$x$ as a", "do $$ begin perform 1; end $$", "select E'\\';' as a", 'select 1 as ";"', "/* ; */ select 1 as a;"]) {

@@ -138,6 +138,17 @@ await choose("\uFEFFid;name\r\n900001;Third, from CSV\r\n");
 await page.getByText("1 row, columns id, name.").waitFor();
 await page.getByRole("button", { name: "Import", exact: true }).click();
 await grid.getByRole("gridcell", { name: "Third, from CSV", exact: true }).waitFor();
+// A long import is stopped, and says what it has imported.
+await page.getByRole("button", { name: "Import CSV" }).click();
+await choose(`name\n${"Many from CSV\n".repeat(100_000)}`);
+await page.getByText("100,000 rows, columns name.").waitFor();
+await page.getByRole("button", { name: "Import", exact: true }).click();
+await page.getByRole("progressbar", { name: "Imported rows" }).waitFor();
+await page.getByRole("dialog").getByRole("button", { name: "Cancel" }).click();
+const stopped = await page.getByRole("alert").filter({ hasText: /^Cancelled\. (The first|Nothing)/ }).textContent();
+const imported = Number(/The first ([\d,]+) rows/.exec(stopped)?.[1].replaceAll(",", "") ?? 0);
+assert.equal((await sql("select count(*)::int as n from playlists where name = 'Many from CSV'"))[0].n, imported);
+await page.getByRole("dialog").getByRole("button", { name: "Cancel" }).click();
 await sql("delete from playlists where name like '%from CSV'");
 
 // A value is copied.

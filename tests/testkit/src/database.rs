@@ -49,7 +49,8 @@ pub async fn text(client: &Client, query: &str) -> String {
     row.get::<_, Option<String>>(0).unwrap_or_default()
 }
 
-/// How many statements with `mark` in their text other sessions of the database run.
+/// The number of statements with `mark` in their text that other sessions of the database are
+/// running.
 ///
 /// # Panics
 ///
@@ -63,7 +64,7 @@ pub async fn running(client: &Client, mark: &str) -> i64 {
     client.query_one(query, &[&mark]).await.unwrap().get(0)
 }
 
-/// Waits until `count` statements with `mark` in their text run.
+/// Waits until other sessions are running `count` statements with `mark` in their text.
 ///
 /// # Panics
 /// After the deadline.

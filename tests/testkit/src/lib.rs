@@ -1,6 +1,6 @@
-//! Code that the tests of several crates share: deadlines, golden files and random numbers. With
-//! the feature `database` also databases of a temporary PostgreSQL; with `roles` also logins and an
-//! executor; with `rows` a sink that collects rows.
+//! Code that the tests of several crates share: deadlines, golden files and random numbers. The
+//! feature `database` adds databases of a temporary PostgreSQL, `roles` adds login roles and an
+//! executor, and `rows` adds a sink that collects rows.
 //!
 //! All functions panic when they fail, as a test does.
 

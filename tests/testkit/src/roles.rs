@@ -45,7 +45,7 @@ pub struct Passwords {
 }
 
 impl Passwords {
-    /// The credentials for the version of PostgreSQL that a cluster runs.
+    /// Creates the credentials for a cluster. They depend on its version of PostgreSQL.
     pub fn new(cluster: &Cluster) -> Self {
         Self {
             server_version: u32::from(cluster.version().major) * 10_000,

@@ -52,7 +52,7 @@ fn literals(call: &str) -> Vec<String> {
     literals
 }
 
-/// The message of each call, which is its last literal.
+/// The messages of all calls of log macros in the code. The message is the last literal of a call.
 fn logged(code: &str) -> BTreeSet<String> {
     let mut messages = BTreeSet::new();
     for level in ["error!(", "warn!(", "info!(", "$level!("] {
@@ -67,7 +67,8 @@ fn logged(code: &str) -> BTreeSet<String> {
     messages
 }
 
-/// The code spans in the second cell of each row, where `…` stands for any text.
+/// The messages in the document: the code spans in the second cell of each table row. In a message,
+/// `…` stands for any text.
 fn documented() -> BTreeSet<String> {
     let text = fs::read_to_string(root().join("docs/LOGS.md")).unwrap();
     let rows = text.lines().filter_map(|line| line.split(" | ").nth(1));

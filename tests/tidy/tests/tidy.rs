@@ -13,7 +13,8 @@ use tidegate_tidy::{packages, root, rust_files, shipped};
 /// The crates besides the server itself that may speak HTTP (I2 in docs/ARCHITECTURE.md).
 const SPEAKS_HTTP: [&str; 3] = ["tidegate-http", "tidegate-pages", "tidegate-socket"];
 
-/// Dependencies that only these crates may have (I3 in docs/ARCHITECTURE.md).
+/// External crates, each with the crates of the workspace that may depend on it (I3 in
+/// docs/ARCHITECTURE.md).
 const HOMES: &[(&str, &[&str])] = &[
     ("async-nats", &["tidegate-bus"]),
     ("hyper", &["tidegate-server", "tidegate-socket"]),

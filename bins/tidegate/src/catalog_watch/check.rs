@@ -1,4 +1,4 @@
-//! One comparison of a database's schemas.
+//! Checks a database: compares its definitions with the cached schemas.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -10,19 +10,19 @@ use tokio::time::Instant;
 
 use crate::pool::UserPool;
 
-/// The task sleeps this many times as long as a check took, so that a large catalog does not keep
-/// PostgreSQL busy.
+/// The pause after a check, as a multiple of its duration. It keeps checks of a large catalog from
+/// occupying PostgreSQL.
 const PAUSE_FACTOR: u32 = 2;
 /// The deadline of one check.
 const CHECK_TIMEOUT: Duration = Duration::from_secs(30);
 
-/// Why a database is checked.
+/// The reason why a database is checked. If there are several reasons, the last variant counts.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Reason {
-    /// The database notified of a definition. Reported definitions are counted, so a request may
-    /// have checked the database already.
+    /// The database has sent a notification about a definition. A request may have compared the
+    /// schema since then. If so, the check does not compare it again.
     Reported,
-    /// The database may have changed in a way that is not counted.
+    /// Definitions may have changed without a notification.
     Due,
     /// Roles have changed, and the database may have changed too.
     Roles,
@@ -42,8 +42,8 @@ pub(super) fn check_options() -> QueryOptions {
     }
 }
 
-/// Checks one database and reloads the schemas that have changed. Returns after a pause that grows
-/// with the duration of the check.
+/// Checks a database and reloads the schemas that have changed. Then waits for a multiple of the
+/// check's duration before it returns.
 pub(super) async fn check(
     catalogs: Arc<CatalogCache>,
     users: UserPool,

@@ -1,46 +1,50 @@
-//! Decides by signs when definitions or roles are compared again.
+//! Decides by change markers when definitions or roles are compared again.
 
 use std::time::Duration;
 
-use tidegate_catalog::load::Sign;
+use tidegate_catalog::load::ChangeMarker;
 use tokio::time::Instant;
 
-/// The pause after a comparison, as a multiple of its duration, if only the snapshot has changed
-/// since. Comparisons for such changes take PostgreSQL at most a fiftieth of a core.
+/// The pause after a comparison, as a multiple of its duration, if only the snapshot in the marker
+/// has changed since then. Therefore comparisons for such changes take PostgreSQL at most a
+/// fiftieth of a core.
 const PAUSE_FACTOR: u32 = 50;
 
 /// The last comparison of the definitions of a database, or of the roles of the cluster.
 #[derive(Default)]
 pub(super) struct LastCheck {
-    /// The sign before the comparison.
-    sign: Option<Sign>,
+    /// The marker that was read before the comparison; `None` if no comparison was made, or if it
+    /// failed.
+    marker: Option<ChangeMarker>,
     last: Option<(Instant, Duration)>,
 }
 
 impl LastCheck {
     /// Whether nothing has changed since the last comparison.
-    pub(super) fn is_current(&self, sign: &Sign) -> bool {
-        self.sign.as_ref() == Some(sign)
+    pub(super) fn is_current(&self, marker: &ChangeMarker) -> bool {
+        self.marker.as_ref() == Some(marker)
     }
 
-    /// Whether to compare now. `others` is the number of comparisons that share the time.
+    /// Whether to compare now. `others` is the number of databases that are compared alternately,
+    /// which makes the pause longer.
     ///
-    /// If the counts have changed, so has what is watched. PostgreSQL may report counts late, so a
-    /// change of the snapshot alone is followed by a comparison too, but after a pause.
-    pub(super) fn is_due(&self, sign: &Sign, others: u32) -> bool {
-        match &self.sign {
+    /// If the counts in the marker have changed, the watched objects have changed. PostgreSQL may
+    /// report counts late, so a comparison also follows if only the snapshot has changed, but after
+    /// a pause.
+    pub(super) fn is_due(&self, marker: &ChangeMarker, others: u32) -> bool {
+        match &self.marker {
             None => true,
-            Some(before) if before.snapshot == sign.snapshot => false,
-            Some(before) if before.counts != sign.counts => true,
+            Some(before) if before.snapshot == marker.snapshot => false,
+            Some(before) if before.counts != marker.counts => true,
             Some(_) => self
                 .last
                 .is_none_or(|(ended, took)| ended.elapsed() >= took * PAUSE_FACTOR * others.max(1)),
         }
     }
 
-    /// Records that a comparison begins, after `sign` was read.
-    pub(super) fn begin(&mut self, sign: Sign) {
-        self.sign = Some(sign);
+    /// Records that a comparison begins, after `marker` was read.
+    pub(super) fn begin(&mut self, marker: ChangeMarker) {
+        self.marker = Some(marker);
     }
 
     /// Records the duration of a comparison that has ended.
@@ -50,7 +54,7 @@ impl LastCheck {
 
     /// Makes the next comparison due, because the last one failed.
     pub(super) fn fail(&mut self) {
-        self.sign = None;
+        self.marker = None;
     }
 }
 
@@ -58,8 +62,8 @@ impl LastCheck {
 mod tests {
     use super::*;
 
-    fn sign(snapshot: &str, counts: &str) -> Sign {
-        Sign {
+    fn marker(snapshot: &str, counts: &str) -> ChangeMarker {
+        ChangeMarker {
             snapshot: snapshot.to_owned(),
             counts: counts.to_owned(),
         }
@@ -68,21 +72,22 @@ mod tests {
     #[test]
     fn a_comparison_is_due_at_once_by_its_counts_and_late_by_the_snapshot_alone() {
         let mut check = LastCheck::default();
-        assert!(check.is_due(&sign("1", "a"), 1));
-        check.begin(sign("1", "a"));
+        assert!(check.is_due(&marker("1", "a"), 1));
+        check.begin(marker("1", "a"));
         check.end(Duration::from_millis(10));
-        assert!(!check.is_due(&sign("1", "a"), 1));
-        // The counts were reported late: the comparison has already seen their transaction.
-        assert!(!check.is_due(&sign("1", "b"), 1));
-        assert!(check.is_due(&sign("2", "b"), 1));
-        assert!(!check.is_due(&sign("2", "a"), 1));
+        assert!(!check.is_due(&marker("1", "a"), 1));
+        // PostgreSQL reported the counts late. The comparison has already seen the changes of the
+        // transaction.
+        assert!(!check.is_due(&marker("1", "b"), 1));
+        assert!(check.is_due(&marker("2", "b"), 1));
+        assert!(!check.is_due(&marker("2", "a"), 1));
         check.last = Some((
             Instant::now() - Duration::from_millis(600),
             Duration::from_millis(10),
         ));
-        assert!(check.is_due(&sign("2", "a"), 1));
-        assert!(!check.is_due(&sign("2", "a"), 2));
+        assert!(check.is_due(&marker("2", "a"), 1));
+        assert!(!check.is_due(&marker("2", "a"), 2));
         check.fail();
-        assert!(check.is_due(&sign("1", "a"), 1));
+        assert!(check.is_due(&marker("1", "a"), 1));
     }
 }

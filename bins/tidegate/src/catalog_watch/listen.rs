@@ -1,4 +1,4 @@
-//! The listener of a database.
+//! Listens to the notifications of a database about changed definitions.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -7,23 +7,25 @@ use tidegate_service::{ListenEnd, ServiceConnections};
 use tidegate_sql::DatabaseName;
 use tokio::sync::mpsc;
 
-/// How long a database without an event trigger is polled before listening is tried again, which
-/// takes a login.
+/// How long a database is only polled before listening is tried again, if it has no event trigger.
+/// Listening takes a login.
 const LISTEN_RETRY: Duration = Duration::from_mins(10);
-/// How long a database is polled before listening is tried again, if no service connection is free.
+/// How long a database is only polled before listening is tried again, if no service connection is
+/// free.
 const NO_CONNECTION_RETRY: Duration = Duration::from_secs(10);
 
 /// An event that the listener of a database reports.
 pub(super) enum ListenerEvent {
     /// Listening has begun, or a definition has changed.
     Notified,
-    /// The database does not send notifications, or no longer does.
+    /// The database does not send notifications, or listening has ended.
     Silent,
     /// No service connection is free for listening.
     NoConnection,
 }
 
-/// Listens to a database. Reports its notifications, and why listening ended.
+/// Listens to a database, and tries again whenever listening ends. Sends the events of the listener
+/// to `event_sender`.
 pub(super) async fn listen(
     control: Arc<ServiceConnections>,
     database: DatabaseName,
@@ -31,7 +33,7 @@ pub(super) async fn listen(
 ) {
     loop {
         let on_notification = |_| {
-            // The receiver is dropped before the listener when the watch ends.
+            // An error means that the receiver was dropped because the watch ended.
             drop(event_sender.send((database.clone(), ListenerEvent::Notified)));
         };
         let end = control.ddl_notifications(&database, on_notification).await;

@@ -56,6 +56,9 @@ pub(crate) struct NewIssuer {
     /// Group or user for tokens that name none; a missing group is created
     #[arg(long, value_name = "NAME")]
     pub(crate) default_role: Option<String>,
+    /// Record people in a group as members of the tenant when they first come
+    #[arg(long)]
+    pub(crate) create_members: bool,
     /// Clock skew that is tolerated, in seconds; 60 when left out
     #[arg(long, value_name = "SECONDS")]
     pub(crate) clock_skew: Option<u64>,

@@ -97,6 +97,9 @@ pub(crate) struct ChangedUser {
     /// Whether callers without a token run as this user
     #[arg(long, value_name = "BOOL")]
     pub(crate) default: Option<bool>,
+    /// Whether the user may neither sign in nor send requests; ends its sessions
+    #[arg(long, value_name = "BOOL")]
+    pub(crate) disabled: Option<bool>,
 }
 
 /// `tidegate user convert`.

@@ -90,7 +90,7 @@ async fn client(service: &Service, id: &str) -> Result<tidegate_oauth::Client> {
     found.ok_or_else(|| Failure::Refused(format!("there is no client {id}")))
 }
 
-/// Prints the client's id, and its secret if the secret is new.
+/// Prints the id of a client, and its secret if the secret is new.
 fn print_client(client: &CreatedClient) -> Result {
     print(format_args!("client_id      {}\n", client.client.id))?;
     match &client.secret {

@@ -14,7 +14,8 @@ use crate::failure::{Failure, Result};
 use crate::service;
 use crate::settings::Settings;
 
-/// Runs the command. It changes nothing, so it neither creates nor migrates the control database.
+/// Runs the command. It changes nothing; in particular, it neither creates nor migrates the control
+/// database.
 pub(crate) async fn run(command: &ClusterCommand, settings: &Settings) -> Result {
     let ClusterCommand::Status { json } = command;
     let config = Arc::new(service::config(settings)?);

@@ -52,8 +52,8 @@ pub(crate) async fn run(settings: &Settings) -> Result {
     )))
 }
 
-/// Compares the key's fingerprint with the one in the control database, whose secrets only that key
-/// can open.
+/// Compares the fingerprint of the master key with the fingerprint in the control database. Secrets
+/// in the control database can be decrypted only with the key that has this fingerprint.
 async fn check_master_key(admin: &Admin, master: &MasterKey) -> Result<Finding> {
     let kept = admin.recorded_fingerprint().await?;
     let (severity, text) = match kept {

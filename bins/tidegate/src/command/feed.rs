@@ -37,8 +37,8 @@ pub(crate) async fn run(command: FeedCommand, settings: &Settings) -> Result {
     }
 }
 
-/// Prints the cluster's state and that of one database, or of all tenants and all other databases
-/// with slots.
+/// Prints the state of the cluster, and the state of one database. Without a name, prints the state
+/// of all tenants and of all other databases that have slots.
 async fn status(service: &Service, log: &Replication, database: Option<&str>) -> Result {
     let cluster = log.cluster().await?;
     let named = |name: &str| database.is_none_or(|database| database == name);
@@ -63,7 +63,7 @@ async fn status(service: &Service, log: &Replication, database: Option<&str>) ->
     print(settings_of(&cluster))?;
     print_slots(&slots)?;
     for database in databases {
-        // An error of one database must not hide the others.
+        // An error of one database must not hide the state of the others.
         let name = DatabaseName::new(&database);
         match log.captured(&name).await {
             Ok(capture) => print(captured(&database, &capture))?,
@@ -184,7 +184,7 @@ async fn drop_feed(log: &Replication, database: &DatabaseName, end_streams: bool
     }
 }
 
-/// Turns an error of the change log into one with a text for this command.
+/// Converts an error of the change log to one with a text for this command.
 fn failure(database: &DatabaseName, error: LogError) -> Failure {
     match error {
         LogError::Gone => Failure::Refused(format!("there is no database {database}")),

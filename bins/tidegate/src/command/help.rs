@@ -10,7 +10,7 @@ use crate::cli::{self, Cli};
 use crate::failure::Result;
 use crate::settings;
 
-/// Describes all settings.
+/// Prints a description of all settings.
 pub(crate) fn settings() -> Result {
     print(settings::describe_all())
 }
@@ -22,11 +22,11 @@ pub(crate) fn completions(shell: Shell) -> Result {
     print(String::from_utf8_lossy(&script))
 }
 
-/// Commands with which the flags for settings are completed.
+/// The commands for which shells complete the flags of settings.
 const WITH_SETTINGS: [&str; 5] = ["up", "serve", "demo", "settings", "doctor"];
 
-/// The command as a shell completes it. All commands take settings as flags; with most of them the
-/// list of settings would hide the command's own flags.
+/// The command line as shells complete it. All commands take settings as flags, but for most
+/// commands the many settings would hide the command's own flags.
 fn completed() -> Command {
     let whole = Cli::command();
     let (settings, own): (Vec<Arg>, Vec<Arg>) =
@@ -63,7 +63,7 @@ pub(crate) fn manual() -> Result {
     print(text)
 }
 
-/// The command without the flags for settings, which all commands have.
+/// The command with the flags of settings hidden, because all commands have them.
 fn without_settings(command: &Command) -> Command {
     command.clone().mut_args(|arg| {
         let hidden = is_setting(&arg);

@@ -43,6 +43,7 @@ async fn add(new: NewIssuer, service: &Service) -> Result {
         user_claim: new.user_claim.map(Some),
         role_claim: new.role_claim.map(Some),
         default_role: new.default_role.map(Some),
+        create_members: Some(new.create_members),
         clock_skew: new.clock_skew,
         ..IssuerChange::default()
     };

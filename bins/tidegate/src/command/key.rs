@@ -39,7 +39,7 @@ pub(crate) async fn run(command: KeyCommand, settings: &Settings) -> Result {
 
 async fn rotate(settings: &Settings, compromised: bool) -> Result {
     let service = Service::open(settings).await?;
-    // The URL matters only for tokens, and this command issues none.
+    // The URL occurs only in tokens, and this command issues no tokens.
     let identity = tidegate_oauth::Settings::new("http://localhost")?;
     let issuer = Issuer::start(service.ports.clone(), service.master.clone(), identity).await?;
     let rotated = if compromised {
@@ -60,8 +60,8 @@ async fn rotate(settings: &Settings, compromised: bool) -> Result {
     }
 }
 
-/// Replaces the keys of claims of one tenant, or of all. The record is written first: if the
-/// database cannot be reached, a node replaces its key later.
+/// Replaces the keys that seal claims, of one tenant or of all tenants. The record is written
+/// first. If the tenant's database cannot be reached, a node replaces the key in it later.
 async fn rotate_claims(service: &Service, only: Option<&str>) -> Result {
     let tenants = match only {
         Some(name) => vec![super::user::tenant(service, name).await?],

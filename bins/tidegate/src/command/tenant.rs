@@ -78,8 +78,8 @@ fn kind(adopted: bool) -> &'static str {
     if adopted { "adopted" } else { "made" }
 }
 
-/// Checks that the owner of a tenant can log in with this role name (PostgreSQL, "CREATE ROLE",
-/// "Identifiers and Key Words").
+/// Checks that a role of this name can be the owner of a tenant (PostgreSQL, "CREATE ROLE",
+/// "Identifiers and Key Words"). Returns the name.
 pub(crate) fn owner_role(role: String) -> Result<String> {
     let problem = if role.contains('/') {
         "a slash separates a tenant and its user"
@@ -97,7 +97,7 @@ pub(crate) fn owner_role(role: String) -> Result<String> {
 
 /// Prints the SQL of an adoption. Creates nothing, not even the control database.
 async fn preview(settings: &Settings, name: &TenantName, role: &str) -> Result {
-    // The output does not contain the verifier, so a random key suffices.
+    // The output does not contain the SCRAM verifier of the password, so a random key suffices.
     let passwords = RolePasswords::new(ports::bytes(), ports::bytes);
     let admin = Admin::new(service::config(settings)?, passwords);
     let database = DatabaseName::new(name.as_str());
@@ -132,9 +132,9 @@ async fn adopt(
     ))
 }
 
-/// Adopts a database as planned. After an error, everything is undone.
+/// Adopts a database as planned. After an error, all changes are undone.
 ///
-/// The records are written first, because undoing the adoption needs them.
+/// The records are written first, because undoing the adoption needs their content.
 pub(crate) async fn run_adoption(
     service: &Service,
     (name, role): (&TenantName, &str),
@@ -174,7 +174,7 @@ pub(crate) async fn create(service: &Service, name: &TenantName, password: Secre
     Ok(())
 }
 
-/// Removes a tenant. Drops its database too if requested.
+/// Removes a tenant. If `with_data` is true, drops its database too.
 pub(crate) async fn drop(service: &Service, tenant: &Tenant, with_data: bool) -> Result {
     let database = DatabaseName::new(&tenant.name);
     let users = service.users().users_with_role(&tenant.name).await?;
@@ -194,7 +194,7 @@ pub(crate) async fn drop(service: &Service, tenant: &Tenant, with_data: bool) ->
     delete_records(service, &tenant.name).await
 }
 
-/// The records of a new tenant.
+/// The values for the records of a new tenant. `grants` is `None` unless the database is adopted.
 struct Record<'a> {
     name: &'a TenantName,
     role: &'a str,
@@ -202,7 +202,8 @@ struct Record<'a> {
 }
 
 impl Record<'_> {
-    /// Writes the records of the tenant and of its owner. After an error neither exists.
+    /// Writes the record of the tenant and the record of its owner. After an error neither record
+    /// exists.
     async fn insert(self, service: &Service, password: Secret) -> Result {
         let tenant = Tenant {
             name: self.name.to_string(),
@@ -245,14 +246,16 @@ async fn delete_records(service: &Service, name: &str) -> Result {
     Ok(())
 }
 
-/// Fails if the service already has a tenant with this name, or an owner's role with this name.
+/// Fails if the service already has a tenant named `name`, or a tenant whose owner has the role
+/// `role`.
 async fn require_new(service: &Service, name: &str, role: &str) -> Result {
     let kept = service.tenants.list().await?;
     let kept = kept.iter().map(|kept| (&*kept.name, &*kept.owner_role));
     refuse_known(kept, name, role)
 }
 
-/// Does the check of [`require_new`] against the given names of tenants and owners' roles.
+/// Does the check of [`require_new`]. `kept` has the names and the owners' roles of existing
+/// tenants.
 pub(crate) fn refuse_known<'a>(
     mut kept: impl Iterator<Item = (&'a str, &'a str)>,
     name: &str,
@@ -290,7 +293,8 @@ async fn list(service: &Service) -> Result {
     )
 }
 
-/// A change of privileges in the form in which it is stored. Without a role it concerns PUBLIC.
+/// A change of privileges in the form in which it is stored. If `role` is `None`, it concerns
+/// PUBLIC.
 #[derive(Serialize, Deserialize)]
 struct StoredChange {
     role: Option<String>,

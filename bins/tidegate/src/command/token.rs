@@ -11,7 +11,7 @@ use crate::cli::{NewToken, TokenCommand};
 use crate::failure::{Failure, Result};
 use crate::service::Service;
 
-/// How many tokens are listed.
+/// The largest number of tokens that are listed.
 const MAX_TOKENS: u32 = 100_000;
 
 /// Runs the command.
@@ -87,7 +87,8 @@ async fn tokens(service: &Service, database: &str) -> Result<Vec<Session>> {
     Ok(tokens.await?)
 }
 
-/// The issuer's URL appears only in access tokens, and these commands issue none.
+/// An issuer with a placeholder for its URL. The URL occurs only in access tokens, and these
+/// commands issue no access tokens.
 async fn issuer(service: &Service) -> Result<Issuer> {
     let settings = tidegate_oauth::Settings::new("http://localhost")?;
     Ok(Issuer::start(service.ports.clone(), service.master.clone(), settings).await?)

@@ -82,6 +82,7 @@ async fn change(given: ChangedUser, service: &Service) -> Result {
             named.collect()
         }),
         default_user: given.default,
+        disabled: given.disabled,
         ..UserChange::default()
     };
     let key = UserKey::new(&given.database, &given.name);
@@ -126,7 +127,7 @@ async fn set_password(service: &Service, key: &UserKey, password: &Secret) -> Re
     Ok(service.users().set_password(key, password).await?)
 }
 
-/// How many users a page of the list has.
+/// The number of users that are read at once for the list.
 const PAGE: u32 = 1_000;
 
 async fn list(service: &Service, database: &str) -> Result {
@@ -149,9 +150,10 @@ async fn list(service: &Service, database: &str) -> Result {
     print_table(&["USER", "ROLE", "KIND", "PASSWORD", "EMAIL"], &rows)
 }
 
-/// A line of the list. The role of a member is that of its group.
+/// A row of the list. For a member, the role of its group is shown.
 fn row(user: &User) -> Vec<String> {
     let kind = match (user.key.is_owner(), user.default_user, user.kind()) {
+        _ if user.disabled => "disabled",
         (true, ..) => "owner",
         (_, true, _) => "default",
         (.., UserKind::Member) => "member",

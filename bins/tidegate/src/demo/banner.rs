@@ -2,7 +2,8 @@
 
 use std::path::Path;
 
-/// The text: addresses, credentials and five commands to try.
+/// The text with URLs, credentials and five commands to try. `console` is the link for signing in
+/// to the console.
 pub(super) fn banner(url: &str, console: Option<&str>, environment: &Path) -> String {
     let environment = environment.display();
     let console = console.map(|link| {

@@ -1,4 +1,4 @@
-//! The demo's folder, with the cluster, the master key and the addresses.
+//! The demo's folder, which contains the cluster, the master key and a file with URLs.
 
 use std::io::Write as _;
 use std::os::unix::fs::{OpenOptionsExt as _, PermissionsExt as _};
@@ -47,12 +47,12 @@ impl Folder {
         Ok(path)
     }
 
-    /// The path of the file with the addresses.
+    /// The path of the file with the URLs.
     pub(super) fn environment(&self) -> PathBuf {
         self.0.join("demo.env")
     }
 
-    /// Removes the files that are useless without the cluster.
+    /// Removes the master key and the file with the URLs, which are useless without the cluster.
     pub(super) fn clear(&self) -> Result {
         for path in [self.0.join("master.key"), self.environment()] {
             match std::fs::remove_file(&path) {
@@ -65,7 +65,8 @@ impl Folder {
         Ok(())
     }
 
-    /// Writes the addresses. Only the owner can read the file, because one address has a password.
+    /// Writes the file with the URLs of the service and of the database. Only the owner can read
+    /// the file, because the database URL contains a password.
     pub(super) fn write_environment(&self, url: &str, database_url: &str) -> Result {
         let path = self.environment();
         let fresh = self.0.join(".demo.env");
@@ -75,7 +76,8 @@ impl Folder {
     }
 }
 
-/// Fails for a folder that contains other files, because clearing it could delete a master key.
+/// Fails for a folder that contains files but no demo, because clearing it could delete a master
+/// key.
 fn require_empty_or_demo(path: &Path) -> Result {
     let mut entries = std::fs::read_dir(path).on("look into", path)?;
     if path.join(CLUSTER).exists() || entries.next().is_none() {

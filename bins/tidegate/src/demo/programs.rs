@@ -1,4 +1,4 @@
-//! Chooses the programs of the demo's PostgreSQL: installed or downloaded ones.
+//! Chooses the programs of the demo's PostgreSQL, which are installed or downloaded.
 
 use std::io::{IsTerminal as _, Write as _};
 use std::path::{Path, PathBuf};
@@ -11,7 +11,8 @@ use crate::failure::{Failure, Result};
 use crate::settings::Settings;
 use crate::user_folders;
 
-/// Starts the cluster with an installed PostgreSQL. Uses a downloaded one if none is suitable.
+/// Starts the cluster with an installed PostgreSQL. If none is suitable, uses a downloaded
+/// PostgreSQL, which is downloaded first if the settings allow it.
 pub(super) async fn start(mut cluster: ClusterSettings, settings: &Settings) -> Result<Cluster> {
     let (Some(package), Some(cache)) = (package(settings), cache(settings)?) else {
         return Ok(Cluster::start(cluster).await?);
@@ -39,7 +40,8 @@ pub(super) async fn start(mut cluster: ClusterSettings, settings: &Settings) -> 
     Ok(Cluster::start(cluster).await?)
 }
 
-/// The build of PostgreSQL for this machine, with the checksum of the settings if there is one.
+/// The package of PostgreSQL for this machine, with the checksum in the settings if there is one.
+/// `None` if there is no package for this machine.
 fn package(settings: &Settings) -> Option<Package<'_>> {
     let mut package: Package<'_> = Package::for_this_platform()?;
     if let Some(sha256) = &settings.postgresql_download_sha256 {
@@ -48,7 +50,8 @@ fn package(settings: &Settings) -> Option<Package<'_>> {
     Some(package)
 }
 
-/// The cache folder for downloads; `None` if the user has none.
+/// The cache folder for downloads; `None` if neither the settings nor the environment name a
+/// folder.
 fn cache(settings: &Settings) -> Result<Option<PathBuf>> {
     if let Some(folder) = &settings.cache_dir {
         return Ok(Some(folder.clone()));
@@ -60,7 +63,8 @@ fn cache(settings: &Settings) -> Result<Option<PathBuf>> {
     Ok((!cache.starts_with("/nonexistent")).then_some(cache))
 }
 
-/// Whether the error is one that the downloaded package would solve.
+/// Whether the error means that no suitable PostgreSQL is installed, and the package would be
+/// suitable.
 fn is_missing(error: &ClusterError, package: Package<'_>) -> bool {
     match error {
         ClusterError::NoBinaries { .. } => true,

@@ -17,12 +17,13 @@ const REDIRECT_URIS: [&str; 2] = [
     "http://127.0.0.1:5173/callback",
     "http://localhost:5173/callback",
 ];
-/// The redirect URI of GraphiQL's sign-in window. A loopback address matches any port.
+/// The redirect URI of GraphiQL's sign-in window. A redirect URI with a loopback address matches
+/// any port.
 const GRAPHIQL: &str = "http://127.0.0.1:8080/assets/graphiql/signed-in.html";
 /// The client that is created last. If this client exists, the demo's data is complete.
 const LAST_CLIENT: &str = "demo-server";
 
-/// Creates the sample data, unless it is complete. An incomplete demo is dropped first.
+/// Creates the sample data, unless it exists completely. An incomplete tenant is dropped first.
 pub(super) async fn fill(service: &Service) -> Result {
     if service.store.client(LAST_CLIENT).await?.is_some() {
         return Ok(());
@@ -39,7 +40,7 @@ pub(super) async fn fill(service: &Service) -> Result {
     }
     create_tenant(service, &name, Secret::new("demo1234")).await?;
     create_users(service, &name).await?;
-    // The first command in the README sends no token.
+    // Anonymous callers may run SQL, because the first command in the README sends no token.
     let directory = service.users();
     directory
         .set_anonymous_sql(TENANT, AnonymousSql::Read)

@@ -1,4 +1,4 @@
-//! The link that signs a browser on this machine in to the console, once.
+//! The link with which a browser signs in to the console. It can be used once.
 
 use std::time::Duration;
 
@@ -12,8 +12,8 @@ use crate::settings::Settings;
 const SIGN_IN_LINK: Duration = Duration::from_mins(15);
 
 impl Node {
-    /// A URL that signs a browser in to the console once, as the owner of `database`; `None` if the
-    /// console is switched off.
+    /// Creates a URL with which a browser can sign in to the console once, as the owner of
+    /// `database`; `None` if the console is switched off.
     pub(crate) async fn sign_in_url(
         &self,
         settings: &Settings,

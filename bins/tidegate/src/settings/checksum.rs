@@ -1,4 +1,4 @@
-//! The type of settings that are checksums.
+//! Checksums as settings.
 
 use super::kind::{Kind, TomlType};
 

@@ -18,7 +18,7 @@ pub(super) fn read(path: &Path) -> Result<Vec<SettingValue>, Error> {
     parse(path, &text)
 }
 
-/// Parses the text of a file. `path` is only for error messages.
+/// Parses the text of a file. `path` is used only for error messages.
 pub(super) fn parse(path: &Path, text: &str) -> Result<Vec<SettingValue>, Error> {
     let place = |offset: usize| SettingSource::File(path.to_owned(), line_of(text, offset));
     let table = DeTable::parse(text).map_err(|error| Error::NotToml {

@@ -1,4 +1,4 @@
-//! The settings as flags of every command, derived from the table of settings.
+//! The settings as flags of all commands. The flags are derived from the table of settings.
 
 use clap::{Arg, ArgMatches, Args, Command, Error as ClapError, FromArgMatches};
 

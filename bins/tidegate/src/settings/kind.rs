@@ -17,7 +17,7 @@ pub(crate) enum TomlType {
     Integer,
     /// `true` or `false`.
     Boolean,
-    /// An array of strings, or one string with commas.
+    /// An array of strings, or one string in which commas separate the elements.
     List,
 }
 
@@ -29,7 +29,8 @@ pub(crate) trait Kind: Sized {
     const EXPECTED: &'static str;
     /// Parses the text; `None` if it is invalid.
     fn parse(text: &str) -> Option<Self>;
-    /// The value of a setting that is not given and has no default.
+    /// The value of a setting that no source gives and that has no default; `None` if a value is
+    /// required.
     fn absent() -> Option<Self> {
         None
     }
@@ -102,7 +103,7 @@ impl Element for SocketAddr {
     const EXPECTED_LIST: &'static str = "a list of addresses such as 127.0.0.1:8080";
 }
 
-/// A duration, written with its unit.
+/// A duration, which is written with its unit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Span(pub(crate) Duration);
 
@@ -127,7 +128,7 @@ kind!(
     }
 );
 
-/// A number of bytes.
+/// A number of bytes, which is written with its unit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Size(pub(crate) u64);
 
@@ -191,7 +192,7 @@ impl Element for CorsOrigin {
     const EXPECTED_LIST: &'static str = "a list of origins such as https://app.example.com, or *";
 }
 
-/// Limits on the GraphQL requests of one role.
+/// The limits on GraphQL requests of one role.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct RoleLimit {
     /// The name of the role in PostgreSQL.
@@ -219,7 +220,7 @@ impl Element for RoleLimit {
         "a list of roles and their limits such as shop/guest=8/200/5";
 }
 
-/// The address at which users reach the service, without a trailing slash.
+/// The URL of a service, such as `https://api.example.com`, without a trailing slash.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct PublicUrl(pub(crate) String);
 
@@ -235,9 +236,8 @@ kind!(
 );
 
 impl PublicUrl {
-    /// Whether requests to this URL cross a network unencrypted. They do if the scheme is `http`
-    /// and the host is not an address or name of this machine (RFC 6761, section 6.3 for
-    /// `localhost`).
+    /// Whether requests to this URL cross a network unencrypted: the scheme is `http`, and the host
+    /// is neither a loopback address nor `localhost` (RFC 6761, section 6.3).
     pub(crate) fn is_insecure(&self) -> bool {
         let Some(rest) = self.0.strip_prefix("http://") else {
             return false;
@@ -254,7 +254,8 @@ impl PublicUrl {
     }
 }
 
-/// The path of a URL `http(s)://authority/path`, with its leading slash. `None` for other text.
+/// The path of a URL `http(s)://authority/path`, with its leading slash and its query. `None` for
+/// other text.
 fn web_address(text: &str) -> Option<&str> {
     let rest = text
         .strip_prefix("https://")
@@ -315,7 +316,7 @@ impl fmt::Debug for MailUrl {
     }
 }
 
-/// A value that is never shown.
+/// A secret, which is never shown.
 #[derive(Clone, PartialEq, Eq)]
 pub(crate) struct Secret(pub(crate) String);
 
@@ -327,7 +328,7 @@ impl fmt::Debug for Secret {
     }
 }
 
-/// The token for `/metrics`. It is never shown, and long enough not to be guessed.
+/// The token for `/metrics`. It is never shown, and must be long enough that it cannot be guessed.
 #[derive(Clone, PartialEq, Eq)]
 pub(crate) struct MetricsToken(pub(crate) String);
 
@@ -380,7 +381,7 @@ choice!(
 choice!(
     /// The format of log lines.
     LogFormat, "one of text, json", {
-        /// Text for people.
+        /// Lines of text that people can read.
         Text = "text",
         /// One JSON object on each line.
         Json = "json"
@@ -388,7 +389,7 @@ choice!(
 );
 
 choice!(
-    /// The lowest level of events that are logged.
+    /// The least severe level of events that are logged.
     LogLevel, "one of error, warn, info, debug, trace", {
         Error = "error",
         Warn = "warn",

@@ -1,4 +1,4 @@
-//! Settings from a TOML file, the environment and flags. A later source takes precedence.
+//! Settings from a TOML file, environment variables and flags, in ascending order of precedence.
 
 mod checksum;
 mod file;
@@ -30,13 +30,13 @@ const OTHER_VARIABLES: [&str; 2] = ["TIDEGATE_CONFIG", "TIDEGATE_URL"];
 /// The prefix of variables that only tests read.
 const TEST_PREFIX: &str = "TIDEGATE_TEST_";
 
-/// Why the settings are invalid.
+/// The reason why the settings are invalid.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum Error {
     /// The file cannot be read.
     #[error("the settings file {path} cannot be read: {source}")]
     File {
-        /// The file.
+        /// The path of the file.
         path: String,
         /// The cause.
         source: std::io::Error,
@@ -52,31 +52,31 @@ pub(crate) enum Error {
     /// There is no setting with this name.
     #[error("{place}: there is no setting {name}{}", advice(.nearest.as_deref()))]
     Unknown {
-        /// The source of the name.
+        /// The source in which the name occurs.
         place: String,
         /// The name.
         name: String,
-        /// The most similar name of a setting.
+        /// The most similar name of a setting, if there is one.
         nearest: Option<String>,
     },
     /// The value is invalid.
     #[error("{place}: the setting {name} cannot be read; expected {expected}")]
     IllTyped {
-        /// The source of the value.
+        /// The source in which the value occurs.
         place: String,
-        /// The setting.
+        /// The name of the setting.
         name: String,
         /// The expected form of the value.
         expected: &'static str,
     },
-    /// A secret was given where others can read it.
+    /// A secret was given in a source that other users may be able to read.
     #[error("{place}: the setting {name} holds a secret that others could read here; {instead}")]
     Exposed {
-        /// The source of the secret.
+        /// The source in which the secret occurs.
         place: String,
-        /// The setting.
+        /// The name of the setting.
         name: String,
-        /// The advice where to store the secret, as the end of the message.
+        /// The advice where to put the secret instead, as the end of the message.
         instead: String,
     },
 }
@@ -85,18 +85,18 @@ fn advice(nearest: Option<&str>) -> String {
     nearest.map_or_else(String::new, |nearest| format!("; did you mean {nearest}?"))
 }
 
-/// The source of a setting's value. A later variant takes precedence.
+/// The source of a setting's value. Later variants take precedence.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum SettingSource {
-    /// The default in the table.
+    /// The setting has the default of the table.
     Default,
-    /// A line of the settings file.
+    /// The path of the settings file, and the line in it, counted from 1.
     File(PathBuf, usize),
     /// An environment variable.
     Environment(String),
     /// A flag on the command line.
     Flag(String),
-    /// A decision of the command itself.
+    /// The command itself has set the value.
     Command,
 }
 
@@ -112,7 +112,7 @@ impl fmt::Display for SettingSource {
     }
 }
 
-/// The text of a setting and its source.
+/// The text of a setting's value, and its source. The text is `None` if the setting has no value.
 #[derive(Clone)]
 pub(crate) struct Effective {
     setting: &'static Setting,
@@ -147,7 +147,7 @@ pub(crate) struct Layers {
 }
 
 impl Layers {
-    /// Reads the file, the environment and the flags.
+    /// Reads the file, the environment and the flags. The values are not parsed yet.
     ///
     /// # Errors
     ///
@@ -193,7 +193,8 @@ impl Layers {
         }
     }
 
-    /// Sets values that the command itself decides. `None` removes a value.
+    /// Sets values on behalf of the command, whatever the other sources say. `None` removes a
+    /// value.
     pub(crate) fn decide(&mut self, decisions: &[(&'static str, Option<String>)]) {
         for (name, text) in decisions {
             for entry in &mut self.effective {
@@ -205,7 +206,7 @@ impl Layers {
         }
     }
 
-    /// Replaces the default of a setting.
+    /// Sets a value that takes precedence only over the default of a setting.
     pub(crate) fn prefer(&mut self, name: &'static str, text: &str) {
         if !self.is_set(name) {
             self.decide(&[(name, Some(text.to_owned()))]);
@@ -220,12 +221,13 @@ impl Layers {
         self.effective.iter().any(given)
     }
 
-    /// Parses the effective values into typed settings.
+    /// Parses the effective values.
     pub(crate) fn settings(&self) -> Result<Settings, Error> {
         Settings::read(&self.effective)
     }
 
-    /// Writes the named settings as a settings file. Leaves out those that have their default.
+    /// The text of a settings file with the named settings. Settings that have their default are
+    /// left out.
     pub(crate) fn to_toml(&self, names: &[&str]) -> String {
         let mut text = String::new();
         for entry in &self.effective {
@@ -245,7 +247,7 @@ impl Layers {
     }
 }
 
-/// Reads the variables of settings. An empty variable counts as absent.
+/// Reads the environment variables of settings. An empty variable is ignored.
 fn from_environment(
     environment: impl Iterator<Item = (String, String)>,
 ) -> Result<Vec<SettingValue>, Error> {

@@ -4,7 +4,7 @@ use strsim::osa_distance;
 
 use super::table::{Setting, TABLE};
 
-/// The setting with the most similar name, if any is similar enough.
+/// The setting with the most similar name; `None` if no name is similar enough.
 pub(super) fn nearest(name: &str) -> Option<&'static Setting> {
     let scored = TABLE
         .iter()

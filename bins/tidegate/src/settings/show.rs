@@ -5,7 +5,7 @@ use std::fmt::Write as _;
 use super::Effective;
 use super::table::{Exposure, TABLE};
 
-/// Writes one line for each setting: name, value, source.
+/// One line for each setting, with its name, value and source.
 pub(super) fn lines(effective: &[Effective]) -> String {
     let name_width = effective
         .iter()
@@ -21,7 +21,7 @@ pub(super) fn lines(effective: &[Effective]) -> String {
     lines
 }
 
-/// Describes all settings with their defaults, as `tidegate help settings` prints them.
+/// A description of all settings with their defaults, for `tidegate help settings`.
 pub(crate) fn describe_all() -> String {
     let mut text = "Settings come from a TOML file (--config FILE or TIDEGATE_CONFIG), from variables \
                     TIDEGATE_… and from flags; a later one wins.\nFor the setting statement_timeout \
@@ -43,7 +43,7 @@ pub(crate) fn describe_all() -> String {
     text
 }
 
-/// The value of a setting, redacted if it is secret.
+/// The value of a setting as it may be shown. A secret value or a password in a URL is redacted.
 pub(super) fn shown(entry: &Effective) -> String {
     match (&entry.text, entry.setting.exposure) {
         (None, _) => "(not set)".to_owned(),

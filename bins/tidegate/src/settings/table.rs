@@ -14,27 +14,28 @@ use super::kind::{
 };
 use super::{Effective, Error};
 
-/// Which part of a value may be shown.
+/// Which part of a setting's value may be shown.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Exposure {
     /// The whole value.
     Open,
-    /// The value without the password in it. A flag may not contain the password.
+    /// The value is a URL, which is shown without its password. A flag may not contain a URL with a
+    /// password.
     Url,
-    /// Nothing. The value is accepted only from the environment.
+    /// Nothing, because the value is a secret. It is accepted only from an environment variable.
     Secret,
 }
 
 /// The description of a setting.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Setting {
-    /// The name of the setting in a file.
+    /// The name of the setting in a settings file.
     pub(crate) name: &'static str,
-    /// The type of the setting in a file.
+    /// The type of the setting in a settings file.
     pub(crate) shape: TomlType,
     /// The expected form of a value, for error messages.
     pub(crate) expected: &'static str,
-    /// The value if no source gives one.
+    /// The value if no source gives a value.
     pub(crate) default: Option<&'static str>,
     /// Which part of the value may be shown.
     pub(crate) exposure: Exposure,
@@ -44,7 +45,7 @@ pub(crate) struct Setting {
 
 macro_rules! settings {
     ($( #[doc = $doc:literal] $name:ident : $kind:ty = $default:expr, $exposure:ident; )+) => {
-        /// The effective settings.
+        /// The parsed values of all settings.
         #[derive(Clone, Debug)]
         pub(crate) struct Settings {
             $( #[doc = $doc] pub(crate) $name: $kind, )+
@@ -253,7 +254,7 @@ impl Setting {
         self.name.replace('_', "-")
     }
 
-    /// The setting with this name.
+    /// The setting with this name; `None` if there is no such setting.
     pub(crate) fn named(name: &str) -> Option<&'static Self> {
         TABLE.iter().find(|setting| setting.name == name)
     }

@@ -1,15 +1,15 @@
-//! The address of a database, and the address of the cluster's administration.
+//! The URL of the database to serve, and the URL of the administrator, which is derived from it.
 
 use percent_encoding::{NON_ALPHANUMERIC, utf8_percent_encode};
 use tidegate_wire::Config;
 
 use crate::failure::{Failure, Result};
 
-/// The address of a database, with the role that administers its cluster.
+/// The URL of the database to serve. It contains the login of the administrator.
 pub(super) struct Address {
-    /// The scheme, the role and the host.
+    /// The part of the URL before the path: scheme, login and host.
     authority: String,
-    /// The parameters of the URL, without the database.
+    /// The query parameters of the URL, without `dbname`.
     parameters: Vec<String>,
     database: String,
     server: String,
@@ -17,11 +17,11 @@ pub(super) struct Address {
 }
 
 impl Address {
-    /// Reads `postgresql://USER:PASSWORD@HOST/DATABASE?…` (PostgreSQL, "Connection URIs").
+    /// Parses `postgresql://USER:PASSWORD@HOST/DATABASE?…` (PostgreSQL, "Connection URIs").
     ///
     /// # Errors
     ///
-    /// A usage error that says what is wrong. It never quotes the address, which may contain a
+    /// A usage error that says what is wrong. It never quotes the URL, which may contain a
     /// password.
     pub(super) fn parse(url: &str) -> Result<Self> {
         let wrong = |error| Failure::Usage(format!("the address cannot be used: {error}"));
@@ -56,30 +56,30 @@ impl Address {
         &self.database
     }
 
-    /// The database and its server, for display without the login.
+    /// The database and its server in the form `DATABASE@SERVER`, without the login.
     pub(super) fn name(&self) -> String {
         format!("{}@{}", self.database, self.server)
     }
 
-    /// The host and port, or the folder of the socket and port.
+    /// The host and port, or the folder of the Unix socket and port.
     pub(super) fn server(&self) -> &str {
         &self.server
     }
 
-    /// Whether the address has a password.
+    /// Whether the URL contains a password.
     pub(super) fn has_password(&self) -> bool {
         self.has_password
     }
 
-    /// Adds a password to the address.
+    /// Adds a password to the URL.
     pub(super) fn set_password(&mut self, password: &str) {
         let encoded = utf8_percent_encode(password, NON_ALPHANUMERIC);
         self.parameters.push(format!("password={encoded}"));
         self.has_password = true;
     }
 
-    /// The address of the cluster's own database. The service takes its locks there, because in the
-    /// tenant's database users could take the same locks first.
+    /// The URL of the database `postgres` with the same login. The service takes advisory locks
+    /// there, because users of the tenant's database could block them by taking the same locks.
     pub(super) fn administrator(&self) -> String {
         let mut url = format!("{}/postgres", self.authority);
         for (index, parameter) in self.parameters.iter().enumerate() {

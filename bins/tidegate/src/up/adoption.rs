@@ -1,5 +1,5 @@
-//! Finds the steps that are left to make a database a tenant, so that an interrupted run can be
-//! repeated.
+//! Finds the steps that are still necessary to make a database a tenant, so that an interrupted run
+//! can be completed.
 
 use std::fmt::Write as _;
 use std::path::PathBuf;
@@ -14,13 +14,14 @@ use crate::failure::Result;
 use crate::ports;
 use crate::service::Service;
 
-/// The work that is left to adopt a database.
+/// The step that is still necessary to adopt a database.
 pub(super) enum AdoptionStep {
-    /// No work is left, because the database is a tenant.
+    /// No step, because the database is a tenant.
     Nothing,
     /// Adopt the database.
     Adopt(Planned),
-    /// Run only the SQL, because an interrupted run has already written the records.
+    /// Run only the SQL and set the password, because an interrupted run has already written the
+    /// records.
     Complete(Planned),
 }
 
@@ -32,7 +33,7 @@ pub(super) struct Planned {
 }
 
 impl AdoptionStep {
-    /// Finds the step that is left. Changes nothing.
+    /// Finds the necessary step. Changes nothing.
     pub(super) async fn plan(admin: &Admin, name: &TenantName, role: Option<&str>) -> Result<Self> {
         let tenants = admin.recorded_tenants().await?;
         let known = tenants.iter().find(|kept| kept.name == name.as_str());
@@ -61,7 +62,7 @@ impl AdoptionStep {
         })
     }
 
-    /// The SQL that will run; `None` if nothing is left.
+    /// The SQL that will run; `None` for [`AdoptionStep::Nothing`].
     pub(super) fn script(&self) -> Option<&Script> {
         match self {
             Self::Nothing => None,
@@ -69,7 +70,8 @@ impl AdoptionStep {
         }
     }
 
-    /// Makes the database a tenant. Returns the owner's password if it was generated.
+    /// Makes the database a tenant. Returns the owner's password if it was generated, because no
+    /// `password_file` is given.
     pub(super) async fn run(
         self,
         service: &Service,

@@ -1,21 +1,22 @@
-//! The text that the command prints when the database is served.
+//! The text that `tidegate up` prints when the database is served.
 
 use std::fmt::Write as _;
 use std::path::Path;
 
-/// The parts of the text.
+/// The values that the text contains.
 pub(super) struct Links<'a> {
-    /// The address of the service.
+    /// The URL of the service.
     pub(super) url: &'a str,
-    /// A link that signs a browser on this machine in to the console, once.
+    /// The link with which a browser can sign in to the console once; `None` if the console is
+    /// switched off.
     pub(super) console: Option<&'a str>,
-    /// The tenant, which is also its owner's user name.
+    /// The name of the tenant, which is also its owner's user name.
     pub(super) tenant: &'a str,
-    /// The owner's password, if it is new.
+    /// The owner's password, if it was generated in this run.
     pub(super) password: Option<&'a str>,
-    /// The client for applications on this machine.
+    /// The id of the OAuth client for applications on this machine.
     pub(super) client: &'a str,
-    /// The file with the settings, which other commands can use.
+    /// The path of the settings file, which other commands can use.
     pub(super) settings: &'a Path,
     /// A sentence about a limitation, if there is one.
     pub(super) notice: Option<&'a str>,

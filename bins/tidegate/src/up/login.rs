@@ -1,4 +1,4 @@
-//! Logs in to PostgreSQL. Asks for a password if one is needed.
+//! Logs in to PostgreSQL, and asks for a password if it is needed.
 
 use std::io::IsTerminal as _;
 
@@ -11,16 +11,18 @@ use crate::settings::{Layers, Settings};
 use crate::terminal::{ExitOnSignal, NoEcho};
 use crate::{ports, service};
 
-/// An administrator for checks that change nothing.
+/// An administrator for checks that change nothing. Its role passwords are random.
 pub(super) fn administrator(settings: &Settings) -> Result<Admin> {
     let passwords = RolePasswords::new(ports::bytes(), ports::bytes);
     Ok(Admin::new(service::config(settings)?, passwords))
 }
 
-/// Logs in once. If the address has no password, the password is taken from `PGPASSWORD`, as in
-/// libpq, or asked for at the terminal.
+/// Checks the login of the administrator. If the URL has no password, the password is taken from
+/// `PGPASSWORD`, as in libpq, or asked for at the terminal. It is added to `address` and to
+/// `admin_url`.
 ///
-/// If the terminal was used, a signal ends the process until the returned value is dropped.
+/// If the terminal was used, a value is returned. A signal ends the process until this value is
+/// dropped.
 pub(super) async fn check(
     address: &mut Address,
     layers: &mut Layers,
@@ -49,7 +51,7 @@ pub(super) async fn check(
     }
 }
 
-/// Adds what to do to an error of the first login.
+/// Adds advice to the error of a failed login.
 fn refused(error: AdminError, address: &Address) -> Failure {
     let AdminError::Connect { source, .. } = &error else {
         return error.into();
@@ -60,7 +62,7 @@ fn refused(error: AdminError, address: &Address) -> Failure {
             "correct the user or the password in the address, or the password in PGPASSWORD"
                 .to_owned()
         }
-        // tokio-postgres names the step only in its text.
+        // tokio-postgres reports the failed step only in the text of its error.
         ConnectFault::Unavailable if reason.contains("TLS handshake") => {
             "a server without TLS needs ?sslmode=disable in the address, and one whose certificate \
              is not a public one needs sslrootcert"

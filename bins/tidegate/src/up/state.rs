@@ -1,5 +1,5 @@
-//! The files of `tidegate up` on this machine: the master key, and a settings file for each
-//! database.
+//! The files that `tidegate up` writes on this machine: the master key, and a settings file for
+//! each database.
 
 use std::io::Write as _;
 use std::os::unix::fs::OpenOptionsExt as _;
@@ -12,7 +12,7 @@ use crate::failure::{Failure, FileContext, Result};
 use crate::settings::{Layers, Settings};
 use crate::{master_key, user_folders};
 
-/// The settings that are written to the file.
+/// The settings that are written to the settings file.
 const WRITTEN_SETTINGS: [&str; 7] = [
     "admin_url",
     "control_database",
@@ -26,12 +26,12 @@ const WRITTEN_SETTINGS: [&str; 7] = [
 /// The files of `tidegate up`.
 pub(super) struct State {
     folder: PathBuf,
-    /// Whether the settings name a master key.
+    /// Whether the settings contain a master key or name its file.
     key_is_given: bool,
 }
 
 impl State {
-    /// Determines the folder, but creates nothing.
+    /// Determines the folder of the files, but creates nothing.
     pub(super) fn open(settings: &Settings) -> Result<Self> {
         let folder = match &settings.data_dir {
             Some(folder) => std::path::absolute(folder).on("find the folder", folder)?,
@@ -55,7 +55,7 @@ impl State {
         self.folder.join("master.key")
     }
 
-    /// The settings file of a database, for other commands.
+    /// The path of the settings file of a database, which other commands can use.
     pub(super) fn settings_file(&self, database: &str) -> PathBuf {
         let is_safe = |c: char| c.is_alphanumeric() || c == '-';
         let safe = |c: char| if is_safe(c) { c } else { '_' };
@@ -63,8 +63,8 @@ impl State {
         self.folder.join(format!("{name}.toml"))
     }
 
-    /// The key from the settings, or the key of an earlier run, or a new key that is not written
-    /// yet.
+    /// The master key: from the settings, or from the file of an earlier run, or a new key that is
+    /// not written yet.
     pub(super) fn master_key(&self, settings: &Settings) -> Result<MasterKey> {
         if self.key_is_given {
             return master_key::read(settings);
@@ -76,7 +76,7 @@ impl State {
         master_key::generate()
     }
 
-    /// Sets the path of the key's file in the settings.
+    /// Sets `master_key_file` to the path of the key file, unless the settings have a key.
     pub(super) fn decide(&self, layers: &mut Layers) {
         if !self.key_is_given {
             let path = self.key_file().to_string_lossy().into_owned();
@@ -84,7 +84,8 @@ impl State {
         }
     }
 
-    /// Writes the key, if it is new, and the settings file.
+    /// Writes the key file, unless the settings have a key or the file exists, and the settings
+    /// file.
     pub(super) fn write(&self, key: &MasterKey, layers: &Layers, address: &Address) -> Result {
         std::fs::create_dir_all(&self.folder).on("create the folder", &self.folder)?;
         if !self.key_is_given && !self.key_file().exists() {
@@ -104,7 +105,7 @@ impl State {
     }
 }
 
-/// Replaces a file. Only its owner can read it.
+/// Replaces a file atomically. Only its owner can read the new file.
 fn write_private(path: &Path, text: &str) -> Result {
     let fresh = path.with_extension("toml.new");
     let _ = std::fs::remove_file(&fresh);

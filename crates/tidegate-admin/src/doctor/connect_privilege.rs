@@ -5,7 +5,7 @@ use tidegate_wire::version;
 use super::super::role::RoleOrigin;
 use super::super::script::Script;
 use super::super::session::Session;
-use super::super::{authenticator, group, tenant, users_role};
+use super::super::{all_users_role, authenticator, group, tenant};
 use super::recorded_tenants::{ConnectPrivilege, Login, RecordedTenant, TenantRoles};
 
 impl Login<'_> {
@@ -27,7 +27,8 @@ pub(super) fn needs_admin_option(home: &Session) -> bool {
     !home.superuser && version::roles_need_admin_option(home.version)
 }
 
-/// Writes the statement that grants a role CONNECT, as at the creation of the role.
+/// Appends the SQL that lets a role connect to the tenant's database, as when the role was created:
+/// the owner's privileges, membership in the role of all users, or a grant of its own.
 pub(super) fn connect(home: &Session, tenant: &RecordedTenant, role: &str, script: &mut Script) {
     if role == tenant.owner_role {
         return script.append(tenant::owner_rights(&tenant.name, role));
@@ -36,7 +37,7 @@ pub(super) fn connect(home: &Session, tenant: &RecordedTenant, role: &str, scrip
         Some(of_users) if is_member(tenant, role) => {
             group::join(home, (role, of_users), grantor(home))
         }
-        _ => users_role::connect(&tenant.name, role),
+        _ => all_users_role::connect(&tenant.name, role),
     });
 }
 

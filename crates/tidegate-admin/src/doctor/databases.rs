@@ -22,8 +22,7 @@ impl Admin {
         let mut findings = Vec::new();
         for tenant in &tenants {
             let found = missing_objects::examine(&home, tenant, feed).await?;
-            // A finding about the tenant may be the reason why its logins fail, so these are not
-            // tried.
+            // A finding about the tenant may be why logins fail. Then no login is tried.
             let refused = if found
                 .iter()
                 .all(|finding| finding.severity == Severity::Good)

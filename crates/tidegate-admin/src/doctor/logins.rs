@@ -151,7 +151,7 @@ pub(super) async fn refused(
         let login = admin.config.clone().with_login(&role, password);
         match Session::open(&login, &tenant.name).await {
             Ok(_) => {}
-            Err(error) if error.sqlstate() == Some(WRONG_PASSWORD) => wrong.push(role),
+            Err(error) if error.sqlstate() == Some(INVALID_PASSWORD) => wrong.push(role),
             Err(error) => findings.push(cannot_log_in(tenant, &role, &error)),
         }
     }
@@ -227,7 +227,7 @@ async fn roles_to_try(home: &Session, tenant: &RecordedTenant) -> Result<Vec<Str
 const MAX_TRIED: i64 = 100;
 
 /// The SQLSTATE `invalid_password`.
-const WRONG_PASSWORD: &str = "28P01";
+const INVALID_PASSWORD: &str = "28P01";
 
 /// Logs in as the temporary role. PostgreSQL checks the password before the privilege to connect.
 async fn try_login(

@@ -9,7 +9,7 @@ use SqlPart::{Name, Syntax};
 use super::super::role::{self, RoleOrigin};
 use super::super::script::{Script, SqlPart, identifier};
 use super::super::session::Session;
-use super::super::{Result, group, tenant, users_role};
+use super::super::{Result, all_users_role, group, tenant};
 use super::connect_privilege::{connect, grantor, is_member, needed, needs_admin_option};
 use super::recorded_tenants::{
     ConnectPrivilege, Login, Membership, RecordedTenant, TenantRoles, memberships, roles,
@@ -78,8 +78,8 @@ fn missing_roles(
         script.append(group::create(of_users.role));
         administered(home, of_users.role, &mut script);
         if found {
-            script.append(users_role::connect(&tenant.name, of_users.role));
-            inside.append(users_role::usage(of_users.role));
+            script.append(all_users_role::connect(&tenant.name, of_users.role));
+            inside.append(all_users_role::usage(of_users.role));
         }
         missing_roles.insert(0, of_users);
     }
@@ -130,7 +130,7 @@ fn administered(home: &Session, role: &str, script: &mut Script) {
 fn grant_inside(tenant: &RecordedTenant, role: &str, script: &mut Script) {
     if role != tenant.owner_role {
         if tenant.users_role.is_none() {
-            script.append(users_role::usage(role));
+            script.append(all_users_role::usage(role));
         }
     } else if !tenant.adopted {
         script.push(&[Syntax("ALTER SCHEMA public OWNER TO "), Name(role)]);
@@ -201,7 +201,10 @@ fn roles_without_login(
     if let Some(closed) =
         of_users.filter(|role| role.exists() && role.connect == ConnectPrivilege::Refused)
     {
-        sql.push(commented(&users_role::connect(&tenant.name, closed.role)));
+        sql.push(commented(&all_users_role::connect(
+            &tenant.name,
+            closed.role,
+        )));
         roles.push(closed.role);
     }
     for login in found.logins.iter().filter(|login| login.exists()) {

@@ -5,7 +5,7 @@ use SqlPart::{Name, Syntax};
 
 use super::super::script::{Script, SqlPart};
 use super::super::session::Session;
-use super::super::{Result, group, users_role};
+use super::super::{Result, all_users_role, group};
 use super::recorded_tenants::{ConnectPrivilege, RecordedTenant, TenantRoles};
 use super::{FeedLogin, Finding, connect_privilege};
 
@@ -36,7 +36,7 @@ pub(super) async fn examine(
         if !of_users.exists() && connect_privilege::needed(roles).is_none() {
             script.append(group::create(of_users.role));
         }
-        script.append(users_role::connect(&tenant.name, of_users.role));
+        script.append(all_users_role::connect(&tenant.name, of_users.role));
     }
     let closed = |connect| {
         !matches!(

@@ -2,7 +2,7 @@
 
 use super::super::role::{self, RoleOrigin};
 use super::super::session::Session;
-use super::super::{Admin, Result, authenticator, group, tenant, users_role};
+use super::super::{Admin, Result, all_users_role, authenticator, group, tenant};
 
 /// A tenant as recorded in the control database.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -69,7 +69,7 @@ pub(super) async fn tenants(admin: &Admin, home: &Session) -> Result<Vec<Recorde
         let name: String = row.get(0);
         if tenants.last().is_none_or(|last| last.name != name) {
             tenants.push(RecordedTenant {
-                users_role: users_role::name(&name),
+                users_role: all_users_role::name(&name),
                 name,
                 owner_role: row.get(1),
                 adopted: row.get(2),

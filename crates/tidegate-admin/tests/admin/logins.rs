@@ -165,7 +165,7 @@ async fn a_repair_resets_the_settings_that_postgresql_refuses() {
     );
     let reported = fixture.acquire().await.unwrap_err();
     assert!(matches!(reported, Error::Unavailable { .. }), "{reported}");
-    // PostgreSQL names one of the two at a time.
+    // PostgreSQL's error names only one of the two settings at a time.
     let reset = "ALTER ROLE \"shop\" RESET \"session_preload_libraries\";";
     let reset_here =
         "ALTER ROLE \"shop\" IN DATABASE \"shop\" RESET \"session_preload_libraries\";";

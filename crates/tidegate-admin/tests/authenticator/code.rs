@@ -1,5 +1,5 @@
-//! Tests that no kind of a user's code that other users' statements can reach runs on a shared
-//! connection.
+//! Tests that no code of a user runs on a shared connection, in whatever way statements of other
+//! users reach it.
 
 use super::fixture::{TenantFixture, node};
 

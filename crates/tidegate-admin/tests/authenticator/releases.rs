@@ -51,7 +51,7 @@ async fn a_node_accepts_the_function_of_a_later_release() {
     let tenant = TenantFixture::new("releases_later").await;
     install(&tenant, &later()).await;
     assert_eq!(objection(&tenant).await, None);
-    // Neither does it replace the function, nor does its doctor object to it.
+    // This release does not replace the function, and its doctor does not object to it.
     provide(&tenant).await;
     let found = "SELECT prosrc FROM pg_proc WHERE proname = 'announce'";
     assert_eq!(tenant.value(found).await, later());

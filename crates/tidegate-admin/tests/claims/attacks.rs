@@ -1,4 +1,4 @@
-//! Code that runs in a member's session and wants to be another member.
+//! Tests code that runs in a member's session and tries to act as another member.
 
 use super::fixture::{ClaimsFixture, REFUSED, identity, pid, seal, set, value};
 use tidegate_postgres::claims_head;

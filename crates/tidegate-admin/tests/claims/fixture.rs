@@ -131,7 +131,7 @@ pub(super) async fn pid(client: &Client) -> i32 {
     row.unwrap().get(0)
 }
 
-/// Runs the statement of the service.
+/// Runs the statement with which the service sets the claims and their seal.
 pub(super) async fn set(group: &Client, token: &[u8], (head, claims): (&str, &str)) {
     group
         .query_one(SET_CLAIMS, &[&token, &head, &claims])

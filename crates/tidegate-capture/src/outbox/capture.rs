@@ -37,7 +37,7 @@ pub(super) async fn capture(
             error => error,
         })?;
     }
-    // Transactions that found the lease expired, or no trigger, have not written to the outbox.
+    // Transactions that found the lease expired, or found no trigger, did not write to the outbox.
     // Wait until they have ended.
     if !admin.rows(OPEN_BEFORE_RENEWAL, &[]).await?.is_empty() {
         let rest = deadline.saturating_duration_since(Instant::now());
@@ -64,8 +64,9 @@ struct Table {
     name: String,
     owner: String,
     has_triggers: bool,
+    /// The position from which the outbox has all changes of the table; `None` if it is not known.
     since: Option<LogPosition>,
-    /// The names of existing triggers of the service, in any version.
+    /// The names of the service's triggers that exist, from this or an earlier release.
     old_triggers: Vec<String>,
     /// The schema-qualified and quoted names of the table's partitions.
     partitions: Vec<String>,
@@ -127,7 +128,7 @@ async fn attach(
 }
 
 /// Opens a session of the database's owner and grants it the use of the trigger functions. `None`
-/// if the owner may not create triggers on the table.
+/// if the owner cannot log in, or may not create triggers on the table.
 async fn owner(
     shared: &Shared,
     database: &DatabaseName,
@@ -181,7 +182,8 @@ impl Table {
              ALTER TABLE {name} ENABLE ALWAYS TRIGGER \"!tidegate_outbox\", \
              ENABLE ALWAYS TRIGGER \"!tidegate_outbox_truncate\""
         ));
-        // Before version 15 PostgreSQL does not enable the trigger for partitions in this way.
+        // Before version 15, ENABLE ALWAYS on a partitioned table does not change the triggers of
+        // its partitions.
         commands.extend(self.partitions.iter().map(|partition| {
             format!("ALTER TABLE {partition} ENABLE ALWAYS TRIGGER \"!tidegate_outbox\"")
         }));

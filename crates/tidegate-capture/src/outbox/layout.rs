@@ -21,7 +21,7 @@ pub(super) struct Layout {
 pub(super) struct LayoutColumn {
     pub(super) name: String,
     pub(super) r#type: u32,
-    /// Whether the column is generated. PostgreSQL's log omits generated columns too.
+    /// Whether the column is generated. Streams omit generated columns, as PostgreSQL's log does.
     pub(super) generated: bool,
 }
 
@@ -63,7 +63,7 @@ impl Layout {
 /// The layouts that a stream has read.
 #[derive(Debug, Default)]
 pub(super) struct Layouts {
-    /// The layouts, by table and number of the layout.
+    /// The layouts by table and by the number under which a trigger stored the layout.
     known: HashMap<(u32, i64), KnownLayout>,
     /// The layout with which the stream last described each table.
     described: HashMap<u32, Arc<Layout>>,
@@ -87,7 +87,8 @@ impl Layouts {
         self.described.contains_key(&root)
     }
 
-    /// Records the description of a table. Returns the indexes of its values.
+    /// Records that the stream describes a table by this layout. Returns, for each described
+    /// column, the index of its value in a row of the layout.
     pub(super) fn describe(&mut self, layout: &Arc<Layout>) -> Arc<[usize]> {
         for known in self.known.values_mut() {
             if known.layout.root == layout.root {
@@ -98,13 +99,13 @@ impl Layouts {
         layout.order(layout).unwrap_or_default()
     }
 
-    /// Makes the stream describe each table again before the next change of that table.
+    /// Forgets all layouts, so that the stream describes each table again before its next change.
     pub(super) fn describe_again(&mut self) {
         self.described.clear();
         self.known.clear();
     }
 
-    /// Reads a layout that a writer stored.
+    /// Reads the layout of a table that a trigger stored under this number.
     pub(super) async fn load(
         &mut self,
         reader: &ReaderSession,

@@ -52,9 +52,10 @@ pub struct OutboxSettings {
     /// The shortest poll interval, used after a change was read, and the longest, used when nothing
     /// was read for long.
     pub pace: (Duration, Duration),
-    /// The longest wait for a lock on a table. Writers of the table wait for as long.
+    /// The longest wait for a lock on a table. Writers of the table wait as long as this.
     pub lock_timeout: Duration,
-    /// The id of the node, by which the sessions of its streams can be told from those of others.
+    /// The id of the node, by which the sessions of its streams can be told from those of other
+    /// nodes; `None` if the node has none.
     pub node: Option<u32>,
 }
 
@@ -84,7 +85,8 @@ struct Shared {
 }
 
 impl Shared {
-    /// Registers a stream, which stays registered until the result is dropped.
+    /// Registers a stream that starts at `start`. The stream stays registered until the returned
+    /// value is dropped, which has the position that the stream has confirmed.
     fn register(&self, database: &DatabaseName, start: LogPosition) -> Arc<AtomicU64> {
         let confirmed = Arc::new(AtomicU64::new(start.0));
         let mut streams = self.streams.lock();
@@ -191,12 +193,12 @@ impl ChangeLog for Outbox {
     }
 }
 
-/// Converts a number in the tables, which is never negative, to a position.
+/// Converts a number in the outbox's tables, which is never negative, to a position.
 fn position(number: i64) -> LogPosition {
     LogPosition(number.unsigned_abs())
 }
 
-/// Converts a position to its number in the tables.
+/// Converts a position to its number in the outbox's tables.
 fn number(position: LogPosition) -> i64 {
     i64::try_from(position.0).unwrap_or(i64::MAX)
 }

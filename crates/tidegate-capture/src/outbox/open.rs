@@ -10,7 +10,7 @@ use super::stream::{PollIntervals, Stream};
 use super::{Shared, position, readers, schema, unreadable};
 use crate::capture_session::CaptureSession;
 
-/// Opens a stream.
+/// Opens a stream; see [`tidegate_changelog::ChangeLog::open`].
 pub(super) async fn open(
     shared: &Shared,
     database: &DatabaseName,
@@ -52,8 +52,8 @@ pub(super) async fn open(
 }
 
 /// The identity of the log: a hash of its UUID. The promotion of a standby gives the log another
-/// UUID ([`schema::ensure`]), because the positions of transactions that the standby did not have are
-/// used again.
+/// UUID ([`schema::ensure`]), because positions of transactions that the standby did not have are
+/// assigned again.
 fn identity(log: &str) -> LogIdentity {
     let digest: [u8; 32] = Sha256::digest(log).into();
     let [a, b, c, d, ..] = digest;

@@ -49,7 +49,9 @@ pub(super) fn relation(layout: &Layout) -> Bytes {
     out.freeze()
 }
 
-/// The message of a row that was inserted, updated (`new`) or deleted (`old`).
+/// The message of a row that was inserted, updated or deleted. `operation` is the type of the
+/// message: `I`, `U` or `D`. `values` are those of the old row if it was deleted, otherwise those
+/// of the new row.
 pub(super) fn row(operation: u8, relation: u32, values: &[&Value<'_>]) -> Bytes {
     let mut out = BytesMut::new();
     out.put_u8(operation);

@@ -41,7 +41,8 @@ pub(super) struct OutboxTailer {
     layouts: Layouts,
     /// A text that changes with every definition of a table and every policy.
     definitions: String,
-    /// The transaction since which writers have not stopped. A new value means a gap.
+    /// The id of the transaction since which triggers have written without interruption. A new
+    /// value means a gap.
     renewed: String,
     /// The position up to which everything was returned.
     at: LogPosition,
@@ -64,8 +65,8 @@ impl OutboxTailer {
         }
     }
 
-    /// The next messages, or an empty list. Once everything is returned, the list ends with the
-    /// position reached.
+    /// Returns the next messages. If there are no more changes, returns only the position reached,
+    /// and only if it has grown or `requested` is true.
     pub(super) async fn read(&mut self, requested: bool) -> LogResult<Vec<LogMessage>> {
         if self.waiting.is_empty() {
             let (end, renewed) = self.reader.advance().await?;
@@ -98,7 +99,8 @@ impl OutboxTailer {
         Ok(batch)
     }
 
-    /// Reads the transactions that have committed since the last read.
+    /// Reads the transactions that have committed since the last read. Fails with
+    /// [`LogError::Gone`] if their changes were deleted.
     async fn read_transactions(&mut self) -> LogResult<()> {
         let from = number(self.at);
         let rows = self.reader.rows(TRANSACTIONS, &[&from, &PAGE]).await?;
@@ -181,7 +183,8 @@ impl OutboxTailer {
         Ok(())
     }
 
-    /// Ends a transaction. Reports a gap if a part of it was deleted while it was read.
+    /// Appends the end of a transaction. Fails with [`LogError::Gone`] if `count`, the number of
+    /// changes that were read, shows that some were deleted meanwhile.
     fn close(
         &mut self,
         transaction: &CommittedTransaction,
@@ -230,7 +233,7 @@ impl OutboxTailer {
         Ok(())
     }
 
-    /// Reports a gap in the changes of a table.
+    /// Reports a TRUNCATE of a table, or a gap in its changes, by the message of a TRUNCATE.
     async fn gap(&mut self, root: u32, batch: &mut Vec<LogMessage>) -> LogResult<()> {
         if !self.layouts.is_described(root) {
             // A table that was dropped needs no report.
@@ -264,9 +267,10 @@ impl<'a> FromSql<'a> for RawText<'a> {
     }
 }
 
-/// Selects the transactions from a position on, and whether that position is still kept. Also
-/// selects a text that changes with every definition of a table, its indexes and policies: the last
-/// transaction that wrote one, and their number.
+/// Selects the transactions from a position on, and whether changes after that position were
+/// deleted. Also selects a text that changes with every definition of a captured table, its indexes
+/// and all policies: sums of the ids of the transactions that last wrote them, and the number of
+/// policies.
 const TRANSACTIONS: &str = "\
     SELECT c.position, c.xid::text, c.changes, c.bytes, s.earliest > $1, \
            pg_catalog.concat_ws(' ', \

@@ -4,7 +4,7 @@
 /// Marks the session as a reader. `$1` is its name ([`name`]).
 pub(super) const MARK: &str = "SELECT pg_catalog.set_config('application_name', $1::text, false)";
 
-/// The `application_name` of a reader, which says to which node it belongs.
+/// The `application_name` of a reader of the node with this id.
 pub(super) fn name(node: Option<u32>) -> String {
     match node {
         Some(node) => format!("tidegate outbox reader {node:08x}"),

@@ -27,7 +27,8 @@ pub(super) fn values(image: &[u8], columns: usize) -> Option<Vec<Value<'_>>> {
     (values.len() == columns).then_some(values)
 }
 
-/// Splits off the first value; returns it and the remaining text.
+/// Splits off the first value. Returns the value and the remaining text; `None` if the text is
+/// malformed.
 fn value(text: &[u8]) -> Option<(Value<'_>, &[u8])> {
     if let Some(quoted) = text.strip_prefix(b"\"") {
         let (value, rest) = unquote(quoted)?;
@@ -44,8 +45,8 @@ fn value(text: &[u8]) -> Option<(Value<'_>, &[u8])> {
     Some(((!plain.is_empty()).then(|| plain.into()), rest))
 }
 
-/// Returns the content before the closing quote, and the text after the quote. In the content,
-/// quotes and backslashes are doubled.
+/// Returns the content before the closing quote, and the text after the quote; `None` if the text
+/// is malformed. In the content, quotes and backslashes are doubled.
 fn unquote(text: &[u8]) -> Option<(Cow<'_, [u8]>, &[u8])> {
     let mut value = Cow::Borrowed(&[][..]);
     let mut rest = text;

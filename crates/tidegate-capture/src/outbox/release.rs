@@ -36,7 +36,7 @@ pub(super) async fn release(
     detach(&admin, kept).await
 }
 
-/// Drops the triggers that this session may drop.
+/// Drops the triggers that this session may drop, except those of the tables `kept`.
 async fn detach(session: &CaptureSession, kept: &[u32]) -> LogResult<()> {
     let deadline = Instant::now() + LOCK_TIMEOUT;
     for row in session.rows(TRIGGERS, &[&kept]).await? {

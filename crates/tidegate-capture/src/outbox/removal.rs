@@ -17,9 +17,10 @@ const TIMEOUT: Duration = Duration::from_secs(10);
 /// The result of a removal.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum OutboxRemoval {
-    /// The outbox is removed. The value is what existed.
+    /// The outbox is removed. The value is its state before the removal; `None` if there was no
+    /// outbox.
     Done(Option<OutboxStatus>),
-    /// Nodes read the outbox; nothing was changed.
+    /// These nodes are reading the outbox, so nothing was changed.
     Streaming(Vec<OutboxReader>),
     /// A node started to read during the removal and has created the outbox again.
     Recreated,

@@ -9,7 +9,8 @@ use super::{Shared, number, position, schema, unreadable};
 use crate::capture_session::CaptureSession;
 
 /// Moves the start of the retention window; see [`tidegate_changelog::ChangeLog::retain`]. Changes
-/// that a stream of this node has not read yet are kept in any case.
+/// that a stream of this node has not confirmed yet are kept in any case. Returns the end of the
+/// log.
 pub(super) async fn retain(
     shared: &Shared,
     database: &DatabaseName,
@@ -33,7 +34,7 @@ pub(super) async fn retain(
     Ok(now)
 }
 
-/// Deletes the changes before a position. Nodes that do it at the same time share the work.
+/// Deletes the changes before a position. Several nodes may do this at the same time.
 async fn purge(admin: &CaptureSession, keep: LogPosition) -> LogResult<()> {
     let keep = number(keep);
     // The new start is recorded first. So a stream that would start earlier is refused before

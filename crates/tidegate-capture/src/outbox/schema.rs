@@ -12,7 +12,8 @@ use crate::capture_session::CaptureSession;
 const SCHEMA: &str = include_str!("schema.sql");
 const PRIVILEGES: &str = include_str!("privileges.sql");
 
-/// Ensures that the outbox exists and that triggers write into it.
+/// Ensures that the outbox exists and that triggers write into it. Returns a session of the
+/// administrator.
 ///
 /// # Errors
 ///
@@ -28,7 +29,7 @@ pub(super) async fn ensure(shared: &Shared, database: &DatabaseName) -> LogResul
     Ok(admin)
 }
 
-/// Renews the lease. Returns whether triggers may have stopped writing.
+/// Renews the lease. Returns whether triggers may have stopped writing before.
 pub(super) async fn renew(shared: &Shared, admin: &CaptureSession) -> LogResult<bool> {
     let seconds = i64::try_from(shared.settings.lease.as_secs()).unwrap_or(i64::MAX);
     let rows = admin
@@ -57,7 +58,8 @@ pub(super) async fn configure_session(admin: &CaptureSession) -> LogResult<()> {
         .await
 }
 
-/// Whether the outbox belongs to this database, and is complete. Call it only if an outbox exists.
+/// Whether the outbox exists, is complete, and belongs to this database and not to one of which
+/// this database is a copy.
 async fn is_current(admin: &CaptureSession) -> LogResult<bool> {
     Ok(exists(admin).await? && is_complete(admin).await? && belongs_to_database(admin).await?)
 }

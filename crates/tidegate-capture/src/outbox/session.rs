@@ -28,7 +28,7 @@ impl ReaderSession {
     }
 
     /// Gives positions to the transactions that have committed. Returns the next position, and the
-    /// transaction since which writers have not stopped.
+    /// id of the transaction since which triggers have written without interruption.
     pub(super) async fn advance(&self) -> LogResult<(LogPosition, String)> {
         let rows = self.rows(ADVANCE, &[]).await?;
         let row = rows.first().ok_or_else(|| unreadable("a position"))?;

@@ -12,7 +12,7 @@ use crate::capture_session::CaptureSession;
 pub struct OutboxStatus {
     /// The tables whose changes are written to the outbox, qualified and quoted.
     pub tables: Vec<String>,
-    /// How many transactions are kept.
+    /// The number of transactions whose changes are kept.
     pub transactions: i64,
     /// The bytes of the kept changes.
     pub bytes: i64,

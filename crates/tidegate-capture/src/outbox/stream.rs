@@ -15,8 +15,8 @@ use super::reader::OutboxTailer;
 /// How many pages the task reads ahead of the stream's caller.
 const PAGES: usize = 2;
 
-/// A stream of pgoutput messages. The task reads independently of the caller, so dropping a wait
-/// interrupts no statement.
+/// A stream of pgoutput messages. The task reads independently of the caller, so dropping the
+/// future of `next` interrupts no statement.
 pub(super) struct Stream {
     lineage: Lineage,
     start: LogPosition,
@@ -32,7 +32,8 @@ pub(super) struct Stream {
 pub(super) struct PollIntervals(pub(super) Duration, pub(super) Duration);
 
 impl Stream {
-    /// Starts to read. `confirmed` holds the position that the stream has confirmed.
+    /// Starts to read. `confirmed` has the position that the stream has confirmed, at first its
+    /// start.
     pub(super) fn new(
         tailer: OutboxTailer,
         lineage: Lineage,

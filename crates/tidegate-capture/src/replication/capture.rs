@@ -53,18 +53,18 @@ async fn capture_or_fail(
 enum Added {
     /// The table was captured before, from this position on.
     Captured(LogPosition),
-    /// The table is captured now, but transactions that are open may not know that.
+    /// The table is captured now, but changes of transactions that were open before may be missing.
     Published,
-    /// The table was captured before, from this position on. Its old rows are reported differently
-    /// now, and transactions that are open may still write them as before.
+    /// The table was captured before, from this position on. Its old rows are written with
+    /// more columns now, except by transactions that were open before.
     Raised(LogPosition),
     /// This session lacks a privilege to capture the table.
     NotAllowed(LogError),
 }
 
 impl CaptureSession {
-    /// Retries until the locks are granted or the deadline passes. Tries only once if the
-    /// publication makes PostgreSQL refuse writes meanwhile.
+    /// Adds the table. Retries until the locks are granted or the deadline passes. Does not retry
+    /// while PostgreSQL refuses writes to the table because of its publication.
     async fn add_until_locked(
         &self,
         shared: &Shared,
@@ -122,7 +122,7 @@ impl CaptureSession {
             table.metadata.0.entry(oid).or_default().before = before;
         }
         if !table.unchanged {
-            // The publications were changed by others, so no table was captured without a gap.
+            // Others changed the publications, so changes of every table may be missing.
             let entries = table.metadata.0.values_mut();
             entries.for_each(|entry| entry.since = None);
         }
@@ -134,7 +134,7 @@ impl CaptureSession {
         Ok(since.map_or(Added::Published, Added::Raised))
     }
 
-    /// Waits until the table is captured without a gap.
+    /// Waits until the table is captured without a gap, and returns from which position on it is.
     async fn finish(
         &self,
         added: Added,
@@ -201,7 +201,7 @@ impl CaptureSession {
 }
 
 /// The commands that raise the replica identities of tables, each with `timeout` as its lock
-/// timeout, and the previous identities.
+/// timeout. Also returns the OID and the previous identity of each table; `None` is FULL.
 fn raise(leaves: &[&Leaf], timeout: Duration) -> (String, Vec<(u32, Option<ReplicaIdentity>)>) {
     let mut commands = String::new();
     if !leaves.is_empty() {
@@ -218,7 +218,8 @@ fn raise(leaves: &[&Leaf], timeout: Duration) -> (String, Vec<(u32, Option<Repli
     (commands, before.collect())
 }
 
-/// The commands that recreate the publications.
+/// The commands that restore the options of the publications if others changed them, and publish
+/// generated columns.
 fn publications(table: &TableInfo) -> String {
     let mut commands = String::new();
     for publication in [EVERYTHING, INSERTS] {

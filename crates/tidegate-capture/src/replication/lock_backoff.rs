@@ -21,7 +21,8 @@ pub(super) const PAUSE_FACTOR: u32 = 9;
 pub(super) struct LockBackoff(Mutex<HashMap<(DatabaseName, u32), Instant>>);
 
 impl LockBackoff {
-    /// Waits until a table may be locked. Returns `false` if that is after the deadline.
+    /// Waits until a table may be locked. Returns `false` at once if that is after the deadline
+    /// `by`.
     pub(super) async fn wait_until(
         &self,
         database: &DatabaseName,
@@ -40,7 +41,7 @@ impl LockBackoff {
         }
     }
 
-    /// Records an unsuccessful attempt.
+    /// Records an unsuccessful attempt, which took as long as `took`. The next attempt must wait.
     pub(super) fn record_failure(&self, database: &DatabaseName, table: u32, took: Duration) {
         let now = Instant::now();
         let mut lock_backoff = self.0.lock();

@@ -3,9 +3,9 @@
 //! The comment is dropped with the publication, is visible to every node, and changes in the same
 //! transaction as the capture. A line is `table since identity`: `since` is the position from which
 //! the table is captured without a gap (`-` if unknown), `identity` the replica identity before the
-//! service raised it (`-` if it did not). For a partitioned table `changed partitions` follows: the
-//! position before which rows last came or went with a partition (`-` for never), and the
-//! partitions as last seen.
+//! service raised it (`-` if it did not). For a partitioned table `changed partitions` follows: a
+//! position after the last change of partitions by which the table gained or lost rows (`-` for
+//! none), and the partitions as last seen.
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
@@ -21,8 +21,10 @@ pub(super) struct CaptureMetadata(pub(super) BTreeMap<u32, TableMetadata>);
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct TableMetadata {
     pub(super) since: Option<LogPosition>,
+    /// The replica identity before the service raised it; `None` if the service did not.
     pub(super) before: Option<ReplicaIdentity>,
-    /// The position before which rows last came or went with a partition.
+    /// A position after the last change of partitions by which the table gained or lost rows;
+    /// `None` if there was none.
     pub(super) changed: Option<LogPosition>,
     pub(super) partitions: Option<Partitions>,
 }

@@ -55,7 +55,7 @@ const INSERTS: &str = "tidegate_inserts";
 #[derive(Clone, Debug)]
 pub struct ReplicationSettings {
     /// How many bytes of log the retention slot may keep for subscribers that resume. With `None`
-    /// it keeps nothing, and a broken stream cannot be resumed.
+    /// there is no retention slot, and a broken stream cannot be resumed.
     pub retention: Option<u64>,
     /// The time limit of creating a slot, for which PostgreSQL waits for open transactions of the
     /// whole cluster.
@@ -65,7 +65,8 @@ pub struct ReplicationSettings {
     /// The shortest time between two advances of a retention slot that keeps no more than
     /// `retention`. An advance takes a login.
     pub advance_interval: Duration,
-    /// The id of the node, by which the sessions of its streams can be told from those of others.
+    /// The id of the node, by which the sessions of its streams can be told from those of other
+    /// nodes; `None` if the node has none.
     pub node: Option<u32>,
 }
 
@@ -107,7 +108,7 @@ impl Shared {
 
     fn advanced(&self, database: &DatabaseName) {
         let mut advances = self.advances.lock();
-        // Databases without subscribers are advanced no more, and need no entry.
+        // The slots of databases without subscribers are no longer advanced, and need no entry.
         advances.retain(|_, last| last.elapsed() < self.settings.advance_interval);
         advances.insert(database.clone(), Instant::now());
     }

@@ -20,7 +20,7 @@ pub(super) async fn release(
     database: &DatabaseName,
     kept: &[u32],
 ) -> LogResult<()> {
-    // The administrator then releases the tables that the owner may not change.
+    // The owner releases the tables that it may change, and then the administrator the others.
     if let Some(owner) = CaptureSession::owner(&shared.logins, database).await? {
         owner.release(kept).await?;
     }
@@ -78,7 +78,7 @@ impl CaptureSession {
         self.run(&commands).await
     }
 
-    /// Adds the command that restores a table's replica identity.
+    /// Appends the command that restores a table's replica identity, if the service raised it.
     pub(super) async fn put_back(
         &self,
         entry: &TableMetadata,
@@ -109,8 +109,9 @@ impl CaptureSession {
 const INDEX: &str = "SELECT pg_catalog.quote_ident(c.relname) FROM pg_catalog.pg_class c \
                      WHERE c.oid = $1 AND c.relkind = 'i'";
 
-/// Selects the tables that the service captures or has changed, except those to keep, and whether
-/// this session may change them. Empty while more than one stream is open.
+/// Selects the tables, except those to keep, that the service captures or has changed and that this
+/// session may change. Also selects which publications have the table, and the metadata. Empty
+/// while more than one stream is open.
 const CAPTURED: &str = "\
     WITH publication AS ( \
         SELECT e.oid AS everything, i.oid AS inserts, \

@@ -1,4 +1,4 @@
-//! Removes everything of the feed from a database, at the request of an operator.
+//! Removes all objects that the feed created in a database, at the request of an operator.
 
 use std::time::Duration;
 
@@ -24,7 +24,7 @@ pub enum Removal {
         /// The slots that were dropped.
         slots: Vec<String>,
     },
-    /// Nodes read the log; nothing was changed.
+    /// These nodes are reading the log, so nothing was changed.
     Streaming(Vec<StreamingServer>),
     /// A node started to read during the removal and has created some of the objects again.
     Recreated,
@@ -86,8 +86,8 @@ impl Replication {
         self.confirm(database, there, slots).await
     }
 
-    /// Why objects are left. If a node reads the log, the node may have created or kept them.
-    /// Otherwise a privilege is missing.
+    /// Returns why objects are left. If a node reads the log, the node may have created or kept
+    /// them. Otherwise a privilege is missing.
     async fn explain_remaining(&self, database: &DatabaseName) -> LogResult<Removal> {
         if !self.streaming(database).await?.is_empty() {
             return Ok(Removal::Recreated);

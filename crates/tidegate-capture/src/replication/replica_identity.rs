@@ -1,6 +1,6 @@
-//! Prevents that captures block writers. PostgreSQL refuses UPDATE and DELETE of a table that is
-//! published with them but has no replica identity, because its primary key or index was dropped,
-//! or because its owner wants none.
+//! Prevents captures from blocking writers. If UPDATE and DELETE of a table are published,
+//! PostgreSQL refuses them unless the table has a replica identity. It has none if its primary key
+//! or index was dropped, or if its owner set NOTHING.
 
 use tidegate_changelog::LogResult;
 use tidegate_sql::DatabaseName;
@@ -10,8 +10,8 @@ use super::table_info::TableInfo;
 use super::{EVERYTHING, Shared};
 use crate::capture_session::CaptureSession;
 
-/// Removes a table from the publication of every operation if its writers are refused and nothing
-/// else helps.
+/// Removes a table, which could not be captured, from the publication of every operation if
+/// PostgreSQL refuses its writers.
 pub(super) async fn writers(
     shared: &Shared,
     database: &DatabaseName,
@@ -27,7 +27,8 @@ pub(super) async fn writers(
 }
 
 impl CaptureSession {
-    /// Stops the capture of a table. Returns whether writers are accepted afterwards.
+    /// Stops the capture of a table if PostgreSQL refuses its writers. Returns whether writers are
+    /// accepted afterwards.
     async fn stop_capture(&self, relation: u32) -> LogResult<bool> {
         self.begin().await?;
         let spared = self.stop_capture_within(relation).await;

@@ -51,8 +51,8 @@ impl ReplicationSession {
         self.canceller.backend().process_id
     }
 
-    /// Runs a command. Cancels it after `limit`, so that no process keeps waiting; then the session
-    /// cannot be used any more.
+    /// Runs a command and returns its rows. If it takes longer than `limit`, sends a cancel request,
+    /// so that the backend does not keep waiting. The session is unusable after that.
     pub(super) async fn run(&mut self, text: &str, limit: Duration) -> LogResult<Vec<TextRow>> {
         self.send(text)?;
         let deadline = Instant::now() + limit;

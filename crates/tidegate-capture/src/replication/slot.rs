@@ -34,7 +34,7 @@ struct RetentionSlot {
     failover: Option<bool>,
 }
 
-/// Opens a stream.
+/// Opens a stream; see [`tidegate_changelog::ChangeLog::open`].
 pub(super) async fn open(
     shared: &Shared,
     database: &DatabaseName,
@@ -168,7 +168,7 @@ fn warn_of_unlimited_log() {
 }
 
 /// The position from which the retention slot keeps the log; `None` if the settings want no slot.
-/// Creates the slot if it is missing.
+/// Creates the slot if it is missing or lost. With `recreate`, creates it in any case.
 pub(super) async fn retention_slot(
     shared: &Shared,
     session: &mut ReplicationSession,
@@ -179,7 +179,7 @@ pub(super) async fn retention_slot(
         return Ok(None);
     }
     if let Some(retention_slot) = &place.retention_slot {
-        // A slot that is older than the publications can never decode them.
+        // With `recreate`, the slot is older than the publications and can never decode them.
         if !retention_slot.lost && !recreate {
             if retention_slot.failover == Some(false) {
                 enable_failover(session, &place.retention_slot_name).await?;
@@ -198,8 +198,8 @@ pub(super) async fn retention_slot(
     Ok(Some(made))
 }
 
-/// Lets standbys copy a slot that an earlier release of Tidegate created. Another node may be using
-/// the slot; then the next stream tries again.
+/// Lets standbys copy a slot that an earlier release of Tidegate created. If another node is using
+/// the slot, the next stream tries again.
 async fn enable_failover(session: &mut ReplicationSession, name: &str) -> LogResult<()> {
     let command = format!("ALTER_REPLICATION_SLOT \"{name}\" (FAILOVER true)");
     match session.run(&command, COMMAND_TIMEOUT).await {
@@ -263,8 +263,9 @@ async fn drop_slot(session: &mut ReplicationSession, name: &str) -> LogResult<()
 }
 
 /// Advances the retention slot to `keep`, or further if it keeps too much, and returns the end of
-/// the log. Only a session in the slot's database can advance it, which takes a login. What there is
-/// to advance is read in the control database, so that a slot that stays where it is costs no login.
+/// the log. Only a session in the slot's database can advance it, which takes a login. The position
+/// of the slot is read in the control database, so that a slot that need not advance costs no
+/// login.
 pub(super) async fn retain(
     shared: &Shared,
     database: &DatabaseName,

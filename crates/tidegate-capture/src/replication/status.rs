@@ -38,13 +38,14 @@ pub struct SlotStatus {
     /// The name of the slot: `tidegate_<oid>` for the retention slot, followed by `_<pid>` for a
     /// stream.
     pub name: String,
-    /// The id of the process that uses the slot.
+    /// The id of the process that uses the slot; `None` if it is not in use.
     pub active: Option<i32>,
-    /// The position from which the log is kept for the slot.
+    /// The position from which the log is kept for the slot; `None` if no log is kept.
     pub restart: Option<LogPosition>,
-    /// The position up to which the reader of the slot has confirmed the log.
+    /// The position up to which the reader of the slot has confirmed the log; `None` if it has
+    /// confirmed nothing.
     pub confirmed: Option<LogPosition>,
-    /// The bytes of log that are kept for the slot.
+    /// The bytes of log that are kept for the slot; `None` if no log is kept.
     pub retained: Option<i64>,
     /// The column `wal_status`: `reserved`, `extended`, `unreserved` or `lost`.
     pub wal_status: Option<String>,

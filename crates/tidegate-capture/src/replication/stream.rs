@@ -37,7 +37,8 @@ pub(super) struct Stream {
     report_at: Instant,
     /// When the last data arrived.
     came_at: Instant,
-    /// Until when nothing is read, because transactions are dense.
+    /// The time until which nothing is read, because transactions are dense; `None` if they are
+    /// not.
     rest_until: Option<Instant>,
     /// Whether PostgreSQL waits for a report. The report is sent when the messages were processed,
     /// because a server that shuts down waits until everything is confirmed.
@@ -87,8 +88,8 @@ impl Stream {
         let body = self.channel.inbound.body();
         match (tag, body.split_first()) {
             (tag::COPY_DATA, Some((b'w', message))) => {
-                // The header has the start, the end and the clock. The content of a pgoutput
-                // message follows it.
+                // The header has two WAL positions and the server's clock. The pgoutput message
+                // follows.
                 let change = message.get(24..).ok_or_else(truncated)?;
                 self.complete = complete_after(self.complete, change);
                 batch.push(LogMessage::Change(Bytes::copy_from_slice(change)));
@@ -111,7 +112,7 @@ impl Stream {
         Ok(())
     }
 
-    /// Queues a status update. With `reply` it requests an answer.
+    /// Queues a status update. With `reply` it asks PostgreSQL to respond at once.
     fn report(&mut self, reply: bool) {
         let out = &mut self.channel.outbound;
         out.put_u8(tag::COPY_DATA);

@@ -13,6 +13,7 @@ pub(super) struct TableInfo {
     /// The schema-qualified and quoted name.
     pub(super) name: String,
     pub(super) owner: String,
+    /// The owner of the publications.
     pub(super) publisher: String,
     /// Whether this session may change both the publications and the table.
     pub(super) may_change: bool,
@@ -21,9 +22,9 @@ pub(super) struct TableInfo {
     /// Whether the table is in the publication of every operation, and whether it is in that of
     /// INSERT.
     pub(super) listed: (bool, bool),
-    /// Whether every operation is published with all rows and columns. `inserts` says the same of
-    /// INSERT.
+    /// Whether the publication of every operation has the table with all its rows and columns.
     everything: bool,
+    /// Whether the publication of INSERT has the table with all its rows and columns.
     inserts: bool,
     /// Whether the publications are as the service created them.
     pub(super) unchanged: bool,

@@ -1,8 +1,9 @@
 //! Finds the schemas that a role sees.
 //!
 //! Roles with the same privileges form a [`RoleGroup`], and a schema that was loaded as one of them
-//! is valid for all of them. A request queries PostgreSQL only if the privileges of its role or a
-//! definition changed, and a change is loaded once for each group.
+//! is valid for all of them. A request queries PostgreSQL on the first use of a schema or role, and
+//! after a definition or the privileges of its role changed. Each group loads a changed schema
+//! once.
 
 use std::sync::Arc;
 
@@ -16,14 +17,16 @@ use super::{CatalogCache, Comparison, RELOAD_TICKS, Schemas, log_failure, log_re
 use crate::error::Result;
 use crate::load;
 
-/// The largest number of roles in one key query. PostgreSQL needs about 20 µs for each role, and 1
-/// ms for the query itself.
+/// The largest number of roles whose keys one query reads. PostgreSQL needs about 20 µs for each
+/// role, and 1 ms for the query itself.
 const MAX_ROLES_PER_QUERY: usize = 200;
-/// How often a request loads a schema if the privileges of its role change during the load.
+/// How often a request tries to load a schema. It tries again if the privileges of its role changed
+/// during the load.
 const ATTEMPTS: usize = 3;
 
 impl CatalogCache {
-    /// Finds the schema `name` as the role sees it, or all schemas if `name` is empty.
+    /// Finds the schema `name` as the role sees it, or all schemas if `name` is empty. The result
+    /// is empty if the role does not exist or may not use the schema.
     pub(super) async fn find(
         &self,
         login: &Login,
@@ -85,7 +88,8 @@ impl CatalogCache {
         Ok(last)
     }
 
-    /// The group to which a role belongs; `None` if the role does not exist.
+    /// The group to which a role belongs; `None` if the role does not exist. Queries the role's key
+    /// if it is unknown or stale. If the query fails, returns the last known group.
     async fn group(
         &self,
         tenant: &DatabaseState,
@@ -106,8 +110,8 @@ impl CatalogCache {
         }
     }
 
-    /// Queries the groups of `first` and of other roles whose group is unknown or stale, so that a
-    /// change costs one query instead of one for each role.
+    /// Queries the keys of `first` and of other roles whose key is unknown or stale, and stores
+    /// them. So a change of roles costs one query instead of one for each role.
     pub(super) async fn query_keys(
         &self,
         database: &DatabaseName,

@@ -14,7 +14,7 @@ use super::slot::SchemaSlot;
 /// them requested by name. The empty name, which PostgreSQL does not allow, stands for all schemas.
 pub(super) struct RoleGroup {
     key: Arc<str>,
-    /// A role of the group. Schemas are loaded as this role ahead of requests.
+    /// A role of the group. Reloads in the background run as this role.
     representative: Mutex<RoleName>,
     slots: Mutex<HashMap<Box<str>, Arc<SchemaSlot>>>,
 }
@@ -49,7 +49,8 @@ impl RoleGroup {
         Arc::clone(slots.entry(name.into()).or_default())
     }
 
-    /// The last loaded version of the schema `name`, even if it is stale.
+    /// The last loaded version of the schema `name`, even if it is stale; `None` if it was never
+    /// loaded.
     pub(super) fn last_loaded(&self, name: &str) -> Option<Schemas> {
         self.slots.lock().get(name)?.last_loaded()
     }
@@ -58,8 +59,8 @@ impl RoleGroup {
         self.slots.lock().get(name)?.loaded()
     }
 
-    /// Creates slots for the schemas that were used in `other`, the previous group of a role, so
-    /// that they are loaded ahead in this group too.
+    /// Creates slots for the schemas that have slots in `other`, the previous group of a role, so
+    /// that the background reload loads them for this group too.
     pub(super) fn inherit_slots(&self, other: &Self) {
         let used: Vec<_> = {
             let others = other.slots.lock();
@@ -84,8 +85,8 @@ impl RoleGroup {
         }
     }
 
-    /// The slots that were loaded before `epoch`. Slots among them that were not used in the last
-    /// `max_age` ticks are removed instead.
+    /// The slots that were loaded before `epoch`, or never. Removes those of them that were not
+    /// used in the last `max_age` ticks, and does not return them.
     pub(super) fn stale(
         &self,
         epoch: u64,

@@ -33,7 +33,7 @@ impl Intern {
         [one.hash_one(&value), other.hash_one(&value)]
     }
 
-    /// The relation with this digest. Parses it if there is none.
+    /// Returns the relation with this digest. If there is none, calls `read` to parse it.
     pub(super) fn part(
         &self,
         database: &DatabaseName,
@@ -49,8 +49,8 @@ impl Intern {
         Ok(part)
     }
 
-    /// The schema that consists of these relations, which are sorted by name and have their
-    /// digests. Also returns whether the schema is new.
+    /// Returns the schema that consists of `relations`, and whether it is new. Each relation comes
+    /// with its digest, and the relations are sorted by name.
     pub(super) fn schema(
         &self,
         database: &DatabaseName,

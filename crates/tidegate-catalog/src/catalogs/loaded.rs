@@ -12,7 +12,7 @@ use crate::error::{Error, Result};
 use crate::load::{self, SchemaRows};
 use crate::model::Schema;
 
-/// The loaded schemas, and their relations by version.
+/// The loaded schemas, and their relations by version (`RelationRow::version`).
 #[derive(Clone, Default)]
 pub(super) struct Loaded {
     pub(super) schemas: Schemas,
@@ -20,8 +20,8 @@ pub(super) struct Loaded {
 }
 
 impl Loaded {
-    /// Loads the relations that changed compared with this value, or all if it is empty. `name` is
-    /// empty for all schemas. `is_new` is called for each schema that was not interned yet.
+    /// Loads the schema `name`, or all schemas if `name` is empty. Documents of relations whose
+    /// version `self` has are not read again. Also returns the schemas that were not interned yet.
     ///
     /// # Errors
     ///
@@ -53,7 +53,8 @@ impl Loaded {
         Ok((loaded, new))
     }
 
-    /// Parses the relations of one schema, and also adds them to `relations`.
+    /// Parses the relations of one schema, or takes them from `self` if their row has no document.
+    /// Also adds them to `relations`.
     fn parts(
         &self,
         intern: &Intern,

@@ -15,9 +15,9 @@ pub(super) struct RoleGroups {
     groups: HashMap<Arc<str>, Weak<RoleGroup>>,
     /// Grows with each change of roles that may have changed the key of any role.
     epoch: u64,
-    /// The epoch before which keys must not have been queried to be valid.
+    /// The epoch in which a key must have been queried, or later, to be valid.
     required: u64,
-    /// The number of changes that added roles and changed no other.
+    /// The number of changes that only added roles.
     additions: u64,
     /// The roles whose requests wait for the next key query.
     waiting: HashSet<RoleName>,
@@ -26,8 +26,8 @@ pub(super) struct RoleGroups {
 /// A role that has made requests.
 struct RoleEntry {
     group: Arc<RoleGroup>,
-    /// The previous group of the role. Its schemas are the base for loading those of the current
-    /// group.
+    /// The previous group of the role, if its key changed recently; otherwise `None`. Its schemas
+    /// are the base for loading those of the current group.
     previous: Option<Arc<RoleGroup>>,
     /// The OID of the role in `pg_roles`.
     number: u32,
@@ -36,7 +36,7 @@ struct RoleEntry {
     used: u64,
 }
 
-/// A query for the keys of roles, with the counters from before the query.
+/// A query for the keys of roles, with the values of `epoch` and `additions` before the query.
 pub(super) struct KeyQuery {
     pub(super) roles: Vec<RoleName>,
     epoch: u64,
@@ -44,7 +44,7 @@ pub(super) struct KeyQuery {
 }
 
 impl RoleGroups {
-    /// The group of a role; `None` if its key is not valid or not known.
+    /// The group of a role; `None` if its key is not valid or not known. Marks the role as used.
     pub(super) fn group(&mut self, role: &RoleName, now: u64) -> Option<Arc<RoleGroup>> {
         let required = self.required;
         let member = self.roles.get_mut(role)?;
@@ -55,7 +55,8 @@ impl RoleGroups {
             .then(|| Arc::clone(&member.group))
     }
 
-    /// The last known group of a role, and the group before that one.
+    /// The last known group of a role, even if its key is not valid, and the role's previous group.
+    /// `None` for an unknown role.
     pub(super) fn last(
         &self,
         role: &RoleName,
@@ -69,8 +70,9 @@ impl RoleGroups {
         self.waiting.insert(role.clone());
     }
 
-    /// The roles of the next key query, at most `max`: `first`, then those that wait, then those
-    /// with a stale key that were used in the last `max_age` ticks.
+    /// Prepares the next key query. It has at most `max` roles: `first`, then the waiting roles,
+    /// then roles with a stale key that were used in the last `max_age` ticks. Empties the list of
+    /// waiting roles.
     pub(super) fn next_key_query(
         &mut self,
         first: Option<&RoleName>,
@@ -95,7 +97,7 @@ impl RoleGroups {
         }
     }
 
-    /// Stores the keys that a query returned. A role of the query without a key does not exist.
+    /// Stores the keys that a query returned. A role without a key does not exist and is removed.
     pub(super) fn store_keys(&mut self, query: &KeyQuery, keys: Vec<RoleKey>, now: u64) {
         // If roles were added while the keys were read, memberships may have changed too. The keys
         // then get no epoch, so that the next request of each role queries its key again.
@@ -164,13 +166,14 @@ impl RoleGroups {
         }
     }
 
-    /// Makes all known keys valid, because they cannot be queried at the moment.
+    /// Makes stale keys valid until the roles change again, because keys cannot be queried at the
+    /// moment. Keys that were invalidated one by one stay invalid.
     pub(super) fn allow_stale(&mut self) {
         self.required = 0;
     }
 
-    /// The current groups of all roles. A group without roles is not included. It only serves as
-    /// the base of the next load and need not be refreshed.
+    /// The current groups of all roles. A group that is only the previous group of roles is left
+    /// out: it is the base of their next load, and is not refreshed.
     pub(super) fn groups(&self) -> Vec<Arc<RoleGroup>> {
         let mut found = HashSet::new();
         let groups = self.roles.values().map(|member| &member.group);
@@ -180,8 +183,8 @@ impl RoleGroups {
             .collect()
     }
 
-    /// Removes the roles that were not used in the last `max_idle` ticks; returns whether any are
-    /// left.
+    /// Removes the roles, and the slots of groups, that were not used in the last `max_idle` ticks.
+    /// Also drops the previous groups of all roles. Returns whether any roles are left.
     pub(super) fn remove_unused(&mut self, now: u64, max_idle: u64) -> bool {
         self.roles.retain(|_, member| {
             member.previous = None;

@@ -43,28 +43,28 @@ const RETENTION_TICKS: u64 = 1200;
 /// effect.
 pub trait DdlCounter: Send + Sync {
     /// A number that grows after each statement of this node that may have changed a definition of
-    /// the database. DDL statements and those whose definitions the database reported count.
-    /// `visibility` says whether to count statements that may have called a function with DDL.
+    /// the database. It counts DDL statements, and statements during which the database reported a
+    /// definition. `visibility` decides whether it also counts statements that may have called a
+    /// function that runs DDL.
     fn count(&self, database: &DatabaseName, visibility: DdlVisibility) -> u64;
 }
 
-/// Whether a database reports the definitions that functions and triggers in it make.
+/// Whether a database reports the DDL that its functions and triggers run.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum DdlVisibility {
-    /// It is not known whether the database reports definitions. So any statement may have made
-    /// one.
+    /// It is not known whether the database reports DDL, so any statement may have run DDL.
     #[default]
     Unknown,
-    /// The database does not report them: a statement that calls a function may have made one.
+    /// The database does not report DDL, so a statement that calls a function may have run DDL.
     Never,
-    /// The database reports them.
+    /// The database reports DDL.
     Always,
 }
 
 /// Schemas as one role sees them, sorted by name.
 pub type Schemas = Arc<[Arc<Schema>]>;
 
-/// A counter for a node through which no definitions are made.
+/// A counter for a node that runs no DDL.
 impl DdlCounter for () {
     fn count(&self, _: &DatabaseName, _: DdlVisibility) -> u64 {
         0
@@ -94,7 +94,7 @@ pub enum WatchOutcome {
 enum Comparison {
     /// The fingerprint is always compared, because there may be changes that are not counted.
     Always,
-    /// Only definitions are compared, because roles are compared for the whole cluster.
+    /// Only definitions are compared. The caller compares the roles of the whole cluster itself.
     Definitions,
     /// The fingerprint is compared if a definition was counted since the last comparison began.
     IfCounted,
@@ -114,8 +114,8 @@ impl CatalogCache {
 
     /// A schema as the role sees it; `None` if the role may use no schema of that name.
     ///
-    /// The value is immutable: a newer version does not affect those who hold it. Roles that see
-    /// the same share one value, and so do equal versions.
+    /// The returned schema is immutable: after a reload, the cache returns another value. Roles
+    /// that see the same relations and columns share one value.
     ///
     /// # Errors
     ///
@@ -153,7 +153,7 @@ impl CatalogCache {
         }
     }
 
-    /// The databases that were used recently, which the owner of the cache must watch.
+    /// The databases that were used recently. The owner of the cache must watch them.
     pub fn watched(&self) -> Vec<DatabaseName> {
         let now = self.now();
         let tenants = self.tenants.read();
@@ -176,8 +176,8 @@ impl CatalogCache {
         self.reload(database, Comparison::Always, options).await
     }
 
-    /// Does the same as [`CatalogCache::watch`], without the roles of the cluster. They must be
-    /// compared with [`load::roles`] whenever they may have changed.
+    /// Does the same as [`CatalogCache::watch`], but does not compare the roles of the cluster. The
+    /// caller must compare them with [`load::roles`] whenever they may have changed.
     ///
     /// # Errors
     ///
@@ -191,16 +191,16 @@ impl CatalogCache {
             .await
     }
 
-    /// Records that nothing has changed in a database and in the roles of the cluster since the last
-    /// comparison began.
+    /// Records that nothing has changed in a database and in the roles of the cluster since the
+    /// last comparison began.
     pub fn unchanged(&self, database: &DatabaseName) {
         if let Some(tenant) = self.tenants.read().get(database) {
             tenant.unchanged(self.now());
         }
     }
 
-    /// Does the same as [`CatalogCache::watch`], after a change that [`DdlCounter`] counted.
-    /// Usually a request has compared the fingerprint since, and then it is not compared again.
+    /// Does the same as [`CatalogCache::watch`], after [`DdlCounter`] counted a definition. Does
+    /// not compare the fingerprint if a request has compared it since, which is usual.
     ///
     /// # Errors
     ///
@@ -237,15 +237,15 @@ impl CatalogCache {
         outcome
     }
 
-    /// Sets whether a database in use reports the definitions that functions and triggers make.
+    /// Sets whether a database in use reports the DDL that its functions and triggers run.
     pub fn set_visibility(&self, database: &DatabaseName, visibility: DdlVisibility) {
         if let Some(tenant) = self.tenants.read().get(database) {
             tenant.set_visibility(visibility);
         }
     }
 
-    /// Records which roles of the cluster changed since roles were last compared ([`load::roles`]):
-    /// only roles whose OID in `pg_roles` is higher than `after`, and their memberships.
+    /// Records that, since the roles of the cluster were last compared ([`load::roles`]), only
+    /// roles whose OID in `pg_roles` is higher than `after` and their memberships changed.
     pub fn roles_added(&self, after: u32) {
         for tenant in self.tenants.read().values() {
             tenant.roles_added(after);
@@ -257,7 +257,7 @@ impl CatalogCache {
         self.tenants.write().remove(database);
     }
 
-    /// The databases whose schemas are stale because they cannot be reloaded.
+    /// The databases whose last comparison or load failed. Their schemas may be stale.
     pub fn failing(&self) -> Vec<DatabaseName> {
         let tenants = self.tenants.read();
         let failing = tenants.iter().filter(|(_, tenant)| tenant.is_failing());
@@ -301,7 +301,8 @@ impl CatalogCache {
     }
 
     /// Compares the fingerprint of a database, with one task at a time for each database. Returns
-    /// whether it changed; `false` if another task made the comparison.
+    /// whether a definition or a known role changed. Returns `false` for the first comparison, and
+    /// if no comparison was necessary.
     async fn compare(
         &self,
         database: &DatabaseName,
@@ -311,13 +312,15 @@ impl CatalogCache {
     ) -> Result<bool> {
         let before = tenant.comparisons();
         let _guard = tenant.comparison_lock.lock().await;
-        // Two comparisons ended while this task waited, so the second one began after this call.
+        // Two comparisons ended while this task waited. The second one began after this call, so it
+        // saw all earlier changes.
         if tenant.comparisons() > before + 1 {
             return Ok(false);
         }
         let count = self.counted(database, tenant);
-        // A comparison also suffices if as many definitions had been counted when it began. A
-        // failed one counts too, because requests are then served from the cache.
+        // A comparison is not necessary if no definition was counted since the last one began.
+        // `is_compared` is also true after a failed comparison, because requests are then served
+        // from the cache. So `is_failing` is checked too.
         let is_done = !tenant.is_failing() && tenant.is_compared(count, self.now());
         if comparison == Comparison::IfCounted && is_done {
             return Ok(false);
@@ -361,7 +364,7 @@ fn log_failure(database: &DatabaseName, tenant: &DatabaseState, error: &Error) {
     }
 }
 
-/// Logs the relations whose type name was taken, which is unusual but no error.
+/// Logs the relations whose usual GraphQL type name was taken. That is unusual, but no error.
 fn log_renamed(database: &DatabaseName, schema: &Schema) {
     for renamed in schema.renamed() {
         warn!(

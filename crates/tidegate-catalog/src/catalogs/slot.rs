@@ -1,4 +1,4 @@
-//! A cached load of one schema of a database, or of all of them.
+//! A cache entry for one schema of a database, or for all its schemas.
 
 use std::future::Future;
 use std::sync::Arc;
@@ -27,7 +27,7 @@ pub(super) enum Validity {
 /// Schemas and the roles for which they are valid.
 pub(super) type FoundSchemas = (Schemas, Validity);
 
-/// A cache entry for loaded schemas.
+/// A cache entry for schemas, as the roles of one group see them.
 #[derive(Default)]
 pub(super) struct SchemaSlot {
     loaded: RwLock<Option<CurrentLoad>>,
@@ -44,24 +44,25 @@ impl SchemaSlot {
         now.saturating_sub(self.used())
     }
 
-    /// The tick of the last use.
+    /// The cache's tick counter at the last use.
     pub(super) fn used(&self) -> u64 {
         self.used.load(Ordering::Relaxed)
     }
 
-    /// The schemas, if they were loaded in the epoch `required` or later.
+    /// The schemas; `None` if they were not loaded in the epoch `required` or later.
     pub(super) fn current(&self, required: u64) -> Option<Schemas> {
         let loaded = self.loaded.read();
         let fresh = loaded.as_ref().filter(|(_, epoch)| *epoch >= required);
         fresh.map(|(loaded, _)| Arc::clone(&loaded.schemas))
     }
 
-    /// The last loaded version of the schemas, even if it is stale.
+    /// The last loaded version of the schemas, even if it is stale; `None` before the first load.
     pub(super) fn last_loaded(&self) -> Option<Schemas> {
         self.loaded().map(|loaded| loaded.schemas)
     }
 
-    /// The last loaded version, with the data that makes the next load cheaper.
+    /// The last loaded version, with the data that makes the next load cheaper; `None` before the
+    /// first load.
     pub(super) fn loaded(&self) -> Option<Loaded> {
         let loaded = self.loaded.read();
         loaded.as_ref().map(|(loaded, _)| loaded.clone())
@@ -83,7 +84,8 @@ impl SchemaSlot {
         F: Future<Output = Result<(Loaded, Validity)>>,
     {
         let _guard = self.loading.lock().await;
-        // Changes during the load belong to the next epoch.
+        // The epoch is read before the load, so that a change during the load makes the result
+        // stale.
         let epoch = epoch();
         if !self.is_older_than(epoch)
             && let Some(schemas) = self.last_loaded()

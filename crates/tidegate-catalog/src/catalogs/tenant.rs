@@ -26,8 +26,8 @@ pub(super) struct DatabaseState {
     failing: AtomicBool,
 }
 
-/// A count of definitions, and how they were counted. Counts that were made differently are not
-/// comparable.
+/// A count of definitions (`DdlCounter`), and the visibility with which they were counted. Counts
+/// with different visibilities are not comparable.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct DdlCount {
     pub(super) visibility: DdlVisibility,
@@ -36,16 +36,18 @@ pub(super) struct DdlCount {
 
 #[derive(Default)]
 struct State {
-    /// The fingerprint of the definitions, and that of the roles.
+    /// The fingerprint of the definitions, and that of the roles; `None` before the first
+    /// comparison.
     fingerprint: Option<(String, Roles)>,
     /// The number of changes of definitions that were detected.
     epoch: u64,
-    /// The epoch before which schemas must not have been loaded to be served, because a change was
-    /// made through this node.
+    /// The epoch in which schemas must have been loaded, or later, to be served. It grows if a
+    /// change was made through this node, so that the next request sees the change.
     required: u64,
-    /// Whether the database reports the definitions of functions and triggers.
+    /// Whether the database reports the DDL that its functions and triggers run.
     visibility: DdlVisibility,
-    /// The count of definitions at the last comparison of the fingerprint.
+    /// The count of definitions at the last comparison of the fingerprint; `None` before the first
+    /// one.
     definitions: Option<DdlCount>,
     /// The tick of the last comparison of the fingerprint.
     compared: u64,
@@ -79,13 +81,13 @@ impl DatabaseState {
         self.state.lock().visibility
     }
 
-    /// Sets how definitions are counted from now on: by whether the database reports them.
+    /// Sets whether the database reports DDL, which decides how definitions are counted.
     pub(super) fn set_visibility(&self, visibility: DdlVisibility) {
         self.state.lock().visibility = visibility;
     }
 
     /// Whether the state is current: no definition was made through this node since the last
-    /// comparison, and the database is watched.
+    /// comparison, and that comparison was in the last [`WATCH_TICKS`] ticks.
     pub(super) fn is_compared(&self, definitions: DdlCount, now: u64) -> bool {
         let state = self.state.lock();
         state.fingerprint.is_some()
@@ -93,14 +95,14 @@ impl DatabaseState {
             && now.saturating_sub(state.compared) < WATCH_TICKS
     }
 
-    /// The state of the roles at the last comparison.
+    /// The state of the roles at the last comparison; `None` before the first one.
     pub(super) fn roles(&self) -> Option<Roles> {
         let state = self.state.lock();
         state.fingerprint.as_ref().map(|(_, roles)| roles.clone())
     }
 
-    /// Stores a fingerprint that was read after `definitions` was counted. Returns whether there
-    /// was a change that concerns known roles.
+    /// Stores a fingerprint that was read after `definitions` was counted. Returns whether a
+    /// definition or a known role changed; `false` for the first fingerprint.
     pub(super) fn compared(&self, found: Fingerprint, definitions: DdlCount, now: u64) -> bool {
         let mut state = self.state.lock();
         let known = state.fingerprint.replace((found.definitions, found.roles));
@@ -133,7 +135,8 @@ impl DatabaseState {
         self.state.lock().members.change(change);
     }
 
-    /// Records that nothing has changed since the last comparison, if that is still valid.
+    /// Records that nothing has changed since the last comparison, unless that is more than
+    /// [`WATCH_TICKS`] ticks ago.
     pub(super) fn unchanged(&self, now: u64) {
         let mut state = self.state.lock();
         if now.saturating_sub(state.compared) < WATCH_TICKS {
@@ -141,8 +144,8 @@ impl DatabaseState {
         }
     }
 
-    /// Treats the state as current until the next tick or definition, because the fingerprint
-    /// cannot be compared.
+    /// Lets requests skip the comparison until a definition is counted, for [`WATCH_TICKS`] ticks
+    /// at most, because the fingerprint cannot be compared.
     pub(super) fn skip_comparison(&self, definitions: DdlCount, now: u64) {
         let mut state = self.state.lock();
         state.definitions = Some(definitions);
@@ -175,17 +178,17 @@ impl DatabaseState {
         self.state.lock().required = 0;
     }
 
-    /// Makes all known keys valid, because they cannot be queried at the moment.
+    /// Makes stale keys valid, as [`RoleGroups::allow_stale`].
     pub(super) fn allow_stale_keys(&self) {
         self.state.lock().members.allow_stale();
     }
 
-    /// The group of a role; `None` if its key is not valid or not known.
+    /// The group of a role, as [`RoleGroups::group`].
     pub(super) fn group(&self, role: &RoleName, now: u64) -> Option<Arc<RoleGroup>> {
         self.state.lock().members.group(role, now)
     }
 
-    /// The last known group of a role.
+    /// The last known group of a role, even if its key is not valid; `None` for an unknown role.
     pub(super) fn last_group(&self, role: &RoleName) -> Option<Arc<RoleGroup>> {
         let state = self.state.lock();
         let (group, _) = state.members.last(role)?;
@@ -211,7 +214,7 @@ impl DatabaseState {
             .next_key_query(first, now, max_age, max)
     }
 
-    /// Stores the keys that a query returned. A role of the query without a key does not exist.
+    /// Stores the keys that a query returned. A role without a key does not exist and is removed.
     pub(super) fn store_keys(&self, query: &KeyQuery, keys: Vec<RoleKey>, now: u64) {
         self.state.lock().members.store_keys(query, keys, now);
     }
@@ -221,7 +224,7 @@ impl DatabaseState {
         self.state.lock().members.invalidate_key(role);
     }
 
-    /// The last schemas loaded for a role, even if they are stale.
+    /// The last schemas loaded for a role, even if they are stale; `None` if none were loaded.
     pub(super) fn last_loaded(&self, role: &RoleName, name: &str) -> Option<Schemas> {
         let state = self.state.lock();
         let (group, previous) = state.members.last(role)?;
@@ -229,7 +232,8 @@ impl DatabaseState {
         current.or_else(|| previous?.last_loaded(name))
     }
 
-    /// The schemas of a role before its privileges changed.
+    /// The schemas loaded for the previous group of a role, from before its privileges changed;
+    /// `None` if there are none.
     pub(super) fn previous(&self, role: &RoleName, name: &str) -> Option<Loaded> {
         let state = self.state.lock();
         let (_, previous) = state.members.last(role)?;
@@ -256,8 +260,8 @@ impl DatabaseState {
         found
     }
 
-    /// Removes the roles that were not used in the last `max_idle` ticks; returns whether any are
-    /// left.
+    /// Removes what was not used in the last `max_idle` ticks, as [`RoleGroups::remove_unused`].
+    /// Returns whether any roles are left or the database itself was used in that time.
     pub(super) fn remove_unused(&self, now: u64, max_idle: u64) -> bool {
         let left = self.state.lock().members.remove_unused(now, max_idle);
         left || self.age(now) < max_idle
@@ -283,8 +287,7 @@ mod tests {
             visibility: tenant.visibility(),
             count: 3,
         };
-        // Until the fingerprint has been read, the cache assumes that the database reports no
-        // definitions.
+        // The number of `before` was counted with another visibility.
         tenant.set_visibility(DdlVisibility::Never);
         tenant.compared(fingerprint(), before, 0);
         let now = DdlCount {

@@ -21,12 +21,13 @@ pub(super) fn document(document: Document) -> Result<Schema> {
     schema(document.name, &parts)
 }
 
-/// Builds a schema of relations that are sorted by name: assigns the names that requests use,
-/// and links the relations by their keys.
+/// Builds a schema from relations that are sorted by name. Assigns the names that requests use, and
+/// adds the constraints and relationships.
 ///
 /// # Errors
 ///
-/// [`Error::Malformed`] if a key names unknown columns.
+/// [`Error::Malformed`] if a foreign key lacks `references`, or has unequal numbers of referencing
+/// and referenced columns.
 pub(crate) fn schema(name: Box<str>, parts: &[Arc<RelationDocument>]) -> Result<Schema> {
     let (type_names, renamed) = naming::type_names(parts.iter().map(|part| &*part.name));
     let relations = parts.iter().zip(type_names);

@@ -10,10 +10,10 @@ use crate::model::{
 };
 use crate::naming::{self, RelationshipEnd};
 
-/// The largest number of relationships of a relation, which identifiers can still number.
+/// The largest number of relationships of a relation. Their identifiers have 16 bits.
 const MAX_RELATIONSHIPS: usize = u16::MAX as usize;
 
-/// A foreign key between two relations of the schema.
+/// A foreign key from the relation `source` to the relation `target` of the schema.
 struct ForeignKeyLink<'a> {
     entry: &'a ConstraintEntry,
     source: RelationId,
@@ -22,8 +22,8 @@ struct ForeignKeyLink<'a> {
 
 /// Adds the relationships of each relation.
 ///
-/// Every foreign key between visible relations gets a name, even one over columns that the role may
-/// not read and that is therefore not a relationship. So a name never means different keys for
+/// Every foreign key between visible relations gets a name, even if the role may not read all its
+/// columns and it therefore is no relationship. So a name never means different foreign keys for
 /// different roles.
 pub(super) fn relationships(parts: &[Arc<RelationDocument>], schema: &mut Schema) {
     let links = links(parts, schema);
@@ -44,8 +44,8 @@ pub(super) fn relationships(parts: &[Arc<RelationDocument>], schema: &mut Schema
     }
 }
 
-/// All foreign keys, sorted by the name of the referencing relation and then by that of the
-/// constraint.
+/// All foreign keys between relations of the schema, without those that use `PERIOD`. They are
+/// sorted by the name of the referencing relation and then by that of the constraint.
 fn links<'a>(parts: &'a [Arc<RelationDocument>], schema: &Schema) -> Vec<ForeignKeyLink<'a>> {
     let keys = parts.iter().flat_map(|part| {
         let constraints = part.constraints.iter();
@@ -104,7 +104,8 @@ fn ends<'a>(
     links.iter().map(end).collect()
 }
 
-/// The relationship of a key, if the role may read both relations and all columns of the key.
+/// The relationship along a foreign key; `None` if the role may not read both relations and all
+/// columns of the key.
 fn relationship(
     schema: &Schema,
     link: &ForeignKeyLink<'_>,

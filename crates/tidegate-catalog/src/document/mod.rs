@@ -1,8 +1,8 @@
 //! The document that describes a schema as a role sees it, and its conversion into a [`Schema`].
 //!
 //! PostgreSQL generates the document (see `load`), and tests write it by hand. It is a JSON object
-//! with the members of the structs here. A type is given by the number of a built-in type or of an
-//! entry of `types`, or by its name (`"int4"`, `"text[]"`).
+//! with the members of the structs here. A type is given by its OID or by its name (`"int4"`,
+//! `"text[]"`). It is a built-in type or an entry of `types`.
 
 mod build;
 mod link;
@@ -26,7 +26,8 @@ impl Schema {
     ///
     /// # Errors
     ///
-    /// [`Error::Malformed`] if the text is not such a document, or names an unknown type or column.
+    /// [`Error::Malformed`] if the text is not such a document, names an unknown type, or has an
+    /// incomplete foreign key.
     pub fn parse(document: &str) -> Result<Self> {
         let document: Document =
             serde_json::from_str(document).map_err(|error| Error::Malformed(error.to_string()))?;
@@ -34,12 +35,12 @@ impl Schema {
     }
 }
 
-/// A schema.
+/// The document of a whole schema.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Document {
     name: Box<str>,
-    /// The types that are not built in, and perhaps others.
+    /// All types that are not built in, and optionally built-in types.
     #[serde(default)]
     types: Vec<TypeEntry>,
     relations: Vec<RelationEntry>,
@@ -52,7 +53,8 @@ struct TypeEntry {
     name: Box<str>,
     schema: Box<str>,
     kind: TypeEntryKind,
-    /// The type of the elements of an array, the base type of a domain, or the bounds of a range.
+    /// The type of the elements of an array, the base type of a domain, or the type of the bounds
+    /// of a range or multirange; `None` for other types.
     inner: Option<TypeName>,
     /// The labels of an enum.
     #[serde(default)]
@@ -60,7 +62,7 @@ struct TypeEntry {
     /// The attributes of a composite type.
     #[serde(default)]
     attributes: Vec<Attribute>,
-    /// The type modifier of a domain.
+    /// The type modifier of a domain; `None` if it has none.
     modifier: Option<i32>,
     /// Whether a domain is NOT NULL.
     #[serde(default)]
@@ -136,7 +138,8 @@ struct RelationEntry {
 #[serde(deny_unknown_fields)]
 struct ColumnEntry {
     name: Box<str>,
-    /// The number of the column; without it, one more than that of the previous column.
+    /// The number of the column (`attnum`). If it is missing, the column has the number after that
+    /// of the previous column, beginning with 1.
     number: Option<i16>,
     r#type: TypeName,
     modifier: Option<i32>,
@@ -148,7 +151,7 @@ struct ColumnEntry {
     identity: Option<IdentityKind>,
     collation: Option<Collation>,
     comment: Option<Box<str>>,
-    /// The role's privileges on this column, if they differ from those on the relation.
+    /// The role's privileges on this column; `None` if they are those on the relation.
     rights: Option<Rights>,
 }
 
@@ -158,13 +161,13 @@ struct ConstraintEntry {
     name: Box<str>,
     kind: ConstraintEntryKind,
     columns: Vec<Box<str>>,
-    /// The referenced columns of a foreign key.
+    /// The referenced columns of a foreign key; `None` for other constraints.
     references: Option<ReferencesEntry>,
     /// Whether rows may violate a foreign key (`NOT VALID`, `NOT ENFORCED`).
     #[serde(default)]
     not_valid: bool,
-    /// Whether the last columns of a foreign key are compared by overlap and not by equality
-    /// (`PERIOD`).
+    /// Whether the last column at each end of a foreign key is compared as a range and not by
+    /// equality (`PERIOD`).
     #[serde(default)]
     period: bool,
 }

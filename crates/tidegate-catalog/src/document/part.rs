@@ -141,8 +141,8 @@ fn column(
     kind: RelationKind,
     types: &mut TypeTree<'_>,
 ) -> Result<Column> {
-    // A domain constrains stored values only. In a view, an outer join may have no row with the
-    // value. The rows of a foreign table are not checked.
+    // NOT NULL of a domain holds for stored values only. In a view, an outer join may return NULL.
+    // PostgreSQL does not check the rows of a foreign table.
     let stored = matches!(kind, RelationKind::Table | RelationKind::Partitioned);
     let sure = stored && types.is_domain(&entry.r#type, |domain| domain.not_null);
     let not_null = entry.not_null || sure;

@@ -8,9 +8,11 @@ use super::{TypeEntry, TypeEntryKind, TypeName};
 use crate::error::{Error, Result};
 use crate::model::Comparisons;
 
-/// The deepest nesting of types that is resolved. Real types are less deep.
+/// The deepest nesting of types that is resolved. Real types are less deep. A type below it counts
+/// as a simple type.
 const DEEPEST: usize = 32;
-/// The OIDs from which on types are not built in (PostgreSQL, "System Catalog Initial Data").
+/// The first OID that is not reserved for built-in types (PostgreSQL, "System Catalog Initial
+/// Data").
 const BUILT_IN: u32 = 12_000;
 
 /// The built-in types that `min` and `max` accept in every version (PostgreSQL, "Aggregate
@@ -68,7 +70,7 @@ impl<'a> TypeTree<'a> {
             .is_some()
     }
 
-    /// The type modifier of a domain, or of one of its base types.
+    /// The type modifier of a domain, or of one of its base types; `None` for other types.
     pub(super) fn modifier(&mut self, name: &TypeName) -> Option<i32> {
         self.of_domain(name, |domain| domain.modifier)
     }
@@ -119,7 +121,8 @@ impl<'a> TypeTree<'a> {
         }
     }
 
-    /// Calls `tell` for a domain and its base types, and returns the first value that it finds.
+    /// Calls `tell` for a domain and then for its base types, and returns the first result that is
+    /// not `None`. Returns `None` for a type that is no domain.
     fn of_domain<T>(
         &mut self,
         name: &TypeName,

@@ -35,10 +35,12 @@ static DEFINITIONS: LazyLock<Arc<Statement>> = LazyLock::new(|| {
 /// The state of the cluster's roles at the time of a comparison.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Roles {
-    /// Roles and memberships.
+    /// A text that changes with roles and memberships.
     whole: String,
-    /// The privileges on the schemas of one database; empty for [`roles`].
+    /// A text that changes with the privileges on the schemas of one database. The function
+    /// [`roles`] leaves it empty.
     usage: String,
+    /// The highest OID of a role.
     newest: u32,
 }
 
@@ -68,6 +70,8 @@ pub struct Fingerprint {
 }
 
 /// Reads the fingerprint of all definitions and roles that the schemas of any role depend on.
+/// `before` is the state of the roles at the previous comparison; without it, any role may have
+/// changed.
 ///
 /// # Errors
 ///
@@ -95,9 +99,9 @@ pub async fn fingerprint(
     })
 }
 
-/// Reads the fingerprint without roles and memberships, which belong to the cluster: reading
-/// thousands of them takes milliseconds. It suffices for a caller that compares them with [`roles`]
-/// once for all databases.
+/// Reads the same as [`fingerprint`], except roles and memberships. These belong to the cluster,
+/// and reading thousands of them takes milliseconds. The caller compares them with [`roles`] once
+/// for all databases.
 ///
 /// # Errors
 ///
@@ -117,7 +121,8 @@ pub async fn definitions(
     };
     let change = compare(Some(before), (&before.whole, &known_usage), &roles);
     if matches!(change, RolesChange::Added { .. }) {
-        // This query does not read the newest role, so the next comparison needs the same state.
+        // This query does not read the newest role, so the next comparison must start from the old
+        // state.
         roles = before.clone();
     }
     Ok(Fingerprint {
@@ -164,8 +169,8 @@ async fn first_row(
     rows.into_iter().next().ok_or(Error::Document)
 }
 
-/// Compares the state of roles with that of the previous comparison. `known` is the part of the
-/// present state that roles have which existed then.
+/// Compares the state of the roles with `before`, the state at the previous comparison. `known` is
+/// the present state (`whole` and `usage`) of only those roles that existed then.
 fn compare(before: Option<&Roles>, known: (&str, &str), now: &Roles) -> RolesChange {
     match before {
         Some(before) if before.whole == now.whole && before.usage == now.usage => RolesChange::Same,

@@ -16,7 +16,7 @@ pub(crate) struct RoleKey {
     pub(crate) role: RoleName,
     /// The OID of the role in `pg_roles`.
     pub(crate) number: u32,
-    /// The key. Roles with equal keys see the same schemas, as long as no definition changes.
+    /// A cache key: roles with equal keys see the same schemas until a definition changes.
     pub(crate) key: String,
 }
 

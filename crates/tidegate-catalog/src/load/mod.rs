@@ -1,10 +1,10 @@
-//! Reads the catalogs of PostgreSQL: the relations, fingerprints that show changes, and the keys of
+//! Reads the catalogs of PostgreSQL: relations, fingerprints and change markers, and the keys of
 //! roles.
 
+mod change_markers;
 mod fingerprint;
 mod keys;
 mod relations;
-mod signs;
 
 use std::sync::Arc;
 
@@ -15,16 +15,16 @@ use tidegate_values::{Column, Parameter, RawRow};
 
 use crate::error::Result;
 
+pub use change_markers::{ChangeMarker, ChangeMarkers, change_markers};
 pub use fingerprint::{Fingerprint, Roles, RolesChange, definitions, fingerprint, roles};
 pub(crate) use keys::{RoleKey, keys};
 pub(crate) use relations::{SchemaRows, relations};
-pub use signs::{Sign, Signs, signs};
 
 fn statement(text: &str) -> Arc<Statement> {
     Arc::new(Statement::parse(text).expect("the statement beside this file can be parsed"))
 }
 
-/// Runs a statement; `value` returns the value of a placeholder.
+/// Runs a statement and returns its rows. `value` returns the value of a placeholder.
 async fn run(
     executor: &dyn Executor,
     who: Principal,
@@ -49,7 +49,7 @@ async fn run(
     Ok(texts.0)
 }
 
-/// Collects the rows of a result, which must be text.
+/// Collects the rows of a result. The values must be of type text. NULL becomes an empty string.
 struct TextRows(Vec<Vec<String>>);
 
 impl RowSink for TextRows {

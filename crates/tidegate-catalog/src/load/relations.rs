@@ -30,8 +30,8 @@ pub(crate) struct RelationRow {
     pub(crate) document: Option<String>,
 }
 
-/// Reads the schemas that a role may use, sorted by name, or only one of them. The documents of
-/// relations whose versions are `known` are left out. There are no schemas if the role does not
+/// Reads the schema `schema`, or all schemas that a role may use if it is `None`. The rows of a
+/// relation whose version is in `known` have no document. The result is empty if the role does not
 /// exist.
 ///
 /// The statement runs as [`Principal::Catalog`]; the role is a parameter.
@@ -71,10 +71,10 @@ pub(crate) async fn relations(
     group(rows)
 }
 
-/// Whether an error means that PostgreSQL cannot determine which writes a view or foreign table
+/// Whether an error may mean that PostgreSQL cannot determine which writes a view or foreign table
 /// allows, for example because the library of a foreign data wrapper is missing. The caller then
-/// repeats the query without these writes, so that one such table does not make a schema unusable.
-/// A timeout is another error.
+/// repeats the query without asking about these writes, so that one such table does not make a
+/// schema unusable. Timeouts, conflicts and a lack of resources do not count.
 fn is_about_a_view(error: &Error) -> bool {
     let Error::Sql(error) = error else {
         return false;
@@ -84,7 +84,8 @@ fn is_about_a_view(error: &Error) -> bool {
     error.sqlstate().is_some_and(odd)
 }
 
-/// Groups the rows by schema. A row without a version is that of the schema itself.
+/// Groups the rows by schema. A row with an empty version describes the schema itself and has the
+/// types.
 fn group(rows: Vec<Vec<String>>) -> Result<BTreeMap<String, SchemaRows>> {
     let mut schemas = BTreeMap::new();
     let mut relations = Vec::with_capacity(rows.len());

@@ -16,13 +16,14 @@ pub struct Column {
     /// The type of the column, with its elements, attributes and base types.
     pub r#type: Type,
     /// The modifier of the column's type or of its domain (`pg_attribute.atttypmod`), such as the
-    /// length of `varchar(n)` or the precision and scale of `numeric(p, s)`.
+    /// length of `varchar(n)` or the precision and scale of `numeric(p, s)`; `None` if the type has
+    /// none.
     pub modifier: Option<i32>,
     /// Whether PostgreSQL, or the extension of the type, has `min` and `max` for the type. This
     /// differs between versions. It is false for arrays and other constructed types.
     pub has_min_max: bool,
-    /// How values can be compared, for each type that is not built in and of which the column's
-    /// type consists. Types without information are missing.
+    /// How values of the column can be compared. There is an entry for each type that is not built
+    /// in and is part of the column's type. Types about which nothing is known have no entry.
     pub comparisons: Box<[Comparisons]>,
     /// Whether NULL is rejected, because of the column or its domain.
     pub not_null: bool,
@@ -35,7 +36,7 @@ pub struct Column {
     pub identity: Option<IdentityKind>,
     /// The collation of the column's text; `None` for types without collation.
     pub collation: Option<Collation>,
-    /// The text of `COMMENT ON COLUMN`.
+    /// The text of `COMMENT ON COLUMN`; `None` without a comment.
     pub comment: Option<Box<str>>,
     /// The role's privileges on the column. A privilege on the table counts for each column.
     pub rights: ColumnRights,
@@ -47,7 +48,8 @@ pub struct Column {
 pub struct Comparisons {
     /// The OID of the type, `pg_type.oid`.
     pub r#type: u32,
-    /// The operators that the type's schema has, among `=`, `<>`, `<`, `<=`, `>` and `>=`.
+    /// The operators among `=`, `<>`, `<`, `<=`, `>` and `>=` that the type's schema has for the
+    /// type.
     pub operators: Box<[Box<str>]>,
     /// Whether the type has a default B-tree operator class, as ORDER BY requires.
     pub sorts: bool,

@@ -41,8 +41,7 @@ pub enum ConstraintKind {
     Primary,
     /// A unique constraint with columns that are not visible to the role.
     Unique,
-    /// A foreign key with columns that are not visible to the role, or that are not compared by
-    /// equality alone.
+    /// A foreign key with columns that are not visible to the role, or one that uses `PERIOD`.
     Foreign(Referenced),
     /// A `CHECK` constraint.
     Check,

@@ -51,7 +51,8 @@ impl ColumnId {
 }
 
 impl Schema {
-    /// Builds a schema of relations that are sorted by name and whose identifiers have that order.
+    /// Creates a schema. The relations must be sorted by name. The identifier of a relation is its
+    /// index.
     pub fn new(name: Box<str>, relations: Vec<Relation>) -> Self {
         let by_name = relations.iter().map(|relation| relation.name.clone());
         Self {
@@ -63,7 +64,7 @@ impl Schema {
         }
     }
 
-    /// Sets the relations whose type name was taken by another one.
+    /// Sets the relations whose usual type name was taken.
     pub(crate) fn with_renamed(mut self, renamed: Vec<Renamed>) -> Self {
         self.renamed = renamed;
         self
@@ -76,12 +77,12 @@ impl Schema {
     }
 
     /// The version of the schema: a number that is unique among the schemas loaded by this process,
-    /// and grows with each load. It is 0 for a schema that was built by hand.
+    /// and grows with each load. It is 0 for a schema that was not loaded from PostgreSQL.
     pub const fn version(&self) -> u64 {
         self.version
     }
 
-    /// The relations whose type name was taken by another one, for a warning in the log.
+    /// The relations whose usual type name was taken, for a warning in the log.
     pub fn renamed(&self) -> &[Renamed] {
         &self.renamed
     }
@@ -109,7 +110,7 @@ impl Schema {
         &mut self.relations[id.index()]
     }
 
-    /// Finds a relation by its name in PostgreSQL.
+    /// Finds a relation by its name in PostgreSQL; `None` if it is not visible to the role.
     pub fn find(&self, name: &str) -> Option<RelationId> {
         self.by_name.get(name).copied()
     }

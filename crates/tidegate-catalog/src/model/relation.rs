@@ -27,12 +27,12 @@ pub struct Relation {
     pub row_security: bool,
     /// Whether all policies are known to call only built-in functions that cannot write.
     pub plain_policies: bool,
-    /// The text of `COMMENT ON`.
+    /// The text of `COMMENT ON`; `None` without a comment.
     pub comment: Option<Box<str>>,
     /// The visible columns, in the order of `attnum`. Shared with other versions of the schema in
     /// which the relation has the same columns.
     pub columns: Arc<[Column]>,
-    /// The primary key; `None` if some of its columns are not visible.
+    /// The primary key; `None` if there is none, or if some of its columns are not visible.
     pub primary_key: Option<UniqueKey>,
     /// The unique constraints, sorted by name.
     pub unique: Vec<UniqueKey>,
@@ -40,7 +40,8 @@ pub struct Relation {
     pub foreign_keys: Vec<ForeignKey>,
     /// The other constraints, sorted by name.
     pub other_constraints: Vec<Constraint>,
-    /// The foreign keys from both ends, with the names that requests use.
+    /// The foreign keys of this relation and those that reference it, with the names that requests
+    /// use.
     pub relationships: Vec<Relationship>,
     /// The role's privileges. For a view, they include only those that PostgreSQL supports for
     /// writing to it.
@@ -119,7 +120,8 @@ impl Relation {
         &self.relationships[id.index()]
     }
 
-    /// Finds a column by its field name or by its name in PostgreSQL.
+    /// Finds a column by its field name, or else by its name in PostgreSQL; `None` if there is
+    /// none.
     pub fn find_column(&self, name: &str) -> Option<ColumnId> {
         let mut columns = self.columns();
         let by_field = columns.find(|(_, column)| &*column.field == name);
@@ -128,7 +130,7 @@ impl Relation {
             .map(|(id, _)| id)
     }
 
-    /// Finds a relationship by its name.
+    /// Finds a relationship by its name; `None` if there is none.
     pub fn find_relationship(&self, name: &str) -> Option<RelationshipId> {
         let at = self
             .relationships
@@ -137,7 +139,7 @@ impl Relation {
         at.and_then(|at| u16::try_from(at).ok()).map(RelationshipId)
     }
 
-    /// The column of the primary key, if it has exactly one.
+    /// The column of the primary key; `None` if the key is missing or has several columns.
     pub fn single_key(&self) -> Option<ColumnId> {
         match self.primary_key.as_ref()?.columns[..] {
             [column] => Some(column),

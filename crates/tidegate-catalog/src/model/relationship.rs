@@ -8,8 +8,8 @@ use super::{ColumnId, RelationId};
 pub struct Relationship {
     /// The field name. For a foreign key of this relation, it is the name of the referenced
     /// relation in camelCase, or else that of the constraint. For a foreign key of another
-    /// relation, it is the name of that relation in camelCase, with `By<Columns>` if the relation
-    /// has several.
+    /// relation, it is the name of that relation in camelCase, with `By<Columns>` if several of its
+    /// foreign keys reference this relation.
     pub name: Box<str>,
     /// Whether the relationship leads to at most one row.
     pub cardinality: Cardinality,
@@ -21,17 +21,17 @@ pub struct Relationship {
     pub target_columns: Vec<ColumnId>,
     /// The name of the foreign key's constraint.
     pub constraint: Box<str>,
-    /// Whether the key guarantees a related row, because every referencing column is NOT NULL. Row
-    /// level security may hide the row from the role.
+    /// Whether the key guarantees a related row, because every referencing column is NOT NULL and
+    /// the constraint is valid. Row level security may hide the row from the role.
     pub certain: bool,
 }
 
 /// How many rows a relationship leads to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Cardinality {
-    /// At most one row, because the foreign key is one of this relation.
+    /// At most one row, because the foreign key belongs to this relation.
     One,
-    /// Any number of rows, because the foreign key is one of the target.
+    /// Any number of rows, because the foreign key belongs to the target.
     Many,
 }
 

@@ -25,8 +25,8 @@ pub(crate) fn fields(columns: &[Box<str>]) -> Vec<Box<str>> {
     cleaned.into_iter().map(field).collect()
 }
 
-/// Makes a valid GraphQL name. Each invalid character becomes `_`, and several at the start become
-/// a single one. The name is borrowed if it is valid already.
+/// Makes a valid GraphQL name. Each invalid character becomes `_`, and several `_` at the start
+/// become one. The name is borrowed if it is valid already.
 fn clean(name: &str) -> Cow<'_, str> {
     if is_name(name) {
         return Cow::Borrowed(name);

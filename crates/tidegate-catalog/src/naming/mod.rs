@@ -15,14 +15,14 @@ pub(crate) use relationship::{RelationshipEnd, name_relationships};
 pub use type_name::{AGGREGATES, RESERVED, Renamed};
 pub(crate) use type_name::{TypeNames, type_names};
 
-/// The last number that was added to each name that was taken.
+/// For each name that was taken, the last number that was appended to it.
 #[derive(Default)]
 struct LastNumbers(HashMap<String, u32>);
 
 impl LastNumbers {
-    /// Calls `take` with the name, and then with the name and 2, 3 … appended, until it returns
-    /// true. It continues from the last number of the same name, so that many equal names stay
-    /// cheap.
+    /// Calls `take` with the name, and then with the name and 2, 3 … appended, until `take` returns
+    /// true. Returns that name. Continues from the last number of the same name, so that many equal
+    /// names stay cheap.
     fn first_free(&mut self, name: &str, mut take: impl FnMut(&str) -> bool) -> String {
         if take(name) {
             return name.to_owned();

@@ -5,7 +5,7 @@ use std::collections::{HashMap, HashSet};
 use super::LastNumbers;
 use super::case::{by_columns, camel_case};
 
-/// A foreign key, as its name is needed at one of its ends.
+/// A foreign key seen from one of its ends.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct RelationshipEnd<'a> {
     /// The name of the relation at the other end.
@@ -19,19 +19,20 @@ pub(crate) struct RelationshipEnd<'a> {
 /// The names of the relationships of one relation.
 #[derive(Debug, Default)]
 pub(crate) struct RelationshipNames {
-    /// For each foreign key of the relation, its name, or its two names.
+    /// The one or two names of each foreign key of the relation.
     pub(crate) forward: Vec<Vec<Box<str>>>,
-    /// For each foreign key of another relation that references this one, its name.
+    /// The name of each foreign key that references the relation.
     pub(crate) reverse: Vec<Box<str>>,
 }
 
-/// Names the relationships of a relation whose columns have the names `fields`. `forward` is sorted
-/// by constraint, `reverse` by referencing relation and then by constraint.
+/// Names the relationships of a relation whose columns have the field names `fields`. `forward` is
+/// sorted by constraint, `reverse` by referencing relation and then by constraint.
 ///
-/// Fields of columns keep their names. The first foreign key to a relation is named after the
-/// relation if the name is free, and each key after its constraint. A reverse relationship is named
-/// after the referencing relation if it is the only one and the name is free, and otherwise after
-/// its columns too.
+/// Names of columns are never taken. The first foreign key to a relation is named after the
+/// relation if the name is free. Each foreign key also has a name after its constraint. A reverse
+/// relationship is named after the referencing relation, if only one foreign key of that relation
+/// references this one and the name is free. Otherwise the name also contains the referencing
+/// columns.
 pub(crate) fn name_relationships(
     fields: &HashSet<&str>,
     forward: &[RelationshipEnd<'_>],

@@ -36,8 +36,8 @@ pub const RESERVED: &[&str] = &[
     "Daterange",
 ];
 
-/// The suffixes of the type names for a relation's aggregates and for their root field. They are
-/// used where the resulting names are free.
+/// The suffixes of the type names for a relation's aggregates and for their root field. A number is
+/// appended to a type name that is taken.
 pub const AGGREGATES: [&str; 5] = [
     "Aggregate",
     "AggregateSum",
@@ -68,9 +68,9 @@ pub(crate) struct TypeNames {
 
 /// The type names of all relations, in the order of the relations.
 ///
-/// A name belongs to the first relation whose own name gives it. Other relations get a number, and
-/// so do aggregates whose name is that of a relation. So a new relation never takes a name from an
-/// existing one, unless both names give the same.
+/// If several relations have the same name in `PascalCase`, the first one gets it, and the others
+/// get it with a number. Type names of aggregates get a number if they are taken. So a new relation
+/// does not take the type name of another relation, unless both have the same name in `PascalCase`.
 pub(crate) fn type_names<'a>(
     relations: impl Iterator<Item = &'a str>,
 ) -> (Vec<TypeNames>, Vec<Renamed>) {

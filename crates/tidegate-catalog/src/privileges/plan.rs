@@ -77,8 +77,9 @@ fn check_revocable(facts: &TablePrivileges, role: &Role, access: Access) -> Resu
     Ok(())
 }
 
-/// The statements with which each grantor revokes privileges: all of them, or all except `SELECT`.
-/// The privileges are those that PostgreSQL reports, so that those of newer versions are included.
+/// The statements that revoke the privileges that exceed `access`, run by their grantors, and all
+/// privileges on sequences, run by their owners. There are none for [`Access::Write`]. The
+/// privileges are those that PostgreSQL reports, so that those of newer versions are included.
 fn revocations(facts: &TablePrivileges, role: &Role, access: Access) -> Vec<RoleStatements> {
     if access == Access::Write {
         return Vec::new();

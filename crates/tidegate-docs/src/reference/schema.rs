@@ -5,7 +5,7 @@ use serde_json::Value;
 
 use super::{array, object, prose, resolve, text};
 
-/// The depth to which objects inside objects are listed.
+/// The number of levels of nested objects whose members are listed.
 const DEPTH: usize = 3;
 
 /// The anchor of a tag or schema.
@@ -67,7 +67,7 @@ fn named_type(schema: &Value) -> Markup {
     }
 }
 
-/// The members of an object or of the objects in an array; `None` for other schemas.
+/// A table of the members of an object; `None` for a schema without members.
 pub(super) fn properties(description: &Value, schema: &Value) -> Option<Markup> {
     let mut rows = Vec::new();
     collect(description, schema, "", DEPTH, &mut rows);
@@ -98,7 +98,8 @@ struct MemberRow<'v> {
     schema: &'v Value,
 }
 
-/// Adds the members of an object. The members of an object inside it are named `outer.inner`.
+/// Adds a row for each member of an object. Members of a nested object are named `outer.inner`, and
+/// those of objects in an array `outer[].inner`.
 fn collect<'v>(
     description: &'v Value,
     schema: &'v Value,

@@ -1,4 +1,4 @@
-//! Downloads PostgreSQL for tests on a machine without it, in the way `tidegate demo` does.
+//! Downloads PostgreSQL for tests on a machine where it is not installed, like `tidegate demo`.
 
 use std::env;
 use std::ffi::OsString;
@@ -11,8 +11,8 @@ use crate::binaries::Lookup;
 use crate::error::Error;
 use crate::settings::{Settings, default_cache};
 
-/// The folder of a downloaded PostgreSQL. `None` if one is installed that `settings` finds. The
-/// first caller waits for the download.
+/// The folder with the programs of a downloaded PostgreSQL. `None` if `settings` finds an installed
+/// PostgreSQL, or if it cannot or must not be downloaded. The first call waits for the download.
 #[expect(
     clippy::panic,
     reason = "a test cannot go on, and the message says what is missing"
@@ -47,8 +47,8 @@ struct Archive {
 }
 
 impl Archive {
-    /// Reads the settings of `tidegate demo` for the download from the environment. `None` if
-    /// nothing may be downloaded, or there is no package for this platform.
+    /// Reads the settings of `tidegate demo` for the download from environment variables. `None` if
+    /// the download is disabled, or if there is no package for this platform.
     fn from_variables(variable: impl Fn(&str) -> Option<OsString>) -> Option<Self> {
         let text = |name: &str| variable(name)?.into_string().ok();
         if text("TIDEGATE_FETCH_POSTGRESQL").as_deref() == Some("false") {
@@ -56,7 +56,8 @@ impl Archive {
         }
         let package = Package::for_this_platform()?;
         let folder = |name: &str| variable(name).map(PathBuf::from);
-        // The folder must not be writable for other users, because its programs are run.
+        // Other users must not be able to write to the cache folder, because programs in it are
+        // run.
         let of_user = folder("XDG_CACHE_HOME")
             .or_else(|| Some(folder("HOME")?.join(".cache")))
             .unwrap_or_else(|| PathBuf::from("/nonexistent"));
@@ -82,7 +83,8 @@ impl Archive {
     }
 }
 
-/// Downloads a package. Blocks, even in asynchronous code.
+/// Downloads a package. Blocks the thread until the download has ended; may be called in async
+/// code.
 fn download(url: &str, package: Package<'_>, cache: &Path) -> tidegate_download::Result<PathBuf> {
     let source = Source {
         url,

@@ -7,7 +7,7 @@
 
 use tidegate_sql::{ClaimText, Login, Member, RoleUse};
 
-use crate::access::rls_policy::{PolicyEquality, RlsPolicy};
+use crate::access::rls_policy::{ComparedType, PolicyEquality, RlsPolicy};
 use crate::decode::change::{ChangeKind, Row, RowChange};
 use crate::decode::pgoutput::ColumnValue;
 
@@ -83,9 +83,19 @@ fn value_of(member: &Member, equality: &PolicyEquality) -> ClaimText {
         Some(name) => member.claim(name),
     };
     match value {
-        // PostgreSQL reads other spellings too, and refuses what is no UUID.
-        ClaimText::Text(text) if equality.is_uuid && !is_canonical_uuid(&text) => ClaimText::Other,
+        // PostgreSQL reads other spellings too, and refuses what is no value of the type.
+        ClaimText::Text(text) if !is_canonical(equality.compared, &text) => ClaimText::Other,
         value => value,
+    }
+}
+
+/// Whether PostgreSQL prints a value of the type with this text.
+fn is_canonical(compared: ComparedType, text: &str) -> bool {
+    match compared {
+        ComparedType::Text => true,
+        ComparedType::Uuid => is_canonical_uuid(text),
+        ComparedType::Integer => text.parse().is_ok_and(|n: i32| n.to_string() == text),
+        ComparedType::Bigint => text.parse().is_ok_and(|n: i64| n.to_string() == text),
     }
 }
 
@@ -104,19 +114,20 @@ mod tests {
 
     use tidegate_sql::{DatabaseName, RoleName};
 
+    use super::ComparedType::{Bigint, Integer, Text, Uuid};
     use super::*;
     use crate::access::rls_policy::PolicyClause;
 
     const UUID: &str = "0b7e9c1e-0000-4000-8000-00000000000f";
 
-    fn policy(permissive: bool, equality: Option<(bool, Option<&str>)>) -> PolicyClause {
+    fn policy(permissive: bool, equality: Option<(ComparedType, Option<&str>)>) -> PolicyClause {
         PolicyClause {
             permissive,
             condition: "x".into(),
             columns: "1".into(),
-            equality: equality.map(|(is_uuid, claim)| PolicyEquality {
+            equality: equality.map(|(compared, claim)| PolicyEquality {
                 column: "a".into(),
-                is_uuid,
+                compared,
                 claim: claim.map(Into::into),
             }),
         }
@@ -137,20 +148,35 @@ mod tests {
 
     #[test]
     fn only_comparisons_with_known_texts_make_a_rule() {
-        let id = || policy(true, Some((false, None)));
-        let claim = |name| policy(true, Some((false, Some(name))));
-        let uuid = || policy(true, Some((true, None)));
-        let claims = r#"{"org":"o\u00fc","n":1,"none":null,"list":["x"]}"#;
+        let id = || policy(true, Some((Text, None)));
+        let claim = |name| policy(true, Some((Text, Some(name))));
+        let uuid = || policy(true, Some((Uuid, None)));
+        let number = |kind, name| policy(true, Some((kind, Some(name))));
+        let claims = r#"{"org":"o\u00fc","n":1,"none":null,"list":["x"],"float":1.5,"yes":true,
+            "text":"-7","spaced":" 1","zeros":"01","plus":"+1","big":3000000000,"zero":-0}"#;
         let some = |texts: &[&str]| Some(texts.iter().map(ToString::to_string).collect());
         let cases = [
             (vec![id()], some(&["m1"])),
             (vec![id(), claim("org")], some(&["m1", "oü"])),
             (vec![claim("none")], some(&[])),
             (vec![claim("missing"), id()], some(&["m1"])),
-            (vec![claim("n")], None),
+            (vec![claim("n"), claim("yes")], some(&["1", "true"])),
+            (vec![claim("float")], None),
+            (
+                vec![number(Integer, "n"), number(Bigint, "text")],
+                some(&["1", "-7"]),
+            ),
+            (vec![number(Bigint, "big")], some(&["3000000000"])),
+            (vec![number(Bigint, "none")], some(&[])),
+            (vec![number(Integer, "big")], None),
+            (vec![number(Integer, "spaced")], None),
+            (vec![number(Integer, "zeros")], None),
+            (vec![number(Integer, "plus")], None),
+            (vec![number(Integer, "zero")], None),
+            (vec![number(Integer, "org")], None),
             (vec![claim("list")], None),
             (vec![id(), policy(true, None)], None),
-            (vec![id(), policy(false, Some((false, None)))], None),
+            (vec![id(), policy(false, Some((Text, None)))], None),
             (vec![], None),
             (vec![uuid()], None),
         ];

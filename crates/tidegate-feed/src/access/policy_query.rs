@@ -1,7 +1,7 @@
 //! Queries the policies of tables, and recognises those that compare a column with the id or a claim
 //! of the caller.
 
-use crate::access::rls_policy::{PolicyClause, PolicyEquality};
+use crate::access::rls_policy::{ComparedType, PolicyClause, PolicyEquality};
 use crate::catalog_query::{TextRow, is_true, text};
 
 /// Selects each policy: its table, its OID, whether it is permissive, its condition, and the
@@ -50,6 +50,12 @@ pub(crate) const POLICIES: &str = "\
               WHEN 'pg_catalog.uuid'::pg_catalog.regtype THEN ARRAY[\
                   pg_catalog.format('(%I = ( SELECT (%s)::uuid AS %s))', a.attname, c.call, n.alias), \
                   pg_catalog.format('(%I = (( SELECT %s AS %s))::uuid)', a.attname, c.call, n.alias)] \
+              WHEN 'pg_catalog.int4'::pg_catalog.regtype THEN ARRAY[\
+                  pg_catalog.format('(%I = ( SELECT (%s)::integer AS %s))', a.attname, c.call, n.alias), \
+                  pg_catalog.format('(%I = (( SELECT %s AS %s))::integer)', a.attname, c.call, n.alias)] \
+              WHEN 'pg_catalog.int8'::pg_catalog.regtype THEN ARRAY[\
+                  pg_catalog.format('(%I = ( SELECT (%s)::bigint AS %s))', a.attname, c.call, n.alias), \
+                  pg_catalog.format('(%I = (( SELECT %s AS %s))::bigint)', a.attname, c.call, n.alias)] \
               ELSE '{}'::text[] END)) AS q(name, type) ON own.functions \
     WHERE p.polrelid = ANY (:relations::oid[]) AND p.polcmd IN ('r', '*') \
     AND p.polqual IS NOT NULL ORDER BY p.polname";
@@ -74,8 +80,17 @@ pub(crate) fn clause(row: &TextRow) -> PolicyClause {
         columns: text(row, COLUMNS),
         equality: is_equality.then(|| PolicyEquality {
             column: text(row, EQUAL_COLUMN),
-            is_uuid: &*text(row, EQUAL_TYPE) == "uuid",
+            compared: compared(&text(row, EQUAL_TYPE)),
             claim: claim.map(Into::into),
         }),
+    }
+}
+
+fn compared(name: &str) -> ComparedType {
+    match name {
+        "uuid" => ComparedType::Uuid,
+        "integer" => ComparedType::Integer,
+        "bigint" => ComparedType::Bigint,
+        _ => ComparedType::Text,
     }
 }

@@ -13,7 +13,26 @@ use crate::access::rls::RlsEvaluator;
 /// once.
 pub(crate) struct RlsEvaluators {
     executor: Arc<dyn Executor>,
-    in_use: Mutex<HashMap<(Login, u32), Weak<RlsEvaluator>>>,
+    in_use: Mutex<InUse>,
+}
+
+#[derive(Default)]
+struct InUse {
+    evaluators: HashMap<(Login, u32), Weak<RlsEvaluator>>,
+    /// How many evaluators there may be until those that are not used any more are removed.
+    limit: usize,
+}
+
+impl InUse {
+    /// Removes evaluators that are not used any more, when their number has doubled: so each
+    /// subscription costs the same, whatever the number of members.
+    fn remove_unused(&mut self) {
+        if self.evaluators.len() >= self.limit {
+            self.evaluators
+                .retain(|_, evaluator| evaluator.strong_count() > 0);
+            self.limit = 2 * self.evaluators.len() + 16;
+        }
+    }
 }
 
 impl RlsEvaluators {
@@ -34,15 +53,15 @@ impl RlsEvaluators {
         privileges: &Privileges,
     ) -> Arc<RlsEvaluator> {
         let mut in_use = self.in_use.lock();
-        in_use.retain(|_, evaluator| evaluator.strong_count() > 0);
+        in_use.remove_unused();
         let key = (login.clone(), relation);
-        let known = in_use.get(&key).and_then(Weak::upgrade);
+        let known = in_use.evaluators.get(&key).and_then(Weak::upgrade);
         if let Some(evaluator) = known.filter(|evaluator| evaluator.try_update(privileges)) {
             return evaluator;
         }
         let evaluator = RlsEvaluator::new(self.executor.clone(), login.clone(), privileges);
         let evaluator = Arc::new(evaluator);
-        in_use.insert(key, Arc::downgrade(&evaluator));
+        in_use.evaluators.insert(key, Arc::downgrade(&evaluator));
         evaluator
     }
 }

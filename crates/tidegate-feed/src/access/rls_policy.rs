@@ -25,10 +25,19 @@ pub(crate) struct RlsPolicy {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct PolicyEquality {
     pub(crate) column: Box<str>,
-    /// Whether the column is a `uuid`; otherwise it is a text whose equality is that of its bytes.
-    pub(crate) is_uuid: bool,
+    pub(crate) compared: ComparedType,
     /// The name of the claim; `None` for the id.
     pub(crate) claim: Option<Box<str>>,
+}
+
+/// The type of a column that a policy compares. Values are equal if PostgreSQL prints the same text.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum ComparedType {
+    /// A text whose equality is that of its bytes.
+    Text,
+    Uuid,
+    Integer,
+    Bigint,
 }
 
 /// One policy of a table.

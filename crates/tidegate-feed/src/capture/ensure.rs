@@ -31,8 +31,8 @@ pub(crate) async fn ensure_captured(
     Ok(captured.since)
 }
 
-/// The capture of a table, if it meets the demand. Takes no lock of the table, because other tasks
-/// may hold the lock for long. A gap that is not reported yet does not matter, because a new
+/// The capture of a table, if it meets the demand; marks it as used. Does not wait for the lock of
+/// the table, which another task may hold for long. A gap that is not reported yet does not matter, because a new
 /// subscription begins after the gap.
 fn current_capture(database: &DatabaseFeed, demand: Demand) -> Option<Captured> {
     let sufficient = |capture: &mut TableCapture| {

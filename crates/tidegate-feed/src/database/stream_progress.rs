@@ -12,7 +12,7 @@ use crate::error::{Error, Result};
 #[derive(Clone, Debug, Default)]
 pub(crate) struct StreamState {
     pub(crate) live: bool,
-    /// The position up to which everything that committed has been dispatched.
+    /// The position up to which all changes of committed transactions have been dispatched.
     pub(crate) reached: LogPosition,
     /// Why the stream is not open.
     pub(crate) problem: Option<StreamProblem>,

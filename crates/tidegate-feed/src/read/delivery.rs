@@ -2,16 +2,19 @@
 //! and waits for room in the queue.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use tracing::{debug, warn};
 
-use crate::catalog_query::RETRIES;
 use crate::decode::change::RowChange;
 use crate::dispatch::queue::PushError;
 use crate::dispatch::subscriber::{ChangeOutcome, SchemaBinding, Subscriber};
 use crate::event::cursor::EventPosition;
 use crate::event::item::{Ended, Item, Resync};
 use crate::read::commit_visibility;
+
+/// The pause before policies are evaluated again while PostgreSQL is unreachable.
+const OUTAGE_PAUSE: Duration = Duration::from_millis(250);
 
 /// The subscription has ended, so nothing more is delivered.
 pub(crate) struct SubscriptionEnded;
@@ -52,7 +55,8 @@ pub(crate) fn evaluate(
 }
 
 /// Decides for each change whether row level security lets the subscription see it. If PostgreSQL
-/// cannot decide, the subscription ends, so that nothing is delivered unchecked.
+/// cannot evaluate the policies, the subscription ends, so that nothing is delivered unchecked.
+/// While PostgreSQL is unreachable the subscription waits.
 pub(crate) async fn visible(
     subscriber: &Subscriber,
     changes: &[Arc<RowChange>],
@@ -61,15 +65,13 @@ pub(crate) async fn visible(
     let Some(rls) = rls else {
         return Ok(vec![true; changes.len()]);
     };
-    let (attempts, pause) = RETRIES;
     let mut visibility_pause = commit_visibility::PAUSE.0;
-    let mut attempt = 0;
-    while attempt <= attempts {
+    while !subscriber.is_ended() {
         match rls.visible(changes).await {
             Ok(Some(visible)) => return Ok(visible),
             // The transactions are not visible to queries yet. That may take long and is not an
             // error.
-            Ok(None) if !subscriber.is_ended() => {
+            Ok(None) => {
                 tokio::time::sleep(visibility_pause).await;
                 visibility_pause = (visibility_pause * 2).min(commit_visibility::PAUSE.1);
             }
@@ -85,17 +87,19 @@ pub(crate) async fn visible(
                       "subscription ended: row level security policies took too long for one event");
                 break;
             }
-            Err(error @ (tidegate_sql::Error::Rejected(_) | tidegate_sql::Error::Internal(_))) => {
+            Err(
+                error @ (tidegate_sql::Error::Rejected(_)
+                | tidegate_sql::Error::Internal(_)
+                | tidegate_sql::Error::NoDatabase),
+            ) => {
                 warn!(role = %subscriber.login.role, %error, sqlstate = error.sqlstate(),
                       "subscription ended: row level security policies failed");
                 break;
             }
-            Err(error) if attempt < attempts && !subscriber.is_ended() => {
+            Err(error) => {
                 debug!(%error, "PostgreSQL is unreachable; will retry row level security");
-                tokio::time::sleep(pause).await;
-                attempt += 1;
+                tokio::time::sleep(OUTAGE_PAUSE).await;
             }
-            Ok(None) | Err(_) => break,
         }
     }
     subscriber.end(Ended::NotAllowed);

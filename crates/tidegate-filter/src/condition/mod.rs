@@ -11,7 +11,7 @@ use crate::error::{Error, Result};
 use crate::filter::Filter;
 use crate::json::{Json, write_string};
 use crate::operator::Operator;
-use crate::parse::{Compared, MAX_CONDITIONS, Path, Target};
+use crate::parse::{Compared, ComparedColumn, MAX_CONDITIONS, Path};
 
 /// The deepest nesting of parentheses and `NOT` that is accepted.
 const MAX_DEPTH: usize = 64;
@@ -84,8 +84,8 @@ struct Literal {
 }
 
 impl Literal {
-    /// Whether PostgreSQL gives the literal a numeric type of its own. In a list of several values
-    /// it resolves one common type of the values and the column instead.
+    /// Whether PostgreSQL gives the literal a numeric type of its own. For a list of several
+    /// values, PostgreSQL resolves one common type of the values and the column instead.
     fn is_number(&self) -> bool {
         let alone = match self.json.kind() {
             JsonKind::Array => self.json.elements(&"").is_ok_and(|all| all.len() == 1),
@@ -146,7 +146,7 @@ impl<'a> Parser<'a> {
     fn comparison(&mut self) -> Result<Filter> {
         self.conditions += 1;
         if self.conditions > MAX_CONDITIONS {
-            return Err(self.error(format!("one condition too many: at most {MAX_CONDITIONS}")));
+            return Err(self.error(format!("too many conditions: at most {MAX_CONDITIONS}")));
         }
         if let Some(literal) = self.literal() {
             let operator = self.operator()?;
@@ -182,7 +182,7 @@ impl<'a> Parser<'a> {
 
     /// Parses the rest of a comparison by a keyword such as `BETWEEN`; `None` if the next token is
     /// no such keyword.
-    fn word(&mut self, target: &Target<'_>) -> Result<Option<Filter>> {
+    fn word(&mut self, target: &ComparedColumn<'_>) -> Result<Option<Filter>> {
         if self.takes("between") {
             let least = self.value()?;
             if !self.takes("and") {
@@ -248,7 +248,7 @@ impl<'a> Parser<'a> {
 
     /// Parses the name of a column. An unquoted name is looked up as written, and if there is no
     /// such column, in lower case.
-    fn column(&mut self) -> Result<Target<'a>> {
+    fn column(&mut self) -> Result<ComparedColumn<'a>> {
         let id = match self.peek() {
             Kind::Name(name) => self.relation.find_column(name),
             Kind::Word(word) => self
@@ -265,19 +265,21 @@ impl<'a> Parser<'a> {
             ))
         })?;
         self.at += 1;
-        Ok(Target::of(self.relation, id))
+        Ok(ComparedColumn::of(self.relation, id))
     }
 
     fn value(&mut self) -> Result<Literal> {
         if self.peek().is("null") {
-            return Err(self.error("nothing compares with NULL: write IS NULL".to_owned()));
+            return Err(
+                self.error("a comparison with NULL is never true: write IS NULL".to_owned())
+            );
         }
         self.literal()
             .ok_or_else(|| self.unexpected("a text in single quotes, a number, TRUE or FALSE"))
     }
 
-    /// Parses a literal, if the next token is one. A column named `true` must be quoted to be no
-    /// literal.
+    /// Parses a literal; `None` if the next token is not one. A column named `true` must be quoted,
+    /// or it is read as a literal.
     fn literal(&mut self) -> Option<Literal> {
         let (json, is_number) = match self.peek() {
             Kind::Text(text) => (string(text), false),
@@ -341,18 +343,18 @@ impl<'a> Parser<'a> {
     }
 }
 
-/// The path by which errors name a value of the text that turns out to be invalid later.
+/// The path under which errors report a value of the text, if it turns out to be invalid later.
 fn place(position: usize) -> String {
     format!("where at character {position}")
 }
 
-fn compare(target: &Target<'_>, operator: Operator, literal: &Literal) -> Result<Filter> {
+fn compare(target: &ComparedColumn<'_>, operator: Operator, literal: &Literal) -> Result<Filter> {
     let place = place(literal.position);
     let path = &Path::Root(&place);
     let is_number = match target.compared() {
         Compared::Real => literal.is_number(),
-        // PostgreSQL compares a number that is not a value of the column's type as a number of its
-        // own type.
+        // If a number is not a value of the column's type, PostgreSQL compares it as a number of
+        // its own type.
         Compared::Integer => {
             let fits = |number| target.compare(Operator::Eq, number, path).is_ok();
             !literal.numbers.iter().all(fits)

@@ -125,7 +125,7 @@ impl<'a> Lexer<'a> {
 
     fn number(&mut self) -> Result<Kind> {
         let whole = self.rest;
-        let wrong = self.error("no number that can be read".to_owned());
+        let wrong = self.error("not a valid number".to_owned());
         self.take(usize::from(whole.starts_with(['-', '+'])));
         let digits = self.take_while(|c| c.is_ascii_digit()).len();
         let fraction = if self.rest.starts_with('.') {

@@ -72,48 +72,48 @@ impl Compiler<'_> {
 
     fn comparison(&self, comparison: &Comparison) -> Result<MatchNode> {
         let column = self.relation.column(comparison.column);
-        let target = Target { column, comparison };
+        let compiler = ComparisonCompiler { column, comparison };
         let Some(scalar) = Scalar::of(&column.r#type) else {
             let name = written(&column.r#type);
-            return target.refuse(&format!(
+            return compiler.refuse(&format!(
                 "values of type {name} are compared by PostgreSQL only"
             ));
         };
         let json = comparison.json();
         if comparison.number && !matches!(scalar, Scalar::Float4) {
-            return target.integer(scalar, &json);
+            return compiler.integer(scalar, &json);
         }
         match comparison.operator {
             Operator::IsNull => Ok(MatchNode::Null(comparison.column, true)),
             Operator::IsNotNull => Ok(MatchNode::Null(comparison.column, false)),
-            Operator::In | Operator::NotIn => target.list(scalar, &json),
-            Operator::Like | Operator::ILike => target.like(&scalar, &json),
+            Operator::In | Operator::NotIn => compiler.list(scalar, &json),
+            Operator::Like | Operator::ILike => compiler.like(&scalar, &json),
             Operator::StartsWith | Operator::EndsWith | Operator::Contains => {
-                target.part(&scalar, &json)
+                compiler.substring(&scalar, &json)
             }
             Operator::Regex | Operator::IRegex => {
-                target.refuse("only PostgreSQL evaluates regular expressions")
+                compiler.refuse("only PostgreSQL evaluates regular expressions")
             }
             Operator::ContainedBy | Operator::Overlaps => {
-                target.refuse("only scalar values are compared here")
+                compiler.refuse("only scalar values are compared here")
             }
             Operator::Eq
             | Operator::Neq
             | Operator::Gt
             | Operator::Gte
             | Operator::Lt
-            | Operator::Lte => target.compare(scalar, &json),
+            | Operator::Lte => compiler.compare(scalar, &json),
         }
     }
 }
 
 /// A comparison and the column that it compares.
-struct Target<'a> {
+struct ComparisonCompiler<'a> {
     column: &'a Column,
     comparison: &'a Comparison,
 }
 
-impl Target<'_> {
+impl ComparisonCompiler<'_> {
     fn refuse<T>(&self, problem: &str) -> Result<T> {
         Err(Error::Unsupported {
             place: self.comparison.place.to_string(),
@@ -130,8 +130,8 @@ impl Target<'_> {
     }
 
     fn constant(&self, scalar: &Scalar, json: &Json<'_>) -> Result<Datum<'static>> {
-        // PostgreSQL gives the number a type of its own. It is read as that type, and remains
-        // comparable with the values of the column.
+        // PostgreSQL gives an unquoted number a type of its own. The number is read as that type.
+        // The result is comparable with the values of the column.
         let (r#type, scalar) = if self.comparison.number {
             (number_type(&self.column.r#type), &Scalar::Float8)
         } else {
@@ -223,11 +223,11 @@ impl Target<'_> {
         Ok(MatchNode::Like(self.comparison.column, pattern))
     }
 
-    fn part(&self, scalar: &Scalar, json: &Json<'_>) -> Result<MatchNode> {
+    fn substring(&self, scalar: &Scalar, json: &Json<'_>) -> Result<MatchNode> {
         self.require_byte_equality(scalar)?;
         let text = json.string(&self.comparison.place)?;
         let operator = self.comparison.operator;
-        let pattern = Pattern::part(
+        let pattern = Pattern::substring(
             &text,
             operator != Operator::StartsWith,
             operator != Operator::EndsWith,

@@ -24,7 +24,7 @@ impl Datum<'_> {
         }
     }
 
-    /// The form of a float. NaN equals itself and is greater than all other values; -0 equals 0.
+    /// The datum of a float. NaN equals itself and is greater than all other values; -0 equals 0.
     pub(super) fn float(value: f64) -> Self {
         if value.is_nan() {
             return Self::Int(i64::MAX);

@@ -3,8 +3,8 @@
 //!
 //! The first byte is the class: negative, zero, NaN and so on. For a finite number, the exponent of
 //! the first base-10000 digit follows, and then the digits. For a negative number, all bytes after
-//! the class are inverted, and a byte above every digit ends them, so that more digits make the
-//! number smaller.
+//! the class are inverted, and two bytes that are above every digit end them, so that more digits
+//! make the number smaller.
 
 /// The largest number of digits that is read, more than a `numeric` can have (131,072 before the
 /// decimal point and 16,383 after it).
@@ -21,7 +21,8 @@ const INFINITY: u8 = 4;
 const NAN: u8 = 5;
 
 /// Reads the binary format (`numeric_send`): the number of base-10000 digits, the weight of the
-/// first one, the sign, the number of digits after the decimal point, the digits.
+/// first digit, the sign, the number of digits after the decimal point, the digits. `None` if the
+/// bytes are malformed.
 pub(super) fn binary(raw: &[u8]) -> Option<Vec<u8>> {
     let (head, digits) = raw.split_first_chunk::<8>()?;
     let field = |at: usize| u16::from_be_bytes([head[at], head[at + 1]]);

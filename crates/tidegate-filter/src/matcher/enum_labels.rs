@@ -63,8 +63,8 @@ impl MatchNode {
 }
 
 impl Scalar {
-    /// Replaces the labels and returns the previous ones. Rows that were written before a label was
-    /// renamed still have its previous name.
+    /// Replaces the labels of an enum and returns the previous ones; `None` for other types. Rows
+    /// that were written before a label was renamed still have its previous name.
     fn relabel(&mut self, today: Arc<[String]>) -> Option<Arc<[String]>> {
         let Self::Enum(labels, former) = self else {
             return None;
@@ -78,12 +78,13 @@ impl Scalar {
 }
 
 impl Operand {
-    /// Replaces the labels of the column if they changed, and returns the previous ones.
+    /// Replaces the labels of the column if they changed, and returns the previous ones; otherwise
+    /// `None`.
     fn relabel(&mut self, labels: &Labels<'_>) -> Option<Arc<[String]>> {
         self.scalar.relabel(labels(self.column)?)
     }
 
-    /// The value with its position among the current labels.
+    /// The value with its position among the current labels; `None` if the label no longer exists.
     fn relabelled(&self, before: &[String], value: &Datum<'static>) -> Option<Datum<'static>> {
         let (Scalar::Enum(today, _), Datum::Int(place)) = (&self.scalar, value) else {
             return Some(value.clone());

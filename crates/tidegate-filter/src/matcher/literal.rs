@@ -84,7 +84,8 @@ fn invalid(r#type: &Type, place: &str, problem: &str) -> Error {
     }
 }
 
-/// Reads a word as `boolin` does, which also accepts unambiguous prefixes.
+/// Reads a word as PostgreSQL's `boolin` does, which also accepts unambiguous prefixes. `None` for
+/// any other text.
 fn boolean(text: &str) -> Option<bool> {
     let text = text.to_ascii_lowercase();
     let begins = |word: &str, least: usize| text.len() >= least && word.starts_with(&text);
@@ -130,6 +131,7 @@ fn is_in_range(moment: MomentType, datum: &Datum<'_>) -> bool {
     }
 }
 
+/// Converts an ISO 8601 text to the form that PostgreSQL writes; `None` for any other text.
 fn plain_moment(moment: MomentType, text: &str) -> Option<String> {
     let dated = matches!(
         moment,
@@ -175,8 +177,9 @@ fn plain_moment(moment: MomentType, text: &str) -> Option<String> {
     }
 }
 
-/// Reads a time `HH:MM[:SS[.f…]]` with an optional offset. Without an offset the time is in UTC,
-/// the time zone of every session.
+/// Converts a time `HH:MM[:SS[.f…]]` with an optional offset to the form that PostgreSQL writes;
+/// with the offset if `zoned`. `None` for any other text. Without an offset the time is in UTC, the
+/// time zone of every session.
 fn plain_time(text: &str, zoned: bool) -> Option<String> {
     let at = text.find(['+', '-', 'Z', 'z']).unwrap_or(text.len());
     let (time, offset) = (text[..at].trim_end(), &text[at..]);
@@ -248,8 +251,9 @@ fn is_of_digits(text: &str, fields: &[usize], mark: char) -> bool {
     fit && parts.next().is_none()
 }
 
-/// Reads an interval in the form that PostgreSQL writes, or in the ISO 8601 form that a JSON object
-/// becomes. Only the seconds may be fractional.
+/// Converts an interval to the form that PostgreSQL writes. It is in that form already, or in the
+/// ISO 8601 form that a JSON object becomes. Only the seconds may be fractional. `None` for any
+/// other text.
 fn interval(text: &str) -> Option<String> {
     let Some(fields) = text.strip_prefix('P') else {
         return is_plain_interval(text).then(|| text.to_owned());
@@ -297,6 +301,7 @@ fn interval_text(interval: Interval) -> String {
 }
 
 /// Reads numbers that are each followed by one of `letters`, in this order. Missing numbers are 0.
+/// `None` for any other text.
 fn unit_numbers(text: &str, letters: [char; 3]) -> Option<[i64; 3]> {
     let mut rest = text;
     let mut numbers = [0; 3];
@@ -309,7 +314,8 @@ fn unit_numbers(text: &str, letters: [char; 3]) -> Option<[i64; 3]> {
     rest.is_empty().then_some(numbers)
 }
 
-/// Reads seconds with at most six decimals and a final `S`; returns microseconds.
+/// Reads seconds with at most six decimals and a final `S`; returns microseconds. `None` for any
+/// other text.
 fn micros(text: &str) -> Option<i64> {
     if text.is_empty() {
         return Some(0);

@@ -27,7 +27,7 @@ use crate::operator::Operator;
 
 /// A filter compiled for row images. Its result is the one that PostgreSQL would find.
 ///
-/// [`Matcher::compile`] makes one for each subscription.
+/// [`Matcher::compile`] creates a matcher for each subscription.
 #[derive(Clone, Debug)]
 pub struct Matcher {
     node: MatchNode,
@@ -58,8 +58,8 @@ pub enum Truth {
     False,
     /// The filter is NULL, which SQL calls unknown.
     Unknown,
-    /// Only PostgreSQL can decide. Either the row image lacks a column, or an enum label is newer
-    /// than the schema. Or the lower case of a letter depends on a collation without rules
+    /// Only PostgreSQL can decide: the row image lacks a column, an enum label is newer than the
+    /// schema, or the lower case of a letter depends on a collation whose case folding was not set
     /// ([`Matcher::with_case_folding`]).
     Undecided,
 }
@@ -92,7 +92,7 @@ struct List {
 }
 
 impl Matcher {
-    /// The columns that the filter uses, each once, in order.
+    /// The columns that the filter uses, each once, in the order of their identifiers.
     pub fn columns(&self) -> &[ColumnId] {
         &self.columns
     }
@@ -119,7 +119,8 @@ impl Matcher {
     }
 
     /// The columns that must have certain values in every row that passes. A dispatcher indexes
-    /// subscriptions by these values. The list is empty if any row may pass.
+    /// subscriptions by these values. The list is empty if no column is required to have certain
+    /// values.
     pub fn required_values(&self) -> &[RequiredValues] {
         &self.required_values
     }
@@ -196,11 +197,11 @@ impl MatchNode {
             },
             Self::Compare(operand, operator, value) => match operand.read(image)? {
                 Ok(found) => compare(&found, *operator, value),
-                Err(verdict) => verdict,
+                Err(outcome) => outcome,
             },
             Self::In(operand, list) => match operand.read(image)? {
                 Ok(found) => list.evaluate(&found),
-                Err(verdict) => verdict,
+                Err(outcome) => outcome,
             },
             Self::Like(column, pattern) => match image(*column) {
                 RowValue::Null => Truth::Unknown,
@@ -222,7 +223,7 @@ fn joined<'r>(
     let mut joined = decides.not();
     for node in nodes {
         match node.evaluate(image)? {
-            verdict if verdict == decides => return Ok(decides),
+            outcome if outcome == decides => return Ok(decides),
             Truth::Undecided => joined = Truth::Undecided,
             Truth::Unknown if joined != Truth::Undecided => joined = Truth::Unknown,
             _ => {}
@@ -232,8 +233,8 @@ fn joined<'r>(
 }
 
 impl Operand {
-    /// Reads the column's value. For NULL or a missing value, returns the result that any
-    /// comparison with it has.
+    /// Reads the column's value. For NULL or a missing value, returns the [`Truth`] of any
+    /// comparison with it.
     fn read<'r>(
         &self,
         image: &impl Fn(ColumnId) -> RowValue<'r>,
@@ -271,11 +272,11 @@ impl List {
         // This shortens the lifetime of the stored values to that of the row, as `contains`
         // requires.
         let values: &HashSet<Datum<'_>> = &self.values;
-        let verdict = match values.contains(found) {
+        let outcome = match values.contains(found) {
             true => Truth::True,
             false if self.has_null => Truth::Unknown,
             false => Truth::False,
         };
-        if self.negated { verdict.not() } else { verdict }
+        if self.negated { outcome.not() } else { outcome }
     }
 }

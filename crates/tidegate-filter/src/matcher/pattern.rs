@@ -80,8 +80,9 @@ impl Pattern {
         (!pieces.iter().any(too_long)).then(|| Self::of_pieces(&pieces, fold))
     }
 
-    /// A pattern that finds a prefix, a suffix or a substring, depending on which ends are open.
-    pub(super) fn part(text: &str, open_start: bool, open_end: bool) -> Self {
+    /// A pattern for the texts that contain `text`. With `open_start` they may have more before it,
+    /// and with `open_end` more after it.
+    pub(super) fn substring(text: &str, open_start: bool, open_end: bool) -> Self {
         let mut pieces = vec![text.bytes().map(PatternItem::Byte).collect()];
         if open_start {
             pieces.insert(0, Vec::new());
@@ -163,7 +164,7 @@ impl Piece {
         }
     }
 
-    /// The offset after the piece, if the piece matches at `at`.
+    /// The offset after the piece; `None` if the piece does not match at `at`.
     fn behind(&self, text: &[u8], at: usize) -> Option<usize> {
         match self {
             Self::Literal(finder) => text
@@ -177,7 +178,7 @@ impl Piece {
         }
     }
 
-    /// The offset after the first match of the piece from `at` on.
+    /// The offset after the first match of the piece from `at` on; `None` if there is no match.
     fn find(&self, text: &[u8], at: usize) -> Option<usize> {
         if let Self::Literal(finder) = self {
             let found = finder.find(text.get(at..)?)?;
@@ -192,7 +193,7 @@ impl Piece {
         }
     }
 
-    /// The offset at which the piece begins, if it matches at the end of the text.
+    /// The offset at which the piece begins; `None` if it does not match at the end of the text.
     fn before_end(&self, text: &[u8]) -> Option<usize> {
         match self {
             Self::Literal(finder) => text

@@ -114,7 +114,7 @@ impl Scalar {
         })
     }
 
-    /// Reads the text form of a value, as the output function writes it.
+    /// Reads the text form of a value, as the output function writes it; `None` for any other text.
     pub(super) fn text<'a>(&self, raw: &'a [u8]) -> Option<Datum<'a>> {
         let text = || std::str::from_utf8(raw).ok();
         Some(match self {
@@ -161,7 +161,7 @@ impl Datum<'_> {
         }
     }
 
-    /// The form of an interval. PostgreSQL compares intervals with 30 days in a month and 24 hours
+    /// The datum of an interval. PostgreSQL compares intervals with 30 days in a month and 24 hours
     /// in a day.
     fn interval(interval: Interval) -> Self {
         let days = i128::from(interval.months) * 30 + i128::from(interval.days);
@@ -202,7 +202,8 @@ pub(super) fn float<F: Float>(text: &str) -> Option<F> {
     (named || !(value.is_infinite() || underflow)).then_some(value)
 }
 
-/// Reads a UUID: 32 hexadecimal digits, with or without the usual hyphens.
+/// Reads a UUID: 32 hexadecimal digits, with or without the usual hyphens and enclosing braces.
+/// `None` for any other text.
 fn uuid(raw: &[u8]) -> Option<Vec<u8>> {
     let raw = raw
         .strip_prefix(b"{")

@@ -6,14 +6,14 @@ mod text;
 mod value;
 
 pub use self::text::non_text_kind;
-pub(crate) use self::value::{is_range_text, part};
+pub(crate) use self::value::{contained_element_type, is_range_text};
 
 use serde_json::value::RawValue;
 use tidegate_catalog::{ColumnId, Relation, RelationId, Schema};
 use tidegate_values::json::JsonKind;
 
 pub(crate) use self::path::Path;
-pub(crate) use self::target::{Compared, Target};
+pub(crate) use self::target::{Compared, ComparedColumn};
 use crate::error::{Error, Result};
 use crate::filter::Filter;
 use crate::json::Json;
@@ -68,7 +68,7 @@ impl Filter {
         column: ColumnId,
         place: &str,
     ) -> Result<Self> {
-        let target = Target::of(relation, column);
+        let target = ComparedColumn::of(relation, column);
         let nested_json = (TypeClass::of(&target.column.r#type) == TypeClass::Jsonb)
             .then(|| nested_json(json))
             .flatten();
@@ -130,7 +130,7 @@ impl<'s> FilterParser<'s> {
     ) -> Result<Filter> {
         let found = self.schema.relation(relation);
         if let Some(id) = found.find_column(name) {
-            return self.column(&Target::of(found, id), value, path);
+            return self.column(&ComparedColumn::of(found, id), value, path);
         }
         if let Some(id) = found.find_relationship(name) {
             let target = found.relationship(id).target;
@@ -194,7 +194,12 @@ impl<'s> FilterParser<'s> {
     }
 
     /// Parses what is compared with a column: a value, or an object of operators.
-    fn column(&mut self, target: &Target<'_>, value: &Json<'_>, path: &Path<'_>) -> Result<Filter> {
+    fn column(
+        &mut self,
+        target: &ComparedColumn<'_>,
+        value: &Json<'_>,
+        path: &Path<'_>,
+    ) -> Result<Filter> {
         match value.kind() {
             JsonKind::Null => {
                 self.count(path)?;

@@ -27,7 +27,7 @@ pub(crate) enum Compared {
 }
 
 /// A column that is compared.
-pub(crate) struct Target<'a> {
+pub(crate) struct ComparedColumn<'a> {
     id: ColumnId,
     pub(super) column: &'a Column,
     /// Whether the column belongs to the primary key. Its GraphQL type is then `ID`, which may be
@@ -35,7 +35,7 @@ pub(crate) struct Target<'a> {
     is_key: bool,
 }
 
-impl<'a> Target<'a> {
+impl<'a> ComparedColumn<'a> {
     pub(crate) fn of(relation: &'a Relation, id: ColumnId) -> Self {
         Self {
             id,
@@ -45,7 +45,7 @@ impl<'a> Target<'a> {
     }
 }
 
-impl Target<'_> {
+impl ComparedColumn<'_> {
     /// Whether an object is a value of the column's type and not an object of operators. The names
     /// of its members decide.
     ///
@@ -108,7 +108,7 @@ impl Target<'_> {
         }
     }
 
-    /// The error for an object without members.
+    /// The error for an object without members, or for a composite value that lacks an attribute.
     fn missing(&self, path: &Path<'_>) -> Error {
         Error::MissingOperator {
             place: path.to_string(),

@@ -51,7 +51,8 @@ pub(super) fn check(
     elements.try_for_each(|(at, element)| refuse(&element, &Path::Element(path, at)))
 }
 
-/// The kind of the first boolean or number in the value, which may be an array of any dimensions.
+/// The kind of the first boolean or number in the value, which may be an array of any dimensions;
+/// `None` if there is none.
 fn first_non_text(value: &Json<'_>, is_key: bool) -> Option<JsonKind> {
     match value.kind() {
         JsonKind::Number if is_key => None,

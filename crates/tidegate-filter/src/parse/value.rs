@@ -41,8 +41,8 @@ pub(super) fn check(
             Ok(())
         }
         Operator::Contains | Operator::ContainedBy | Operator::Overlaps => {
-            match part(r#type, operator, value) {
-                Some(part) => single(part, value, path),
+            match contained_element_type(r#type, operator, value) {
+                Some(element) => single(element, value, path),
                 None => single(r#type, value, path),
             }
         }
@@ -51,8 +51,13 @@ pub(super) fn check(
 }
 
 /// The element type of a range or multirange, if `value` is a single element in a `contains`
-/// comparison: neither an object nor the text of a range.
-pub(crate) fn part<'t>(r#type: &'t Type, operator: Operator, value: &Json<'_>) -> Option<&'t Type> {
+/// comparison: neither an object nor the text of a range. `None` for other types, operators and
+/// values.
+pub(crate) fn contained_element_type<'t>(
+    r#type: &'t Type,
+    operator: Operator,
+    value: &Json<'_>,
+) -> Option<&'t Type> {
     let (TypeKind::Range(point) | TypeKind::Multirange(point)) = base_type(r#type).kind() else {
         return None;
     };
@@ -81,7 +86,7 @@ fn pattern(value: &Json<'_>, path: &Path<'_>) -> Result<()> {
         return Err(Error::InvalidValue {
             place: path.to_string(),
             expected: "pattern".to_owned(),
-            problem: "it ends with a backslash that protects nothing".to_owned(),
+            problem: "it ends with a backslash that escapes nothing".to_owned(),
         });
     }
     Ok(())
@@ -152,7 +157,7 @@ fn encodable(r#type: &Type, value: &Json<'_>, path: &Path<'_>) -> Result<()> {
     .map_err(|error| Error::of_value(error, path))
 }
 
-/// Checks a string for a type other than text.
+/// Checks a string as the text of a value. Every string is accepted for types that are not listed.
 fn string(r#type: &Type, value: &Json<'_>, path: &Path<'_>) -> Result<()> {
     let text = value.string(path)?;
     let word = text.trim();

@@ -6,7 +6,7 @@ use tidegate_values::{Parameter, Type, base_type};
 
 use crate::json::{Json, write_string};
 use crate::operator::Operator;
-use crate::parse::{is_range_text, part};
+use crate::parse::{contained_element_type, is_range_text};
 use crate::type_class::{TypeClass, is_citext};
 
 /// The operand in the form that SQL needs, and the operand's type.
@@ -28,8 +28,8 @@ pub(super) fn operand<'t>(
             (json.parameter(), pattern_type(r#type))
         }
         Operator::Overlaps if family == TypeClass::Jsonb => (json.parameter(), &Type::TEXT_ARRAY),
-        _ => match part(r#type, operator, json) {
-            Some(part) => (json.parameter(), part),
+        _ => match contained_element_type(r#type, operator, json) {
+            Some(element) => (json.parameter(), element),
             None if family == TypeClass::Multirange => (multirange(json), base_type(r#type)),
             None => (json.parameter(), compared_type(r#type)),
         },

@@ -23,13 +23,15 @@ pub(crate) fn aggregate_type(relation: &Relation) -> &str {
     &relation.aggregate_types[0]
 }
 
-/// The type name of a function's object, by the function's index in [`AGGREGATE_FUNCTIONS`].
+/// The name of the object type for the values of an aggregate function. `function` is the
+/// function's index in [`AGGREGATE_FUNCTIONS`].
 pub(crate) fn function_type(relation: &Relation, function: usize) -> &str {
     &relation.aggregate_types[1 + function]
 }
 
 /// The fields of a group that have the value of a column. Such a field has the name of the column,
-/// followed by `_` if that is the name of a function. Geometric values cannot be grouped.
+/// followed by `_` if the column's name is taken by `count` or an aggregate function. Geometric
+/// values cannot be grouped.
 pub(crate) fn group_columns(relation: &Relation) -> impl Iterator<Item = (Cow<'_, str>, ColumnId)> {
     let taken = |name: &str| {
         let function = matches!(name, "count" | "sum" | "avg" | "min" | "max");
@@ -75,7 +77,7 @@ pub(crate) fn aggregated(
         AggregateFunction::Sum | AggregateFunction::Avg => number.map(TypeReference::nullable),
         AggregateFunction::Min | AggregateFunction::Max => {
             let shown = matches!(Kind::of_column(relation, id).named, Named::Scalar(_));
-            // The polymorphic functions for enums do not accept a domain over an enum.
+            // `min(anyenum)` and `max(anyenum)` do not accept a domain over an enum.
             let is_enum = matches!(column.r#type.kind(), SqlKind::Enum(_));
             let ordered = shown && (is_enum || column.has_min_max || is_ordered_list(column));
             ordered.then(|| TypeReference {
@@ -95,7 +97,7 @@ fn is_ordered_list(column: &Column) -> bool {
     is_list && !is_vector && tidegate_filter::is_sortable(column)
 }
 
-/// The fields of a group's type.
+/// The fields of the type of a relation's groups.
 pub(super) fn group_fields(relation: &Relation) -> FieldIter<'_> {
     let count = FieldDefinition {
         name: "count".into(),
@@ -128,18 +130,19 @@ pub(super) fn group_fields(relation: &Relation) -> FieldIter<'_> {
     Box::new(std::iter::once(count).chain(functions).chain(columns))
 }
 
-/// The description of a group's type.
+/// The description of the type of a relation's groups.
 pub(super) fn describe_group(relation: &Relation) -> String {
     format!("Counts and sums over the rows of {}.", relation.name)
 }
 
-/// Whether a function accepts any column of the relation. A function that accepts none has no type.
-/// `function` is its index in [`AGGREGATE_FUNCTIONS`].
+/// Whether a function accepts at least one column of the relation. A function that accepts no
+/// column has no type. `function` is its index in [`AGGREGATE_FUNCTIONS`].
 pub(super) fn takes_any(relation: &Relation, function: usize) -> bool {
     function_fields(relation, function).next().is_some()
 }
 
-/// The fields of a function's object. `function` is its index in [`AGGREGATE_FUNCTIONS`].
+/// The fields of the object type for the values of an aggregate function. `function` is its index
+/// in [`AGGREGATE_FUNCTIONS`].
 pub(super) fn function_fields(relation: &Relation, function: usize) -> FieldIter<'_> {
     let (_, function) = AGGREGATE_FUNCTIONS[function];
     Box::new(relation.columns().filter_map(move |(id, column)| {

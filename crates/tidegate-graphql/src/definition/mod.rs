@@ -1,8 +1,8 @@
 //! Defines the GraphQL types of a schema of the catalog.
 //!
 //! The validator's schema, introspection and the SDL are made from these definitions. Only the
-//! names of types are stored. The fields of a type are generated whenever they are read, because a
-//! schema of ten thousand tables has a hundred thousand types.
+//! names of types are stored. The fields of a type are generated each time they are needed, because
+//! a schema of ten thousand tables has a hundred thousand types.
 
 mod aggregate;
 mod named;
@@ -61,7 +61,7 @@ pub enum ChangeKind {
 impl ChangeKind {
     pub(crate) const ALL: [Self; 3] = [Self::Added, Self::Updated, Self::Deleted];
 
-    /// The suffix of the names of root fields that report the kind.
+    /// The suffix of the names of root fields that report this kind of change.
     pub(crate) const fn suffix(self) -> &'static str {
         match self {
             Self::Added => "Added",
@@ -103,7 +103,8 @@ pub(crate) struct ArgumentDefinition {
     pub description: &'static str,
 }
 
-/// A reference to a named type, or to a list of it. The schemas here have no nested lists.
+/// A reference to a named type, or to a list of values of a named type. The API has no lists of
+/// lists.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct TypeReference<'s> {
     /// The name of the type.
@@ -112,7 +113,7 @@ pub(crate) struct TypeReference<'s> {
     pub list: bool,
     /// Whether the elements of the list are non-null.
     pub elements_not_null: bool,
-    /// Whether the value as a whole is non-null.
+    /// Whether the value is non-null. For a list, this is the list itself.
     pub not_null: bool,
 }
 
@@ -148,7 +149,8 @@ impl<'s> TypeReference<'s> {
         reference
     }
 
-    /// The reference without its outermost wrapper: `!`, or else the list.
+    /// The reference without its outermost wrapper: the `!` if there is one, and otherwise the
+    /// list.
     pub(crate) fn unwrapped(mut self) -> Self {
         if self.not_null {
             self.not_null = false;
@@ -175,7 +177,8 @@ impl fmt::Display for TypeReference<'_> {
 /// The fields of a type, generated one by one.
 pub(crate) type FieldIter<'s> = Box<dyn Iterator<Item = FieldDefinition<'s>> + Send + 's>;
 
-/// Adds a field if there is none, because GraphQL forbids a type without fields.
+/// Adds the field [`EMPTY`] if there are no other fields, because GraphQL forbids a type without
+/// fields.
 fn with_placeholder<'s>(
     fields: impl Iterator<Item = FieldDefinition<'s>> + Send + 's,
 ) -> FieldIter<'s> {
@@ -191,7 +194,7 @@ fn with_placeholder<'s>(
     }))
 }
 
-/// A description that consists of the database's comment, and of the name in the database if that
+/// A description that consists of a comment, and of the name in the database, `renamed`, if that
 /// differs from the GraphQL name.
 fn describe<'s>(comment: Option<&'s str>, renamed: Option<&str>) -> Option<Cow<'s, str>> {
     let comment = comment.filter(|comment| !comment.is_empty());
@@ -206,7 +209,7 @@ fn describe<'s>(comment: Option<&'s str>, renamed: Option<&str>) -> Option<Cow<'
 }
 
 /// The description of a relation's type: the comment, and the relation's name if the type name
-/// differs from it by more than case and underscores.
+/// differs by more than case and underscores.
 fn describe_relation(relation: &Relation) -> Option<Cow<'_, str>> {
     let is_plain = relation
         .name

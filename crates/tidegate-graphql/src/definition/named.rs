@@ -51,7 +51,7 @@ pub(crate) struct TypeDefinition<'s> {
 }
 
 impl Types {
-    /// The types of a schema; those of subscriptions only if `feed` is set.
+    /// The types of a schema. If `feed` is false, there is no type `Subscription`.
     pub(crate) fn of(schema: Arc<Schema>, feed: bool) -> Self {
         let roots = Roots::of(&schema, feed);
         let mut entries = Vec::new();
@@ -117,7 +117,7 @@ impl Types {
         Some(TypeDefinition { types: self, at })
     }
 
-    /// The root type of a kind of operation; `None` if it has no field.
+    /// The root type of a kind of operation; `None` if the schema has no fields for that kind.
     pub(crate) fn operation(&self, kind: OperationKind) -> Option<TypeDefinition<'_>> {
         self.find(kind.type_name()).filter(|_| self.roots.has(kind))
     }
@@ -176,7 +176,7 @@ impl<'s> TypeDefinition<'s> {
         matches!(self.entry().source, TypeSource::Scalar(..))
     }
 
-    /// The fields of the type that have one of these names.
+    /// The fields of the type whose name is one of `names`.
     pub(crate) fn fields_named(self, names: &HashSet<&str>) -> Vec<FieldDefinition<'s>> {
         if let TypeSource::Operation(kind) = self.entry().source {
             let roots = &self.types.roots;

@@ -86,7 +86,7 @@ static MESSAGE: &[ArgumentDefinition] = &[ArgumentDefinition {
 }];
 
 impl Roots {
-    /// The root fields of a schema; those of subscriptions only if `feed` is set.
+    /// The root fields of a schema. If `feed` is false, there are no subscriptions.
     pub(crate) fn of(schema: &Schema, feed: bool) -> Self {
         let mut roots = Self::default();
         for (id, relation) in schema.relations() {
@@ -122,17 +122,17 @@ impl Roots {
         roots
     }
 
-    /// The meaning of a field of the type `Query`.
+    /// The meaning of a field of the type `Query`; `None` for an unknown field.
     pub(crate) fn query(&self, field: &str) -> Option<Root> {
         self.query.get(field).copied()
     }
 
-    /// The meaning of a field of the type `Mutation`.
+    /// The meaning of a field of the type `Mutation`; `None` for an unknown field.
     pub(crate) fn mutation(&self, field: &str) -> Option<Root> {
         self.mutation.get(field).copied()
     }
 
-    /// The meaning of a field of the type `Subscription`.
+    /// The meaning of a field of the type `Subscription`; `None` for an unknown field.
     pub(crate) fn subscription(&self, field: &str) -> Option<Root> {
         self.subscription.get(field).copied()
     }
@@ -148,7 +148,7 @@ impl Roots {
         with_placeholder(fields.filter_map(|(name, root)| field(schema, name, *root)))
     }
 
-    /// The fields with one of these names, of the root type of a kind of operation.
+    /// The fields of the root type of a kind of operation whose name is one of `names`.
     pub(super) fn fields_named<'s>(
         &'s self,
         kind: OperationKind,
@@ -224,7 +224,8 @@ fn describe(schema: &Schema, root: Root) -> Option<String> {
     })
 }
 
-/// Whether the change log has the changes of the relation, and the role may see them.
+/// Whether clients can subscribe to a relation: the change log has its changes, and the role may
+/// see its rows.
 fn is_followed(relation: &Relation) -> bool {
     let logged = relation.persistence == Persistence::Permanent;
     let table = matches!(

@@ -8,7 +8,7 @@ use super::{
 };
 use crate::field_type::Kind;
 
-/// The arguments of every list of rows.
+/// The arguments that every list of rows has, and additional arguments.
 macro_rules! list_arguments {
     ($($more:expr),*) => {
         &[

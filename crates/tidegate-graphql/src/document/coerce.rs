@@ -76,26 +76,27 @@ impl<'a> Variables<'a> {
         })
     }
 
-    /// The value of a variable.
+    /// The value of a variable; `None` if it has none.
     pub(crate) fn get(&self, name: &str) -> Option<&Json<'a>> {
         self.at(self.number(name)?)
     }
 
-    /// The value of a variable by its number.
+    /// The value of the variable with this number in the operation; `None` if it has none.
     pub(crate) fn at(&self, number: usize) -> Option<&Json<'a>> {
         self.values.get(number)?.as_ref()
     }
 
-    /// The number of a variable in the operation.
+    /// The number of a variable in the operation, counted from 0.
     pub(crate) fn number(&self, name: &str) -> Option<usize> {
         self.operation?.variable(name)
     }
 
-    /// The value of an argument; `None` for a variable without a value.
+    /// The value of a literal, with its variables replaced by their values; `None` if the literal
+    /// is a variable without a value.
     ///
     /// # Errors
     ///
-    /// If a variable inside a literal has no value, and `missing` forbids that.
+    /// If a variable inside a list or object has no value, and `missing` is [`Missing::Refuse`].
     pub(crate) fn value(
         &self,
         value: &'a Value,
@@ -134,11 +135,11 @@ impl<'a> Variables<'a> {
         }
     }
 
-    /// Whether `@skip` and `@include` keep a selection.
+    /// Whether `@skip` and `@include` allow a selection to be executed.
     ///
     /// # Errors
     ///
-    /// If the variable of a condition is null.
+    /// If the variable of a condition is null or has no value.
     pub(crate) fn allow(&self, conditions: &[Condition]) -> Result<bool, Error> {
         for condition in conditions {
             let value = match &condition.value {
@@ -163,7 +164,7 @@ impl<'a> Variables<'a> {
     }
 }
 
-/// From this many values on, they are sorted by name.
+/// The number of values from which on they are sorted by name for fast look-ups.
 const MANY: usize = 16;
 
 /// The values that a request gives for variables. If a name occurs twice, the last value is used.
@@ -192,12 +193,13 @@ impl<'a> VariableValues<'a> {
     }
 }
 
-/// What to do with a member of an object literal whose variable has no value.
+/// What to do if a variable inside a list or an object has no value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Missing {
-    /// The member is omitted.
+    /// A member of an object is omitted. An element of a list becomes null.
     Omit,
-    /// The literal is rejected. A condition without one of its members would let more rows pass.
+    /// The literal is rejected, because a condition without one of its members would match more
+    /// rows.
     Refuse,
 }
 
@@ -209,7 +211,7 @@ fn string(text: &str) -> Json<'static> {
 ///
 /// # Errors
 ///
-/// The reason why the literal does not fit the type.
+/// The reason why the literal does not fit the type, as the end of a sentence.
 pub(crate) fn literal(value: &Value, r#type: &InputType) -> Result<Json<'static>, String> {
     if let (Value::Enum(name), false) = (value, takes_words(r#type)) {
         return Err(format!("must not be the word `{name}`"));
@@ -242,7 +244,8 @@ fn owned(json: Json<'_>) -> Json<'static> {
     }
 }
 
-/// Coerces JSON text to a type.
+/// Coerces JSON text to a type. A value that is not a list becomes a list of one element if the
+/// type is a list.
 fn json<'a>(text: &'a str, r#type: &InputType) -> Result<Json<'a>, String> {
     let kind = JsonKind::of(text);
     match r#type {
@@ -280,7 +283,7 @@ fn scalar<'a>(text: &'a str, kind: JsonKind, name: &str) -> Result<Json<'a>, Str
     }
 }
 
-/// A 32-bit integer in any notation of JSON, such as `5.0`.
+/// Coerces a 32-bit integer, which may have any notation of JSON, such as `5.0`.
 fn int(text: &str, kind: JsonKind) -> Result<Json<'_>, String> {
     if kind != JsonKind::Number {
         return Err(format!("must not be {kind}"));

@@ -7,11 +7,11 @@ use crate::limits::Limits;
 /// The largest number of fragment spreads in a document, independent of the field limit.
 const SPREADS: usize = 100;
 
-/// The deepest nesting of lists in an introspection. Each level multiplies the size of the
-/// response, and no tool needs more than one.
+/// The deepest nesting of lists in an introspection. Each level of lists multiplies the size of the
+/// response, and no tool needs more than one level.
 const LISTS: usize = 3;
 
-/// The size of a selection in the document's text. A fragment spread counts as one, whatever the
+/// The size of a selection as it is written. A fragment spread counts as one spread, whatever the
 /// fragment contains.
 #[derive(Clone, Copy, Debug, Default)]
 struct DocumentSize {
@@ -71,9 +71,11 @@ fn count(selection: &[Selection]) -> DocumentSize {
 struct Size {
     fields: usize,
     depth: usize,
-    /// How deeply list fields of introspection (`fields`, `interfaces`, ...) are nested here.
+    /// How deeply list fields of introspection (`fields`, `interfaces` and so on) are nested in the
+    /// selection.
     lists: usize,
-    /// The same inside of `__schema` and `__type`; checked against [`LISTS`].
+    /// How deeply such list fields are nested in `__schema` or `__type`. [`LISTS`] limits this
+    /// number.
     introspected: usize,
 }
 
@@ -121,7 +123,7 @@ pub(crate) fn check(
     Err(Error::new(Code::TooComplex, problem).at(operation.location))
 }
 
-/// Whether an introspection field is a list, which can be long.
+/// Whether an introspection field is a list that can be long.
 fn is_list(name: &str) -> bool {
     let lists = ["fields", "interfaces", "possibleTypes", "inputFields"];
     lists.contains(&name)

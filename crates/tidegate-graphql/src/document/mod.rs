@@ -50,7 +50,8 @@ impl Operation {
     }
 }
 
-/// A named fragment. Its type condition always holds, because all types are objects.
+/// A named fragment. Its type condition is not stored: it always holds, because all types are
+/// objects.
 #[derive(Debug)]
 pub(crate) struct Fragment {
     pub selection: Vec<Selection>,
@@ -102,8 +103,8 @@ pub(crate) struct Field {
     pub conditions: Vec<Condition>,
     pub selection: Vec<Selection>,
     pub location: Location,
-    /// The meaning of the field, cached by the first request. It is the same for all requests,
-    /// because the enclosing type is always the same object type.
+    /// The meaning of the field, which the first request caches. The meaning is the same for all
+    /// requests, because the enclosing type is always the same object type.
     pub meaning: OnceLock<Meaning>,
 }
 
@@ -113,7 +114,7 @@ pub(crate) enum Meaning {
     /// The name of the type of the row.
     Typename,
     Column(ColumnId),
-    /// A column whose values are objects, with their type.
+    /// A column whose values are objects, and the type of these objects.
     Object(ColumnId, &'static ValueObject),
     /// The related row of a to-one relationship, and its relation.
     One(RelationshipId, RelationId),
@@ -122,7 +123,7 @@ pub(crate) enum Meaning {
 }
 
 impl Field {
-    /// The argument with this name; `None` if it is not written.
+    /// The argument with this name; `None` if the document does not give it.
     pub(crate) fn argument(&self, name: &str) -> Option<&Argument> {
         self.arguments
             .iter()
@@ -141,7 +142,8 @@ pub(crate) struct Argument {
 /// A directive `@skip` or `@include`.
 #[derive(Debug)]
 pub(crate) struct Condition {
-    /// The value of the argument `if` with which the selection is kept.
+    /// The value of the argument `if` with which the selection is executed: true for `@include`,
+    /// false for `@skip`.
     pub wanted: bool,
     pub value: Value,
     /// The location of the directive in the document.
@@ -167,7 +169,8 @@ impl Value {
         self.places(&mut |name, _| visit(name));
     }
 
-    /// Calls `visit` with the name and the literal of each variable that the literal contains.
+    /// Calls `visit` for each variable that the literal contains, with the name of the variable and
+    /// its own literal.
     pub(crate) fn places(&self, visit: &mut impl FnMut(&str, &Self)) {
         match self {
             Self::Variable(name) => visit(name, self),

@@ -1,9 +1,9 @@
 //! Checks that fields with the same response key are the same field (GraphQL, section 5.3.2, "Field
 //! Selection Merging").
 //!
-//! All types are objects and all fragments apply, so fields with one key in one object are always
-//! merged. Being the same field is transitive, so each field is compared only with the first of its
-//! key, in time linear in the number of fields.
+//! All types are objects and all fragments apply, so fields with the same key in an object are
+//! always merged. Being the same field is transitive, so each field is compared only with the first
+//! field of its key. This takes time linear in the number of fields.
 
 use std::collections::{HashMap, HashSet};
 
@@ -14,7 +14,8 @@ use crate::error::{Code, Error, Errors};
 ///
 /// # Errors
 ///
-/// `GRAPHQL_VALIDATION_FAILED`, with the locations of both fields.
+/// `GRAPHQL_VALIDATION_FAILED` for each field that differs from the first field with its response
+/// key, with the locations of both fields.
 pub(crate) fn check(document: &Document) -> Result<(), Vec<Error>> {
     let mut check = Check {
         document,

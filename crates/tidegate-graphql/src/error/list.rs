@@ -23,12 +23,14 @@ impl Errors {
         }
     }
 
-    /// Whether the list is full, so that looking for further errors is pointless.
+    /// Whether an error was left out because the list is full. Then it is pointless to look for
+    /// further errors.
     pub(crate) fn is_full(&self) -> bool {
         self.more
     }
 
-    /// Ends the list. If errors were left out, an error that reports this is added.
+    /// Converts the list into a result. If errors were left out, an error that reports this is
+    /// appended.
     ///
     /// # Errors
     ///
@@ -51,7 +53,7 @@ impl Errors {
 }
 
 impl FromIterator<Error> for Errors {
-    /// Collects errors until the list is full.
+    /// Collects errors until one is left out because the list is full.
     fn from_iter<T: IntoIterator<Item = Error>>(errors: T) -> Self {
         let mut kept = Self::default();
         for error in errors {

@@ -17,7 +17,7 @@ use tidegate_sql::DatabaseError;
 pub(crate) use self::json::ResponsePath;
 pub(crate) use self::list::Errors;
 
-/// The errors of those root fields of a query that are null, by the index of the field.
+/// The errors of root fields that are null in the response, by the index of the root field.
 pub(crate) type FieldErrors = BTreeMap<usize, Error>;
 
 /// The kind of an error: the value of `extensions.code`.
@@ -27,13 +27,13 @@ pub enum Code {
     ParseFailed,
     /// The document is not valid for the schema.
     ValidationFailed,
-    /// A value, or the request itself, is missing or invalid.
+    /// A value of the request, or the request itself, is missing or invalid.
     BadUserInput,
     /// A token is required.
     Unauthenticated,
     /// The role lacks a privilege.
     Forbidden,
-    /// The token's scopes do not include the operation.
+    /// The token's scopes do not allow the operation.
     InsufficientScope,
     /// The write violates a constraint of the database.
     ConstraintViolation,
@@ -94,7 +94,7 @@ pub struct Location {
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{message}")]
 pub struct Error {
-    /// The message, for the developer of the client.
+    /// The message. It is meant for the developer of the client.
     pub message: String,
     /// The locations in the document.
     pub locations: Vec<Location>,
@@ -123,13 +123,13 @@ impl Error {
         Self::new(Code::BadUserInput, message)
     }
 
-    /// Sets the location in the document.
+    /// Replaces the locations by a location in the document.
     pub fn at(mut self, location: Location) -> Self {
         self.locations = vec![location];
         self
     }
 
-    /// Puts a response key before the path. Sets the location, unless the error has one already.
+    /// Prepends a response key to the path. Sets the location, unless the error has one already.
     pub fn within(mut self, key: &Arc<str>, location: Location) -> Self {
         self.path.insert(0, PathSegment::Key(Arc::clone(key)));
         if self.locations.is_empty() {

@@ -7,17 +7,17 @@ use tidegate_values::ValueError;
 
 use super::{Code, Error};
 
-/// How long a client must wait before it retries a request whose session ended.
+/// How long a client must wait before it retries a request whose PostgreSQL session ended.
 const RETRY_AFTER: Duration = Duration::from_secs(1);
 
 impl Error {
-    /// The GraphQL error for an error of a statement. `anonymous` is whether the caller has no
-    /// token, so that a token could help.
+    /// The GraphQL error for an error of a statement. If `anonymous` is true, the caller has no
+    /// token, and a missing privilege is reported as `UNAUTHENTICATED`.
     ///
     /// # Errors
     ///
-    /// The error itself, if the database is unavailable, the session ended, or the service itself
-    /// failed. These are not reported as GraphQL responses.
+    /// The given error, if it is not reported as a GraphQL response: the database is unavailable,
+    /// the PostgreSQL session ended, or the service itself failed.
     pub(crate) fn of_sql(
         error: tidegate_sql::Error,
         anonymous: bool,
@@ -99,11 +99,13 @@ fn code(rejection: &DatabaseError, anonymous: bool) -> Code {
         "42501" if anonymous => Code::Unauthenticated,
         "42501" | "25006" => Code::Forbidden,
         "40001" | "40P01" | "55P03" => Code::Conflict,
-        // An error with a position is in the SQL of this service: the schema is stale, and the next
-        // request uses a new one. An error inside a function of the database has no position.
+        // An error with a position is in the SQL that this service wrote. The cached schema is
+        // stale, and the next request uses a new one. An error inside a function of the database
+        // has no position.
         _ if sqlstate.starts_with("42") && rejection.position.is_some() => Code::Conflict,
         "57014" => Code::Timeout,
-        // The operator has set this limit, such as `temp_file_limit`.
+        // The statement exceeds a limit that PostgreSQL's configuration sets, such as
+        // `temp_file_limit`.
         "53400" => Code::TooComplex,
         _ => match sqlstate.get(..2).unwrap_or_default() {
             "23" | "44" => Code::ConstraintViolation,
@@ -147,7 +149,7 @@ mod tests {
         }
         let forbidden = database_error("42501", None);
         assert_eq!(code(&forbidden, true), Code::Unauthenticated);
-        // These errors in generated SQL mean that a definition changed.
+        // In generated SQL, these errors mean that a definition changed.
         for sqlstate in ["42P01", "42703", "42883", "42804"] {
             assert_eq!(
                 code(&database_error(sqlstate, Some(9)), false),

@@ -1,4 +1,4 @@
-//! Plans an operation. A template is used if one fits.
+//! Plans an operation, with a template if one fits.
 
 use tidegate_plan::{Limits, Plan};
 
@@ -9,11 +9,12 @@ use crate::large_text::LargeText;
 use crate::lower::{self, Lowered, Lowerer, VariableUses};
 use crate::templates::TemplateConditions;
 
-/// The plan of an operation, and whether to make a template of it.
+/// The plan of an operation, and whether to make a template from it.
 pub(super) struct Planned<'a> {
     pub(super) plan: Plan<'a>,
     pub(super) introspections: Vec<LargeText>,
-    /// The conditions of the template that is to be made of the plan; `None` if none is wanted.
+    /// The conditions of the template that is to be made from the plan; `None` if no template is to
+    /// be made.
     pub(super) conditions: Option<TemplateConditions>,
 }
 
@@ -28,7 +29,8 @@ impl<'a> From<Plan<'a>> for Planned<'a> {
 }
 
 impl<'r> Request<'r> {
-    /// Plans the operation with a template if one fits, otherwise from the document.
+    /// Plans the operation, with a template if one fits and otherwise from the document. If
+    /// `together` is false, root fields do not share statements and no template is used.
     pub(super) fn plan(
         &self,
         errors: &mut FieldErrors,
@@ -69,7 +71,8 @@ impl<'r> Request<'r> {
         })
     }
 
-    /// Caches a template of a plan. The statements of the plan must have run.
+    /// Makes and caches a template from a plan, if `conditions` is given. The statements of the
+    /// plan must have run.
     pub(super) fn share(&self, conditions: Option<TemplateConditions>, plan: &Plan<'_>) {
         if let Some(conditions) = conditions
             && let Some(template) = plan.template()

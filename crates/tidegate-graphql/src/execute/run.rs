@@ -6,7 +6,8 @@ use tidegate_sql::{Commit, Mode, Pipeline, PipelineError, Transaction};
 use super::{Context, ExecutionFailure};
 use crate::error::Error;
 
-/// Runs the statements of a plan. Returns the transaction if it still has to be committed.
+/// Runs the statements of a plan. Returns the transaction if the caller has to commit it, and
+/// `None` if there is nothing to commit.
 ///
 /// # Errors
 ///
@@ -32,7 +33,8 @@ pub(super) async fn run<'c>(
     }
 }
 
-/// Sends all statements in one pipeline.
+/// Sends all statements in one pipeline. The outer result is the error of building the statements,
+/// and the inner result is the error of running them.
 async fn send(
     plan: &mut Plan<'_>,
     context: Context<'_>,
@@ -93,7 +95,7 @@ async fn run_in_turn<'c>(
     Ok(transaction)
 }
 
-/// The failure for a failed pipeline.
+/// The failure for the error of a pipeline.
 fn failure(plan: &Plan<'_>, failed: PipelineError, anonymous: bool) -> ExecutionFailure {
     let PipelineError { step, error, .. } = failed;
     if let tidegate_sql::Error::Deadline = error {

@@ -1,10 +1,10 @@
-//! The types that introspection itself has, and the directives.
+//! The built-in types of introspection, such as `__Type`, and the directives.
 
 /// A field of a [`BuiltinType`]: its name, its type, and whether it has the argument
 /// `includeDeprecated`.
 pub(super) type Field = (&'static str, &'static str, bool);
 
-/// A type that introspection itself has.
+/// A built-in type of introspection.
 pub(super) struct BuiltinType {
     pub name: &'static str,
     pub description: &'static str,
@@ -17,7 +17,7 @@ pub(super) enum BuiltinContent {
     Values(&'static [&'static str]),
 }
 
-/// All types that introspection itself has, sorted by name (GraphQL, section 4.2).
+/// All built-in types of introspection, sorted by name (GraphQL, section 4.2).
 pub(super) static TYPES: [BuiltinType; 8] = [
     BuiltinType {
         name: "__Directive",

@@ -1,8 +1,8 @@
 //! Introspection (GraphQL, section 4), which is generated from the definitions.
 //!
 //! juniper's introspection takes several times as long, and half a gigabyte of memory for a schema
-//! of ten thousand tables. The response for such a schema has 150 MB, so it can be written in
-//! chunks.
+//! of ten thousand tables. The response for such a schema has 150 MB. Therefore it can be written
+//! in chunks.
 
 mod builtin;
 mod object;
@@ -21,14 +21,15 @@ pub(crate) struct IntrospectionNode {
     key: Box<str>,
     /// The name of the field.
     name: Box<str>,
-    /// The value of the argument: `name` of `__type`, or `includeDeprecated`.
+    /// The value of the field's only argument as JSON text: `name` of `__type`, or
+    /// `includeDeprecated`. `None` if the argument is not given.
     argument: Option<Box<str>>,
     /// The selection of the field.
     below: Vec<IntrospectionNode>,
 }
 
 impl IntrospectionNode {
-    /// Resolves a selection.
+    /// Resolves the selection of a collected field.
     ///
     /// # Errors
     ///

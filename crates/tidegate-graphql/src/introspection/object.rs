@@ -28,12 +28,12 @@ pub(super) struct Input {
     description: Option<&'static str>,
 }
 
-/// Objects, generated one by one.
+/// A list of objects, which are generated one by one.
 pub(super) type Objects<'o> = Box<dyn Iterator<Item = Object<'o>> + Send + 'o>;
 
 /// The content of a member of an introspection object.
 pub(super) enum MemberContent<'o> {
-    /// The member is a scalar, and has been written already.
+    /// The member has no selection, and has been written already.
     Written,
     Object(Object<'o>),
     List(Objects<'o>),
@@ -49,7 +49,7 @@ impl<'o> Object<'o> {
         Self::named(&name, types)
     }
 
-    /// The object of the type with this name.
+    /// The object for the type with this name; `None` for an unknown type.
     fn named(name: &str, types: &'o Types) -> Option<Self> {
         types.find(name).map(Self::Defined).or_else(|| {
             let mut builtin = TYPES.iter();
@@ -59,7 +59,8 @@ impl<'o> Object<'o> {
         })
     }
 
-    /// The object of a type reference. Without a list or `!`, that is the object of the named type.
+    /// The object for a type reference. If the reference has no list and no `!`, this is the object
+    /// for the named type.
     fn reference(of: TypeReference<'o>, types: &'o Types) -> Option<Self> {
         if of.list || of.not_null {
             return Some(Self::Reference(of));
@@ -67,7 +68,8 @@ impl<'o> Object<'o> {
         Self::named(&of.name, types)
     }
 
-    /// Appends a member that is a scalar. Returns the content of any other member.
+    /// Appends a member if it is a scalar or a list of scalars. Otherwise returns the objects that
+    /// the member contains, and appends nothing.
     pub(super) fn member(
         &self,
         node: &IntrospectionNode,
@@ -131,7 +133,7 @@ fn schema<'o>(node: &IntrospectionNode, types: &'o Types, out: &mut String) -> M
     }
 }
 
-/// Appends a member of a list type or of a non-null type.
+/// Appends or returns a member of a list type or of a non-null type.
 fn wrapper<'o>(
     of: &TypeReference<'o>,
     node: &IntrospectionNode,
@@ -245,7 +247,8 @@ fn directive<'o>(
     }
 }
 
-/// Appends a member that all objects have alike.
+/// Appends a member that has the same value in all objects: `false` for some booleans, and null for
+/// all others.
 fn rest<'o>(node: &IntrospectionNode, out: &mut String) -> MemberContent<'o> {
     match &*node.name {
         "isDeprecated" | "isRepeatable" => boolean(false, out),
@@ -281,7 +284,7 @@ fn one<'o>(object: Option<Object<'o>>, out: &mut String) -> MemberContent<'o> {
 
 /// Appends a string, or null.
 fn text<'o>(text: Option<&str>, out: &mut String) -> MemberContent<'o> {
-    // Names need no escaping, and most texts here are names.
+    // Most texts here are names, which need no escaping.
     let plain = |byte: u8| byte >= b' ' && byte != b'"' && byte != b'\\';
     match text {
         None => out.push_str("null"),

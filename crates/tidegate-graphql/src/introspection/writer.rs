@@ -7,8 +7,8 @@ use super::object::{MemberContent, Object, Objects};
 use crate::chunked::ChunkedWriter;
 use crate::definition::Types;
 
-/// Writes the value of `__schema` or `__type`. It can pause after any member, because the objects
-/// that are not closed yet are on an explicit stack.
+/// Writes the value of `__schema` or `__type`. Writing can pause after any member, because a stack
+/// records the objects and lists that are not closed yet.
 pub(crate) struct IntrospectionWriter<'o> {
     types: &'o Types,
     root: Option<&'o IntrospectionNode>,
@@ -30,7 +30,7 @@ enum OpenValue<'o> {
 }
 
 impl<'o> IntrospectionWriter<'o> {
-    /// A writer at the start of the value.
+    /// A writer that has not written anything yet.
     pub(crate) fn new(node: &'o IntrospectionNode, types: &'o Types) -> Self {
         Self {
             types,
@@ -39,7 +39,8 @@ impl<'o> IntrospectionWriter<'o> {
         }
     }
 
-    /// Writes one member, element or closing bracket; `false` at the end of the value.
+    /// Writes one member, element or closing bracket. Returns false if the value was complete
+    /// before.
     fn step(&mut self, out: &mut String) -> bool {
         let (inner, below) = match self.open.last_mut() {
             None => return false,

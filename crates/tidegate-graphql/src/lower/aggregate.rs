@@ -26,7 +26,8 @@ impl<'d> Lowerer<'d> {
     ) -> Result<Aggregate, Error> {
         let by = self.argument(group.field, "groupBy", Missing::Omit)?;
         let by = by.filter(|value| !value.is_null());
-        // A single value is accepted as a list of one (GraphQL, section 3.11, "Input Coercion").
+        // A value that is not a list is accepted as a list of one element (GraphQL, section 3.11,
+        // "Input Coercion").
         let listed = |value: Json<'d>| match value.kind() {
             JsonKind::Array => value,
             _ => Json::List(vec![value]),

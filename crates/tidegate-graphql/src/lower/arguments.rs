@@ -29,7 +29,7 @@ impl<'d> Lowerer<'d> {
         value.map_err(|error| error.at(argument.location))
     }
 
-    /// Adds the location of an argument to an error.
+    /// Converts the error of a result to a GraphQL error with the location of an argument.
     pub(super) fn at<T>(
         field: &'d Field,
         name: &str,
@@ -41,7 +41,7 @@ impl<'d> Lowerer<'d> {
         })
     }
 
-    /// The filter that the arguments `where` and `id` together make.
+    /// The filter for the arguments `where` and `id`: a row must match both.
     pub(super) fn rows(&self, relation: RelationId, field: &'d Field) -> Result<Filter, Error> {
         let condition = self.argument(field, "where", Missing::Refuse)?;
         let filter = match condition {
@@ -64,7 +64,7 @@ impl<'d> Lowerer<'d> {
         Ok(Self::at(field, "id", equals)?.and(filter))
     }
 
-    /// The value of the argument `limit` or `offset`.
+    /// The value of the argument `limit` or `offset`; `None` if it is absent or null.
     pub(super) fn count(&self, field: &'d Field, name: &str) -> Result<Option<u64>, Error> {
         let Some(value) = self.argument(field, name, Missing::Omit)? else {
             return Ok(None);
@@ -82,7 +82,7 @@ impl<'d> Lowerer<'d> {
         })
     }
 
-    /// The value of the argument `orderBy`: an object, or a list of objects.
+    /// The terms of the argument `orderBy`, which is an object or a list of objects.
     pub(super) fn order(
         &self,
         relation: RelationId,
@@ -136,7 +136,8 @@ impl<'d> Lowerer<'d> {
         Ok(())
     }
 
-    /// The column with this name of a request, which the role must be able to read.
+    /// The column with a name from a request. It is an error if the role may not read the column.
+    /// `place` is the path of the enclosing object, for errors.
     pub(super) fn readable(
         &self,
         relation: RelationId,

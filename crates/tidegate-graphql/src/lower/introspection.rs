@@ -1,4 +1,4 @@
-//! The port by which lowering generates introspection.
+//! The interface through which lowering generates introspection.
 
 use crate::collect::{CollectedField, Collector};
 use crate::error::Error;
@@ -6,7 +6,7 @@ use crate::large_text::GeneratedText;
 
 /// Generates the values of `__schema` and `__type`.
 pub(crate) trait Introspector: Sync {
-    /// The text of the value of a field.
+    /// The JSON text of a field's value.
     ///
     /// # Errors
     ///

@@ -32,7 +32,8 @@ pub(crate) struct Lowerer<'d> {
     pub collect: Collector<'d>,
     pub variables: &'d Variables<'d>,
     pub introspect: &'d dyn Introspector,
-    /// Records which variables become parameters of statements; `None` if no template is wanted.
+    /// Records which variables become parameters of statements; `None` if no template is to be
+    /// made.
     pub trace: Option<&'d VariableUses>,
 }
 
@@ -43,12 +44,13 @@ pub(crate) struct Lowered<'d> {
     pub introspections: Vec<LargeText>,
 }
 
-/// Lowers a query or a mutation. Root fields of a query with an entry in `errors` become null. For
-/// root fields that fail now, an entry is added.
+/// Lowers a query or a mutation. A root field of a query that has an entry in `errors` becomes
+/// null. If lowering a nullable root field fails, an entry is added and the field becomes null too.
 ///
 /// # Errors
 ///
-/// Errors of the whole operation. The error of a mutation's root field has its path.
+/// Errors of the whole operation, and the error of a root field that cannot be null, with the path
+/// of the field.
 pub(crate) fn lower<'d>(
     lowerer: Lowerer<'d>,
     operation: &'d Operation,

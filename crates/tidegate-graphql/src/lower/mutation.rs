@@ -82,7 +82,7 @@ impl<'d> Lowerer<'d> {
         Ok(OnConflict { target, update })
     }
 
-    /// The columns of the unique index that the argument names.
+    /// The columns in the member `columns` of `onConflict`, which name a unique index.
     fn key(&self, id: RelationId, value: &Json<'_>, place: &str) -> Result<Vec<ColumnId>, Error> {
         let columns = self.columns(id, value, place)?;
         if columns.is_empty() {
@@ -92,7 +92,8 @@ impl<'d> Lowerer<'d> {
         Ok(columns)
     }
 
-    /// The columns that get the new row's values after a conflict.
+    /// The columns in the member `update` of `onConflict`, which get the new row's values after a
+    /// conflict.
     fn updated(
         &self,
         id: RelationId,
@@ -118,7 +119,7 @@ impl<'d> Lowerer<'d> {
         Ok(columns)
     }
 
-    /// The columns with the names in a list.
+    /// The columns whose names are in a list.
     pub(super) fn columns(
         &self,
         id: RelationId,
@@ -176,7 +177,8 @@ impl<'d> Lowerer<'d> {
         })
     }
 
-    /// The filter that the arguments `where` and `id` together make. It must not be empty.
+    /// The filter for the arguments `where` and `id` of an update or a delete. An empty filter is
+    /// an error.
     fn bounded(&self, id: RelationId, field: &'d Field) -> Result<Filter, Error> {
         if field.argument("id").is_some() {
             let value = self.argument(field, "id", Missing::Refuse)?;
@@ -202,7 +204,7 @@ impl<'d> Lowerer<'d> {
     }
 }
 
-/// The rows in a list.
+/// The elements of a list of rows.
 fn elements(list: Json<'_>) -> Result<Vec<Json<'_>>, Error> {
     match list {
         Json::List(elements) => Ok(elements),
@@ -226,9 +228,9 @@ fn elements(list: Json<'_>) -> Result<Vec<Json<'_>>, Error> {
 
 type RowMembers<'a> = Vec<(Cow<'a, str>, Json<'a>)>;
 
-/// The members of the argument `data`, which must have distinct names.
+/// The members of the argument `data`. It is an error if two of them have the same name.
 fn members(data: Json<'_>) -> Result<RowMembers<'_>, Error> {
-    // The borrowed value is read first, because it reports the errors.
+    // This call only checks the members. The conversions below do not report all errors.
     data.members(&"data").map_err(|error| refused(&error))?;
     match data {
         Json::Object(members) => Ok(members),

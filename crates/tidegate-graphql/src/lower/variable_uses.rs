@@ -11,7 +11,7 @@ use tidegate_values::json::JsonKind;
 use super::Lowerer;
 use crate::document::{Document, Field, Operation, Selection, Value};
 
-/// Records in which places of a document variables become parameters of statements.
+/// Records the places of a document in which variables become parameters of statements.
 #[derive(Debug, Default)]
 pub(crate) struct VariableUses {
     /// The places in which a variable becomes a parameter, each as the memory address of its
@@ -28,7 +28,8 @@ impl VariableUses {
         !lock(&self.others).contains(variable)
     }
 
-    /// Visits all variables of a document, after an operation of the document was lowered.
+    /// Visits all variables of the operation and of all fragments, and records those that are not
+    /// parameters. Must be called after the operation was lowered.
     pub(crate) fn finish(&self, document: &Document, operation: &Operation) {
         let bound = lock(&self.bound);
         let mut others = lock(&self.others);
@@ -63,7 +64,7 @@ fn address(value: &Value) -> usize {
     std::ptr::from_ref(value).addr()
 }
 
-/// Calls `visit` with each value of an argument or a directive.
+/// Calls `visit` with the value of each argument, of fields and of directives.
 fn values(selection: &[Selection], visit: &mut impl FnMut(&Value)) {
     for part in selection {
         let conditions = match part {
@@ -87,8 +88,8 @@ fn values(selection: &[Selection], visit: &mut impl FnMut(&Value)) {
 }
 
 impl<'d> Lowerer<'d> {
-    /// The values of a list that come from variables. Variables that are also used in any other way
-    /// are left out.
+    /// Determines which values of a list come from variables, and records the uses of the
+    /// variables.
     pub(super) fn origins(
         &self,
         relation: RelationId,
@@ -123,7 +124,8 @@ impl<'d> Lowerer<'d> {
         origins
     }
 
-    /// The index of the comparison with this path, and the number of its variable.
+    /// The index of the comparison with the path `place`, and the number of the variable `name`.
+    /// `None` if the comparison cannot have the variable as its only parameter.
     fn compared(&self, leaves: &[Leaf<'_>], place: &str, name: &str) -> Option<(usize, usize)> {
         let kind = self.variables.get(name)?.kind();
         let mut found = leaves.iter().enumerate();
@@ -143,7 +145,8 @@ impl<'d> Lowerer<'d> {
         fits.then_some((number, self.variables.number(name)?))
     }
 
-    /// The number of the variable that is the value of `limit` or `offset`.
+    /// The number of the variable that is the value of the argument `name` (`limit` or `offset`).
+    /// Records the use of the variable. `None` if the value is not a variable with a number.
     fn counted(&self, field: &'d Field, name: &str, trace: &VariableUses) -> Option<usize> {
         let value = &field.argument(name)?.value;
         let Value::Variable(variable) = value else {
@@ -158,8 +161,8 @@ impl<'d> Lowerer<'d> {
     }
 }
 
-/// Calls `visit` for each variable of a literal, with the path that a filter gives the literal, the
-/// variable's name and its literal.
+/// Calls `visit` for each variable of a literal. The arguments are the path that a filter gives to
+/// the variable's value, the name of the variable, and its own literal.
 fn places<'d>(value: &'d Value, place: String, visit: &mut impl FnMut(String, &'d str, &'d Value)) {
     match value {
         Value::Variable(name) => visit(place, name, value),

@@ -2,10 +2,11 @@
 
 use serde_json::Value;
 
-/// The length in bytes at which the text is cut, approximately.
+/// The approximate length in bytes at which an outline is cut.
 const LONGEST: usize = 1_000;
 
-/// The statement, document or method in a request's body, without values.
+/// The statement, document or method name in a request's body, without values. `None` if the body
+/// has none of them. Of an array, only the first request is shown.
 pub(super) fn of_body(body: &[u8]) -> Option<String> {
     let body: Value = serde_json::from_slice(body).ok()?;
     let (first, more) = match &body {
@@ -27,8 +28,8 @@ pub(super) fn of_body(body: &[u8]) -> Option<String> {
 
 /// Replaces strings, quoted names and numbers by `?` and removes comments. Quoted names are
 /// replaced because a failed statement may have a value in double quotes. The text is cut at a
-/// string or comment without an end, and at an SQL string with a backslash, whose end depends on
-/// settings.
+/// string or comment without an end. It is also cut at an SQL string with a backslash, because
+/// where such a string ends depends on PostgreSQL's settings.
 fn outline(text: &str, sql: bool) -> String {
     let mut out = String::new();
     let mut rest = text;
@@ -50,8 +51,8 @@ fn outline(text: &str, sql: bool) -> String {
     out.trim_end().to_owned()
 }
 
-/// The next piece of the outline and the text after it; `None` at a string or comment without an
-/// end.
+/// The next piece of the outline and the text after it; `None` if the text must be cut here.
+/// `before` is the outline so far.
 fn piece<'t>(rest: &'t str, first: char, sql: bool, before: &str) -> Option<(&'t str, &'t str)> {
     let comment = if sql { "--" } else { "#" };
     let in_name = before.ends_with(|c: char| c.is_alphanumeric() || c == '_' || c == '$');
@@ -103,8 +104,9 @@ fn piece<'t>(rest: &'t str, first: char, sql: bool, before: &str) -> Option<(&'t
     Some((&rest[..length], &rest[length..]))
 }
 
-/// The text after a string's end. A doubled quote in an SQL string is read as the end of one string
-/// and the start of the next, which finds the same end.
+/// The text after the end of a string whose opening quote has been read; `None` if the string has
+/// no end. A doubled quote in an SQL string is read as the end of one string and the start of
+/// another, which leads to the same end.
 fn string<'t>(text: &'t str, quote: &str, escaped: bool) -> Option<&'t str> {
     let mut chars = text.char_indices();
     while let Some((at, c)) = chars.next() {

@@ -80,13 +80,14 @@ impl AppBuilder {
         Self(parts, Vec::new())
     }
 
-    /// The cache of schemas. Without it, schemas are loaded once and never refreshed.
+    /// Sets the cache of schemas. By default, schemas are loaded once and never refreshed.
     pub fn catalogs(mut self, catalogs: Arc<CatalogCache>) -> Self {
         self.0.catalogs = catalogs;
         self
     }
 
-    /// The registry of methods. Without it, methods are stored in memory and end with the app.
+    /// Sets the registry of methods. By default, methods are stored in memory and lost when the app
+    /// ends.
     pub fn methods(mut self, methods: Arc<Registry>) -> Self {
         let executor = Arc::clone(&self.0.executor);
         self.0.dispatcher = Dispatcher::new(Arc::clone(&methods), executor);
@@ -94,21 +95,22 @@ impl AppBuilder {
         self
     }
 
-    /// The number of this node, which should be random. It makes the request ids of nodes differ.
+    /// Sets the number of this node, which should be random. It makes the request ids of nodes
+    /// differ.
     pub fn node(mut self, node: u64) -> Self {
         self.0.node = node;
         self
     }
 
-    /// Lets owners manage the users and clients of their tenants. Without this, the paths for it do
-    /// not exist.
+    /// Lets owners manage the users and clients of their tenants. By default, the paths for
+    /// managing them do not exist.
     pub fn accounts(mut self, accounts: Arc<Accounts>) -> Self {
         self.0.accounts = Some(accounts);
         self
     }
 
-    /// Accepts tokens of external issuers, which owners manage through `directory`. `groups` lets the
-    /// roles of groups log in.
+    /// Accepts tokens of external issuers, which owners manage through `directory`. `groups` makes
+    /// the roles of groups able to log in.
     pub fn external_issuers(
         mut self,
         issuers: Arc<IssuerRegistry>,
@@ -121,38 +123,38 @@ impl AppBuilder {
         self
     }
 
-    /// The limits.
+    /// Sets the limits on requests.
     pub fn limits(mut self, limits: Limits) -> Self {
         self.0.limits = limits;
         self.0.memory = MemoryBudget::new(limits.memory);
         self
     }
 
-    /// Roles with their own limits on GraphQL requests.
+    /// Sets the roles that have their own limits on GraphQL requests.
     pub fn graphql_roles(mut self, roles: Vec<RoleLimits>) -> Self {
         self.1 = roles;
         self
     }
 
-    /// The feed of change events. Without it there are no subscriptions.
+    /// Sets the feed of change events. Without a feed there are no subscriptions.
     pub fn feed(mut self, feed: Option<Feed>) -> Self {
         self.0.feed = feed;
         self
     }
 
-    /// Proxies whose `X-Forwarded-For` and `X-Forwarded-Proto` are trusted.
+    /// Sets the proxies whose `X-Forwarded-For` and `X-Forwarded-Proto` are trusted.
     pub fn trusted_proxies(mut self, proxies: Vec<IpNet>) -> Self {
         self.0.trusted_proxies = proxies;
         self
     }
 
-    /// Origins whose pages may call the API.
+    /// Sets the origins whose pages may call the API.
     pub fn origins(mut self, origins: Origins) -> Self {
         self.0.origins = origins;
         self
     }
 
-    /// The database of anonymous requests that name none.
+    /// Sets the database for anonymous requests that name no database.
     pub fn anonymous_database(mut self, database: Option<DatabaseName>) -> Self {
         self.0.anonymous_database = database;
         self
@@ -164,7 +166,8 @@ impl AppBuilder {
         self
     }
 
-    /// The mailer, which confirms sign-ups and resets passwords. Without it, no emails are sent.
+    /// Sets the mailer, which sends emails to confirm sign-ups and to reset passwords. Without a
+    /// mailer, no emails are sent.
     pub fn mailer(mut self, mailer: Option<Arc<dyn Mailer>>) -> Self {
         self.0.mailer = mailer;
         self
@@ -176,20 +179,21 @@ impl AppBuilder {
         self
     }
 
-    /// A text that says how people get a new password if no emails are sent.
+    /// Sets the text that tells people how to get help, such as a new password if no emails are
+    /// sent.
     pub fn help(mut self, help: Option<String>) -> Self {
         self.0.help = help;
         self
     }
 
-    /// A GraphiQL build for browsers. Without it they get a small built-in page.
+    /// Sets a GraphiQL build for browsers. Without one, browsers get a small built-in page.
     pub fn graphiql(mut self, built: Option<Graphiql>) -> Self {
         self.0.graphiql = built;
         self
     }
 
-    /// Whether browsers get the console at `/` and `/console/`, and the documentation at `/docs/`.
-    /// By default they do not.
+    /// Sets whether the console is served at `/` and `/console/`, and the documentation at
+    /// `/docs/`. By default they are not served.
     pub fn console(mut self, served: bool) -> Self {
         let base = base_of(self.0.issuer.address());
         self.0.console = served.then(|| Console::new(base));
@@ -197,8 +201,8 @@ impl AppBuilder {
         self
     }
 
-    /// Allows sign-up without a confirmation email, for clients that allow sign-up. It needs
-    /// [`accounts`](Self::accounts).
+    /// Sets whether people can sign up without a confirmation email, at clients that allow sign-up.
+    /// Sign-up needs [`accounts`](Self::accounts).
     pub fn open_sign_up(mut self, open: bool) -> Self {
         self.0.open_sign_up = open;
         self
@@ -216,7 +220,7 @@ impl AppBuilder {
         self
     }
 
-    /// Requires this bearer token for `/metrics`.
+    /// Sets the bearer token that `/metrics` requires. Without one, `/metrics` requires no token.
     pub fn metrics_token(mut self, token: Option<Secret>) -> Self {
         self.0.metrics_token = token;
         self
@@ -236,7 +240,7 @@ impl AppBuilder {
     }
 }
 
-/// A cache of GraphQL APIs, which is empty at first.
+/// An empty cache of GraphQL APIs. If `feed` is true, the APIs have subscriptions.
 fn graphql(feed: bool, limits: &Limits, roles: Vec<RoleLimits>) -> ApiCache {
     let mut asked = limits.graphql;
     asked.rows.bytes = limits.response;

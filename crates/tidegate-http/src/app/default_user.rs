@@ -1,5 +1,5 @@
-//! A cache of the default user of each database, as which anonymous callers run, and of what it may
-//! do.
+//! A cache of the default users of databases. Anonymous callers of a database run as its default
+//! user.
 
 use std::collections::HashMap;
 use std::sync::{Arc, PoisonError, RwLock};
@@ -29,7 +29,7 @@ pub(crate) struct DefaultUser {
     /// The login of the default user; `None` if there is no such database, or it has no default
     /// user.
     pub login: Option<Login>,
-    /// Which SQL of its own the default user may run.
+    /// Which SQL anonymous callers may run that they write themselves.
     pub sql: AnonymousSql,
 }
 
@@ -47,7 +47,8 @@ impl DefaultUsers {
         }
     }
 
-    /// The default user of a database, from the cache or the store.
+    /// The default user of a database, from the cache or the store. If the store is down, a record
+    /// of up to [`STALE_TTL`] is used.
     pub(crate) async fn of(&self, database: &str) -> Result<DefaultUser, StoreError> {
         let known = self.known(database);
         if let Some(known) = &known

@@ -13,7 +13,8 @@ pub trait Probe: Send + Sync {
         true
     }
 
-    /// The source that the part uses, if there is a choice. The response has it as `<name>_source`.
+    /// The source that the part uses, if there is a choice of sources. The response reports it as
+    /// `<name>_source`.
     fn source(&self) -> Option<&'static str> {
         None
     }

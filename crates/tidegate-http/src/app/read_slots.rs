@@ -1,5 +1,5 @@
-//! Limits how many statements of anonymous callers run at once, so that connections remain for the
-//! default user's methods and GraphQL requests.
+//! Limits how many SQL statements of anonymous callers run at once, so that connections remain for
+//! the methods and GraphQL requests of these callers.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -8,18 +8,18 @@ use std::time::Instant;
 use tidegate_sql::DatabaseName;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
-/// How many statements of anonymous callers may run at once in a database on this node.
+/// How many SQL statements of anonymous callers this node runs at once in a database.
 const SLOTS: usize = 4;
 
 /// The slot of a running statement. Dropping it frees the slot.
 pub(crate) type ReadSlot = OwnedSemaphorePermit;
 
-/// The slots of all databases.
+/// The slots of each database. They are created on first use.
 #[derive(Default)]
 pub(crate) struct ReadSlots(Mutex<HashMap<DatabaseName, Arc<Semaphore>>>);
 
 impl ReadSlots {
-    /// Waits for a slot of a database; `None` if none becomes free before `until`.
+    /// Waits for a slot of a database; `None` if no slot becomes free before `until`.
     pub(crate) async fn enter(&self, database: &DatabaseName, until: Instant) -> Option<ReadSlot> {
         let slots = Arc::clone(
             self.0

@@ -9,7 +9,7 @@ use tidegate_oauth::{Error, ErrorKind};
 use super::ApiError;
 
 impl ApiError {
-    /// The response for an error of the endpoints that manage users and clients.
+    /// The error for a failure at the endpoints that manage users and clients.
     pub fn from_accounts(error: impl Into<Error>) -> Self {
         let error = error.into();
         let after = Duration::from_secs(error.retry_after().unwrap_or(1));

@@ -10,7 +10,8 @@ use crate::body::Body;
 use crate::report::{Context, Protocol};
 
 impl ApiError {
-    /// The response of the GraphQL paths: `{"errors":[…]}` with the error's status.
+    /// Logs the error and returns the response of the GraphQL paths: `{"errors":[…]}` with the
+    /// error's status. `media` is its `Content-Type`.
     pub fn into_graphql(self, media: HeaderValue, context: &Context<'_>) -> Response<Body> {
         self.log(context);
         let mut error = Error::new(self.graphql_code(), self.message.clone());
@@ -21,7 +22,7 @@ impl ApiError {
         response
     }
 
-    /// The code for `extensions.code`.
+    /// The value of `extensions.code` for this error.
     pub fn graphql_code(&self) -> Code {
         if self.code == INSUFFICIENT_SCOPE {
             return Code::InsufficientScope;

@@ -1,4 +1,4 @@
-//! Errors of methods and of their calls.
+//! Errors of managing methods and of calling them.
 
 use std::time::Duration;
 
@@ -41,8 +41,8 @@ impl From<StoreError> for ApiError {
 }
 
 impl ApiError {
-    /// The error of a JSON-RPC call, for the log and the metrics only. The response has been
-    /// written already.
+    /// Converts the error of a JSON-RPC call for the log and the metrics. The response to the
+    /// client has been written already.
     pub fn from_rpc(error: tidegate_rpc::Error) -> Self {
         use tidegate_rpc::Error as Rpc;
         match error {

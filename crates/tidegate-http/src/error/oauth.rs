@@ -21,7 +21,7 @@ struct OAuthError<'a> {
     rest: Option<RestMembers<'a>>,
 }
 
-/// The members that the guest endpoint adds to those of an OAuth error.
+/// The members that the guest endpoint adds to the members of an OAuth error.
 #[derive(Serialize)]
 struct RestMembers<'a> {
     success: bool,
@@ -32,8 +32,8 @@ struct RestMembers<'a> {
 }
 
 impl ApiError {
-    /// The response for an error of the issuer at an OAuth endpoint; `by_basic` is whether the
-    /// client used HTTP Basic.
+    /// The error for a failure of the issuer at an OAuth endpoint. If `by_basic` is true, the
+    /// client authenticated with HTTP Basic, and a 401 has `WWW-Authenticate: Basic`.
     pub fn from_oauth(error: impl Into<oauth::Error>, by_basic: bool) -> Self {
         let error = error.into();
         let status = match error.kind() {
@@ -60,7 +60,7 @@ impl ApiError {
         }
     }
 
-    /// The response for an error of the issuer while it checks a bearer token.
+    /// The error for a failure of the issuer to check a bearer token.
     pub fn from_bearer(error: impl Into<oauth::Error>) -> Self {
         let error = error.into();
         match error.kind() {
@@ -75,8 +75,8 @@ impl ApiError {
         }
     }
 
-    /// The response of an OAuth endpoint; with `guest` it also has the members of the guest
-    /// endpoint.
+    /// Logs the error and returns the response of an OAuth endpoint. If `guest` is true, the body
+    /// also has the members that the guest endpoint adds.
     #[expect(
         clippy::missing_panics_doc,
         reason = "strings and numbers can be written"
@@ -84,7 +84,7 @@ impl ApiError {
     pub fn into_oauth(mut self, guest: bool, context: &Context<'_>) -> Response<Body> {
         self.code = self.oauth_name();
         self.log(context);
-        // An existing client splits the text at a colon that is followed by a space.
+        // A client that is in use splits the text at a colon that is followed by a space.
         let message: Cow<'_, str> = if self.message.contains(": ") {
             self.message.replace(": ", ", ").into()
         } else {
@@ -108,8 +108,8 @@ impl ApiError {
         response
     }
 
-    /// The value of `error`. Errors of the HTTP server have codes of the REST endpoints, which
-    /// OAuth does not define.
+    /// The value of `error`. Codes of the REST endpoints, which OAuth does not define, are replaced
+    /// by codes of OAuth.
     fn oauth_name(&self) -> &'static str {
         match self.code {
             "INPUT_VALIDATION_ERROR"
@@ -123,8 +123,8 @@ impl ApiError {
     }
 }
 
-/// The status of a refused attempt: 429 after too many attempts of the caller, 503 when the service
-/// is busy with those of others.
+/// The status of a refused attempt: 429 after too many attempts of the caller, 503 if the service
+/// is busy with attempts of other callers.
 fn throttled(error: &oauth::Error) -> StatusCode {
     match error {
         oauth::Error::Identity(IdentityError::Busy { .. }) => StatusCode::SERVICE_UNAVAILABLE,

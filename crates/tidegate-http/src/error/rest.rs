@@ -17,7 +17,7 @@ pub const JSON: HeaderValue = HeaderValue::from_static("application/json; charse
 /// The value of `Cache-Control` for responses that must not be cached.
 pub const NO_STORE: HeaderValue = HeaderValue::from_static("no-store");
 
-/// The members of an error response with PostgreSQL's error.
+/// The members of an error response that come from PostgreSQL's error.
 const MEMBERS: [ErrorMember; 7] = [
     ErrorMember::Sqlstate,
     ErrorMember::Detail,
@@ -42,13 +42,13 @@ struct RestError<'a> {
 }
 
 impl ApiError {
-    /// The response of the REST and SQL endpoints for this error.
+    /// Logs the error and returns the response of the REST and SQL endpoints.
     pub fn into_rest(self, context: &Context<'_>) -> Response<Body> {
         self.log(context);
         self.response(self.rest_body(), Protocol::Rest)
     }
 
-    /// The body of the response of the REST and SQL endpoints.
+    /// The JSON body of the response of the REST and SQL endpoints.
     #[expect(
         clippy::missing_panics_doc,
         reason = "strings and numbers can be written"
@@ -67,7 +67,7 @@ impl ApiError {
         serde_json::to_vec(&body).expect("strings and numbers can be written")
     }
 
-    /// A response with `body` and the headers that the error needs.
+    /// A response with this body, and with the status and the headers of the error.
     pub fn response(&self, body: Vec<u8>, protocol: Protocol) -> Response<Body> {
         let mut response = Response::new(Body::from(bytes::Bytes::from(body)));
         let errors = Errors::of_failure(protocol, self);

@@ -7,13 +7,13 @@ use tidegate_sql::{DatabaseError, Error, InputError, LoginRefused};
 use super::{ApiError, Challenge, sqlstate};
 use crate::memory::Exhausted;
 
-/// The text for [`LoginRefused`], the error of a role that cannot log in to PostgreSQL.
+/// The message for [`LoginRefused`], the error of a role that cannot log in to PostgreSQL.
 const LOGIN_REFUSED: &str =
     "PostgreSQL refuses the login of this user's role; the operator finds the repair in the log";
 
 impl ApiError {
-    /// The response for a failed statement; `anonymous` is whether the caller has no token, so that
-    /// a token could help.
+    /// The error for a failed statement. If `anonymous` is true, the caller has no token, and a
+    /// missing privilege is reported as 401.
     pub fn from_sql(error: Error, anonymous: bool) -> Self {
         match error {
             Error::Input(input) => input.into(),
@@ -88,7 +88,8 @@ impl ApiError {
         failure
     }
 
-    /// The response for an error of the catalog; `anonymous` is whether the caller has no token.
+    /// The error for a failure to read or change the catalog. If `anonymous` is true, the caller
+    /// has no token.
     pub fn from_catalog(error: tidegate_catalog::Error, anonymous: bool) -> Self {
         match error {
             tidegate_catalog::Error::Sql(error) => Self::from_sql(error, anonymous),

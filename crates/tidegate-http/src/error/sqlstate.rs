@@ -1,4 +1,4 @@
-//! The status for each SQLSTATE (PostgreSQL, "PostgreSQL Error Codes").
+//! Maps SQLSTATEs to HTTP status codes (PostgreSQL, "PostgreSQL Error Codes").
 
 use http::StatusCode;
 
@@ -10,8 +10,8 @@ const CLASSES: [&str; 43] = [
     "42", "44", "53", "54", "55", "57", "58", "72", "F0", "HV", "XX",
 ];
 
-/// The status for a statement that PostgreSQL refused; `anonymous` is whether the caller has no
-/// token, so that a token could help.
+/// The HTTP status for an error that PostgreSQL reports. If `anonymous` is true, the caller has no
+/// token, and a missing privilege is reported as 401.
 pub(crate) fn status(sqlstate: &str, anonymous: bool) -> StatusCode {
     match sqlstate {
         "42P01" | "42883" => StatusCode::NOT_FOUND,
@@ -20,8 +20,8 @@ pub(crate) fn status(sqlstate: &str, anonymous: bool) -> StatusCode {
         "23502" | "23514" => StatusCode::BAD_REQUEST,
         "40001" | "40P01" | "55006" | "55P03" => StatusCode::CONFLICT,
         "25006" => StatusCode::METHOD_NOT_ALLOWED,
-        // These report `idle_in_transaction_session_timeout`, `transaction_timeout` and
-        // `statement_timeout` or a cancelled statement.
+        // The causes are, in this order: `idle_in_transaction_session_timeout`,
+        // `transaction_timeout`, and `statement_timeout` or a CancelRequest.
         "25P03" | "25P04" | "57014" => StatusCode::GATEWAY_TIMEOUT,
         _ => of_class(sqlstate),
     }

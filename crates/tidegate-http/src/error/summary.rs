@@ -10,8 +10,8 @@ impl Errors {
         Self::new(protocol, counts, failure.rejection())
     }
 
-    /// The errors of JSON-RPC calls, if there are any. The codes are those of the REST endpoints,
-    /// which are more precise than the numbers of JSON-RPC.
+    /// The summary of the errors of JSON-RPC calls; `None` without errors. It has the codes of the
+    /// REST endpoints, which are more precise than the numbers of JSON-RPC.
     pub fn of_rpc(failures: &[ApiError]) -> Option<Self> {
         let first = failures.first()?;
         let mut errors = Self::of_failure(Protocol::JsonRpc, first);

@@ -1,12 +1,14 @@
-//! What the claims of a verified token stand for: a user of the tenant, or a group of it. A claim is
-//! compared with names that exist; it never becomes part of a statement.
+//! Finds the user or the group of a tenant that the claims of a verified token name. A claim is
+//! compared with existing names and never becomes part of a statement.
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use quick_cache::sync::Cache;
 use serde_json::{Map, Value};
-use tidegate_identity::{StoreError, Timestamp, UserKey, UserName, group_role};
+use tidegate_identity::{
+    ExternalMember, IdentityService, StoreError, Timestamp, User, UserKey, UserName, group_role,
+};
 use tidegate_issuers::{GroupLogins, IssuerRecord, IssuerRegistry, NamedRole};
 use tidegate_oauth::{Claims, IssuerStore, MemberClaims, Scope, Scopes};
 use tidegate_sql::{DatabaseName, Login, Member, RoleName, RoleUse};
@@ -15,27 +17,28 @@ use tokio::sync::Mutex;
 use super::ExternalToken;
 use crate::error::ApiError;
 
-/// How long the role that names stand for is used without asking the store.
+/// How long the result of a look-up of names is used without asking the store.
 const CACHE_TTL: Duration = Duration::from_secs(4);
-/// How many combinations of names are cached.
+/// For how many lists of names the result is cached.
 const CACHED_NAMES: usize = 10_000;
-/// Claims that differ in every token of a person. Without them, a renewed token has the same claims
-/// for policies as the one before.
+/// Claims that differ in every token of a person. They are left out of the claims for policies, so
+/// that a renewed token has the same claims as the previous token.
 const PER_TOKEN_CLAIMS: [&str; 4] = ["exp", "nbf", "iat", "jti"];
 
-/// The user that a token stands for.
+/// The user or the member of a group that a token names.
 #[derive(Clone, Debug)]
 pub(crate) struct ExternalUser {
-    /// The token's claims, as those of a user.
+    /// The claims with which the token's requests run.
     pub(crate) claims: Arc<Claims>,
-    /// The login of a person in a group; `None` for a user with a role.
+    /// The login of a member of a group; `None` for a user with a record in the store.
     pub(crate) member: Option<Login>,
     /// The token.
     pub(crate) token: Arc<ExternalToken>,
 }
 
 impl ExternalUser {
-    /// Whether statements of both run as the same role, and with the same claims if it is a group's.
+    /// Whether statements of both users run as the same role and, if that is the role of a group,
+    /// with the same claims.
     pub(super) fn is_same(&self, other: &Self) -> bool {
         let role = |user: &Self| (user.claims.subject.clone(), user.claims.shared);
         let recorded = |user: &Self| {
@@ -54,7 +57,7 @@ pub(super) struct Identities {
     groups: Arc<dyn GroupLogins>,
     users: Arc<dyn IssuerStore>,
     roles: Cache<String, (Option<NamedRole>, Instant)>,
-    /// Serialises what makes groups able to log in.
+    /// Held while a group is made able to log in, so that only one request does this at a time.
     enabling: Mutex<()>,
 }
 
@@ -73,14 +76,18 @@ impl Identities {
         }
     }
 
-    /// The user of a token: the user that the user claim names, or else the first group or user that
-    /// the role claim names, or else the default role.
+    /// The user of a token: the user that the user claim names, or else the first group or user
+    /// that the role claim names, or else the issuer's default role.
     ///
     /// # Errors
     ///
-    /// 403 if no claim names one, 401 if the claims cannot be those of a group's member, 503 if the
-    /// store is down.
-    pub(super) async fn of(&self, token: &Arc<ExternalToken>) -> Result<ExternalUser, ApiError> {
+    /// 403 if neither a claim nor the default role names a user or a group; 401 if the user is
+    /// disabled, or if the claims are invalid for a member of a group; 503 if the store is down.
+    pub(super) async fn of(
+        &self,
+        service: &IdentityService,
+        token: &Arc<ExternalToken>,
+    ) -> Result<ExternalUser, ApiError> {
         let record = token.issuer.record();
         if let Some(name) = &token.token.user
             && let Some(user) = self.user(token, name).await?
@@ -98,7 +105,7 @@ impl Identities {
             .collect();
         let found = match self.role(record, names).await? {
             Some(NamedRole::User(name)) => self.user(token, &name).await?,
-            Some(NamedRole::Group { group, .. }) => Some(member(token, &group)?),
+            Some(NamedRole::Group { group, .. }) => Some(person(service, token, &group).await?),
             None => None,
         };
         found.ok_or_else(|| no_identity(record))
@@ -115,25 +122,11 @@ impl Identities {
         }
         let key = UserKey::new(&record.database, name);
         let found = self.users.user(&key).await.map_err(ApiError::from_bearer)?;
-        Ok(found.map(|user| {
-            let claims = Claims {
-                subject: user.subject().into_owned(),
-                member: MemberClaims::of(&user),
-                shared: user.default_user,
-                properties: user.properties,
-                email: user.email,
-                ..claims(token, name)
-            };
-            ExternalUser {
-                claims: Arc::new(claims),
-                member: None,
-                token: Arc::clone(token),
-            }
-        }))
+        found.map(|user| as_user(token, user)).transpose()
     }
 
-    /// The first of these names that is a group or a user. The role of a group is made able to log
-    /// in.
+    /// The group or user with the first of these names that exists; `None` if none exists. The role
+    /// of a group is made able to log in.
     async fn role(
         &self,
         record: &IssuerRecord,
@@ -142,7 +135,7 @@ impl Identities {
         if names.is_empty() {
             return Ok(None);
         }
-        // Names contain no slash.
+        // Names of databases, groups and users contain no slash, so the key is unambiguous.
         let key = format!("{}/{}", record.database, names.join("/"));
         if let Some((known, asked_at)) = self.roles.get(&key)
             && asked_at.elapsed() < CACHE_TTL
@@ -176,7 +169,7 @@ impl Identities {
             return Ok(found);
         }
         let _guard = self.enabling.lock().await;
-        // Another request may have enabled it meanwhile.
+        // Another request may have made the group able to log in.
         let found = find().await?;
         if let Some(NamedRole::Group { group, .. }) = &found
             && cannot_log_in(&found)
@@ -187,14 +180,14 @@ impl Identities {
     }
 }
 
-/// Whether a name in a token may be that of a user or group. The owner is reached by no token of an
-/// external issuer.
+/// Whether a name in a token may be the name of a user or a group. The owner is excluded, so that
+/// no token of an external issuer can be the owner's.
 fn is_name(record: &IssuerRecord, name: &str) -> bool {
     name != record.database && UserName::parse(name).is_ok()
 }
 
-/// The claims of a token as those of a user. Such a token does not manage the tenant: that needs a
-/// sign-in.
+/// The claims with which the requests of a token run, before those of its user or group are set.
+/// The scopes do not include managing the tenant, which needs a sign-in.
 fn claims(token: &ExternalToken, user: &str) -> Claims {
     let expires_at = i64::try_from(token.token.expires_at).unwrap_or(i64::MAX);
     Claims {
@@ -216,26 +209,87 @@ fn claims(token: &ExternalToken, user: &str) -> Claims {
     }
 }
 
-/// A person without a role, in a group. Its id is the name of the issuer, a colon and the subject:
-/// no user has such a name, and no other issuer can give it.
-fn member(token: &Arc<ExternalToken>, group: &str) -> Result<ExternalUser, ApiError> {
+/// The user of a tenant whom a token names.
+///
+/// # Errors
+///
+/// 401 if the user is disabled.
+fn as_user(token: &Arc<ExternalToken>, user: User) -> Result<ExternalUser, ApiError> {
+    if user.disabled {
+        return Err(disabled());
+    }
+    let claims = Claims {
+        subject: user.subject().into_owned(),
+        member: MemberClaims::of(&user),
+        shared: user.default_user,
+        properties: user.properties,
+        email: user.email,
+        ..claims(token, &user.key.name)
+    };
+    Ok(ExternalUser {
+        claims: Arc::new(claims),
+        member: None,
+        token: Arc::clone(token),
+    })
+}
+
+/// The user for a member of a group. The member's id is the name of the issuer, a colon and the
+/// subject. No user has such a name, and no other issuer can issue a token with this id. If the
+/// issuer creates members, the member has a record, which the owner may disable, give properties or
+/// convert.
+async fn person(
+    service: &IdentityService,
+    token: &Arc<ExternalToken>,
+    group: &str,
+) -> Result<ExternalUser, ApiError> {
     let (record, verified) = (token.issuer.record(), &token.token);
     let id = format!("{}:{}", record.name, verified.subject);
-    let own: Map<String, Value> = verified
+    if !record.settings.create_members {
+        return member(token, (group, &id), None);
+    }
+    let claim = |name| verified.claims.get(name).and_then(Value::as_str);
+    let name = claim("preferred_username").or_else(|| claim("email"));
+    let person = ExternalMember {
+        database: &record.database,
+        issuer: &record.name,
+        id: &id,
+        group,
+        name: name.unwrap_or(&verified.subject),
+    };
+    let recorded = service.record_external_member(&person).await;
+    match recorded.map_err(ApiError::from_bearer)? {
+        Some(user) if user.disabled || !user.is_member() => as_user(token, user),
+        recorded => {
+            let properties = recorded.and_then(|user| user.properties);
+            member(token, (group, &id), properties)
+        }
+    }
+}
+
+/// A person without a role, in a group. Policies read the token's claims, and `properties` in place
+/// of claims of the same names.
+fn member(
+    token: &Arc<ExternalToken>,
+    (group, id): (&str, &str),
+    properties: Option<Map<String, Value>>,
+) -> Result<ExternalUser, ApiError> {
+    let (record, verified) = (token.issuer.record(), &token.token);
+    let mut own: Map<String, Value> = verified
         .claims
         .iter()
         .filter(|(name, _)| !PER_TOKEN_CLAIMS.contains(&name.as_str()))
         .map(|(name, value)| (name.clone(), value.clone()))
         .collect();
+    own.extend(properties.into_iter().flatten());
     let own_text = serde_json::to_string(&own).map_err(ApiError::internal)?;
-    let member = Member::new(&id, &own_text).map_err(|error| {
+    let member = Member::new(id, &own_text).map_err(|error| {
         ApiError::invalid_token(format!("the token cannot be used for a group: {error}"))
     })?;
     let role = group_role(&record.database, group).map_err(ApiError::internal)?;
     let claims = Claims {
         subject: role.clone(),
         properties: Some(own),
-        ..claims(token, &id)
+        ..claims(token, id)
     };
     Ok(ExternalUser {
         claims: Arc::new(claims),
@@ -248,7 +302,12 @@ fn member(token: &Arc<ExternalToken>, group: &str) -> Result<ExternalUser, ApiEr
     })
 }
 
-/// 403: the token is valid, but stands for no user or group of the tenant.
+/// 401: the token is valid, but its user is disabled. No other claim or the default role counts then.
+fn disabled() -> ApiError {
+    ApiError::invalid_token("the token is not accepted, its user is disabled")
+}
+
+/// 403: the token is valid, but names no user or group of the tenant.
 fn no_identity(record: &IssuerRecord) -> ApiError {
     let claims: Vec<String> = [&record.settings.user_claim, &record.settings.role_claim]
         .into_iter()

@@ -6,8 +6,8 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use crate::report::{Errors, Protocol};
 
-/// How often each error was reported, by protocol and code. The codes are constants, so the number
-/// of labels is bounded.
+/// How often each error was reported, by protocol and code. The codes are constants in the program,
+/// so the number of labels is bounded.
 #[derive(Debug, Default)]
 pub(super) struct ErrorCounts(Mutex<BTreeMap<(Protocol, &'static str), u64>>);
 

@@ -1,7 +1,7 @@
 //! Metrics of the build and the process, with the names of Prometheus' client libraries ("Writing
 //! client libraries", section "Process metrics").
 //!
-//! The process metrics are read from `/proc`. On systems without it they are left out.
+//! The process metrics are read from `/proc`. On systems without `/proc` they are left out.
 
 use std::fmt::{self, Display, Write as _};
 use std::fs;
@@ -77,8 +77,8 @@ struct Stat {
 impl Stat {
     fn read() -> Option<Self> {
         let stat = fs::read_to_string("/proc/self/stat").ok()?;
-        // The name of the program is in parentheses and may contain spaces. The text after it
-        // starts with field 3 of proc(5).
+        // Field 2, the name of the program, is in parentheses and may contain spaces and
+        // parentheses. The text after it starts with field 3.
         let (_, fields) = stat.rsplit_once(") ")?;
         let fields: Vec<_> = fields.split_ascii_whitespace().collect();
         let ticks = |field: usize| -> Option<f64> { fields.get(field - 3)?.parse().ok() };
@@ -111,7 +111,7 @@ fn open_files() -> Option<u64> {
     u64::try_from(files).ok()?.checked_sub(1)
 }
 
-/// The soft limit on open files; `None` if there is no limit.
+/// The soft limit on open files; `None` if it is unlimited or cannot be read.
 fn most_files() -> Option<u64> {
     let limits = fs::read_to_string("/proc/self/limits").ok()?;
     let mut lines = limits.lines();

@@ -1,8 +1,9 @@
-//! Which SQL of their own callers may run.
+//! Decides whether callers may run SQL statements that they write themselves.
 //!
 //! Users run what their privileges allow. For callers that run as the default user, the tenant's
-//! setting `anonymous_sql` decides. These callers are unknown, and PostgreSQL lets every role use
-//! memory, disk and locks of the whole cluster. Members run none, because they share a role.
+//! setting `anonymous_sql` decides, because anyone can be such a caller, and PostgreSQL lets every
+//! role use memory, disk and locks of the whole cluster. Members of a group run no SQL of their
+//! own, because they share a role.
 
 use std::time::{Duration, Instant};
 
@@ -16,10 +17,10 @@ use crate::app::{App, ReadSlot};
 use crate::authenticate::{self, Caller};
 use crate::error::ApiError;
 
-/// The deadline of a statement of an anonymous caller, including the wait for its slot.
+/// How long a statement of an anonymous caller may take, including the wait for its slot.
 const DEADLINE: Duration = Duration::from_secs(5);
 
-/// Which SQL a caller may run.
+/// The SQL that a caller may run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Access {
     /// All SQL that the caller's privileges allow.
@@ -29,12 +30,13 @@ pub enum Access {
 }
 
 impl Access {
-    /// Which SQL the caller may run.
+    /// Determines the SQL that the caller may run.
     ///
     /// # Errors
     ///
-    /// 401 without a token, and 403 with a token of the default user, if the tenant allows no SQL
-    /// of its default user; 403 for a member of a group; 503 if the store is down, so that this is unknown.
+    /// If the tenant allows its default user no SQL, 401 without a token and 403 with a token of
+    /// the default user. 403 for a member of a group. 503 if the store is down and the setting is
+    /// not cached.
     pub async fn of(app: &App, caller: &Caller) -> Result<Self, ApiError> {
         caller.require_own_role()?;
         let Some(login) = caller.default_user() else {
@@ -47,7 +49,7 @@ impl Access {
         }
     }
 
-    /// Refuses an array of statements if only one may run.
+    /// Checks that the caller may run an array of statements.
     ///
     /// # Errors
     ///
@@ -59,11 +61,13 @@ impl Access {
         }
     }
 
-    /// Checks that the caller may run the statement, and waits for a slot if it needs one.
+    /// Checks that the caller may run the statement. A statement of an anonymous caller waits for a
+    /// slot, and gets a shorter deadline.
     ///
     /// # Errors
     ///
-    /// 403 for a statement that the caller may not run, 503 if no slot became free in time.
+    /// 403 for a statement that the caller may not run; 503 if no slot becomes free before the
+    /// deadline.
     pub async fn permit(
         self,
         app: &App,
@@ -104,7 +108,7 @@ pub struct Permit {
 opaque_debug!(Permit);
 
 impl Permit {
-    /// A permission without restrictions except those of `options`.
+    /// The permission for a caller with full access. Only `options` restrict the statement.
     pub fn full(options: QueryOptions) -> Self {
         Self {
             options,
@@ -127,7 +131,7 @@ impl Permit {
         if self.slot.is_none() {
             return executor.query(who, statement, &self.options, sink).await;
         }
-        // PostgreSQL itself refuses writes in this transaction, also those of functions.
+        // In this transaction PostgreSQL itself refuses writes, including writes in functions.
         let mut transaction = executor.begin(who, Mode::Snapshot, &self.options).await?;
         let completion = transaction.query(statement, sink).await?;
         transaction.commit().await?;

@@ -1,4 +1,4 @@
-//! Turns a request into a statement with its values, and the writer of its response.
+//! Turns a request into a statement with its values and the writer of its response.
 
 use tidegate_sql::request::SqlRequest;
 use tidegate_sql::{BoundStatement, InputError};
@@ -92,7 +92,7 @@ impl BoundRequest {
     }
 }
 
-/// The time zone that `Prefer` names.
+/// Parses the time zone in `Prefer: timezone`.
 pub fn parse_zone(name: &str) -> Result<Zone, ApiError> {
     Zone::named(name).ok_or_else(|| {
         ApiError::input(

@@ -13,10 +13,10 @@ use crate::authenticate::Caller;
 use crate::body::Content;
 use crate::memory::{Exhausted, Reservation};
 
-/// The size of the pieces in which bytes are collected. A single buffer would be copied each time
-/// it grows, and would reserve up to half as much again.
+/// The size in bytes of the pieces in which a response is collected. A single buffer would be
+/// copied each time it grows, and would reserve up to half of its size in addition.
 const PIECE: usize = 256 * 1024;
-/// The capacity of the first piece, into which most responses fit.
+/// The initial capacity of the first piece in bytes. Most responses fit into it.
 const FIRST: usize = 4 * 1024;
 
 /// The collected bytes of a response, in pieces and up to a limit.
@@ -32,7 +32,7 @@ pub struct Pieces {
 opaque_debug!(Pieces);
 
 impl Pieces {
-    /// An empty response, which counts to the caller's part of the memory budget.
+    /// An empty response. Its full pieces are charged to the caller's account in the memory budget.
     pub fn of(app: &App, caller: &Caller) -> Self {
         Self {
             full: VecDeque::new(),
@@ -60,11 +60,12 @@ impl Pieces {
         self.open.clear();
     }
 
-    /// Starts a new piece if the last one is full.
+    /// Checks the limit on the response, and starts a new piece if the last one is full.
     ///
     /// # Errors
     ///
-    /// [`Error::ResultTooLarge`], and [`Error::Unavailable`] if the memory budget is used up.
+    /// [`Error::ResultTooLarge`] beyond the limit, and [`Error::Unavailable`] if the memory budget
+    /// is used up.
     pub fn close_full(&mut self) -> Result<()> {
         if self.full_size + self.open.len() as u64 > self.limit {
             return Err(Error::ResultTooLarge(self.limit));
@@ -126,7 +127,7 @@ impl Collector {
         Self { writer, pieces }
     }
 
-    /// The format of the result, once its columns are known.
+    /// The format of the result. It is final once the columns of the result are known.
     pub(crate) fn format(&self) -> OutputFormat {
         self.writer.format()
     }
@@ -140,8 +141,8 @@ impl Collector {
     }
 }
 
-/// Starts a result. The result of a statement without result columns is in JSON, whatever format
-/// was requested.
+/// Passes the columns of a result to its writer. Without columns, the format is changed to JSON,
+/// whatever format was requested.
 pub(super) fn start(writer: &mut RowWriter, columns: &[Column], out: &mut BytesMut) -> Result<()> {
     if columns.is_empty() {
         writer.fall_back_to_json();

@@ -8,7 +8,7 @@ use crate::app::App;
 use crate::error::ApiError;
 use crate::report::{Context, Errors};
 
-/// Parses the calls of a message; the error is the response to a message that cannot be parsed.
+/// Parses the calls of a message. If the message cannot be parsed, the error is the response to it.
 pub fn payload<'a>(app: &App, message: &'a [u8]) -> Result<Payload<'a>, Reply> {
     let limits = Limits {
         calls: app.limits().batch,
@@ -18,7 +18,8 @@ pub fn payload<'a>(app: &App, message: &'a [u8]) -> Result<Payload<'a>, Reply> {
     Payload::parse(message, limits)
 }
 
-/// Logs the errors of calls that have a cause in the service, and returns a summary of all errors.
+/// Logs the errors of calls that the service itself caused, and returns a summary of all errors;
+/// `None` without errors.
 pub fn report(errors: Vec<tidegate_rpc::Error>, context: &Context<'_>) -> Option<Errors> {
     let failures: Vec<_> = errors.into_iter().map(ApiError::from_rpc).collect();
     for failure in &failures {

@@ -17,8 +17,9 @@ use crate::body::Content;
 use crate::error::ApiError;
 use crate::negotiate::Preferences;
 
-/// Runs one statement. In a streamed format, sending starts when 64 KiB are ready. The response to
-/// a statement without result columns is in JSON.
+/// Runs one statement. In a streamed format, sending starts when 64 KiB are ready. Returns the
+/// format of the response too, because the response to a statement without result columns is in
+/// JSON.
 pub async fn one(
     app: &App,
     caller: &Caller,
@@ -42,7 +43,7 @@ pub async fn one(
     streamed.map_err(|error| ApiError::from_sql(error, caller.anonymous))
 }
 
-/// Runs one statement, and collects its response before the first byte is sent.
+/// Runs one statement, and collects the whole response in memory.
 async fn collected(
     app: &App,
     caller: &Caller,
@@ -62,7 +63,8 @@ async fn collected(
     Ok((format, pieces.into()))
 }
 
-/// Runs the request, or the array of requests, in a WebSocket message; the response is JSON.
+/// Runs the request, or the array of requests, in a WebSocket message. An array has a JSON
+/// response. The response to a single request has its `output_format`, by default JSON.
 pub async fn message(app: &App, caller: &Caller, text: &[u8]) -> Result<Content, ApiError> {
     let access = Access::of(app, caller).await?;
     let preferences = Preferences::default();
@@ -82,9 +84,9 @@ pub async fn message(app: &App, caller: &Caller, text: &[u8]) -> Result<Content,
     }
 }
 
-/// Runs several statements in one transaction; the response is an array. If PostgreSQL asks for a
-/// retry, the transaction is repeated once. That is safe, because nothing was committed and nothing
-/// of the response has been sent.
+/// Runs several statements in one transaction; the response is a JSON array. If a statement fails
+/// with a serialization failure (SQLSTATE 40001), the transaction is repeated once. This is safe,
+/// because nothing was committed and nothing of the response has been sent.
 pub async fn many(
     app: &App,
     caller: &Caller,
@@ -108,7 +110,7 @@ pub async fn many(
     })
 }
 
-/// Why a transaction of several statements was not committed.
+/// The reason why a transaction of several statements failed.
 struct TransactionFailure {
     /// The index of the statement that failed; `None` if the transaction itself failed.
     index: Option<usize>,
@@ -120,8 +122,8 @@ impl TransactionFailure {
         Self { index: None, error }
     }
 
-    /// Whether a retry may succeed: a table was redefined after a statement on it had been
-    /// prepared, or concurrent writes conflicted.
+    /// Whether a retry may succeed. PostgreSQL reports this if concurrent writes conflicted, and
+    /// the executor if a table was redefined after a statement on it had been prepared.
     fn is_retryable(&self) -> bool {
         let again = matches!(&self.error, tidegate_sql::Error::Rejected(refused) if refused.sqlstate == "40001");
         again && self.index.is_some()
@@ -194,7 +196,7 @@ pub fn options(app: &App, preferences: &Preferences) -> QueryOptions {
     }
 }
 
-/// The options for a statement that Tidegate generates.
+/// The options for a statement whose text Tidegate generates. The deadline is as for [`options`].
 pub fn generated_terms(app: &App, preferences: &Preferences) -> QueryOptions {
     QueryOptions {
         author: Author::Service,

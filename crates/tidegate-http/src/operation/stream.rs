@@ -20,8 +20,7 @@ use crate::body::{BodyAborted, BodySource, Content};
 use crate::error::ApiError;
 use crate::report;
 
-/// How many bytes are collected before the status is sent, and the size of each part that is sent
-/// afterwards.
+/// The size of a chunk in bytes. The status is sent when the first chunk is full.
 const CHUNK: usize = 64 * 1024;
 
 /// A statement, with what its execution needs.
@@ -38,9 +37,10 @@ pub struct StatementRun {
 
 opaque_debug!(StatementRun);
 
-/// Runs the job. If the response fits into one chunk, it is returned whole. Before the first chunk
-/// is full, an error gets its own response; later an error can only abort the response. The format
-/// is the writer's, or JSON for a statement without result columns.
+/// Runs the statement until its first chunk is full or it ends. A response that fits into one chunk
+/// is returned as a whole. An error before that is returned; a later error can only abort the
+/// response, and is logged with the context that `log` returns. The returned format is that of the
+/// writer, or JSON for a statement without result columns.
 pub async fn run(
     job: StatementRun,
     writer: RowWriter,
@@ -118,7 +118,7 @@ struct ChunkSlot(Mutex<SlotState>);
 struct SlotState {
     chunk: Option<Bytes>,
     writer: Option<Waker>,
-    /// The format of the response, once the result's columns are known.
+    /// The format of the response; `None` until the columns of the result are known.
     format: Option<OutputFormat>,
 }
 
@@ -150,7 +150,7 @@ impl ChunkSlot {
     }
 }
 
-/// Writes rows into chunks and hands full chunks to the outlet.
+/// Writes rows into chunks and puts full chunks into the slot.
 struct Sink {
     writer: RowWriter,
     bytes: BytesMut,

@@ -50,6 +50,9 @@ pub(crate) fn check(user: &User) -> Result<()> {
     {
         return invalid("properties", "an object without the character U+0000");
     }
+    if user.disabled && (user.default_user || user.key.is_owner()) {
+        return invalid("disabled", "false for the owner and the default user");
+    }
     if user.default_user && user.key.is_owner() {
         return invalid(
             "default_user",

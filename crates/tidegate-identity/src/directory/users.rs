@@ -82,6 +82,8 @@ pub struct UserChange {
     pub user_groups: Option<Vec<String>>,
     /// Whether anonymous callers are to run as this user.
     pub default_user: Option<bool>,
+    /// Whether the user may neither sign in nor send requests.
+    pub disabled: Option<bool>,
     /// The new password.
     pub password: Option<Secret>,
     /// The hash of the new password; `password` takes precedence.
@@ -99,6 +101,7 @@ impl UserChange {
             properties: or(self.properties.as_ref(), &before.properties),
             user_groups: or(self.user_groups.as_ref(), &before.user_groups),
             default_user: self.default_user.unwrap_or(before.default_user),
+            disabled: self.disabled.unwrap_or(before.disabled),
             ..before.clone()
         }
     }
@@ -118,6 +121,7 @@ impl UserDirectory {
             properties: None,
             user_groups: Vec::new(),
             default_user: false,
+            disabled: false,
             created_at: self.ports.clock.now(),
         };
         self.insert(user).await
@@ -161,6 +165,7 @@ impl UserDirectory {
             properties: new.properties.clone(),
             user_groups: new.user_groups.clone(),
             default_user: new.default_user,
+            disabled: false,
             created_at: self.ports.clock.now(),
         };
         check(&user)?;
@@ -206,8 +211,8 @@ impl UserDirectory {
             .ok_or(Error::NotFound("user"))
     }
 
-    /// Changes a user. A new password ends the user's sessions, and so does becoming or ceasing to
-    /// be the default user, because tokens say whether the role is shared. Another group and other
+    /// Changes a user. A new password and being disabled end the user's sessions, and so does becoming
+    /// or ceasing to be the default user, because tokens say whether the role is shared. Another group and other
     /// properties end the sessions of a member, because tokens have both.
     ///
     /// Errors: [`Error::NotFound`], [`Error::InvalidMember`], [`Error::DefaultUserTaken`],
@@ -226,7 +231,9 @@ impl UserDirectory {
         // Sessions are ended also when the record was unchanged, so that repeating a change that
         // failed half-way completes it.
         let ends = after.default_user != before.default_user || made_default;
-        if ends || after.is_member() && !has_same_claims(&before, &after) {
+        if change.disabled == Some(true) {
+            self.end_sessions(key, EndReason::UserDisabled).await?;
+        } else if ends || after.is_member() && !has_same_claims(&before, &after) {
             self.end_sessions(key, EndReason::UserChanged).await?;
         }
         self.audit_user(AuditKind::UserChanged, key).await;

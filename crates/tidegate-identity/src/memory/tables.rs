@@ -108,7 +108,8 @@ impl Tables {
         WriteOutcome::Done
     }
 
-    /// Adds all members or none. Returns the place of the first one whose name or id is taken.
+    /// Adds all members or none. Returns the index of the first member that cannot be added,
+    /// `None` if all were.
     pub(super) fn insert_members(&mut self, members: &[User]) -> Option<usize> {
         for (place, member) in members.iter().enumerate() {
             if self.insert_user(member) != WriteOutcome::Done {
@@ -155,6 +156,7 @@ impl Tables {
                 && known.properties == read.properties
                 && known.user_groups == read.user_groups
                 && known.default_user == read.default_user
+                && known.disabled == read.disabled
         };
         let role_is_taken = user.role.is_some()
             && (self.users.values()).any(|known| known.key != user.key && known.role == user.role);
@@ -167,6 +169,7 @@ impl Tables {
         if user.default_user && other {
             return WriteOutcome::DefaultUserTaken;
         }
+        known.disabled = user.disabled;
         known.role.clone_from(&user.role);
         known.id.clone_from(&user.id);
         known.email.clone_from(&user.email);

@@ -20,6 +20,11 @@ const DIGEST: std::ops::RangeInclusive<usize> = 16..=64;
 /// The limits of the cost. A sign-in with a hash at its limit takes up to two seconds.
 const BCRYPT_COST: std::ops::RangeInclusive<u32> = 4..=14;
 const PBKDF2_ITERATIONS: u32 = 2_000_000;
+/// The least costs of a hash that is imported. A cheaper one protects no password, and says rather
+/// that something went wrong in the export.
+const MIN_PBKDF2_ITERATIONS: u32 = 1_000;
+const MIN_SCRYPT_BLOCKS: u64 = 1_024;
+const MIN_ARGON2_WORK: u64 = 128;
 /// `N * r * p`; a block is 128 bytes, so the memory is at most 128 MiB.
 const SCRYPT_BLOCKS: u64 = 1 << 20;
 const ARGON2_MEMORY_KIB: u32 = 128 * 1024;
@@ -46,10 +51,11 @@ impl PasswordHash {
     /// A hash that another system made: argon2id, argon2i, bcrypt, scrypt or PBKDF2 with SHA-256 or
     /// SHA-512, in PHC or crypt form, PBKDF2 also in Django's.
     ///
-    /// Errors: [`Error::InvalidMember`] for another form, and for a cost that would make a sign-in
-    /// too expensive.
+    /// Errors: [`Error::InvalidMember`] for another form, for a cost that would make a sign-in too
+    /// expensive, and for one that is too low to protect a password.
     pub fn imported(text: &str) -> Result<Self> {
-        Scheme::parse(text).map_err(invalid)?;
+        let scheme = Scheme::parse(text).map_err(invalid)?;
+        scheme.check_strength().map_err(invalid)?;
         Ok(Self(Secret::new(text)))
     }
 
@@ -97,6 +103,7 @@ enum Scheme<'a> {
     },
 }
 
+const ITERATIONS: &str = "from 1000 to 2000000 iterations of PBKDF2";
 /// What is expected instead of a text that is no hash.
 const FORM: &str = "a hash of argon2id, argon2i, bcrypt, scrypt, pbkdf2-sha256 or pbkdf2-sha512 in \
     PHC or crypt form";
@@ -201,7 +208,6 @@ impl<'a> Scheme<'a> {
         iterations: u32,
         (salt, digest): (Vec<u8>, &str),
     ) -> Result<Self, &'static str> {
-        let cost = "from 1 to 2000000 iterations of PBKDF2";
         let algorithm = if name.ends_with("sha512") {
             pbkdf2::PBKDF2_HMAC_SHA512
         } else {
@@ -210,10 +216,33 @@ impl<'a> Scheme<'a> {
         let iterations = NonZeroU32::new(iterations).filter(|n| n.get() <= PBKDF2_ITERATIONS);
         Ok(Self::Pbkdf2 {
             algorithm,
-            iterations: iterations.ok_or(cost)?,
+            iterations: iterations.ok_or(ITERATIONS)?,
             salt,
             digest: sized(digest)?,
         })
+    }
+
+    /// Refuses a hash that is too cheap to protect a password. The error says what was expected.
+    fn check_strength(&self) -> Result<(), &'static str> {
+        let (is_strong, expected) = match self {
+            Self::Argon2(hash) => {
+                let params = Params::try_from(hash).map_err(|_| FORM)?;
+                let work = u64::from(params.m_cost()) * u64::from(params.t_cost());
+                let expected = "a cost of argon2 where m times t is at least 128";
+                (work >= MIN_ARGON2_WORK, expected)
+            }
+            // The range of its cost begins where bcrypt itself does.
+            Self::Bcrypt { .. } => (true, ""),
+            Self::Scrypt { params, .. } => {
+                let blocks = (u64::from(params.r()) * u64::from(params.p())) << params.log_n();
+                let expected = "a cost of scrypt where N times r times p is at least 1024";
+                (blocks >= MIN_SCRYPT_BLOCKS, expected)
+            }
+            Self::Pbkdf2 { iterations, .. } => {
+                (iterations.get() >= MIN_PBKDF2_ITERATIONS, ITERATIONS)
+            }
+        };
+        is_strong.then_some(()).ok_or(expected)
     }
 
     fn verify(&self, password: &[u8]) -> Result<bool> {

@@ -82,6 +82,7 @@ impl IdentityService {
         (client_id, detail): (Option<&str>, Option<&str>),
         context: &RequestContext,
     ) -> Result<Secret> {
+        let cookie = self.open_browser_session(user, context, false).await?;
         let event = self.event(AuditKind::SignedIn, &user.key, context);
         let event = event.with_client(client_id);
         let event = match detail {
@@ -89,16 +90,21 @@ impl IdentityService {
             None => event,
         };
         self.ports.audit(event).await;
-        self.open_browser_session(user, context, false).await
+        Ok(cookie)
     }
 
     /// Opens a browser session for a user who has been authenticated; returns its cookie.
+    ///
+    /// Errors: [`Error::WrongCredentials`] for a disabled user.
     pub async fn open_browser_session(
         &self,
         user: &User,
         context: &RequestContext,
         second_factor: bool,
     ) -> Result<Secret> {
+        if user.disabled {
+            return Err(Error::WrongCredentials);
+        }
         let cookie = self.new_cookie()?;
         let now = self.ports.clock.now();
         let session = BrowserSession {
@@ -127,9 +133,7 @@ impl IdentityService {
             return Ok(None);
         };
         let user = store.user(&session.user).await?;
-        let Some(user) =
-            user.filter(|user| password_fingerprint(user) == session.password_fingerprint)
-        else {
+        let Some(user) = user.filter(|user| is_of(&session, user)) else {
             return Ok(None);
         };
         if session.seen_at.plus(TOUCH) <= now {
@@ -156,7 +160,7 @@ impl IdentityService {
             return Ok(None);
         };
         let user = store.user(key).await?;
-        let user = user.filter(|user| password_fingerprint(user) == session.password_fingerprint);
+        let user = user.filter(|user| is_of(&session, user));
         Ok(user.map(|user| SignedIn {
             user,
             since: session.created_at,
@@ -186,6 +190,12 @@ impl IdentityService {
         self.ports.audit(event).await;
         Ok(())
     }
+}
+
+/// Whether a session of this user is still valid: the user is not disabled and has the password with
+/// which it signed in.
+fn is_of(session: &BrowserSession, user: &User) -> bool {
+    !user.disabled && password_fingerprint(user) == session.password_fingerprint
 }
 
 /// The fingerprint of a user's password. When it changes, browser sessions and reset links become

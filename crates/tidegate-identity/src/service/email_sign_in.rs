@@ -131,6 +131,7 @@ impl IdentityService {
                 && user.email.as_ref() == Some(&link.email)
                 && user.created_at.millis() == link.since
                 && !user.default_user
+                && !user.disabled
         };
         let user = self.ports.store.user(&key).await?;
         let user = user.filter(same).ok_or(Error::InvalidLink)?;

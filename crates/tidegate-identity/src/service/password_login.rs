@@ -68,14 +68,17 @@ impl IdentityService {
 
     /// The user, if the password is right; otherwise `None`. A hash with outdated cost parameters
     /// is replaced. If another sign-in replaces it at the same time, the password is checked again
-    /// with what that one stored.
+    /// with what that one stored. A disabled user has no right password; a response that told it
+    /// apart would confirm the password.
     async fn check_password(&self, user: Option<User>, password: &Secret) -> Result<Option<User>> {
         let ports = &self.ports;
         let known = user.as_ref().and_then(|user| user.password_hash.clone());
         let checked = ports
             .hasher
             .verify(password, known.as_deref(), &*ports.random);
-        let (Some(mut user), PasswordCheck::Right { rehashed }) = (user, checked.await?) else {
+        let (Some(mut user), PasswordCheck::Right { rehashed }) =
+            (user.filter(|user| !user.disabled), checked.await?)
+        else {
             return Ok(None);
         };
         let Some(hash) = rehashed else {

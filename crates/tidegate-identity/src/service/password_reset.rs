@@ -67,8 +67,8 @@ impl IdentityService {
         if users.is_empty() && name.contains('@') {
             users = store.users_with_email(database, name).await?;
         }
-        // The default user cannot sign in, so it gets no message.
-        users.retain(|user| !user.default_user);
+        // The default user and disabled users cannot sign in, so they get no message.
+        users.retain(|user| !user.default_user && !user.disabled);
         users.truncate(MAX_RECIPIENTS);
         Ok(users)
     }
@@ -117,6 +117,7 @@ impl IdentityService {
                 && user.email.as_ref() == Some(&link.email)
                 && user.created_at.millis() == link.since
                 && !user.default_user
+                && !user.disabled
         };
         match user.filter(same) {
             Some(user) => Ok(user.key),

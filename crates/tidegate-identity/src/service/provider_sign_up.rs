@@ -65,16 +65,7 @@ async fn create_with_free_name(
     (preferred, email): (&str, &str),
     context: &RequestContext,
 ) -> Result<User> {
-    let allowed = |c: &char| c.is_ascii_alphanumeric() || "_.-".contains(*c);
-    let local_part = preferred.split('@').next().unwrap_or_default();
-    let mut stem: String = local_part
-        .chars()
-        .filter(allowed)
-        .take(NAME_CHARACTERS)
-        .collect();
-    if stem.is_empty() {
-        "user".clone_into(&mut stem);
-    }
+    let stem = name_stem(preferred);
     for number in 1..=NAMES {
         let name = match number {
             1 => stem.clone(),
@@ -88,4 +79,21 @@ async fn create_with_free_name(
         }
     }
     Err(Error::Taken("user"))
+}
+
+/// The beginning of a user name: what user names allow of a preferred name or an email address, with
+/// room for a suffix.
+pub(super) fn name_stem(preferred: &str) -> String {
+    let allowed = |c: &char| c.is_ascii_alphanumeric() || "_.-".contains(*c);
+    let local_part = preferred.split('@').next().unwrap_or_default();
+    let stem: String = local_part
+        .chars()
+        .filter(allowed)
+        .take(NAME_CHARACTERS)
+        .collect();
+    if stem.is_empty() {
+        "user".to_owned()
+    } else {
+        stem
+    }
 }

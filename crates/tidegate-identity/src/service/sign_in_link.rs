@@ -58,7 +58,7 @@ impl IdentityService {
         let key = UserKey::new(link.database, link.name);
         let user = self.ports.store.user(&key).await?;
         let user = user
-            .filter(|user| user.created_at.millis() == link.since)
+            .filter(|user| user.created_at.millis() == link.since && !user.disabled)
             .ok_or(Error::InvalidLink)?;
         match self.attempts().count(rate_limit::link(token), &ONCE).await {
             Err(Error::TooManyAttempts { .. }) => return Err(Error::InvalidLink),

@@ -21,9 +21,9 @@ pub enum MemberChange<T> {
 /// A change to a definition. Members that the patch does not have are unchanged.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Patch {
-    /// The new name.
+    /// The new name; `None` keeps the name.
     pub name: Option<MethodName>,
-    /// The new text of the statement.
+    /// The new text of the statement; `None` keeps the text.
     pub q: Option<String>,
     /// The type hints that replace all previous ones.
     pub type_hints: MemberChange<StringMap>,

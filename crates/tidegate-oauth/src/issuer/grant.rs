@@ -33,7 +33,7 @@ impl GrantContext<'_> {
     }
 }
 
-/// Handles a token request. Errors come in the order of the token endpoint's table: the grant must
+/// Handles a token request. Errors come in this order: the grant must
 /// be enabled, then the client must authenticate, then the grant must be valid.
 pub(crate) async fn exchange(
     cx: &GrantContext<'_>,

@@ -28,7 +28,7 @@ impl Issuer {
     /// `impersonated`. The token has a session of its own, which ends with the user's sessions.
     ///
     /// Errors: [`Error::ImpersonationRefused`] unless the caller is the owner, when `name` is the
-    /// owner, and when the tenant has switched impersonation off; [`IdentityError::NotFound`] for
+    /// owner or disabled, and when the tenant has switched impersonation off; [`IdentityError::NotFound`] for
     /// an unknown user.
     pub async fn impersonate(
         &self,
@@ -46,8 +46,8 @@ impl Issuer {
         }
         let user = store.user(&UserKey::new(&caller.database, name)).await?;
         let user = user.ok_or(IdentityError::NotFound("user"))?;
-        if user.key.is_owner() {
-            return refused("the owner of a database cannot be impersonated");
+        if user.key.is_owner() || user.disabled {
+            return refused("neither the owner of a database nor a disabled user is impersonated");
         }
         let now = self.ports.clock.now();
         let expires_at = now.plus(LIFETIME);

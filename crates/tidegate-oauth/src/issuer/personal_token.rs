@@ -1,6 +1,6 @@
 //! Personal access tokens: a user makes them for its own programs. Each is a session of its own, so
-//! that it ends where sessions end: when its user is dropped, becomes the default user or gets
-//! another password.
+//! that it ends where sessions end: when its user is dropped, disabled, becomes the default user or
+//! gets another password.
 
 use std::net::IpAddr;
 use std::sync::Arc;
@@ -76,6 +76,7 @@ impl Issuer {
         let claims = match store.use_personal_token(hash, now).await? {
             Some(session) => {
                 let user = store.user(&session.user).await?;
+                let user = user.filter(|user| !user.disabled);
                 user.map(|user| Arc::new(claims(&session, user)))
             }
             None => None,
@@ -134,7 +135,7 @@ impl Issuer {
         let secret = self.personal_tokens.generate(&*self.ports.random)?;
         let session = Session {
             id: SessionId::from_bytes(self.ports.random.bytes()?),
-            user: user.key,
+            user: user.key.clone(),
             client_id: String::new(),
             grant: GrantKind::PersonalToken,
             scopes: new.scopes,
@@ -151,6 +152,7 @@ impl Issuer {
             ended: None,
         };
         store.insert_session(&session).await?;
+        self.require_unchanged(&session, &user).await?;
         let who = (actor, address);
         self.audit_personal_token(AuditKind::TokenCreated, &session, who)
             .await;

@@ -51,14 +51,20 @@ impl Issuer {
         })
     }
 
-    /// Refuses a member whose record was changed or deleted after it was read, and before the
-    /// session was stored: such a change has not ended the session. The role of the member's group
-    /// would let the token in, unlike the role of a user, which is dropped with the user.
+    /// Refuses a user who is disabled, and one whose record was disabled or deleted after it was read
+    /// and before the session was stored: that has not ended the session. Any change of a member's
+    /// record counts, because its tokens have its group and its properties.
     ///
     /// [`IdentityError::WrongCredentials`].
     pub(crate) async fn require_unchanged(&self, session: &Session, user: &User) -> Result<()> {
         let store = &self.ports.store;
-        if !user.is_member() || store.user(&user.key).await?.as_ref() == Some(user) {
+        // Guests are frequent, and a default user cannot be disabled.
+        if user.default_user {
+            return Ok(());
+        }
+        let stored = store.user(&user.key).await?;
+        let may_stay = |stored: User| !stored.disabled && (!user.is_member() || stored == *user);
+        if stored.is_some_and(may_stay) {
             return Ok(());
         }
         let now = self.ports.clock.now();

@@ -84,7 +84,7 @@ pub(crate) fn device_consent(form: &PageForm<'_>, device: &PendingDevice, user: 
     html! {
         h1 { "Connect this device?" }
         p.code aria-label="Code on the device" { (device.user_code) }
-        p.lead { "Allow only if your own device shows this code. If somebody sent it to you, deny." }
+        p.lead { "Allow only if your own device shows this code. If another person sent it to you, deny." }
         (about(&device.client, None))
         (permissions(user, device.scopes))
         (decision(form))

@@ -17,10 +17,10 @@ use crate::row::{Compiler, KeyKind, Keys, LevelRows, aggregate};
 use crate::statement;
 use crate::{Error, Operation, Result};
 
-/// How many root fields of one row each may share a statement.
+/// The largest number of root fields that share a statement. Each of them reads one row.
 const SHARED: usize = 16;
 
-/// Plans an operation. With `share`, root fields that read one row each share a statement.
+/// Plans an operation. If `share` is true, root fields that read one row each share a statement.
 ///
 /// Five rows by key of one table cost 50 µs in one statement, and 70 µs in a pipeline of `BEGIN`,
 /// five statements and `COMMIT` (PostgreSQL 15, CPU of the backend per document, `pgbench -M
@@ -88,14 +88,14 @@ pub(super) fn plan<'a>(
     })
 }
 
-/// Whether a root field has one level, which only reads and has at most one row.
+/// Whether a root field has only one level, and this level reads at most one stored row.
 fn reads_one_row(settings: &Settings<'_>, levels: &[Level<'_>]) -> bool {
     matches!(levels, [level] if level.list().is_some()
         && level.page(settings).single
         && read_only::is(settings, level))
 }
 
-/// If the limit of a response has at least this many bytes, a single row is assumed to fit.
+/// A single row is assumed to fit into a response whose limit has at least this many bytes.
 const ONE_ROW: u64 = 1 << 20;
 
 fn mode(settings: &Settings<'_>, trees: &[Tree<'_>], writes: bool) -> ExecutionMode {
@@ -111,8 +111,8 @@ fn mode(settings: &Settings<'_>, trees: &[Tree<'_>], writes: bool) -> ExecutionM
             () => ExecutionMode::AfterRows,
         };
     }
-    // A single statement needs no transaction for a snapshot. But one that might write needs a
-    // read-only transaction.
+    // A single statement needs no transaction for a snapshot. But a statement that might write
+    // needs a read-only transaction.
     if trees.len() <= 1 && levels.all(|level| read_only::is(settings, level)) {
         ExecutionMode::Single
     } else {
@@ -123,12 +123,13 @@ fn mode(settings: &Settings<'_>, trees: &[Tree<'_>], writes: bool) -> ExecutionM
 /// Builds the levels of a root field.
 struct Builder<'a> {
     settings: Settings<'a>,
-    /// The levels; each comes after its parent. A level is `None` while it is compiled.
+    /// The levels; each comes after its parent. A level is `None` while its selection is compiled.
     levels: Vec<Option<Level<'a>>>,
 }
 
 impl<'a> Builder<'a> {
-    /// Builds the levels of a root field. Returns the content of the field if it has no level.
+    /// Builds the levels of a root field and returns `None`. For a field without levels, returns
+    /// its content.
     fn root_field(&mut self, key: &Arc<str>, field: RootField<'a>) -> Result<Option<RootOutput>> {
         match field {
             RootField::Verbatim(text) => return Ok(Some(RootOutput::Verbatim(text))),
@@ -178,7 +179,7 @@ impl<'a> Builder<'a> {
         Ok(None)
     }
 
-    /// Adds a level and the levels below it; returns its number.
+    /// Adds a level and the levels below it; returns the index of the added level.
     fn level(
         &mut self,
         relation: RelationId,

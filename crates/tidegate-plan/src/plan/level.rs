@@ -12,14 +12,14 @@ use crate::operation::{Aggregate, Delete, Insert, List, Update};
 use crate::row::{Expression, LevelRows};
 use crate::statement::{self, InsertGroup, Page};
 
-/// The schema and limits, which all levels of a plan share.
+/// The schema and the limits of a plan, which all its levels use.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Settings<'a> {
     pub(crate) schema: &'a Schema,
     pub(crate) limits: Limits,
 }
 
-/// Where the rows of a level come from.
+/// The source of the rows of a level.
 #[derive(Debug)]
 pub(crate) enum RowSource<'a> {
     /// A list of a root field.
@@ -38,7 +38,8 @@ pub(crate) enum RowSource<'a> {
 #[derive(Debug)]
 pub(crate) struct Level<'a> {
     pub(crate) relation: RelationId,
-    /// The parent level, and the index of this level among its children.
+    /// The index of the parent level, and the index of this level among the parent's children;
+    /// `None` for a root field.
     pub(crate) above: Option<(usize, usize)>,
     pub(crate) source: RowSource<'a>,
     pub(crate) rows: LevelRows,
@@ -53,10 +54,10 @@ impl Level<'_> {
         )
     }
 
-    /// Whether the level has at most one row whose values can certainly be shown. It has at most
-    /// one if it inserts one object or selects by a key. A composite value may not be showable: its
-    /// attributes may change while the statement runs, and a committed statement cannot be
-    /// repeated.
+    /// Whether the level writes at most one row, and GraphQL can certainly show its values. A level
+    /// writes at most one row if it inserts one object, or if its condition selects by a key. A
+    /// composite value cannot certainly be shown: the attributes of its type may change while the
+    /// statement runs, and a committed statement cannot be repeated.
     pub(crate) fn is_one_row(&self, schema: &Schema) -> bool {
         let relation = schema.relation(self.relation);
         let is_one = match &self.source {
@@ -81,7 +82,7 @@ impl Level<'_> {
             })
     }
 
-    /// The list of a level that reads a list.
+    /// The list that the level reads; `None` if the level does not read a list.
     pub(crate) fn list(&self) -> Option<&List> {
         match &self.source {
             RowSource::List(list) | RowSource::Children(list) => Some(list),
@@ -89,7 +90,7 @@ impl Level<'_> {
         }
     }
 
-    /// The limit and offset of each list of the level.
+    /// The page of each list of the level.
     pub(crate) fn page(&self, settings: &Settings<'_>) -> Page {
         self.list().map_or(Page::ONE, |list| {
             let relation = settings.schema.relation(self.relation);
@@ -97,8 +98,8 @@ impl Level<'_> {
         })
     }
 
-    /// The path of the value that PostgreSQL rejected in a writing statement. `group` is the number
-    /// of the group of an insert.
+    /// The path of the value that PostgreSQL rejected in a statement of the level. For an insert,
+    /// `group` is the index of the group that was inserted.
     pub(crate) fn locate(
         &self,
         settings: &Settings<'_>,
@@ -129,7 +130,7 @@ impl Level<'_> {
         place.map(str::to_owned)
     }
 
-    /// The condition on the rows of the level.
+    /// The condition on the rows of the level; `None` if the level cannot have a condition.
     pub(crate) fn filter(&self) -> Option<&Filter> {
         match &self.source {
             RowSource::List(list) | RowSource::Children(list) => Some(&list.filter),
@@ -150,8 +151,8 @@ impl Level<'_> {
             .flat_map(|group| &group.objects)
             .copied()
             .collect();
-        // If there are fewer rows than objects, because of `do nothing` or a trigger, it is unknown
-        // which ones are missing, so the order stays as it is.
+        // `do nothing` or a trigger can have the effect that there are fewer rows than objects.
+        // Then it is unknown which rows are missing, and the order stays as it is.
         if groups.len() > 1 && objects.len() == self.rows.list.len() {
             self.rows.arrange(&objects);
         }

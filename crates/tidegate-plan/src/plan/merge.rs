@@ -19,8 +19,8 @@ pub(super) fn data(
     out: &mut BytesMut,
 ) -> Result<PlanOutcome> {
     let start = out.len();
-    // This counts the text of the rows, and for each gap a `null` or the brackets of a list. The
-    // reservation avoids a growing buffer, which is copied as a whole each time.
+    // The size is the text of the rows, and for each gap a `null` or the brackets of a list.
+    // Without this reservation, the buffer would have to grow, and each growth would copy it.
     let size = |level: &Level<'_>| {
         let written = &level.rows.written;
         written.text.len() + written.insertion_points.len() * b"null".len()
@@ -75,9 +75,9 @@ struct Merge<'p, 'a> {
     /// The path of the value that is being written.
     path: Vec<SegmentRef<'p>>,
     outcome: PlanOutcome,
-    /// The largest size that the output may reach.
+    /// The largest length that the output buffer may reach.
     most: usize,
-    /// The configured limit in bytes, for the error.
+    /// The configured limit in bytes, for the error message.
     limit: u64,
     out: &'p mut BytesMut,
 }
@@ -90,7 +90,7 @@ enum SegmentRef<'p> {
 }
 
 impl<'p> Merge<'p, '_> {
-    /// Appends a list of rows.
+    /// Appends a list of rows, and records its path if the list was cut.
     fn list(&mut self, level: usize, slot: u32) -> Result<()> {
         let levels = self.levels;
         let rows = &levels[level].rows;
@@ -112,8 +112,8 @@ impl<'p> Merge<'p, '_> {
         self.check()
     }
 
-    /// Checks the size limit. It does not apply to a single level, whose rows were counted when
-    /// they arrived: if they were written and committed, an error could not undo that.
+    /// Checks the size limit. A plan with a single level is not checked: its rows were counted when
+    /// they arrived, and if they were written and committed, an error could not undo the write.
     fn check(&self) -> Result<()> {
         if self.out.len() > self.most && !self.is_one {
             return Err(Error::TooLarge(self.limit));
@@ -136,7 +136,7 @@ impl<'p> Merge<'p, '_> {
         Ok(())
     }
 
-    /// Appends a row with the rows of its children.
+    /// Appends a row with the rows of its children, and records its field errors.
     fn row(&mut self, rows: &'p LevelRows, row: u32) -> Result<()> {
         let (mut at, end) = rows.list[row as usize].text;
         for insertion_point in rows.insertion_points(row) {

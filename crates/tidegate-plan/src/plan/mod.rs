@@ -36,8 +36,8 @@ const WITH_CHECK_OPTION: &str = "44000";
 /// let outcome = plan.finish(&mut out)?;
 /// ```
 ///
-/// A mutation that shows relationships of the rows that it wrote ([`ExecutionMode::InTurn`]) has
-/// its statements from [`Plan::next`] instead.
+/// A mutation that returns relationships of the rows that it wrote ([`ExecutionMode::InTurn`])
+/// takes its statements from [`Plan::next`] instead.
 #[derive(Debug)]
 pub struct Plan<'a> {
     settings: Settings<'a>,
@@ -61,11 +61,11 @@ struct Root {
 /// The content of a root field.
 #[derive(Clone, Debug)]
 enum RootOutput {
-    /// The rows of a level.
+    /// The rows of a level. Both fields are indexes: of the tree, and of the level in the tree.
     Rows { tree: usize, level: usize },
     /// JSON text that is known before any statement runs.
     Verbatim(Bytes),
-    /// A gap for text that the caller inserts.
+    /// A gap into which the caller inserts JSON text.
     Gap,
 }
 
@@ -74,14 +74,14 @@ enum RootOutput {
 pub enum ExecutionMode {
     /// There is at most one statement, which cannot write. It is run by `Executor::query`.
     Single,
-    /// The statements are a pipeline in `Mode::Snapshot`, because there are several or one might
-    /// write.
+    /// The statements are a pipeline in `Mode::Snapshot`, because there are several statements or
+    /// because one of them might write.
     Snapshot,
-    /// The statements are a pipeline in `Mode::ReadWrite`, which commits with its statements. Each
-    /// of them writes one row.
+    /// The statements are a pipeline in `Mode::ReadWrite`, whose commit is sent together with the
+    /// statements. Each statement writes at most one row.
     Together,
-    /// The statements are a pipeline in `Mode::ReadWrite`, which commits once the sinks have taken
-    /// all rows.
+    /// The statements are a pipeline in `Mode::ReadWrite`, whose commit is sent once the sinks have
+    /// taken all rows.
     AfterRows,
     /// The statements run one after the other in a transaction in `Mode::ReadWrite`, because the
     /// relationships of written rows are selected by the keys that the write returned.
@@ -93,9 +93,10 @@ impl<'a> Plan<'a> {
     ///
     /// # Errors
     ///
-    /// [`Error::Root`] with the root field and the cause: [`Error::Input`] for rows that are not
-    /// objects and for unknown columns, with their path; [`Error::Unbounded`] for an update or a
-    /// delete without a condition.
+    /// [`Error::Root`] with the root field and one of two causes. [`Error::Input`], with a path, is
+    /// for a row that is not an object, for a column that is unknown, computed or given twice, for
+    /// a value of the wrong kind, and for an update without columns. [`Error::Unbounded`] is for an
+    /// update or a delete without a condition.
     pub fn new(schema: &'a Schema, operation: Operation<'a>, limits: &Limits) -> Result<Self> {
         let settings = Settings {
             schema,
@@ -104,8 +105,8 @@ impl<'a> Plan<'a> {
         build::plan(settings, operation, true)
     }
 
-    /// Plans like [`Plan::new`], but root fields never share a statement ([`Plan::is_shared`]), so
-    /// that each failure is about one root field.
+    /// Plans like [`Plan::new`], but root fields never share a statement ([`Plan::is_shared`]).
+    /// Each failed statement then belongs to exactly one root field.
     ///
     /// # Errors
     ///
@@ -123,8 +124,8 @@ impl<'a> Plan<'a> {
         self.mode
     }
 
-    /// All statements: one for each root field that needs any, and one for all root fields that
-    /// read one row each.
+    /// Returns all statements. Root fields that read one row each may share a statement; every
+    /// other root field that needs a statement has one of its own.
     ///
     /// # Errors
     ///
@@ -141,8 +142,9 @@ impl<'a> Plan<'a> {
         Ok(self.trees.iter_mut().filter_map(Tree::step).collect())
     }
 
-    /// Prepares all statements to run again in a new transaction, and returns true, if lists
-    /// reached a limit that they share. Must be called once all statements have run.
+    /// Checks whether the results are incomplete, because lists reached a limit that they share or
+    /// because keys were not unique. If so, prepares all statements to run again in a new
+    /// transaction and returns true. Must be called once all statements have run.
     pub fn restart(&mut self) -> bool {
         let mut trees = self.trees.iter();
         let is_incomplete = trees.any(|tree| tree.is_incomplete(&self.settings));
@@ -154,8 +156,8 @@ impl<'a> Plan<'a> {
         is_incomplete
     }
 
-    /// The next statement of [`ExecutionMode::InTurn`]; `None` after the last one. The previous
-    /// statement must have ended.
+    /// Returns the next statement of [`ExecutionMode::InTurn`], or `None` after the last one. The
+    /// previous statement must have ended.
     ///
     /// # Errors
     ///
@@ -180,21 +182,21 @@ impl<'a> Plan<'a> {
         Ok(self.trees.get_mut(self.at).and_then(Tree::step))
     }
 
-    /// The index of the first root field of a statement. `step` is the index of the statement among
-    /// those that were returned last.
+    /// The index of the first root field of a statement. `step` is the index of the statement in
+    /// the result of the last call of [`Plan::steps`] or [`Plan::next`].
     pub fn root(&self, step: usize) -> Option<usize> {
         let tree = self.steps.get(step)?;
         roots_of(&self.roots, *tree).next()
     }
 
-    /// Whether several root fields share a statement. `step` is the index of the statement among
-    /// those that were returned last.
+    /// Whether several root fields share a statement. `step` has the same meaning as for
+    /// [`Plan::root`].
     pub fn is_shared(&self, step: usize) -> bool {
         let tree = self.steps.get(step);
         tree.is_some_and(|tree| roots_of(&self.roots, *tree).nth(1).is_some())
     }
 
-    /// The indexes of the root fields whose statements have the index `step` or a later one.
+    /// The indexes of the root fields whose statements have the index `step` or a higher index.
     pub fn roots_from(&self, step: usize) -> Vec<usize> {
         let trees = self.steps.iter().skip(step);
         trees
@@ -202,7 +204,8 @@ impl<'a> Plan<'a> {
             .collect()
     }
 
-    /// Whether the statement of a root field is the last one of those that were returned last.
+    /// Whether a root field is the first one of the last statement that [`Plan::steps`] or
+    /// [`Plan::next`] returned.
     pub fn is_last(&self, root: usize) -> bool {
         let last = self.steps.len().checked_sub(1);
         last.is_some_and(|last| self.root(last) == Some(root))
@@ -215,13 +218,14 @@ impl<'a> Plan<'a> {
         }
     }
 
-    /// Adds the path of the rejected value to an error of a statement. `step` is the index of the
-    /// statement among those that were returned last. Other errors are returned unchanged.
+    /// Adds the path of the rejected value to an error of a statement, if the path can be found.
+    /// `step` has the same meaning as for [`Plan::root`]. Errors that are not from PostgreSQL are
+    /// returned unchanged.
     ///
     /// PostgreSQL reports little about such a value. An insert of several objects passes one array
-    /// for each column, so it reports the column alone. For a value beyond the length or precision
-    /// of its column it reports the limit alone. For a row that violates a view's check option it
-    /// reports no relation, so the written one is added.
+    /// for each column, so only the column is known. For a value that exceeds the length or
+    /// precision of its column, PostgreSQL reports only the limit. For a row that violates a view's
+    /// check option it reports no relation, so the name of the written relation is added.
     pub fn locate(&self, step: usize, error: tidegate_sql::Error) -> tidegate_sql::Error {
         let tree = self.steps.get(step).and_then(|tree| self.trees.get(*tree));
         match (error, tree) {
@@ -242,7 +246,7 @@ impl<'a> Plan<'a> {
         }
     }
 
-    /// Whether the write is committed once its statements have run.
+    /// Whether the plan writes and its transaction is committed once the statements have run.
     pub fn is_committed(&self) -> bool {
         matches!(
             self.mode,
@@ -250,13 +254,13 @@ impl<'a> Plan<'a> {
         )
     }
 
-    /// Why rows that were written and committed cannot be shown; `None` if all can
-    /// ([`ExecutionMode::Together`]).
+    /// Takes the error because of which written and committed rows are missing from the data;
+    /// `None` if no rows are missing. Only plans of [`ExecutionMode::Together`] drop rows.
     pub fn dropped(&mut self) -> Option<tidegate_sql::Error> {
         self.trees.iter_mut().find_map(Tree::dropped)
     }
 
-    /// The approximate number of bytes that [`Plan::finish`] will append, once all statements have
+    /// The approximate number of bytes that [`Plan::finish`] will append. All statements must have
     /// run.
     pub fn size(&mut self) -> u64 {
         for tree in &mut self.trees {
@@ -265,12 +269,12 @@ impl<'a> Plan<'a> {
         size_estimate::size(&self.roots, &self.trees)
     }
 
-    /// Appends the data object, such as `{"getArtists":[…]}`. The statements of all fields that are
-    /// not null must have run.
+    /// Appends the data object, such as `{"getArtists":[…]}`. The statements of all fields must
+    /// have run, except for fields that [`Plan::show_null`] made null.
     ///
     /// For [`ExecutionMode::Together`] and [`ExecutionMode::AfterRows`] the write is committed and
-    /// its rows are within the limit, so the object is appended even if it exceeds the limit with
-    /// the text around the rows.
+    /// its rows are within the limit. Then the object is appended even if the text around the rows
+    /// makes it larger than the limit.
     ///
     /// # Errors
     ///
@@ -296,7 +300,7 @@ fn roots_of(roots: &[Root], tree: usize) -> impl Iterator<Item = usize> {
     })
 }
 
-/// Wraps an error in that of the first root field of a tree.
+/// Wraps an error in [`Error::Root`] with the first root field of a tree.
 fn of_tree(roots: &[Root], tree: usize, error: Error) -> Error {
     match roots_of(roots, tree).next() {
         Some(root) => Error::Root(Arc::clone(&roots[root].key), Box::new(error)),

@@ -1,4 +1,4 @@
-//! Whether reading rows can run code of the database's users, which could write.
+//! Determines whether reading rows can run code of the database's users, which could write.
 
 use tidegate_catalog::RelationId;
 use tidegate_catalog::model::{Relation, RelationKind};
@@ -6,8 +6,7 @@ use tidegate_filter::Filter;
 
 use super::level::{Level, Settings};
 
-/// Whether a level reads only stored rows. Views and foreign tables do not store rows. A table with
-/// a policy that calls functions that can write does not count either.
+/// Whether a level reads only relations for which [`stores_rows`] is true.
 pub(super) fn is(settings: &Settings<'_>, level: &Level<'_>) -> bool {
     let mut tables = level.rows.program.tables.iter();
     tables.all(|table| stores_rows(settings.schema.relation(*table)))
@@ -16,7 +15,7 @@ pub(super) fn is(settings: &Settings<'_>, level: &Level<'_>) -> bool {
             .is_none_or(|filter| passes(settings, level.relation, filter))
 }
 
-/// Whether a condition reads only relations with stored rows.
+/// Whether a condition on a relation reads only relations for which [`stores_rows`] is true.
 fn passes(settings: &Settings<'_>, relation: RelationId, filter: &Filter) -> bool {
     match filter {
         Filter::All(filters) | Filter::Any(filters) => {
@@ -33,6 +32,8 @@ fn passes(settings: &Settings<'_>, relation: RelationId, filter: &Filter) -> boo
     }
 }
 
+/// Whether a relation stores its rows, and reading them cannot run code that writes. Views and
+/// foreign tables do not store rows. Policies of a table may call functions that can write.
 fn stores_rows(relation: &Relation) -> bool {
     let stored = matches!(
         relation.kind,

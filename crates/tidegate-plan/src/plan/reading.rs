@@ -1,4 +1,4 @@
-//! The statement that reads several levels of a tree, or one.
+//! Builds the statement that reads one or several levels of a tree.
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -12,27 +12,28 @@ use crate::statement::{
     self, Layout, Limit, NestedLevel, Page, ParentLevel, Parents, has_equal_bytes,
 };
 
-/// The number of lists from which on a shared limit does not grow any more.
+/// The largest number of lists that is taken into account for a shared limit.
 const MANY: u64 = 10_000;
 
-/// The levels that a statement reads, and where their columns are in its result.
+/// Describes a statement that reads levels: which levels it reads, and where the columns of each
+/// level are in the result.
 #[derive(Clone, Debug)]
 pub(crate) struct Reading {
     /// The indexes of the levels in the tree.
     pub(crate) levels: Range<usize>,
     /// The column layout; `None` if the statement reads a single level.
     layout: Option<Arc<Layout>>,
-    /// For each level, the row limit that all its lists share; `None` if each list has a limit of
-    /// its own.
+    /// For each level, the number of rows that its lists may have together; `None` if each list has
+    /// a limit of its own, or if there is no limit.
     shared: Arc<[Option<u64>]>,
     /// For each level, the range of its parameters in the statement.
     pub(crate) parameters: Arc<[Range<usize>]>,
-    /// Whether keys are assumed to be distinct because the schema says so.
+    /// Whether the statement relies on keys being distinct because the schema declares them unique.
     trusts_keys: bool,
 }
 
 impl Reading {
-    /// What a statement of one level reads that has no lists below it.
+    /// Describes a statement that reads one level without child levels.
     pub(super) fn plain(levels: Range<usize>) -> Self {
         Self {
             levels,
@@ -48,14 +49,15 @@ impl Reading {
         self.layout.is_some()
     }
 
-    /// The column positions of a level, by its number in the statement.
+    /// The positions of a level's columns in the result. `number` counts the levels of the
+    /// statement from 0. `None` means that the columns are in order from the first on.
     pub(super) fn positions(&self, number: usize) -> Option<&[usize]> {
         self.layout.as_ref()?.level(number)
     }
 
-    /// Whether the result may be wrong: lists lack rows because of a shared limit, or have rows
-    /// twice because keys are not unique although the schema says so (PostgreSQL, "Inheritance",
-    /// "Caveats").
+    /// Whether the result may be wrong. Lists may lack rows because of a shared limit. Lists may
+    /// have rows twice because keys are not unique although the schema declares them so
+    /// (PostgreSQL, "Inheritance", "Caveats").
     pub(super) fn is_incomplete(&self, schema: &Schema, levels: &[Level<'_>]) -> bool {
         let shared = self.shared.iter().zip(&levels[self.levels.clone()]);
         let mut full = shared.filter(|(shared, level)| {
@@ -65,8 +67,8 @@ impl Reading {
         full.next().is_some() || self.trusts_keys && self.has_repeated_keys(schema, levels)
     }
 
-    /// The parent of a level within the same statement, and the index of the level among the
-    /// parent's children.
+    /// The index of a level's parent, and the index of the level among the parent's children;
+    /// `None` if the statement does not read the parent.
     fn above(&self, levels: &[Level<'_>], at: usize) -> Option<(usize, usize)> {
         let above = levels.get(at)?.above?;
         self.levels.contains(&above.0).then_some(above)
@@ -85,8 +87,8 @@ impl Reading {
     }
 }
 
-/// Builds the statement that reads the levels, and clears the rows of these levels. With `careful`,
-/// each list has a limit of its own and no key is assumed to be unique.
+/// Builds the statement that reads the levels of `range`, and clears the rows of these levels. With
+/// `careful`, each list has a limit of its own and no key is assumed to be unique.
 pub(super) fn statement<'a>(
     settings: &Settings<'a>,
     levels: &mut [Level<'a>],
@@ -130,11 +132,12 @@ pub(super) fn statement<'a>(
     (nested.statement, reading)
 }
 
-/// The page of the lists of each level, and how the level is limited.
+/// For each level, the page of its lists and how many rows are read.
 ///
-/// Large lists share one limit, because one select for all of them is cheaper than one for each.
-/// The shared limit suffices for typical lists. It depends only on the structure of the operation,
-/// so that equal structures have equal texts.
+/// Lists without a limit or an offset in the request share one limit, because one select for all of
+/// them is cheaper than a select for each. The shared limit suffices for typical lists. It depends
+/// only on the structure of the operation, so that operations of equal structure have the same SQL
+/// text.
 fn limits(
     settings: &Settings<'_>,
     levels: &[Level<'_>],
@@ -172,8 +175,8 @@ fn limits(
     limits.map(|(page, limit, _)| (page, limit)).collect()
 }
 
-/// The limit that `lists` lists of at most `most` rows share. It has one more row, which shows that
-/// the limit was reached.
+/// The limit that `lists` lists of at most `most` rows share. It is one row larger than needed, so
+/// that a full result shows that the limit was reached.
 fn shared(lists: u64, most: u64) -> u64 {
     let usual = lists
         .min(MANY)
@@ -182,7 +185,8 @@ fn shared(lists: u64, most: u64) -> u64 {
     lists.saturating_mul(most).min(usual).saturating_add(1)
 }
 
-/// Clears the rows of a level, and prepares it for those of a page.
+/// Clears the rows of the level with index `at`, and prepares the level for the rows of a page.
+/// `first` is the first level that the statement reads.
 pub(super) fn restart(levels: &mut [Level<'_>], (at, first): (usize, usize), page: &Page) {
     let (grouping, slots) = match levels[at].above {
         None => (Grouping::One, 1),
@@ -227,8 +231,9 @@ fn parents<'p>(
     })
 }
 
-/// Whether the rows of a level have distinct keys for a child according to the schema. They have if
-/// the level has one row, or if the key is unique in the table and equal keys have equal bytes.
+/// Whether, according to the schema, the rows of a level have distinct keys for a child. This holds
+/// if the level has at most one row, or if the key is unique in the table and each row of the table
+/// occurs once in the level.
 fn is_key(schema: &Schema, levels: &[Level<'_>], above: usize, child: &Child) -> bool {
     let level = &levels[above];
     if level.above.is_none()
@@ -254,7 +259,7 @@ fn is_key(schema: &Schema, levels: &[Level<'_>], above: usize, child: &Child) ->
         && keys.any(|key| key.columns.iter().all(|column| columns.contains(column)))
 }
 
-/// The keys of the rows of the parent level.
+/// The keys that connect the rows of a parent level with a child. `above` has the indexes of both.
 pub(super) fn keys_above<'l>(
     levels: &'l [Level<'_>],
     above: Option<(usize, usize)>,

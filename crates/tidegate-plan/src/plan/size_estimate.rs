@@ -1,12 +1,12 @@
-//! Estimates the size of the response. A row to which many rows refer is repeated for each of them,
-//! so few rows can make a large response.
+//! Estimates the size of the response. A row to which many rows refer is repeated in the response
+//! for each of them. Therefore few rows can make a large response.
 
 use super::level::Level;
 use super::tree::Tree;
 use super::{Root, RootOutput};
 use crate::row::NONE;
 
-/// The bytes of the brackets around a list, or of `null` for a missing row.
+/// The estimated size in bytes of the brackets around a list, or of `null` for a missing row.
 const BRACKETS: u64 = 4;
 
 /// The approximate size of the data object in bytes.
@@ -19,8 +19,8 @@ pub(super) fn size(roots: &[Root], trees: &[Tree<'_>]) -> u64 {
     sizes.fold(0, u64::saturating_add)
 }
 
-/// The size of the rows of the first level and of the levels below it. The levels below follow it
-/// in `levels`.
+/// The size in bytes of the rows of `levels[0]` with the rows of the levels below it, which follow
+/// it in `levels`. The slice may also contain levels of later root fields, which do not count.
 fn rows(levels: &[Level<'_>]) -> u64 {
     let mut below = levels.iter().skip(1);
     let next = below.position(|level| level.above.is_none());
@@ -37,7 +37,7 @@ fn of(lists: &[Vec<u64>], level: usize, slot: usize) -> u64 {
     known.copied().unwrap_or(BRACKETS)
 }
 
-/// The size of each list of a level.
+/// The size in bytes of each list of a level. `below` has the list sizes of all levels.
 fn sizes(level: &Level<'_>, below: &[Vec<u64>]) -> Vec<u64> {
     let rows = &level.rows;
     let size = |row: u32| {

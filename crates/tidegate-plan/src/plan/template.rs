@@ -1,4 +1,4 @@
-//! Templates: the part of a plan that queries share if they differ only in values.
+//! Templates: the parts of a plan that can be reused for queries that differ only in values.
 
 use std::sync::Arc;
 
@@ -16,8 +16,8 @@ use crate::operation::{List, VariableSources};
 use crate::row::{Keys, LevelRows, Program};
 use crate::statement::{Page, number};
 
-/// A plan without the values of the query's variables. With other values it becomes the plan of
-/// another request, and no statement has to be written again.
+/// A plan without the values of the query's variables. [`Template::plan`] adds the values of
+/// another request, which saves writing the SQL again.
 #[derive(Debug)]
 pub struct Template {
     mode: ExecutionMode,
@@ -53,20 +53,23 @@ struct TemplateLevel {
 enum Value {
     /// The value is the same for all requests.
     Own(Parameter),
-    /// The value of the variable with this number, which is compared with a column.
+    /// The value of a variable that a filter compares with a column. The fields are the number of
+    /// the variable, the relation of the column, and the comparison without its value.
     Compared(usize, RelationId, Comparison),
-    /// The number of rows that are fetched for the page of the level with this index.
+    /// The number of rows to fetch for the page of the level with this index.
     Fetched(usize),
     /// The number of rows that the page of the level with this index skips.
     Offset(usize),
 }
 
 impl Plan<'_> {
-    /// A template for other requests of the same structure. Must be called after [`Plan::steps`].
-    /// `None` for operations that have to be planned each time: aggregates, writes, large
-    /// introspection, and a query that was restarted.
+    /// Makes a template for other requests of the same structure. Must be called after
+    /// [`Plan::steps`]. Returns `None` for an operation that has to be planned each time: an
+    /// aggregate, a write, an operation with a gap, a query that was restarted, and a filter whose
+    /// SQL depends on the value of a variable.
     ///
-    /// Every value that may differ must be in the [`VariableSources`] of its list.
+    /// Every value that may differ between the requests must be in the [`VariableSources`] of its
+    /// list.
     pub fn template(&self) -> Option<Template> {
         let plain = |root: &Root| !matches!(root.output, RootOutput::Gap);
         if !matches!(self.mode, ExecutionMode::Single | ExecutionMode::Snapshot)
@@ -82,18 +85,18 @@ impl Plan<'_> {
         })
     }
 
-    /// Whether [`Template::plan`] made the plan. Such a plan cannot be restarted when
-    /// [`Plan::restart`] asks for it; the operation has to be planned again.
+    /// Whether [`Template::plan`] made the plan. Such a plan cannot run again after
+    /// [`Plan::restart`] returned true; the operation has to be planned with [`Plan::new`].
     pub fn is_from_template(&self) -> bool {
         self.trees.iter().any(|tree| tree.is_bound)
     }
 }
 
 impl Template {
-    /// The plan of a query with other values. `variable` returns the value of a variable by its
-    /// number; it must have the same JSON kind as the value for which the template was made. `None`
-    /// if a value is invalid or needs another statement. Then the operation must be planned with
-    /// [`Plan::new`].
+    /// Makes the plan of a query with other values. `variable` returns the value of a variable by
+    /// its number; the value must have the same JSON kind as the value for which the template was
+    /// made. Returns `None` if a value is invalid or needs another statement. Then the operation
+    /// must be planned with [`Plan::new`].
     pub fn plan<'a, 'j>(
         &self,
         schema: &'a Schema,
@@ -131,7 +134,7 @@ fn known(settings: &Settings<'_>, tree: &Tree<'_>) -> Option<TemplateTree> {
         return None;
     };
     let levels = &tree.reader.levels;
-    // The values are collected level by level, and stored in the order of the parameters.
+    // The values are collected level by level. Each is stored at the index of its parameter.
     let mut values: Vec<Option<Value>> = set.iter().map(|_| None).collect();
     for (at, level) in levels.iter().enumerate() {
         let range = reading.parameters.get(at)?.clone();
@@ -179,8 +182,8 @@ fn known_level(settings: &Settings<'_>, level: &Level<'_>) -> Option<TemplateLev
     })
 }
 
-/// The sources of the values of a level's parameters, in the order of the parameters: those of the
-/// filter, then those of the page.
+/// The sources of the values of a level's parameters, in the order of the parameters: first the
+/// filter, then the page. `None` if the level does not fit a template.
 fn level_values(
     settings: &Settings<'_>,
     at: usize,
@@ -261,7 +264,8 @@ impl TemplateTree {
 }
 
 impl TemplateLevel {
-    /// The page for the values of the variables; `None` if it needs another statement.
+    /// The page for the values of the variables; `None` if a value is invalid, or if the page needs
+    /// another statement.
     fn page<'j>(
         &self,
         limits: &Limits,

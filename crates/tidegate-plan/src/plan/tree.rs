@@ -23,11 +23,11 @@ pub(crate) struct Tree<'a> {
     careful: bool,
     /// The statement that runs now or next.
     statement: Option<BoundStatement>,
-    /// Whether the statement comes from a template. Then it is the only one.
+    /// Whether the statement comes from a template. Such a tree has no other statement.
     pub(crate) is_bound: bool,
 }
 
-/// The sink for the rows of the current statement.
+/// Receives the rows of the current statement and passes each to its level.
 #[derive(Debug)]
 pub(crate) struct TreeSink<'a> {
     pub(crate) levels: Vec<Level<'a>>,
@@ -38,8 +38,8 @@ pub(crate) struct TreeSink<'a> {
 /// What the current statement of a tree does.
 #[derive(Debug)]
 enum Task {
-    /// The statement inserts, updates or deletes. The number is the index of the group of an
-    /// insert.
+    /// The statement inserts, updates or deletes. The number is the index of the insert's group,
+    /// and 0 for updates and deletes.
     Write(usize),
     /// The statement reads aggregates or levels.
     Read(Reading),
@@ -60,7 +60,7 @@ impl<'a> Tree<'a> {
         }
     }
 
-    /// A tree whose levels are ready to take the rows of a statement of a template.
+    /// A tree for a statement that a template provides. Its levels are ready to take the rows.
     pub(super) fn bound(
         levels: Vec<Level<'a>>,
         statement: BoundStatement,
@@ -75,7 +75,8 @@ impl<'a> Tree<'a> {
         }
     }
 
-    /// The statement that reads all levels, and its [`Reading`]. A template is made from both.
+    /// The statement that reads all levels, and its [`Reading`], for a template. `None` if there is
+    /// no such statement, or if it was repeated with a limit for each list.
     pub(super) fn reading(&self) -> Option<(&BoundStatement, &Reading)> {
         match (&self.statement, &self.reader.task) {
             (Some(statement), Task::Read(reading)) if !self.careful => Some((statement, reading)),
@@ -83,8 +84,8 @@ impl<'a> Tree<'a> {
         }
     }
 
-    /// Whether at most one statement runs. A write with nested levels has a second one, which reads
-    /// the rows that the first returned. An insert has one for each group of rows.
+    /// Whether at most one statement runs. A write with child levels has a second statement, which
+    /// reads the rows of these levels. An insert has a statement for each group of objects.
     pub(super) fn is_one_statement(&self) -> bool {
         let groups = match self.reader.levels.first().map(|level| &level.source) {
             Some(RowSource::Insert(_, groups)) => groups.len(),
@@ -93,22 +94,23 @@ impl<'a> Tree<'a> {
         groups <= 1 && (self.reader.levels.len() == 1 || !self.writes())
     }
 
-    /// Makes the levels drop rows that cannot be shown, instead of returning an error. The write is
-    /// committed without waiting for the rows.
+    /// Makes the levels drop rows that cannot be shown, instead of returning an error. It is for
+    /// writes that are committed without waiting for the rows.
     pub(super) fn drop_refused_rows(&mut self) {
         for level in &mut self.reader.levels {
             level.rows.drop_refused_rows();
         }
     }
 
-    /// Makes the levels count the bytes of their rows together with those of other trees.
+    /// Makes the levels add the bytes of their rows to `bytes`, the counter of all trees of the
+    /// plan.
     pub(super) fn share_limit(&mut self, bytes: &Arc<AtomicU64>) {
         for level in &mut self.reader.levels {
             level.rows.share_limit(bytes);
         }
     }
 
-    /// The error because of which rows were dropped; `None` if none were.
+    /// Takes the error because of which rows were dropped; `None` if no rows were dropped.
     pub(super) fn dropped(&mut self) -> Option<tidegate_sql::Error> {
         let mut levels = self.reader.levels.iter_mut();
         levels.find_map(|level| level.rows.dropped.take())
@@ -131,8 +133,8 @@ impl<'a> Tree<'a> {
         Ok(true)
     }
 
-    /// Builds the next statement after the previous one has run; returns false if there is none.
-    /// One statement reads all levels below written rows.
+    /// Builds the next statement after the previous statement has run; returns false if there is
+    /// none. After a write, one statement reads all child levels.
     pub(super) fn next(&mut self, settings: &Settings<'a>) -> Result<bool> {
         match &self.reader.task {
             Task::Write(group) => {
@@ -218,21 +220,23 @@ impl<'a> Tree<'a> {
         Ok(())
     }
 
-    /// Whether the last statement must be repeated with a limit for each list.
+    /// Whether the result of the last statement may be wrong, so that the statement must be
+    /// repeated with a limit for each list.
     pub(super) fn is_incomplete(&self, settings: &Settings<'_>) -> bool {
         matches!(&self.reader.task, Task::Read(reading)
             if reading.is_incomplete(settings.schema, &self.reader.levels))
     }
 
-    /// Starts the tree again. If a shared limit cut its lists, each list now has a limit of its
-    /// own.
+    /// Prepares the tree to run its statements again. If the last result was incomplete, each list
+    /// gets a limit of its own.
     pub(super) fn restart(&mut self, settings: &Settings<'_>) {
         self.careful |= self.is_incomplete(settings);
         self.statement = None;
         self.reader.task = Task::Done;
     }
 
-    /// Assigns the lists of each level to the rows of its parent level.
+    /// Assigns the lists of each level to the rows of its parent level. Further calls have no
+    /// effect.
     pub(super) fn link(&mut self) {
         let Task::Read(reading) = &self.reader.task else {
             return;
@@ -254,7 +258,8 @@ impl<'a> Tree<'a> {
         Some(PipelineStep { statement, sink })
     }
 
-    /// The path of the value that PostgreSQL rejected in the current statement.
+    /// The path of the value that PostgreSQL rejected in the current statement; `None` if it cannot
+    /// be determined.
     pub(super) fn locate(
         &self,
         settings: &Settings<'_>,

@@ -21,18 +21,18 @@ pub(super) struct Cell {
     is_plain: bool,
 }
 
-/// The possible problem with the values of a column.
+/// The reason for which values of a column may have no GraphQL form.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Check {
-    /// No problem is possible.
+    /// All values have a GraphQL form.
     None,
-    /// The value is a float that JSON cannot represent.
+    /// A value may be a float that JSON cannot represent.
     Float,
-    /// The value is geometric, or of PostGIS, and contains a float that JSON cannot represent.
+    /// A value is geometric, or of PostGIS, and may contain a float that JSON cannot represent.
     Shape,
-    /// The value is an array with more than one dimension.
+    /// A value may be an array with more than one dimension.
     Array,
-    /// The value is an array with more than one dimension, or with an element that JSON cannot
+    /// A value may be an array with more than one dimension, or with an element that JSON cannot
     /// represent.
     Numbers,
 }
@@ -65,15 +65,16 @@ impl Cell {
         }
     }
 
-    /// The writer of values that can all be shown as they are; `None` if [`Cell::write`] must
-    /// write them.
+    /// The writer of the values, if all of them have a GraphQL form; `None` if [`Cell::write`] must
+    /// check and write each of them.
     #[inline]
     pub(super) fn plain(&self) -> Option<&ValueWriter> {
         self.is_plain.then_some(&self.writer)
     }
 
-    /// Appends a value. Returns whether it can be shown; if not, the appended text must be
-    /// discarded. The errors are added to `field_errors`, also those of elements that became null.
+    /// Appends a value. Returns whether GraphQL can represent it; if not, the appended text must be
+    /// discarded. Errors are added to `field_errors`, including errors of elements that became
+    /// null.
     pub(super) fn write(
         &self,
         raw: &[u8],
@@ -126,13 +127,13 @@ impl Check {
     }
 }
 
-/// Whether the JSON contains `NaN` or `Infinity`. It must consist of numbers, hexadecimal digits
-/// and names without `N` and `I`, as the JSON of geometric values and GeoJSON does.
+/// Whether the JSON contains `NaN` or `Infinity`. All other text in it must be without the letters
+/// `N` and `I`, as in the JSON of numbers, of geometric values and in GeoJSON.
 pub(super) fn no_number(json: &[u8]) -> bool {
     memchr::memchr2(b'N', b'I', json).is_some()
 }
 
-/// Replaces by null the elements that JSON cannot represent.
+/// In the array that begins at `start`, replaces the elements that JSON cannot represent by null.
 fn null_invalid_elements(start: usize, out: &mut BytesMut, field_errors: &mut Vec<Inner>) {
     let whole = out.split_off(start);
     let text = std::str::from_utf8(&whole).unwrap_or("[]");
@@ -152,14 +153,14 @@ fn null_invalid_elements(start: usize, out: &mut BytesMut, field_errors: &mut Ve
     out.extend_from_slice(b"]");
 }
 
-/// Whether an array has more than one dimension. The array is in the format of `array_send` or of
-/// `array_out`.
+/// Whether an array has more than one dimension. The array is in the format of `array_send` if
+/// `binary` is true, and of `array_out` otherwise.
 fn has_dimensions(raw: &[u8], binary: bool) -> bool {
     if binary {
         let count = raw.first_chunk().map(|raw| i32::from_be_bytes(*raw));
         return count.is_some_and(|count| count > 1);
     }
-    // If lower bounds are not 1, the text begins with them, as in `[1:2][1:1]={{a},{b}}`.
+    // If a lower bound is not 1, the text begins with the bounds, as in `[0:1][1:1]={{a},{b}}`.
     let raw = match (raw.first(), memchr::memchr(b'=', raw)) {
         (Some(b'['), Some(at)) => &raw[at + 1..],
         _ => raw,

@@ -23,15 +23,15 @@ const LITERALS: usize = 256;
 pub(crate) struct Compiler<'a, 'n> {
     schema: &'a Schema,
     program: Program,
-    /// The offset from which on the literals belong to the next instruction.
+    /// The offset at which the literals of the next instruction start.
     pending: usize,
-    /// Whether the rows of to-one relationships may be joined. In a `returning` clause they cannot
-    /// be.
+    /// Whether the statement may join the rows of to-one relationships. A `returning` clause cannot
+    /// join.
     joins: bool,
-    /// The response keys on the path from the row to the current object, through joined to-one
-    /// relationships.
+    /// The response keys on the path from the row to the object that is being compiled. Each stands
+    /// for a joined to-one relationship.
     around: Vec<Arc<str>>,
-    /// Adds a nested level and returns its number. The list is `None` for a to-one relationship.
+    /// Adds a child level and returns its index. The list is `None` for a to-one relationship.
     nest: &'n mut dyn FnMut(&'a Relationship, Option<Arc<List>>, Selection) -> usize,
 }
 
@@ -133,7 +133,8 @@ impl<'a, 'n> Compiler<'a, 'n> {
             to,
             relationship: id,
         });
-        // A joined row exists exactly if the columns of its join are not NULL.
+        // The writer of the row needs to know whether a joined row exists. It exists exactly if the
+        // columns on which it was joined are not NULL, so the first of them is selected.
         if let Some(&column) = relationship.target_columns.first() {
             self.program.expressions.push(Expression::Column {
                 table: to,
@@ -156,7 +157,8 @@ impl<'a, 'n> Compiler<'a, 'n> {
         };
     }
 
-    /// Compiles rows that have a level of their own: a list, or one row.
+    /// Compiles a relationship whose rows are read by a level of their own. `list` is `None` for a
+    /// to-one relationship.
     fn children(
         &mut self,
         table: usize,
@@ -205,13 +207,13 @@ impl<'a, 'n> Compiler<'a, 'n> {
         self.program.literals.extend_from_slice(text);
     }
 
-    /// The range of the literals before the next instruction.
+    /// Takes the range of the literals that were added since the last instruction.
     fn text(&mut self) -> std::ops::Range<usize> {
         let end = self.program.literals.len();
         mem::replace(&mut self.pending, end)..end
     }
 
-    /// Ends an object. Literals that belong to no instruction become one.
+    /// Adds an instruction for the literals since the last instruction.
     fn flush(&mut self) {
         let text = self.text();
         self.program.ops.push(Op::Text(text));

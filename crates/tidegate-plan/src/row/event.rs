@@ -45,7 +45,8 @@ impl EventField {
         self.not_null
     }
 
-    /// A name that is equal for fields of the same column and form.
+    /// A name of the form. For two fields of the same column it is equal exactly if the fields
+    /// write the same text.
     #[must_use]
     pub fn name(&self) -> String {
         let mut name = String::new();
@@ -58,8 +59,8 @@ impl EventField {
         name
     }
 
-    /// A writer for the column's values in the form of the change log. A type without a GraphQL
-    /// form is written as PostgreSQL's text, as in a query.
+    /// A writer for values of the column as the change log has them. `column` describes these
+    /// values. A type without a GraphQL form is written as PostgreSQL's text, as in a query.
     #[must_use]
     pub fn writer(&self, mut column: Column) -> EventWriter {
         match self.cast {

@@ -4,10 +4,10 @@ use std::collections::HashMap;
 
 use tidegate_values::{Parameter, Type, base_type};
 
-/// The form in which a key column is compared outside PostgreSQL.
+/// The form in which the service compares the values of a key column.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum KeyKind {
-    /// An integer of any width.
+    /// An `int2`, `int4` or `int8`. Equal numbers are equal keys, whatever their width.
     Integer,
     /// The text of the value. Columns of all types but integers are selected as `text`.
     Text,
@@ -28,24 +28,25 @@ impl KeyKind {
 #[derive(Debug, Default)]
 pub(crate) struct Keys {
     kinds: Vec<KeyKind>,
-    /// The slots of keys that are one integer column.
+    /// The slot of each key, if the key is one integer column.
     integers: HashMap<i64, u32>,
-    /// The slots of all other keys. A key is the values of its columns one after the other, each
-    /// with its length.
+    /// The slot of each key, for all other kinds of keys. A key is encoded as the values of its
+    /// columns, each after its length.
     texts: HashMap<Box<[u8]>, u32>,
-    /// An array literal for each key column with its values in the order of the slots, without the
-    /// closing brace.
+    /// For each key column, the elements of an array literal with its values in the order of the
+    /// slots, without the braces.
     arrays: Vec<String>,
     count: u32,
     /// The number of rows that have a key.
     rows: u64,
-    /// The last key and its slot. Rows with equal keys mostly follow each other.
+    /// The last integer key and its slot, which saves look-ups because rows with equal keys mostly
+    /// follow each other.
     last: Option<(i64, u32)>,
     scratch: Vec<u8>,
 }
 
 impl Keys {
-    /// An empty set of keys with such columns.
+    /// An empty set of keys whose columns are of these kinds.
     pub(crate) fn new(kinds: Vec<KeyKind>) -> Self {
         let arrays = kinds.iter().map(|_| String::new()).collect();
         Self {
@@ -80,7 +81,8 @@ impl Keys {
         self.rows > u64::from(self.count)
     }
 
-    /// For each slot, the slot that the key has in `others`; `None` if `others` lacks the key.
+    /// For each slot of this set, the slot that its key has in `others`; `None` if `others` lacks
+    /// the key.
     pub(crate) fn slots_in(&self, others: &Self) -> Vec<Option<u32>> {
         let mut slots = vec![None; self.count as usize];
         let integers = self.integers.iter();
@@ -95,8 +97,8 @@ impl Keys {
         slots
     }
 
-    /// Adds the key of a row if it is new, and returns its slot. `None` for NULL, and for bytes
-    /// that are not a key.
+    /// Adds the key of a row if it is new, and returns its slot. Returns `None` if a key column is
+    /// NULL or has no valid value. Takes the values of the key columns from `values`.
     pub(crate) fn insert<'v>(
         &mut self,
         values: &mut impl Iterator<Item = Option<&'v [u8]>>,
@@ -162,7 +164,8 @@ impl Keys {
         slot
     }
 
-    /// Reads the columns of a key into one sequence of bytes; returns false if one of them is NULL.
+    /// Encodes the columns of a key into `scratch`; returns false if one of them is NULL or has no
+    /// valid value.
     fn read<'v>(&mut self, values: &mut impl Iterator<Item = Option<&'v [u8]>>) -> bool {
         self.scratch.clear();
         let mut whole = true;

@@ -10,26 +10,26 @@ use tidegate_catalog::{ColumnId, RelationId, RelationshipId, Schema};
 use super::Cast;
 use crate::operation::{AggregateFunction, Subfield};
 
-/// A program that turns the rows of a statement into JSON text. Its instructions have the order of
-/// the columns, so that a row is read once from start to end.
+/// A program that turns the rows of a statement into JSON text. Its instructions are in the order
+/// of the columns, so that each row is read once from start to end.
 #[derive(Debug, Default)]
 pub(crate) struct Program {
     /// The text that is written around the values.
     pub(crate) literals: BytesMut,
     /// The instructions.
     pub(crate) ops: Vec<Op>,
-    /// The selected columns. In the statement they follow the columns that assign rows to lists.
+    /// The selected columns. In the result they follow the columns that assign rows to lists.
     pub(crate) expressions: Vec<Expression>,
-    /// The relations that the statement reads: `t0` is the relation of the level, the others are
-    /// joined.
+    /// The relations that the statement reads. The first one has the alias `t0` and is the relation
+    /// of the level; the others are joined.
     pub(crate) tables: Vec<RelationId>,
     /// The joins of the relations after `t0`.
     pub(crate) joins: Vec<Join>,
-    /// The child levels, whose rows are read by levels of their own.
+    /// The relationships whose rows are read by child levels.
     pub(crate) children: Vec<Child>,
 }
 
-/// An instruction. Its `text` is a range of the literals, which is written before the value.
+/// An instruction. Its `text` is the range of the literals that are written before the value.
 #[derive(Debug)]
 pub(crate) enum Op {
     /// Writes only text.
@@ -37,15 +37,15 @@ pub(crate) enum Op {
     /// Writes the value of the next column.
     Value {
         text: Range<usize>,
-        /// The response key of the object that encloses the value, if that is the object of a
-        /// joined row.
+        /// The response key of the aggregate function whose object contains the value; `None` if
+        /// the value is a field of the row itself or of a joined row.
         within: Option<Arc<str>>,
         key: Arc<str>,
         not_null: bool,
         form: OutputForm,
     },
-    /// Begins the object of a joined row. If the next column is NULL, there is no such row, and
-    /// everything inside is skipped.
+    /// Begins the object of a joined row. If the next column is NULL, there is no such row: `null`
+    /// is written, and the instructions before `end` are skipped.
     Joined {
         text: Range<usize>,
         key: Arc<str>,
@@ -54,12 +54,12 @@ pub(crate) enum Op {
         /// The index of the column after the last one of the joined row.
         columns: usize,
     },
-    /// Leaves a gap for the rows of a child level, whose key is in the next columns.
+    /// Leaves a gap for the rows of a child level. The next columns are the key of these rows.
     Children { text: Range<usize>, child: usize },
 }
 
 impl Op {
-    /// The range of the literals that is written before the value.
+    /// The range of the literals that are written before the value.
     pub(crate) fn text(&self) -> Range<usize> {
         match self {
             Self::Text(text)
@@ -80,7 +80,7 @@ pub(crate) enum OutputForm {
     /// A number, although the value has 64 bits, because no table has more rows than a double can
     /// count exactly.
     Count,
-    /// An object with some subfields of the value.
+    /// An object with the selected subfields of the value, or a list of such objects.
     Parts(Box<[Subfield]>),
 }
 
@@ -110,26 +110,26 @@ pub(crate) struct Join {
     pub(crate) from: usize,
     /// The index of the table to which the relationship leads.
     pub(crate) to: usize,
-    /// The relationship, among those of the relation at which it starts.
+    /// The id of the relationship in the relation at which it starts.
     pub(crate) relationship: RelationshipId,
 }
 
 /// A child level, whose rows belong to rows of this level.
 #[derive(Debug)]
 pub(crate) struct Child {
-    /// The response keys of the joined rows that enclose the child.
+    /// The response keys of the joined rows that enclose the child, the outermost first.
     pub(crate) around: Vec<Arc<str>>,
     /// The response key of the child.
     pub(crate) name: Arc<str>,
     /// The relation at which the relationship starts.
     pub(crate) from: RelationId,
-    /// The index of the table in the program that has the key columns.
+    /// The index, in the program, of the table that has the key columns.
     pub(crate) table: usize,
-    /// The range of the key columns among the columns of the statement.
+    /// The range of the key columns among the expressions of the program.
     pub(crate) key: Range<usize>,
-    /// The number of the child level.
+    /// The index of the child level.
     pub(crate) level: usize,
-    /// The relationship, among those of the relation at which it starts.
+    /// The id of the relationship in the relation at which it starts.
     pub(crate) relationship: RelationshipId,
     /// Whether the child has at most one row, which is written as an object and not as a list.
     pub(crate) one: bool,

@@ -9,7 +9,8 @@ use crate::PathSegment;
 /// The reason for a field error: JSON cannot represent NaN and the infinities.
 pub(super) const NO_NUMBER: &str = "the number is NaN or infinite, which GraphQL cannot show";
 
-/// A value that GraphQL cannot represent: its path inside the column's value, and the reason.
+/// A part of a column's value that GraphQL cannot represent: the path of the part within the value,
+/// and the reason.
 pub(super) type Inner = (Vec<PathSegment>, &'static str);
 
 /// The cast with which a column is selected, so that its values have a form that GraphQL can
@@ -18,9 +19,9 @@ pub(super) type Inner = (Vec<PathSegment>, &'static str);
 pub(crate) enum Cast {
     /// The column is selected without a cast.
     None,
-    /// The column is cast to `text`: values without a GraphQL form are shown as PostgreSQL's text.
+    /// The column is cast to `text`, because its values have no GraphQL form.
     Text,
-    /// The column is cast to `text[]`: the elements of an array are shown as PostgreSQL's text.
+    /// The column is cast to `text[]`, because the elements of its arrays have no GraphQL form.
     TextArray,
 }
 
@@ -59,7 +60,8 @@ fn value(r#type: &Type) -> Cast {
     }
 }
 
-/// Whether a single value of the type has a GraphQL form of its own.
+/// Whether the type is not an array and its values have a GraphQL form other than PostgreSQL's
+/// text.
 fn is_single(r#type: &Type) -> bool {
     match r#type.kind() {
         TypeKind::Simple => has_form(r#type),
@@ -69,7 +71,7 @@ fn is_single(r#type: &Type) -> bool {
     }
 }
 
-/// Whether the values of a simple type have a GraphQL form of their own.
+/// Whether the values of a simple type have a GraphQL form.
 fn has_form(r#type: &Type) -> bool {
     !matches!(r#type.name(), "unknown" | "record")
 }

@@ -12,8 +12,8 @@ use super::offset::{NONE, narrow};
 use super::program::Program;
 use super::writer::{InsertionPoint, RowTextWriter, wrong_column_count};
 
-/// The rows of a level. It takes rows while the level's statement runs, and is the input of the
-/// merge afterwards.
+/// The rows of a level. They are added while the level's statement runs, and merged into the
+/// response afterwards.
 #[derive(Debug)]
 pub(crate) struct LevelRows {
     pub(crate) program: Arc<Program>,
@@ -26,9 +26,9 @@ pub(crate) struct LevelRows {
     /// The number of rows received, including those beyond the limit of their list.
     pub(crate) received: u64,
     limit: u64,
-    /// The number of bytes of all rows, if the limit is shared with other levels.
+    /// The number of bytes of the rows of all levels, if the byte limit applies to them together.
     shared: Option<Arc<AtomicU64>>,
-    /// Whether rows beyond the byte limit are dropped without an error.
+    /// Whether rows that cannot be shown are dropped without an error.
     drops: bool,
     /// The error because of which rows were dropped.
     pub(crate) dropped: Option<Error>,
@@ -39,21 +39,21 @@ pub(crate) struct LevelRows {
 pub(crate) enum Grouping {
     /// There is only one list.
     One,
-    /// The first column is the number of the slot, counted from 1.
+    /// The first column of each row is the number of the list, counted from 1.
     Ordinal,
-    /// The first columns are a key. Each new key gets the next slot.
+    /// The first columns of each row are a key. Each new key gets the next slot.
     Key(Box<Keys>),
 }
 
 /// A row of a level.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Row {
-    /// The range of the row's text.
+    /// The byte range of the row's text.
     pub(crate) text: (u32, u32),
-    /// The index of the first gap of the row. The gaps of a row end where those of the next row
+    /// The index of the first gap of the row. The gaps of a row end where the gaps of the next row
     /// begin.
     pub(crate) insertion_points: u32,
-    /// The index of the next row of the same list.
+    /// The index of the next row of the same list, or `NONE`.
     pub(crate) next: u32,
 }
 
@@ -94,7 +94,7 @@ impl LevelRows {
         }
     }
 
-    /// Removes all rows and prepares for those of another statement, with `slots` lists.
+    /// Removes all rows and prepares for the rows of another statement, with `slots` lists.
     pub(crate) fn restart(&mut self, grouping: Grouping, slots: usize) {
         self.written.clear();
         self.list.clear();
@@ -104,18 +104,19 @@ impl LevelRows {
         self.received = 0;
     }
 
-    /// Makes this drop rows that cannot be shown without returning an error, because an error could
-    /// not undo the write.
+    /// From now on, rows that cannot be shown are dropped without an error, because an error could
+    /// not undo the committed write.
     pub(crate) fn drop_refused_rows(&mut self) {
         self.drops = true;
     }
 
-    /// Makes this count the bytes of the rows together with those of other levels.
+    /// From now on, the byte limit applies to these rows together with the rows of other levels.
+    /// `bytes` counts all of them.
     pub(crate) fn share_limit(&mut self, bytes: &Arc<AtomicU64>) {
         self.shared = Some(Arc::clone(bytes));
     }
 
-    /// Puts the lists into the order of the slots that their keys have in the parent level.
+    /// Puts the lists into the order that their keys have in the parent level.
     pub(crate) fn link(&mut self, above: &Keys) {
         if let Grouping::Key(keys) = &self.grouping {
             let lists = above.slots_in(keys).into_iter();
@@ -127,7 +128,7 @@ impl LevelRows {
         }
     }
 
-    /// Sorts the rows of the only list; `positions` has the position of each row.
+    /// Sorts the rows of the only list. `positions` has a sort key for each row.
     pub(crate) fn arrange(&mut self, positions: &[u32]) {
         let mut order: Vec<u32> = (0..narrow(self.list.len())).collect();
         order.sort_unstable_by_key(|row| positions.get(*row as usize));
@@ -178,13 +179,14 @@ impl LevelRows {
         }
     }
 
-    /// Takes the descriptions of the columns; `at` returns that of a column by its position.
+    /// Takes the descriptions of the columns. `at` returns the description of a column by its
+    /// position.
     pub(crate) fn columns<'c>(&mut self, at: impl Fn(usize) -> Option<&'c Column>) -> Result<()> {
         let header = self.header();
         self.written.columns(&self.program, header, at)
     }
 
-    /// Takes a row and assigns it to a list.
+    /// Adds a row to the list that its first columns name.
     pub(crate) fn push<'v>(
         &mut self,
         values: &mut impl Iterator<Item = Option<&'v [u8]>>,
@@ -203,7 +205,7 @@ impl LevelRows {
         }
     }
 
-    /// Takes a row of the list with this slot.
+    /// Adds a row to the list with the slot `number`.
     fn take<'v>(
         &mut self,
         number: u32,

@@ -8,8 +8,9 @@ use super::projection::{Inner, NO_NUMBER};
 use crate::PathSegment;
 use crate::operation::{Subfield, SubfieldOutput};
 
-/// Appends the selected subfields of a value's JSON form, or of each element of a list; returns
-/// whether GraphQL can represent them.
+/// Appends the selected subfields of `value`, which is JSON. If it is a list, appends the subfields
+/// of each element. Returns false if GraphQL cannot represent a non-null subfield; then the
+/// appended text must be discarded.
 pub(super) fn write(
     value: &str,
     wanted: &[Subfield],
@@ -111,7 +112,7 @@ fn is_bound(name: &str) -> bool {
     matches!(name, "lower" | "upper")
 }
 
-/// Prepends a segment to the path of each error after the first `known` ones.
+/// Prepends a segment to the path of each error, except for the first `known` errors.
 fn prefix(step: &PathSegment, known: usize, field_errors: &mut [Inner]) {
     for (path, _) in &mut field_errors[known..] {
         path.insert(0, step.clone());

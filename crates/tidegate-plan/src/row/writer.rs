@@ -17,18 +17,19 @@ use crate::PathSegment;
 /// reallocated often.
 const INITIAL_CAPACITY: usize = 1024;
 
-/// The text of a level's rows, with the gaps, errors and keys that are found while it is written.
+/// Writes the text of a level's rows, and collects the gaps, field errors and keys of the rows.
 #[derive(Debug, Default)]
 pub(crate) struct RowTextWriter {
     /// The texts of all rows, each followed by a comma.
     pub(crate) text: BytesMut,
     pub(crate) insertion_points: Vec<InsertionPoint>,
     pub(crate) field_errors: Vec<RowFieldError>,
-    /// For each child, the keys that the rows have for it.
+    /// For each child, the keys by which its rows are found.
     pub(crate) children: Vec<Keys>,
-    /// For each column, the writer of its values; `None` if the column is not written.
+    /// For each column after the header, the writer of its values; `None` if the column is not
+    /// written.
     cells: Vec<Option<Cell>>,
-    /// The joined rows that enclose the current instruction.
+    /// The joined rows that enclose the current instruction, the innermost last.
     open: Vec<OpenRow>,
     inner: Vec<Inner>,
 }
@@ -40,7 +41,7 @@ pub(crate) struct InsertionPoint {
     pub(crate) at: u32,
     /// The index of the child.
     pub(crate) child: u32,
-    /// The slot of the child's list; `NONE` if the key has NULL.
+    /// The slot of the child's list; `NONE` if a key column is NULL.
     pub(crate) slot: u32,
 }
 
@@ -72,9 +73,9 @@ struct OpenRow {
 
 /// Whether a value was written.
 enum ValueOutcome {
-    /// The value was written, or null in its place.
+    /// The value was written, or null instead of it.
     Yes,
-    /// The value cannot be represented, and its field is non-null.
+    /// GraphQL cannot represent the value, and the field is non-null.
     No,
 }
 
@@ -98,6 +99,7 @@ impl RowTextWriter {
     }
 
     /// Chooses the writer of each column. The first `header` columns only assign rows to lists.
+    /// `columns` returns the description of a column by its position.
     pub(super) fn columns<'c>(
         &mut self,
         program: &Program,
@@ -214,7 +216,8 @@ impl RowTextWriter {
         Ok(ValueOutcome::Yes)
     }
 
-    /// Replaces the text from `start` on by null, and removes its gaps.
+    /// Replaces the text from `start` on by null, and removes the gaps from the index
+    /// `insertion_points` on.
     fn null_from(&mut self, start: usize, insertion_points: usize) {
         self.text.truncate(start);
         self.text.extend_from_slice(b"null");
@@ -237,7 +240,8 @@ impl RowTextWriter {
         });
     }
 
-    /// Records a gap for a child; returns the number of the child's key columns.
+    /// Records a gap for a child, whose key is read from `values`; returns the number of key
+    /// columns.
     fn insertion_point<'v>(
         &mut self,
         child: usize,

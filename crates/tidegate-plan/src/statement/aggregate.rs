@@ -9,7 +9,7 @@ use super::{column, condition, expressions, relation};
 use crate::operation::{Aggregate, AggregateFunction};
 use crate::row::Program;
 
-/// The statement of an aggregate, which returns at most a certain number of groups.
+/// The statement of an aggregate. It returns at most `fetched` groups.
 pub(crate) fn aggregate(
     schema: &Schema,
     from: RelationId,
@@ -31,7 +31,7 @@ pub(crate) fn aggregate(
     }
     if wanted.group_by.is_empty() {
         // Without grouping columns, all rows are one group, even if there are no rows. `having`
-        // makes this so for every selection.
+        // makes PostgreSQL return this group even if no aggregate function is selected.
         sql.syntax(" having true");
     } else {
         let fetched = usize::try_from(fetched).unwrap_or(usize::MAX);
@@ -40,8 +40,9 @@ pub(crate) fn aggregate(
     sql.finish(Kind::Read)
 }
 
-/// Appends the call of an aggregate function, up to its argument. For the type of an extension, the
-/// function is in the schema of the type; PostgreSQL's own would read the values as text.
+/// Appends the call of an aggregate function, up to the opening parenthesis. For a type of an
+/// extension, the function is qualified with the schema of the type, because the functions in
+/// `pg_catalog` would take the values as text.
 pub(super) fn call(function: AggregateFunction, r#type: &Type, sql: &mut SqlWriter) {
     match operator_schema(r#type) {
         "pg_catalog" => sql.syntax("pg_catalog"),

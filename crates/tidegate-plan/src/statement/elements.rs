@@ -14,10 +14,10 @@ pub(super) enum ArrayElements<'t> {
 }
 
 impl<'t> ArrayElements<'t> {
-    /// The form of the elements for a column. Arrays are passed as text, because an array of arrays
-    /// would be one array with more dimensions. So are composites, because `unnest` turns each
-    /// attribute into a column, and types that do not separate array elements by commas. Domain
-    /// constraints and lengths are checked when the value is stored.
+    /// The form of the elements for a column of a type. Three kinds of values are passed as text.
+    /// An array of arrays would be one array with more dimensions. `unnest` would turn each
+    /// attribute of a composite into a column. Some types do not separate array elements by commas.
+    /// Domain constraints and lengths are checked when the value is stored.
     pub(super) fn of(r#type: &'t Type) -> Self {
         let r#type = base_type(r#type);
         match r#type.kind() {

@@ -34,7 +34,9 @@ pub(crate) struct InsertGroup<'a> {
 ///
 /// # Errors
 ///
-/// [`InputError::InvalidMember`] for a row that is not an object and for an unknown column.
+/// [`InputError::InvalidMember`] for a row that is not an object, and for a column that is unknown,
+/// computed by PostgreSQL or given twice. [`InputError::Value`] for a number or a boolean in a
+/// column of text.
 pub(crate) fn groups<'a>(
     relation: &Relation,
     wanted: &mut Insert<'a>,
@@ -71,7 +73,7 @@ pub(crate) fn groups<'a>(
     Ok(groups)
 }
 
-/// The path of an object in the request, for errors.
+/// The path of an object in the request, for errors. If `listed` is false, the path is `data`.
 #[derive(Clone, Copy, Debug)]
 struct ObjectPath {
     listed: bool,
@@ -147,7 +149,7 @@ fn members<'a>(
     Ok(read)
 }
 
-/// Rejects a value for a column whose values PostgreSQL computes.
+/// Returns an error if PostgreSQL computes the values of the column.
 pub(crate) fn is_given(column: &Column, place: impl Fn() -> String) -> Result<(), InputError> {
     if column.identity == Some(IdentityKind::Always) || column.generated.is_some() {
         let problem = "PostgreSQL computes the column itself (GENERATED ALWAYS)".to_owned();
@@ -156,8 +158,8 @@ pub(crate) fn is_given(column: &Column, place: impl Fn() -> String) -> Result<()
     Ok(())
 }
 
-/// Rejects a number or a boolean for a column of text. A primary key is an `ID`, which may be a
-/// number.
+/// Returns an error if a number or a boolean is given for a column of text. A primary key is an
+/// `ID`, which may be a number.
 pub(crate) fn is_text(
     relation: &Relation,
     id: ColumnId,
@@ -233,8 +235,8 @@ pub(crate) fn insert(
     Ok(bound)
 }
 
-/// Appends the values of a single object. PostgreSQL infers the types of the parameters from the
-/// columns.
+/// Appends the values of an insert of one object. PostgreSQL infers the types of the parameters
+/// from the columns.
 fn one(
     relation: &Relation,
     listed: bool,
@@ -317,8 +319,9 @@ fn column_values(column: &Column, group: &InsertGroup<'_>, at: usize) -> Result<
     Ok(Parameter::Text(array.into()))
 }
 
-/// The path of the value in a group that PostgreSQL rejected. That is the first value that exceeds
-/// its column, or else the first one in the reported column whose text the message quotes.
+/// The path of the value that PostgreSQL rejected in the insert of a group. If the error is about a
+/// length or precision, this is the first value that exceeds the limit of its column. Otherwise it
+/// is the first value of the reported column whose text the message quotes.
 pub(crate) fn locate(
     relation: &Relation,
     listed: bool,
@@ -349,7 +352,7 @@ pub(crate) fn locate(
     Some(place(object).column(field))
 }
 
-/// The beginning of a path that names a column of all objects.
+/// The prefix of the path for a column of all objects.
 const MANY: &str = "objects[].";
 
 fn on_conflict(relation: &Relation, conflict: &OnConflict, sql: &mut SqlWriter) {

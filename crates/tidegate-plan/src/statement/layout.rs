@@ -8,14 +8,16 @@ use super::name::{cast, target};
 use crate::row::{Cast, Expression, Program};
 
 /// The columns of a statement that reads several levels. The first column is the number of the
-/// level; each of the others has one type. A level uses the columns that it needs, in ascending
-/// order, and has NULL in the others. Levels mostly have columns of the same types, so few values
-/// are NULL.
+/// level. Every other column has a fixed type. Rows of a level use the columns that the level
+/// needs, in ascending order, and have NULL in the others. Levels mostly have columns of the same
+/// types, so few values are NULL.
 #[derive(Debug)]
 pub(crate) struct Layout {
-    /// For each level, the positions of its columns. Position 0 is the number of the level.
+    /// For each level, the positions of its columns in the result. The number of the level is at
+    /// position 0.
     positions: Vec<Vec<usize>>,
-    /// For each column from 1 on, the level and its column that define the column's type.
+    /// For each column of the result from position 1 on, the level that defines its type, and the
+    /// index of the column in that level.
     types: Vec<(usize, usize)>,
 }
 
@@ -27,7 +29,7 @@ pub(crate) struct Item {
 }
 
 impl Item {
-    /// The number of a key, from `with ordinality`.
+    /// The column that numbers the keys (`with ordinality`).
     pub(super) fn number() -> Self {
         Self {
             r#type: Type::INT8,
@@ -57,8 +59,8 @@ impl Item {
         })
     }
 
-    /// Appends NULL with the type of the column. The type is written by way of the table's row
-    /// type, which needs no privilege on the schema of the column's type.
+    /// Appends NULL with the type of the column. The type is taken from the row type of the table,
+    /// because naming the type itself would need a privilege on its schema.
     fn null(&self, schema: &Schema, sql: &mut SqlWriter) {
         let Some((relation, column, to)) = self.shown else {
             sql.syntax("null::pg_catalog.int8");
@@ -105,13 +107,13 @@ impl Layout {
         layout
     }
 
-    /// The positions of the columns of a level.
+    /// The positions of a level's columns in the result.
     pub(crate) fn level(&self, number: usize) -> Option<&[usize]> {
         self.positions.get(number).map(Vec::as_slice)
     }
 
-    /// Appends the columns of a level whose rows are `p`. The first level that uses a column
-    /// defines its type, as PostgreSQL resolves the types of a `union all` from left to right.
+    /// Appends the select list of a level whose rows have the alias `p`. NULLs of the first level
+    /// have a type, because PostgreSQL resolves the types of a `union all` from left to right.
     pub(super) fn select(
         &self,
         schema: &Schema,

@@ -28,7 +28,8 @@ pub(crate) use nested::{Limit, NestedLevel, ParentLevel, Parents, has_equal_byte
 pub(crate) use page::{Page, is_single, number};
 pub(crate) use update::{delete, locate_new, update};
 
-/// Appends the columns that a program reads, in their order; returns false if there are none.
+/// Appends the columns that a program reads, in their order. `separator` comes before the first
+/// one.
 fn expressions(
     schema: &Schema,
     program: &Program,
@@ -91,7 +92,7 @@ fn joins(schema: &Schema, program: &Program, sql: &mut SqlWriter) {
     }
 }
 
-/// Appends `keyword` and a condition on `t0`, unless every row passes the condition.
+/// Appends `word`, such as ` where `, and a condition on `t0`, unless the condition is empty.
 fn condition(
     schema: &Schema,
     relation: RelationId,
@@ -105,7 +106,8 @@ fn condition(
     }
 }
 
-/// Appends the `returning` clause. A write that returns no column still reports the number of rows.
+/// Appends the `returning` clause. A write whose program reads no column returns a constant for
+/// each row, so that the rows are counted.
 fn returning(schema: &Schema, program: &Program, sql: &mut SqlWriter) {
     sql.syntax(" returning ");
     if program.expressions.is_empty() {

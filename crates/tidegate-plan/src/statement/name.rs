@@ -25,7 +25,7 @@ pub(crate) fn column(table: usize, name: &str, sql: &mut SqlWriter) {
     sql.numbered("t", table).syntax(".").identifier(name);
 }
 
-/// Appends a cast to the type that `to` names, if any.
+/// Appends a cast such as `::pg_catalog.text`; nothing for [`Cast::None`].
 pub(crate) fn cast(to: Cast, sql: &mut SqlWriter) {
     match to {
         Cast::None => {}
@@ -38,7 +38,7 @@ pub(crate) fn cast(to: Cast, sql: &mut SqlWriter) {
     }
 }
 
-/// Appends the `=` operator for the two columns of a foreign key. For the type of an extension, the
+/// Appends the `=` operator for the two columns of a foreign key. For a type of an extension, the
 /// operator is in the schema of the type.
 pub(crate) fn joined_by(there: &Column, here: &Column, sql: &mut SqlWriter) {
     sql.syntax(" operator(");
@@ -53,7 +53,8 @@ pub(crate) fn joined_by(there: &Column, here: &Column, sql: &mut SqlWriter) {
     sql.syntax(".=) ");
 }
 
-/// Appends the name of a type. An array type is written as its element type with brackets.
+/// Appends the qualified name of a type. An array type has the name that `pg_type` has for it, such
+/// as `_int4`.
 pub(crate) fn type_name(r#type: &Type, sql: &mut SqlWriter) {
     match r#type.schema() {
         "pg_catalog" => sql.syntax("pg_catalog"),

@@ -1,12 +1,12 @@
 //! Reads the rows of several levels by one statement.
 //!
 //! A level with children is a materialized CTE. Its rows are computed once and the levels below
-//! join them, so parents and children always match, whatever policies, views, limits and orders do.
-//! Each level is one branch of a `union all`; the first column is the number of the level, see
-//! [`Layout`].
+//! join them. Therefore parents and children always match, whatever policies, views, limits and
+//! orders do. Each level is one branch of a `union all`. The first column is the number of the
+//! level (see [`Layout`]).
 //!
 //! Measured (PostgreSQL 15, Chinook, CPU of the backend per document, `pgbench -M prepared`)
-//! against one statement for each level that repeats the parent's condition, in one pipeline: a
+//! against a pipeline with one statement for each level, which repeats the parent's condition: a
 //! parent with its list 56 µs against 79, 3 × 5 × 5 lists 194 against 265, four levels 399 against
 //! 486, 20 × 10 × 10 about equal, 59 × 7 × 5 without limits 2,210 against 1,381. Nested lateral
 //! selects are equal for two levels and up to twice as expensive for three.
@@ -51,19 +51,19 @@ pub(crate) enum Parents<'p> {
     None,
     /// The parent rows were read before, and their keys are known.
     Known(&'p Keys, &'p Child),
-    /// The parent rows are those of another level of the statement.
+    /// The parent rows are read by another level of the same statement.
     Level(ParentLevel<'p>),
 }
 
 /// The parent level, if the statement reads it too.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct ParentLevel<'p> {
-    /// The number of the parent level.
+    /// The number of the parent level in the statement.
     pub(crate) level: usize,
     pub(crate) program: &'p Program,
     /// The index of the child level among the children of the parent.
     pub(crate) child: usize,
-    /// The number of columns of the parent before those that its program reads.
+    /// The number of columns that the parent has before the columns that its program reads.
     pub(crate) header: usize,
     /// Whether several rows of the parent may have the same key.
     pub(crate) repeated: bool,
@@ -74,9 +74,9 @@ pub(crate) struct ParentLevel<'p> {
 pub(crate) enum Limit {
     /// Each list has the limit of its own page.
     Each,
-    /// All lists together have this number of rows.
+    /// All lists together have at most this number of rows.
     Shared(u64),
-    /// There is no limit, because the lists are single rows.
+    /// There is no limit, because each list has at most one row.
     None,
 }
 
@@ -103,7 +103,8 @@ pub(crate) fn has_equal_bytes(here: &Column, there: &Column) -> bool {
 #[derive(Debug)]
 pub(crate) struct Nested {
     pub(crate) statement: BoundStatement,
-    /// The column layout; `None` for a single level, whose columns are in order.
+    /// The column layout; `None` if the statement reads one level. Then the columns are in the
+    /// order of its program.
     pub(crate) layout: Option<Layout>,
     /// For each level, the range of its parameters in the statement.
     pub(crate) parameters: Vec<Range<usize>>,
@@ -162,7 +163,8 @@ fn start_columns<'s>(schema: &'s Schema, child: &Child) -> impl Iterator<Item = 
 }
 
 impl NestedLevel<'_> {
-    /// The columns of the level: the key of its parent row, then those that its program reads.
+    /// The columns of the level: first the key of the parent row or its number, then the columns
+    /// that the level's program reads.
     fn items(&self, schema: &Schema) -> Vec<Item> {
         let mut items = Vec::new();
         match self.parents {
@@ -178,7 +180,8 @@ impl NestedLevel<'_> {
         items
     }
 
-    /// Appends the names of the columns of the level's rows.
+    /// Appends names for the columns of the level's rows: `c0`, `c1` and so on, and `k0`, `k1` and
+    /// so on for raw keys.
     fn names(&self, schema: &Schema, sql: &mut SqlWriter) {
         let shown = self.items(schema).len();
         let raw = self.program.children.iter().flat_map(|child| {
@@ -267,7 +270,7 @@ impl NestedLevel<'_> {
         }
     }
 
-    /// Appends the columns by which a row is assigned to a list.
+    /// Appends the columns that assign a row to a list.
     fn header(&self, sql: &mut SqlWriter) {
         match self.parents {
             Parents::Level(above) => above.shown_keys(sql),
@@ -277,7 +280,7 @@ impl NestedLevel<'_> {
         }
     }
 
-    /// Appends the parent rows as `p`, with each key once.
+    /// Appends the parent rows with the alias `p`, with each key once.
     fn parents(&self, schema: &Schema, sql: &mut SqlWriter) {
         match self.parents {
             Parents::None => {}
@@ -298,7 +301,7 @@ impl NestedLevel<'_> {
         }
     }
 
-    /// Appends the condition that a row belongs to a key of `p`.
+    /// Appends the join condition between a row and the key of its parent row in `p`.
     fn matching(&self, schema: &Schema, child: &Child, sql: &mut SqlWriter) {
         let target = schema.relation(self.relation);
         let pairs = start_columns(schema, child).zip(&child.relationship(schema).target_columns);
@@ -340,7 +343,8 @@ impl ParentLevel<'_> {
         sql.numbered("p.c", self.header + first + at);
     }
 
-    /// Appends a key column in the form in which PostgreSQL compares it.
+    /// Appends the key column with this index without a cast to `text`, so that PostgreSQL compares
+    /// values of its type.
     fn raw_key(&self, schema: &Schema, at: usize, sql: &mut SqlWriter) {
         let is_raw = |key: &&Expression| as_text(schema, self.program, key).is_some();
         if self.key().get(at).is_none_or(|key| !is_raw(&key)) {

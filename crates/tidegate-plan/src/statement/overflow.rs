@@ -8,10 +8,11 @@ use tidegate_sql::DatabaseError;
 use tidegate_values::parameter::{self, IsNull};
 use tidegate_values::{Type, base_type};
 
-/// The header size of variable-length types, which `pg_attribute.atttypmod` includes.
+/// The size in bytes of the header of variable-length types. `pg_attribute.atttypmod` includes it
+/// for some types.
 const HEADER: i32 = 4;
 
-/// The limit of a column that a value exceeds, as PostgreSQL reports it.
+/// The kind of a column's limit that a value exceeds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Overflow {
     Length,
@@ -28,7 +29,7 @@ impl Overflow {
         }
     }
 
-    /// Whether a value exceeds this kind of limit of the column.
+    /// Whether a value exceeds the column's limit of this kind.
     pub(super) fn is_in(self, column: &Column, value: &Json<'_>) -> bool {
         let Some(modifier) = column.modifier else {
             return false;
@@ -65,8 +66,8 @@ fn bits(text: &str) -> i32 {
     i32::try_from(digits.len() * each).unwrap_or(i32::MAX)
 }
 
-/// Whether a number has more digits than the precision allows, after rounding to the scale. In the
-/// modifier, the upper 16 bits are the precision and the lowest eleven bits are the signed scale.
+/// Whether a number has more digits than the precision allows, after rounding to the scale. The
+/// upper 16 bits of `modifier` are the precision, and the lowest eleven bits are the signed scale.
 fn is_larger(text: &str, modifier: i32) -> bool {
     let precision = modifier >> 16;
     let scale = ((modifier & 0x7ff) ^ 0x400) - 0x400;
@@ -84,8 +85,8 @@ fn is_larger(text: &str, modifier: i32) -> bool {
     if !digits.bytes().all(|digit| digit.is_ascii_digit()) {
         return false;
     }
-    // This compares numbers of digits before the decimal point: `here` for the number, and `room`
-    // for the largest number that the column allows.
+    // `here` is the number of digits before the decimal point. `room` is how many the column
+    // allows.
     let zeros = narrow(all.len() - digits.len());
     let here = narrow(whole.len())
         .saturating_sub(zeros)
@@ -94,8 +95,8 @@ fn is_larger(text: &str, modifier: i32) -> bool {
     here > room || here == room && rounds_up(digits, precision)
 }
 
-/// Whether rounding to `precision` digits adds a digit. It does if all of them are nines and the
-/// next one rounds up.
+/// Whether rounding to `precision` digits adds a digit. It does if all these digits are nines and
+/// the next digit rounds up.
 fn rounds_up(digits: &str, precision: i32) -> bool {
     let kept = usize::try_from(precision).unwrap_or_default();
     let mut digits = digits.bytes();
@@ -107,7 +108,8 @@ fn narrow(count: usize) -> i32 {
     i32::try_from(count).unwrap_or(i32::MAX)
 }
 
-/// The text that PostgreSQL would read for a value of a column; `None` for null.
+/// The text in which a value is sent to PostgreSQL; `None` for null and for a value that does not
+/// fit the column's type.
 pub(super) fn column_text(column: &Column, value: &Json<'_>) -> Option<String> {
     let mut text = BytesMut::new();
     let nowhere = String::new;

@@ -9,19 +9,19 @@ use super::column;
 use crate::Limits;
 use crate::operation::{List, Order};
 
-/// The rows of a list that are fetched.
+/// Which rows of a list are fetched, and how many of them are shown.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Page {
     /// The largest number of rows that are shown.
     pub(crate) most: u64,
-    /// The number of rows that are fetched. It is one more than `most` if that is not the limit of
-    /// the request, so that a cut list is noticed.
+    /// The number of rows that are fetched. If the limit of the request does not determine `most`,
+    /// one more row is fetched, so that a cut list is noticed.
     pub(crate) fetched: u64,
     /// The number of rows that are skipped.
     pub(crate) offset: u64,
     /// Whether the request has a limit or an offset.
     pub(crate) given: bool,
-    /// Whether the list has at most one row. Then it needs no order and no limit.
+    /// Whether the filter selects at most one row. Then the statement needs no order and no limit.
     pub(crate) single: bool,
 }
 
@@ -67,13 +67,13 @@ impl Page {
         text(self) == text(other) && self.given == other.given
     }
 
-    /// Whether the limit is a parameter of the statement, and the offset if there is one. Otherwise
-    /// the limit is in the text.
+    /// Whether the limit, and the offset if it is not 0, are parameters of the statement. Otherwise
+    /// the limit is a constant in the SQL text, and there is no offset.
     pub(crate) fn has_parameters(&self) -> bool {
         self.given && (self.offset > 0 || !is_round(self.fetched))
     }
 
-    /// The largest number of rows that a page with this text of the statement can fetch.
+    /// The largest number of rows that any page with the same SQL text can fetch.
     pub(crate) fn bound(&self) -> u64 {
         if self.has_parameters() {
             let last_row = self.fetched.saturating_add(self.offset);
@@ -99,7 +99,7 @@ fn is_equality(filter: &Filter, column: ColumnId) -> bool {
         if comparison.operator == Operator::Eq && comparison.column == column)
 }
 
-/// Whether a number has at most two significant digits. Up to 10,000 there are 281.
+/// Whether a number has at most two significant digits. There are 281 such numbers up to 10,000.
 fn is_round(mut number: u64) -> bool {
     while number >= 100 && number.is_multiple_of(10) {
         number /= 10;
@@ -109,15 +109,16 @@ fn is_round(mut number: u64) -> bool {
 
 /// Appends a select with its order and limit; `select` is the text up to the condition.
 ///
-/// A round limit of the request is in the text. Any other limit is a parameter, so that there are
-/// few texts. With a parameter alone, PostgreSQL would plan for a tenth of all rows, or plan each
-/// execution separately. So an inner select has a constant limit, the next power of two, and the
-/// outer select has the exact one.
+/// A limit with at most two significant digits is a constant in the SQL text. Any other limit of
+/// the request is a parameter, so that there are few different texts. With a parameter alone,
+/// PostgreSQL would plan for a tenth of all rows, or plan each execution separately. So an inner
+/// select has a constant limit, the next power of two, and the outer select has the exact limit as
+/// a parameter.
 ///
-/// Of such a pair PostgreSQL expects a tenth of the constant, and may scan another index in the
-/// wanted order until it finds that many rows. Measured with limits of three on four levels
-/// (PostgreSQL 15, CPU of the backend per document, `pgbench -M prepared`): 87 µs, against 64 with
-/// the limit in the text.
+/// For such a pair of limits, PostgreSQL expects a tenth of the constant, and may scan another
+/// index in the wanted order until it finds that many rows. Measured with limits of three on four
+/// levels (PostgreSQL 15, CPU of the backend per document, `pgbench -M prepared`): 87 µs, against
+/// 64 with the limit in the text.
 pub(super) fn write(
     page: &Page,
     sql: &mut SqlWriter,
@@ -150,20 +151,21 @@ pub(super) fn write(
     }
 }
 
-/// The largest constant limit. Larger ones do not help the planner.
+/// The largest constant limit. A larger limit does not help the planner.
 const MAX_CONSTANT_LIMIT: u64 = 1 << 40;
 
 fn narrow(number: u64) -> usize {
     usize::try_from(number).unwrap_or(usize::MAX)
 }
 
-/// A number as a parameter. Larger numbers than PostgreSQL's 2^63 - 1 become that number.
+/// A number as a parameter. Numbers beyond the range of `bigint` become its largest value.
 pub(crate) fn number(number: u64) -> Parameter {
     let number = number.min(i64::MAX.unsigned_abs());
     Parameter::Text(itoa::Buffer::new().format(number).into())
 }
 
-/// Appends the order of the request. If the page has to be stable, the primary key follows.
+/// Appends the order of the request. If `is_stable` is true, a unique key is appended, so that the
+/// order of all rows is determined.
 pub(super) fn order(relation: &Relation, wanted: &[Order], is_stable: bool, sql: &mut SqlWriter) {
     let mut separator = " order by ";
     for term in wanted {
@@ -196,7 +198,7 @@ pub(super) fn order(relation: &Relation, wanted: &[Order], is_stable: bool, sql:
 }
 
 /// The columns that make each row unique: the primary key, or else a unique constraint without
-/// nullable columns.
+/// nullable columns. The slice is empty if the relation has neither.
 fn stable_key(relation: &Relation) -> &[ColumnId] {
     let not_null = |id: &ColumnId| relation.column(*id).not_null;
     let mut unique = relation.unique.iter();

@@ -1,4 +1,4 @@
-//! Key columns in the form in which PostgreSQL compares them, for the joins of the levels below.
+//! Key columns without a cast to `text`, on which the child levels join.
 
 use tidegate_catalog::Schema;
 use tidegate_catalog::model::Column;
@@ -7,8 +7,7 @@ use tidegate_sql::statement::SqlWriter;
 use super::column;
 use crate::row::{Expression, KeyKind, Program};
 
-/// Appends the key columns that the levels below join on and of which the program selects only the
-/// text.
+/// Appends the key columns on which child levels join, if the program selects only their text.
 pub(super) fn raw_keys(schema: &Schema, program: &Program, sql: &mut SqlWriter) {
     for child in &program.children {
         for expression in &program.expressions[child.key.clone()] {
@@ -20,7 +19,8 @@ pub(super) fn raw_keys(schema: &Schema, program: &Program, sql: &mut SqlWriter) 
     }
 }
 
-/// The table and column of a key, if the program selects it as text.
+/// The index of the table and the column of a key, if the program selects the key as text; `None`
+/// for an integer.
 pub(super) fn as_text<'s>(
     schema: &'s Schema,
     program: &Program,

@@ -239,3 +239,27 @@ async fn five_hundred_requests_share_few_connections_without_loss() {
     assert_eq!(counted, stats.held, "all that is held is idle in the end");
     assert!(stats.counters.opened < 60, "{:?}", stats.counters);
 }
+
+/// A multiplexed connection is not returned for long. If it were the role's only one, the requests
+/// that already wait for it would need a login.
+#[tokio::test(start_paused = true)]
+async fn the_only_connection_of_a_role_is_not_used_alone_unless_it_may_have_no_others() {
+    let alice = login("shop", "shop/alice");
+    let pool = pool(10);
+    assert!(
+        !pool.can_use_one_alone(&alice),
+        "the role has no connection"
+    );
+    let first = pool.acquire(&alice).await.unwrap();
+    assert!(!pool.can_use_one_alone(&alice));
+    let second = pool.acquire(&alice).await.unwrap();
+    assert!(pool.can_use_one_alone(&alice));
+    drop((first, second));
+
+    let limited = pool_with(Settings {
+        per_role: 1,
+        ..Settings::default()
+    });
+    let _held = limited.acquire(&alice).await.unwrap();
+    assert!(limited.can_use_one_alone(&alice));
+}

@@ -11,9 +11,10 @@ use crate::purity::{bind, statement, text_rows};
 static ROLE_CHANGES: LazyLock<Arc<Statement>> =
     LazyLock::new(|| statement(include_str!("role_changes.sql")));
 
-/// The most rows that are compared one by one: those newer than the oldest running transaction. If
-/// a very long transaction makes them more, everything is compared.
-const MOST_ROWS: usize = 1000;
+/// The maximum number of rows that are compared row by row. These are the rows newer than the oldest
+/// running transaction, so a long transaction can make them more. The result is then
+/// [`RoleChange::Unknown`].
+const MAX_ROWS: usize = 1000;
 
 /// The rows about roles, memberships, settings and databases that are newer than the oldest running
 /// transaction.
@@ -80,7 +81,7 @@ fn compare(before: Option<&RoleRows>, rows: Vec<[String; 4]>) -> Option<(RoleRow
     let change = match before {
         // Deleted rows are not returned; only the lower total count shows them.
         Some(before) if before.count + added != known.count => RoleChange::Unknown,
-        Some(_) if known.rows.len() > MOST_ROWS || !is_plain => RoleChange::Unknown,
+        Some(_) if known.rows.len() > MAX_ROWS || !is_plain => RoleChange::Unknown,
         Some(_) if added == 0 => RoleChange::Nothing,
         Some(_) => RoleChange::Users(users),
         None => RoleChange::Unknown,

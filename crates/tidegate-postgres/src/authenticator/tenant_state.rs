@@ -59,7 +59,7 @@ pub(super) struct CachedDecision {
 #[derive(Clone)]
 struct Membership {
     authenticator: RoleName,
-    /// When the user may no longer log in.
+    /// The time from which the user may no longer log in; `None` if there is no limit.
     expires: Option<Instant>,
 }
 

@@ -15,7 +15,8 @@ pub(super) struct CheckedOut {
     pub(super) route: Route,
     pub(super) metadata: Arc<MetadataCache>,
     pub(super) deadline: Option<Instant>,
-    /// Present if other callers use the same connections.
+    /// The caller's permit to hold a connection; `None` if its role's connections serve no other
+    /// callers.
     #[expect(dead_code, reason = "held until it is dropped")]
     pub(super) permit: Option<CallerPermit>,
 }

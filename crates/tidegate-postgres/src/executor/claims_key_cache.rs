@@ -79,8 +79,9 @@ pub(super) struct KeyLookup<'a> {
 }
 
 impl KeyLookup<'_> {
-    /// The key, loaded at the first use, and again if it is the one that the database refused.
-    /// Concurrent callers share one load.
+    /// Returns the database's key, from the cache if possible. `refused` is a key that the database
+    /// has rejected: if the cached key equals it, the key is loaded again. Concurrent callers share
+    /// one load.
     pub(super) async fn get(&self, refused: Option<ClaimsKey>) -> Result<ClaimsKey> {
         let (cached, requested) = (self.keys.cached(self.database), Instant::now());
         let loaded = *cached.loaded.lock();

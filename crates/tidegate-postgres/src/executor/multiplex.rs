@@ -55,6 +55,11 @@ impl UserExecutor {
             Enqueued::Queued(answer) => answer,
             Enqueued::NotMultiplexed => return None,
             Enqueued::Full => {
+                // The only connection of a role serves more requests when they take turns than when
+                // those that wait already cannot have it.
+                if !self.pool.can_use_one_alone(&route.login) {
+                    return None;
+                }
                 let (users, login) = (self.clone(), route.login.clone());
                 in_flight.open(&tasks, &metadata, || async move {
                     users.acquire(&login, users.wait_limit(None)).await

@@ -14,7 +14,8 @@ use crate::connector::RoleConnector;
 /// check finds the change.
 const CHECK_TIMEOUT: Duration = Duration::from_secs(1);
 
-/// Checks after a user's statement whether role or database defaults have changed.
+/// Checks after a user's statement whether the settings of a role or a database have changed
+/// (`ALTER ROLE … SET`, `ALTER DATABASE … SET`).
 #[derive(Clone)]
 pub(super) struct RoleDefaults {
     pub(super) pool: Pool<RoleConnector>,

@@ -124,7 +124,7 @@ impl Connection {
             if self.session.prefix.is_pending() && self.is_asynchronous(tag)? {
                 if self.session.prefix.is_refused() {
                     // After the error, PostgreSQL skips everything up to the Sync.
-                    self.cut(run);
+                    self.end_pipeline(run);
                 }
                 continue;
             }
@@ -136,7 +136,7 @@ impl Connection {
                 self.ready_for_query()?;
                 return self.conclude(run, sink);
             } else if !self.is_asynchronous(tag)? {
-                self.take(tag, run, sink)?;
+                self.handle_message(tag, run, sink)?;
             }
         }
     }
@@ -153,7 +153,7 @@ impl Connection {
         sink.row(row)
     }
 
-    fn take(
+    fn handle_message(
         &mut self,
         tag: u8,
         run: &mut Execution<'_>,
@@ -169,12 +169,12 @@ impl Connection {
             tag::NO_DATA | tag::ROW_DESCRIPTION => run.confirm(&self.fields(tag)?, sink)?,
             tag::COMMAND_COMPLETE => {
                 if run.complete_set(self.channel.inbound.body()) {
-                    self.cut(run);
+                    self.end_pipeline(run);
                 }
             }
             tag::ERROR_RESPONSE => {
                 let mut error = ServerError::read(self.channel.inbound.body());
-                self.cut(run);
+                self.end_pipeline(run);
                 error.rejection.place = run.unread(&error);
                 run.failure.get_or_insert(error);
             }

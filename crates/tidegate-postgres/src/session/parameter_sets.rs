@@ -28,7 +28,7 @@ impl Connection {
                     run.progress.held = true;
                     frontend::flush(&mut self.channel.outbound);
                 } else {
-                    self.cut(run);
+                    self.end_pipeline(run);
                 }
                 break;
             }
@@ -72,7 +72,7 @@ impl Connection {
     }
 
     /// Ends the pipeline: after its last set, after an error, or when the sink has taken all rows.
-    pub(super) fn cut(&mut self, run: &mut Execution<'_>) {
+    pub(super) fn end_pipeline(&mut self, run: &mut Execution<'_>) {
         if run.progress.ended {
             return;
         }

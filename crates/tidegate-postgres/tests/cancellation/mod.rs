@@ -1,6 +1,6 @@
 //! Deadlines, callers that disconnect, and outages of PostgreSQL.
 
-mod farewell;
+mod unclosed_connections;
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};

@@ -176,7 +176,8 @@ async fn replayed_claims_are_refused() {
     }
 }
 
-/// The only way to see a token: it is good for one backend and one member, and not kept.
+/// Code sees a token only if it replaces the statement that seals claims. The token is valid only
+/// for one backend and one member, and the reset drops the replaced statement.
 #[tokio::test]
 async fn a_replaced_seal_is_found_by_the_reset() {
     let fixture = tenant("members_replaced", 1).await;

@@ -31,7 +31,7 @@ async fn a_request_after_a_rotation_is_repeated_with_the_new_key() {
     }
 }
 
-/// As after a restore of definitions without data.
+/// A restore of the definitions without the data leaves the keys in this state.
 #[tokio::test]
 async fn a_database_without_the_key_is_unavailable_to_members() {
     let mut fixture = tenant("members_no_key", 1).await;

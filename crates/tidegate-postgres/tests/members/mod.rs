@@ -23,7 +23,7 @@ use crate::fixture::{Fixture, Sql, in_transaction};
 use crate::pipeline::Plan;
 
 const MASTER: [u8; 32] = [9; 32];
-/// The members that own notes: three each.
+/// The number of members that own notes. Each member owns three.
 const MEMBERS: usize = 40;
 
 fn key(database: &str, generation: i32) -> ClaimsKey {

@@ -76,7 +76,7 @@ async fn counted(name: &str) -> (Fixture, Arc<CountedService>) {
     (fixture, service)
 }
 
-/// Reads for so long.
+/// Reads repeatedly for this time.
 async fn read_for(fixture: &Fixture, time: Duration) {
     let end = Instant::now() + time;
     while Instant::now() < end {

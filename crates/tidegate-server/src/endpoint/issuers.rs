@@ -21,7 +21,7 @@ use tidegate_http::request_body::BodyError;
 
 const BASE: &str = "/api/v4/issuers";
 const MEMBERS: &str = "name, issuer, jwks_url, audience, audience_claim, algorithms, user_claim, \
-                       role_claim, default_role, clock_skew";
+                       role_claim, default_role, create_members, clock_skew";
 
 /// An issuer in a response.
 #[derive(Serialize)]
@@ -222,6 +222,7 @@ fn optional_members(members: &mut ObjectMembers) -> Result<IssuerChange, ApiErro
         user_claim,
         role_claim,
         default_role: members.optional_text("default_role")?,
+        create_members: members.flag("create_members")?,
         clock_skew: members.seconds("clock_skew")?,
         ..IssuerChange::default()
     })

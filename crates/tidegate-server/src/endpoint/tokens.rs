@@ -39,7 +39,8 @@ struct Created<'a> {
     expires_at: String,
 }
 
-/// `GET` lists tokens, with `?user=` those of one user; `POST` makes one.
+/// Handles `/api/v4/tokens`. `GET` lists the personal access tokens that the caller may see; `?user=`
+/// selects those of one user. `POST` creates one.
 pub(crate) async fn collection<B>(mut call: Call<'_, B>) -> Result<Response<Body>, ApiError>
 where
     B: http_body::Body<Data = Bytes> + Send + Unpin,

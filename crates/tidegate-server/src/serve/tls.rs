@@ -135,7 +135,8 @@ impl Certificate {
 }
 
 impl Files {
-    /// Whether the modification time of a file differs from the last one. Stores the new times.
+    /// Whether the certificate or the key was modified since the previous call. Stores the times of
+    /// modification for the next call.
     fn has_changed(&self) -> bool {
         let now = [modified(&self.certificate), modified(&self.key)];
         let mut changed = self.changed.write().unwrap_or_else(PoisonError::into_inner);

@@ -48,9 +48,10 @@ async fn nodes_claim_together_no_more_than_there_is() {
     let config = config("shared_by_nodes").await;
     let (mut first, mut second) = (node(&config, 1), node(&config, 2));
     assert_eq!(share(&mut first, DEMAND).await, (1, 30));
-    // The first node has claimed all.
+    // The first node has claimed all connections.
     assert_eq!(share(&mut second, DEMAND).await, (2, 0));
-    // It gets less now, but holds as many as before until it has closed some.
+    // The first node may have fewer connections now, but holds as many as before until it has
+    // closed some.
     let holding = NodeDemand {
         claimed: 30,
         ..DEMAND

@@ -6,7 +6,7 @@ use std::sync::{Arc, OnceLock};
 
 use bytes::Bytes;
 
-use super::{CloseReason, Flow, Session};
+use super::{CloseReason, Session, SessionResult};
 use crate::message::{self, Id, InvalidMessage, Message, MessageFields};
 use crate::operation::{Channel, OperationContext, OperationResult};
 use crate::running_operation::RunningOperation;
@@ -17,7 +17,7 @@ const SCHEMA: &str = "public";
 
 impl Session {
     /// Handles a text message.
-    pub(super) async fn receive_text(&mut self, text: &str) -> Flow {
+    pub(super) async fn receive_text(&mut self, text: &str) -> SessionResult {
         if let Some(identity) = &self.identity
             && let Err(failure) = identity.check(&self.app).await
         {
@@ -39,7 +39,7 @@ impl Session {
     }
 
     /// Sends an error message for an invalid message.
-    async fn send_error(&mut self, invalid: &InvalidMessage) -> Flow {
+    async fn send_error(&mut self, invalid: &InvalidMessage) -> SessionResult {
         self.report(invalid.code);
         self.send(invalid.text()).await
     }
@@ -49,7 +49,7 @@ impl Session {
         message: Message<'_>,
         fields: Option<MessageFields<'_>>,
         text: &str,
-    ) -> Flow {
+    ) -> SessionResult {
         let text = text.to_owned();
         match message {
             Message::Auth(token) => {
@@ -89,7 +89,7 @@ impl Session {
         }
     }
 
-    async fn receive_graphql_transport_ws(&mut self, text: &str) -> Flow {
+    async fn receive_graphql_transport_ws(&mut self, text: &str) -> SessionResult {
         let message = graphql_transport_ws::read(text).map_err(|reason| {
             self.report("invalid_message");
             CloseReason::new(4400, reason)
@@ -127,7 +127,7 @@ impl Session {
         }
     }
 
-    async fn init(&mut self, token: Option<String>, schema: Option<String>) -> Flow {
+    async fn init(&mut self, token: Option<String>, schema: Option<String>) -> SessionResult {
         if self.initialised() {
             return Err(CloseReason::new(4429, "Too many initialisation requests"));
         }
@@ -162,7 +162,7 @@ impl Session {
         id: Id,
         after: Option<String>,
         work: impl FnOnce(OperationContext, Id, Channel) -> F,
-    ) -> Flow
+    ) -> SessionResult
     where
         F: Future<Output = OperationResult> + Send + 'static,
     {

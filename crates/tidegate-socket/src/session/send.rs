@@ -4,7 +4,7 @@ use bytes::Bytes;
 use tidegate_feed::{Cursor, Delivery, Ended, Item};
 use tokio::task::JoinError;
 
-use super::{CloseReason, Flow, Session};
+use super::{CloseReason, Session, SessionResult};
 use crate::handshake::Dialect;
 use crate::operation::OperationResult;
 use crate::outgoing;
@@ -14,7 +14,7 @@ impl Session {
     pub(super) async fn operation_ended(
         &mut self,
         done: Result<OperationResult, JoinError>,
-    ) -> Flow {
+    ) -> SessionResult {
         let done = match done {
             Ok(done) => done,
             Err(error) if error.is_cancelled() => return Ok(()),
@@ -38,7 +38,7 @@ impl Session {
     }
 
     /// Writes the deliveries that the queue has at the moment.
-    pub(super) async fn send_deliveries(&mut self, due: Option<Vec<Delivery>>) -> Flow {
+    pub(super) async fn send_deliveries(&mut self, due: Option<Vec<Delivery>>) -> SessionResult {
         let Some(due) = due else {
             return Err(CloseReason::new(1013, "slow_consumer"));
         };

@@ -1,4 +1,4 @@
-//! Writes messages. A write may take long, as long as the client reads at least some bytes.
+//! Writes messages. Each write must end within `timeouts.write`.
 
 use bytes::Bytes;
 use futures_util::{SinkExt as _, StreamExt as _};
@@ -7,11 +7,11 @@ use tokio::time::timeout;
 use tokio_tungstenite::tungstenite::protocol::CloseFrame;
 use tokio_tungstenite::tungstenite::{Error, Message, Utf8Bytes};
 
-use super::{CLOSE_TIMEOUT, CloseReason, Flow, Session};
+use super::{CLOSE_TIMEOUT, CloseReason, Session, SessionResult};
 
 impl Session {
     /// Writes a message and flushes it.
-    pub(super) async fn send(&mut self, text: Bytes) -> Flow {
+    pub(super) async fn send(&mut self, text: Bytes) -> SessionResult {
         let Ok(text) = Utf8Bytes::try_from(text) else {
             return Err(CloseReason::new(1011, "internal error"));
         };
@@ -19,7 +19,7 @@ impl Session {
     }
 
     /// Writes several messages and flushes them together.
-    pub(super) async fn send_all(&mut self, texts: Vec<Bytes>) -> Flow {
+    pub(super) async fn send_all(&mut self, texts: Vec<Bytes>) -> SessionResult {
         for text in texts {
             self.feed(text).await?;
         }
@@ -27,7 +27,7 @@ impl Session {
     }
 
     /// Writes a message without flushing it, because others follow.
-    pub(super) async fn feed(&mut self, text: Bytes) -> Flow {
+    pub(super) async fn feed(&mut self, text: Bytes) -> SessionResult {
         let Ok(text) = Utf8Bytes::try_from(text) else {
             return Err(CloseReason::new(1011, "internal error"));
         };
@@ -36,12 +36,12 @@ impl Session {
         check_written(&timeout(limit, fed).await)
     }
 
-    pub(super) async fn flush(&mut self) -> Flow {
+    pub(super) async fn flush(&mut self) -> SessionResult {
         let limit = self.app.limits().timeouts.write;
         check_written(&timeout(limit, self.socket.flush()).await)
     }
 
-    pub(super) async fn write(&mut self, message: Message) -> Flow {
+    pub(super) async fn write(&mut self, message: Message) -> SessionResult {
         let limit = self.app.limits().timeouts.write;
         check_written(&timeout(limit, self.socket.send(message)).await)
     }
@@ -88,7 +88,7 @@ impl Session {
 }
 
 /// Whether the client has accepted the message in time.
-fn check_written(written: &Result<Result<(), Error>, Elapsed>) -> Flow {
+fn check_written(written: &Result<Result<(), Error>, Elapsed>) -> SessionResult {
     match written {
         Ok(Ok(())) => Ok(()),
         Ok(Err(_)) => Err(CloseReason::disconnected()),

@@ -11,7 +11,7 @@ use super::params::{ParameterSet, Params};
 use super::{Purity, Statement, builtins};
 use crate::error::InputError;
 
-/// From this many placeholders on, they are looked up by hash.
+/// The number of placeholders above which they are looked up by hash.
 const MANY_NAMES: usize = 16;
 
 /// A statement and the values of its placeholders, which an executor runs.
@@ -22,18 +22,20 @@ const MANY_NAMES: usize = 16;
 pub struct BoundStatement {
     /// The statement.
     pub statement: Arc<Statement>,
-    /// The type hint of each placeholder, in the order of [`Statement::placeholders`].
+    /// The type hint of each placeholder, in the order of [`Statement::placeholders`]. The list is
+    /// empty for a statement that Tidegate generated.
     pub hints: Vec<Option<TypeHint>>,
-    /// The input format of each placeholder, in the order of [`Statement::placeholders`].
+    /// The input format of each placeholder, in the order of [`Statement::placeholders`]. The list
+    /// is empty for a statement that Tidegate generated.
     pub formats: Vec<Option<InputFormat>>,
-    /// The parameter sets, at least one. Each has one value for each placeholder, in the order of
-    /// [`Statement::placeholders`].
+    /// The parameter sets; none if the statement is only described. Each has one value for each
+    /// placeholder, in the order of [`Statement::placeholders`].
     pub sets: Vec<Vec<Parameter>>,
     /// Whether the request had an array of parameter sets. Errors then name a set `params[i]`,
     /// otherwise `params`.
     pub listed: bool,
     /// For each placeholder, the path of its value in the request, if the value is not a member of
-    /// `params`. The list is empty if no paths are known.
+    /// `params`; an empty path stands for an unknown one. The list is empty if no paths are known.
     pub places: Vec<Arc<str>>,
 }
 
@@ -94,7 +96,7 @@ impl BoundStatement {
         statement.bind(&Params::default(), NONE, NONE)
     }
 
-    /// Sets the time zone of formatted texts that do not name one. The default is UTC.
+    /// Sets the time zone of formatted texts that name none. The default is UTC.
     pub fn in_zone(mut self, zone: &Zone) -> Self {
         for format in self.formats.iter_mut().flatten() {
             format.zone = zone.clone();
@@ -159,8 +161,8 @@ impl<'a> Index<'a> {
         Self { names, hashed }
     }
 
-    /// The index of the placeholder with this name. `guess` is tried first, because parameter sets
-    /// mostly have the same order.
+    /// The index of the placeholder with this name; `None` if there is none. The index `guess` is
+    /// tried first, because parameter sets mostly have the order of the placeholders.
     fn find(&self, name: &str, guess: usize) -> Option<usize> {
         if self.names.get(guess).is_some_and(|known| known == name) {
             return Some(guess);

@@ -2,10 +2,11 @@
 //!
 //! Every list is sorted and in lower case.
 
-/// The length that all words in the lists are below, in bytes.
+/// The longest word that [`Lower`] takes, in bytes. All words in the lists are shorter.
 const LONGEST: usize = 48;
 
-/// A word in lower case; empty if it is longer than all words in the lists.
+/// A word in lower case. It is empty if the word is longer than [`LONGEST`] or not ASCII, because
+/// such a word is in no list.
 #[derive(Clone, Copy)]
 pub(super) struct Lower {
     bytes: [u8; LONGEST],
@@ -54,7 +55,8 @@ pub(super) fn may_be_called(name: &str) -> bool {
 }
 
 /// Whether a built-in function of this name changes the session and can be called like a column, as
-/// in `t.pg_advisory_lock` (PostgreSQL, "Using Composite Types in Queries").
+/// in `t.pg_advisory_lock` (PostgreSQL, "Using Composite Types in Queries"). True for a name longer
+/// than [`LONGEST`], which is not compared.
 pub(super) fn is_stateful_attribute(name: &str) -> bool {
     let lower = Lower::of(name);
     let mut prefixes = STATEFUL_PREFIXES.iter();

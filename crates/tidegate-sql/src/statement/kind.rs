@@ -26,7 +26,8 @@ const LOCK: [&str; 3] = ["for", "no", "key"];
 pub(super) struct KindReader<'a> {
     words: [Cow<'a, str>; LEADING],
     count: usize,
-    /// The last quoted identifier `U&"…"`, which `UESCAPE` may follow.
+    /// The quoted identifier `U&"…"` before a `UESCAPE` whose escape character was not read yet;
+    /// otherwise `None`.
     quoted: Option<&'a str>,
     stage: Position,
     explain: Explain,
@@ -152,7 +153,8 @@ impl<'a> KindReader<'a> {
     }
 
     /// The keywords of the statement, if a role with several users may not run it, because one user
-    /// could change the role for the others or run a text that was not checked.
+    /// could change the role for the others or run a text that was not checked. `None` for other
+    /// statements.
     pub(super) fn refused_for_shared(&self) -> Option<&'static str> {
         let words = self.words.each_ref().map(|word| Lower::of(word));
         match words.each_ref().map(Lower::as_str) {
@@ -214,8 +216,8 @@ impl<'a> KindReader<'a> {
         }
     }
 
-    /// Reads an option of `EXPLAIN`. `analyze off` counts as `analyze`, so that the kind errs on
-    /// the safe side.
+    /// Reads an option of `EXPLAIN`. `analyze off` counts as `analyze`, so that a statement that
+    /// may run never counts as a read.
     fn option(&mut self, token: &SqlToken<'a>) {
         if token.kind == TokenKind::CloseParen {
             self.stage = Position::Explain;
@@ -289,7 +291,8 @@ impl<'a> KindReader<'a> {
     }
 }
 
-/// The keywords of a rejected statement and the reason; `words` are its leading keywords.
+/// The keywords of a rejected statement and the reason; `None` if the statement is not rejected.
+/// `words` are its leading keywords.
 fn refusal(words: &[&str; LEADING]) -> Option<(&'static str, &'static str)> {
     Some(match words {
         ["begin", ..] => ("BEGIN", TRANSACTION),
@@ -325,7 +328,8 @@ fn refusal(words: &[&str; LEADING]) -> Option<(&'static str, &'static str)> {
     })
 }
 
-/// Settings that may not be set or reset: the keywords for `SET` and for `RESET`, and the reason.
+/// The keywords of `SET` and `RESET` for a setting that may not be changed, and the reason; `None`
+/// for other settings.
 fn setting(words: &[&str]) -> Option<(&'static str, &'static str, &'static str)> {
     Some(match words {
         ["local", rest @ ..] => return setting(rest),

@@ -148,7 +148,7 @@ impl<'a> Lexer<'a> {
         }
     }
 
-    /// The byte after the last token.
+    /// The byte after the last token; `None` at the end of the text.
     pub(super) fn peek(&self) -> Option<u8> {
         self.bytes.get(self.at).copied()
     }

@@ -18,7 +18,7 @@ pub(super) enum Bracket {
 #[derive(Debug, Default)]
 pub(super) struct PurityReader<'a> {
     stateful: bool,
-    /// Whether a call was found that may be of another function than a built-in one without side
+    /// Whether a call was found that may call something other than a built-in function without side
     /// effects.
     calls: bool,
     /// The most recent tokens, as a ring buffer.
@@ -68,18 +68,19 @@ impl<'a> PurityReader<'a> {
         self.count += 1;
     }
 
-    /// Whether all calls that were found are of built-in functions without side effects.
+    /// Whether all calls, casts and typed literals that were found use only built-in functions and
+    /// types without side effects.
     pub(super) fn calls_only_stateless(&self) -> bool {
         !self.stateful && !matches!(self.type_name, TypeName::Expected | TypeName::Catalog)
     }
 
-    /// Whether a call was found that may be of another function than a built-in one without side
+    /// Whether a call was found that may call something other than a built-in function without side
     /// effects.
     pub(super) fn calls(&self) -> bool {
         self.calls
     }
 
-    /// An earlier token, counted backwards; 1 is the last one.
+    /// An earlier token, counted backwards from 1 for the last one; `None` before the first token.
     fn last(&self, back: usize) -> Option<SqlToken<'a>> {
         self.last[(self.count + HISTORY - back) % HISTORY]
     }

@@ -59,7 +59,7 @@ impl Lexer<'_> {
     }
 
     /// The offset of the quote with which the string continues after white space that contains a
-    /// line break. Line comments count as white space here.
+    /// line break; `None` if it does not continue. Line comments count as white space here.
     fn continuation(&self) -> Option<usize> {
         let mut ahead = self.clone();
         let mut broken = false;

@@ -52,7 +52,7 @@ struct StatementReader<'a> {
     /// How many `END` keywords are still needed to end the SQL-standard function body; 0 outside of
     /// one.
     body: usize,
-    /// The byte offset of the semicolon that ends the statement.
+    /// The byte offset of the semicolon that ends the statement; `None` until it is read.
     end: Option<usize>,
     rewrite: Rewrite<'a>,
     kind: KindReader<'a>,

@@ -79,7 +79,8 @@ impl SqlWriter {
         self.values.len()
     }
 
-    /// Ends the statement. A read that calls only built-in functions counts as stateless.
+    /// Ends the statement. A read counts as stateless, because the generated reads call only
+    /// built-in functions.
     pub fn finish(self, kind: Kind) -> BoundStatement {
         let purity = match kind {
             Kind::Read => Purity::Stateless,

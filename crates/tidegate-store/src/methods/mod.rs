@@ -26,7 +26,7 @@ static LIST: Query = Query::new(
      signature, version \
      from tidegate.methods where database = :database order by name collate \"C\"",
 );
-// If a dry run infers the stored signature again, nothing is written, and the other nodes are not
+// If the signature is the same as the stored one, nothing is written, and the other nodes are not
 // notified.
 static PUT_SIGNATURE: Query = Query::new(
     "with known as (select database, name, version, signature from tidegate.methods \
@@ -45,8 +45,8 @@ static REMOVE_TENANT: Query = Query::new(
 
 /// The methods of all tenants in the schema `tidegate` of the control database.
 ///
-/// Writes of one tenant are serialised. Other nodes are notified of changes by [`crate::Change`],
-/// but not of new methods, because the absence of a method is never cached.
+/// The writes of a tenant are serialised. Other nodes are notified of changes by [`crate::Change`].
+/// They are not notified of new methods, because nodes never cache that a method does not exist.
 #[derive(Clone, Debug)]
 pub struct PgMethodStore {
     database: Database,
@@ -92,7 +92,7 @@ impl PgMethodStore {
     }
 }
 
-/// Boxes a future for the port, and converts its error.
+/// Boxes a future for the trait [`MethodStore`], and converts its error.
 fn step<'a, T: 'a>(work: impl Future<Output = Result<T>> + Send + 'a) -> StoreFuture<'a, T> {
     Box::pin(async move { work.await.map_err(StoreError::from) })
 }

@@ -7,7 +7,7 @@ use tidegate_values::OutputFormat;
 use crate::error::{Error, Result};
 use crate::row::Record as Row;
 
-/// A row to be written, as input of `json_to_recordset`.
+/// A row to be written, in the form that `json_to_recordset` expects.
 #[derive(Serialize)]
 pub(super) struct NewRow<'a> {
     name: &'a str,
@@ -20,7 +20,7 @@ pub(super) struct NewRow<'a> {
     signature: Option<String>,
 }
 
-/// The user who defined a method, and whether the tenant's owner wrote it.
+/// The user who defined a method, and whether the tenant's owner wrote its statement.
 #[derive(Clone, Copy)]
 pub(super) struct Author<'a> {
     pub(super) creator: &'a str,
@@ -46,12 +46,12 @@ impl<'a> NewRow<'a> {
     }
 }
 
-/// The rows as one JSON document.
+/// The rows as a JSON array.
 pub(super) fn document(rows: &[NewRow<'_>]) -> Result<String> {
     serde_json::to_string(rows).map_err(Error::failed)
 }
 
-/// The names as one JSON document.
+/// The names as a JSON array.
 pub(super) fn names<'a>(names: impl IntoIterator<Item = &'a MethodName>) -> Result<String> {
     let names: Vec<&str> = names.into_iter().map(MethodName::as_str).collect();
     serde_json::to_string(&names).map_err(Error::failed)

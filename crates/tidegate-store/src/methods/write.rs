@@ -1,4 +1,4 @@
-//! Writes methods. A write changes all of the methods or none. The writes of a tenant are
+//! Writes methods. A write changes all its methods or none of them. The writes of a tenant are
 //! serialised.
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -12,8 +12,8 @@ use crate::error::Result;
 use crate::query::{Argument, Database, OpenTransaction, Query};
 use crate::row::{nothing, string};
 
-// A statement of its own takes the lock, so that later statements of the transaction see what
-// previous writers committed.
+// The lock is taken by a separate statement, so that later statements of the transaction see the
+// rows that previous writers committed.
 static LOCK_TENANT_METHODS: Query = Query::new(
     "select 1::bigint from pg_catalog.pg_advisory_xact_lock(\
      7628146, pg_catalog.hashtext(:database))",
@@ -144,7 +144,8 @@ impl<'a> LockedTransaction<'a> {
         Ok(Self { open, tenant })
     }
 
-    /// The methods with these names, in this order, or else the names that do not exist.
+    /// The methods with these names, in this order. If some do not exist, the inner error is an
+    /// outcome with their names.
     async fn read(&mut self, names: &[MethodName]) -> Result<Result<Vec<Record>, WriteOutcome>> {
         let wanted = row::names(names)?;
         let values: [Argument<'_>; 2] = [&self.tenant, &wanted];
@@ -165,7 +166,8 @@ impl<'a> LockedTransaction<'a> {
         })
     }
 
-    /// Inserts rows. Returns the names that were taken, by methods or by earlier rows.
+    /// Inserts rows. Returns the names that were not inserted, because a method or an earlier row
+    /// has the same name.
     async fn insert<'b>(
         &mut self,
         rows: &[NewRow<'_>],
@@ -190,7 +192,7 @@ impl<'a> LockedTransaction<'a> {
         Ok(())
     }
 
-    /// Commits the transaction, unless names were taken.
+    /// Commits the transaction, unless `taken` has names. Then it is rolled back.
     async fn end(self, taken: Vec<MethodName>) -> Result<WriteOutcome> {
         if !taken.is_empty() {
             return Ok(WriteOutcome::Taken(taken));

@@ -6,8 +6,9 @@ use crate::error::Result;
 use crate::query::{Argument, Database, Query};
 use crate::row;
 
-/// Applies the rule of [`AttemptCounter::count`]. The first attempt inserts the counter. A
-/// concurrent attempt waits for the row lock. If no row is returned, the attempt is refused.
+/// Counts an attempt by the rule of [`AttemptCounter::count`]. The first attempt inserts the
+/// counter. A concurrent attempt waits for the row lock. If no row is returned, the attempt is
+/// refused.
 static COUNT: Query = Query::new(
     "insert into tidegate.attempts as old (scope, subject, count, open_at, expires_at) \
      values (:scope, :subject, 1, :first_open_at::timestamptz, :first_expires_at::timestamptz) \
@@ -74,8 +75,8 @@ pub(super) async fn count(
     let until = database
         .row(&REFUSED_UNTIL, &values, row::optional_timestamp)
         .await?;
-    // If the counter was refunded or cleared since it was counted, the next attempt is allowed at
-    // once.
+    // If another attempt was refunded or the counter was cleared in the meantime, the next attempt
+    // is allowed at once.
     Ok(AttemptOutcome::Refused {
         until: until.flatten().unwrap_or(now),
     })

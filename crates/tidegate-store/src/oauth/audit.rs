@@ -8,12 +8,12 @@ use crate::instant;
 use crate::query::{Argument, Database, Query};
 use crate::row::{self, Record};
 
-/// The advisory lock by which readers wait for events that are being appended. The number is the
-/// letters `tideaudt`.
+/// The key of the advisory lock with which readers wait until events that are being appended are
+/// committed. The number is the ASCII text `tideaudt`.
 const LOCK: i64 = 0x7469_6465_6175_6474;
 
-/// Appends events. The rows depend on the result of the lock, so their numbers are assigned after
-/// the lock is held.
+/// Appends events. The rows depend on the result of the lock function, so their numbers are
+/// assigned after the lock is taken.
 static APPEND: Query = Query::new(
     "insert into tidegate.audit_events \
        (at, kind, detail, database, user_name, client_id, session, address, actor) \
@@ -24,8 +24,8 @@ static APPEND: Query = Query::new(
        detail text, database text, user_name text, client_id text, session uuid, address inet, \
        actor text)",
 );
-/// Waits for the lock. Once it is held, the events with all numbers up to the highest are
-/// committed, and later events get higher numbers.
+/// Waits for the lock. Once it is taken, all events up to the highest visible number are committed,
+/// and later events get higher numbers.
 static WAIT: Query =
     Query::new("select 1::bigint from pg_catalog.pg_advisory_xact_lock(:lock::bigint)");
 static HIGHEST: Query = Query::new(
@@ -122,8 +122,8 @@ fn line(event: &AuditEvent) -> Line<'_> {
     }
 }
 
-/// Replaces zero bytes, which PostgreSQL's text cannot contain. An event contains the user name of
-/// the request, which need not be valid.
+/// Replaces zero bytes, which PostgreSQL's `text` cannot contain. They can occur because an event
+/// contains the user name of the request, which may be invalid.
 fn without_zero_bytes(text: &str) -> String {
     text.replace('\0', "\u{fffd}")
 }

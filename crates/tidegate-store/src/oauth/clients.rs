@@ -103,7 +103,7 @@ pub(super) async fn delete(database: &Database, id: &str, at: Timestamp) -> Resu
     Ok(gone == Some(1))
 }
 
-/// The fields of a client that must be converted for the table.
+/// The fields of a client that must be converted before they are bound.
 struct ClientColumns<'a> {
     redirect_uris: String,
     secret: Option<&'a [u8]>,
@@ -138,8 +138,7 @@ impl<'a> ClientColumns<'a> {
         })
     }
 
-    /// The values of the columns from `name` to `service_user`, in the order in which the
-    /// statements name them.
+    /// The values of the columns from `name` to `service_user`, in the order of the placeholders.
     fn values<'b>(&'b self, client: &'b Client) -> Vec<Argument<'b>> {
         vec![
             &client.name,
@@ -208,7 +207,8 @@ fn secret(row: &mut Record<'_>) -> Result<Option<SecretHash>> {
     Ok(bytes.map_err(Error::failed)?.map(SecretHash::from_bytes))
 }
 
-/// Decodes the grants of a client. Grants that only a newer version knows are ignored.
+/// Decodes the grants of a client; NULL stands for all grants. Grants that only a newer version
+/// knows are ignored.
 fn grants(row: &mut Record<'_>) -> Result<GrantSet> {
     let Some(text) = row.optional_text()? else {
         return Ok(GrantSet::All);

@@ -1,4 +1,4 @@
-//! What users allowed clients.
+//! The table of consents: the scopes that users have granted to clients.
 
 use tidegate_identity::UserKey;
 use tidegate_oauth::Consent;

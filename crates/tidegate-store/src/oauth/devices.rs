@@ -21,7 +21,7 @@ static FIND: Query = Query::new(
     "select hash, user_code, client_id, state, database, user_name, browser, pause, poll_at, \
      expires_at, scope, early from tidegate.device_codes where user_code = :user_code",
 );
-/// Applies the rule of [`DeviceCode::polled`]. The row lock serialises parallel polls.
+/// Records a poll by the rule of [`DeviceCode::polled`]. The row lock serialises parallel polls.
 static POLL: Query = Query::new(
     "update tidegate.device_codes as old set (early, pause, poll_at) = ( \
        select new.early, new.pause, \

@@ -25,8 +25,8 @@ static LIST: Query = Query::new(
      where database = :database and user_name = :user_name \
      order by issuer collate \"C\", subject collate \"C\"",
 );
-/// Locks a user's row, so that unlinkings for the user are serialised. Each must see the result of
-/// the previous one.
+/// Locks a user's row, so that accounts of the user are unlinked one after the other. Each
+/// transaction must see the result of the previous one.
 static LOCK_USER: Query = Query::new(
     "select password_hash is not null from tidegate.users \
      where database = :database and name = :user_name for update",
@@ -74,7 +74,7 @@ pub(super) async fn list(database: &Database, key: &UserKey) -> Result<Vec<Linke
         .await
 }
 
-/// Unlinks an account. Rolls back if the user would have no credential left.
+/// Unlinks an account, unless the user would have no other way to sign in.
 pub(super) async fn delete(
     database: &Database,
     key: &UserKey,

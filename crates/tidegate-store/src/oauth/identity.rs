@@ -29,6 +29,10 @@ impl IdentityStore for PgOauthStore {
         step(members::page(&self.database, database, query))
     }
 
+    fn user_with_id<'a>(&'a self, database: &'a str, id: &'a str) -> StoreFuture<'a, Option<User>> {
+        step(users::find_by_id(&self.database, database, id))
+    }
+
     fn member_groups<'a>(&'a self, database: &'a str) -> StoreFuture<'a, Vec<String>> {
         step(members::groups(&self.database, database))
     }

@@ -1,4 +1,4 @@
-//! Members, of which a tenant may have millions, and pages of users.
+//! The members of tenants, and pages of users. A tenant may have millions of members.
 
 use serde::Serialize;
 use tidegate_identity::{User, UserKind, UserQuery};
@@ -8,8 +8,8 @@ use crate::error::{Error, Result};
 use crate::query::{Argument, Database, Query};
 use crate::row::Record;
 
-// The query has a branch for each kind of user, so that PostgreSQL reads each in the order of an
-// index.
+// The query has a branch for each kind of user, so that PostgreSQL can read each kind in the order
+// of an index.
 static PAGE: Query = Query::new(concat!(
     "select * from ((select ",
     columns!(),
@@ -35,7 +35,8 @@ static PAGE_OF_GROUP: Query = Query::new(concat!(
      order by u.name collate \"C\" limit :limit::bigint)) u \
      order by u.name collate \"C\" limit :limit::bigint",
 ));
-// The recursion looks up the next name of a group in the index, instead of reading each member.
+// Each step of the recursion looks up the next name of a group in the index. Otherwise all members
+// would have to be read.
 static GROUPS: Query = Query::new(
     "with recursive groups (name) as ( \
        select pg_catalog.min(user_group) from tidegate.users \
@@ -46,7 +47,7 @@ static GROUPS: Query = Query::new(
        from groups where groups.name is not null) \
      select name from groups where name is not null order by name collate \"C\"",
 );
-// Nothing that is cached depends on members, so new ones are not announced.
+// Nodes cache nothing that depends on members, so other nodes are not notified of new members.
 static INSERT: Query = Query::new(
     "with new as (select * from pg_catalog.json_to_recordset(:members::json) \
        as new (place bigint, name text, id text, password_hash text, email text, \
@@ -112,7 +113,8 @@ pub(super) async fn groups(database: &Database, tenant: &str) -> Result<Vec<Stri
     database.rows(&GROUPS, &[&tenant], name).await
 }
 
-/// Adds all or none in one statement. Returns the place of the first whose name or id is taken.
+/// Adds all members or none of them, in one statement. If a name or an id is taken, returns the
+/// index in `members` of the first such member.
 pub(super) async fn insert(database: &Database, members: &[User]) -> Result<Option<usize>> {
     let Some(first) = members.first() else {
         return Ok(None);

@@ -1,4 +1,4 @@
-//! The store of users and of the OAuth issuer, with one file for each table.
+//! The store of users and of the OAuth issuer. Each table has a module.
 
 mod attempts;
 mod audit;
@@ -70,8 +70,8 @@ static PURGE: Query = Query::new(
 
 /// The records of users and of the issuer in the schema `tidegate` of the control database.
 ///
-/// Every atomic step is one statement, except for a few transactions. Other nodes are notified of
-/// changes by [`crate::Change`].
+/// Most writes are a single statement, which is atomic; a few are transactions. Other nodes are
+/// notified of changes by [`crate::Change`].
 #[derive(Clone, Debug)]
 pub struct PgOauthStore {
     database: Database,
@@ -86,11 +86,12 @@ impl PgOauthStore {
         }
     }
 
-    /// Claims the control database for a master key, or checks that it belongs to this one.
+    /// Stores the fingerprint of the master key in the control database if it has none yet.
+    /// Otherwise checks that the stored fingerprint is the same.
     ///
     /// # Errors
     ///
-    /// [`Error::OtherMasterKey`] when the database belongs to another key.
+    /// [`Error::OtherMasterKey`] if the database has the fingerprint of another key.
     pub async fn check_master_key(&self, fingerprint: &str) -> Result<()> {
         if self.claim(fingerprint).await? == fingerprint {
             Ok(())
@@ -129,7 +130,7 @@ impl PgOauthStore {
     }
 }
 
-/// Boxes a future for the port, and converts its error.
+/// Boxes a future for the store traits, and converts its error.
 fn step<'a, T: 'a>(work: impl Future<Output = Result<T>> + Send + 'a) -> StoreFuture<'a, T> {
     Box::pin(async move { work.await.map_err(StoreError::from) })
 }

@@ -1,4 +1,4 @@
-//! The table of OAuth sessions. A session has one row, whatever the number of refreshes.
+//! The table of OAuth sessions. A session has one row, however often its token is refreshed.
 
 use tidegate_identity::{EndReason, SecretHash, SessionId, Timestamp, UserKey};
 use tidegate_oauth::{
@@ -23,8 +23,8 @@ static FIND: Query = Query::new(
      expires_at, closes_at, scope, \
      coalesce(authenticated_at, created_at), token_name, token_hash, ended_at, end_reason from tidegate.sessions where id = :id::uuid",
 );
-/// Presents a refresh token by compare-and-swap: each parallel call sees the result of the previous
-/// one.
+/// Records the number of a presented refresh token, unless a higher number has been presented
+/// (compare-and-swap). Of parallel calls, each sees the row that the previous call wrote.
 static PRESENT: Query = Query::new(
     "update tidegate.sessions set presented = :number::bigint, refreshed_at = :now::timestamptz, \
        expires_at = least(:expires_at::timestamptz, closes_at) \
@@ -47,7 +47,8 @@ static END: Query = Query::new(
        where id = :id::uuid and ended_at is null returning id) \
      select pg_catalog.count(pg_catalog.pg_notify('tidegate', 'sessions')) from ended",
 );
-// Unredeemed codes and device approvals are deleted with the browser sessions.
+// Deleting the browser sessions of a user also deletes codes and device approvals that are not
+// redeemed yet.
 static END_OF_USER: Query = Query::new(
     "with browsers as (delete from tidegate.browser_sessions \
        where database = :database and user_name = :name), \
@@ -99,8 +100,8 @@ static TOKENS: Query = Query::new(
      order by refreshed_at desc, id limit :limit::bigint",
 );
 
-/// The values of a session that a code opens: the columns from `database` to `authenticated_at`,
-/// without those that the statements name before.
+/// The values of a session that is opened by redeeming a code, for the columns from `database` to
+/// `authenticated_at`. Values that the statements bind before are left out.
 pub(super) fn session_values<'a>(
     session: &'a Session,
     grant: &'a &'static str,
@@ -271,7 +272,7 @@ fn grant(name: &str) -> Result<GrantKind> {
     GrantKind::of_session(name).ok_or_else(unknown)
 }
 
-/// The scopes of a session or a code.
+/// Decodes the scopes of a session or a code.
 pub(super) fn scopes(row: &mut Record<'_>) -> Result<Scopes> {
     Scopes::parse(row.text()?).map_err(Error::failed)
 }
@@ -287,7 +288,7 @@ fn session_end(row: &mut Record<'_>) -> Result<Option<SessionEnd>> {
     let Some((at, name)) = at.zip(reason) else {
         return Ok(None);
     };
-    // A session whose reason only a newer version knows has ended too.
+    // The reason may be one that only a newer version knows. The session has ended in any case.
     let reason = EndReason::from_name(name).unwrap_or(EndReason::Revoked);
     Ok(Some(SessionEnd { at, reason }))
 }

@@ -7,11 +7,11 @@ use crate::error::{Error, Result};
 use crate::query::{Argument, Database, Query};
 use crate::row::{self, Record};
 
-/// The columns of a user, for [`read`].
+/// The columns of a user, in the order in which [`read`] decodes them.
 macro_rules! columns {
     () => {
         "u.database, u.name, u.role, u.id, u.password_hash, u.email, u.properties, u.user_group, \
-         u.default_user, u.created_at"
+         u.default_user, u.disabled, u.created_at"
     };
 }
 pub(super) use columns;
@@ -20,6 +20,11 @@ static FIND: Query = Query::new(concat!(
     "select ",
     columns!(),
     " from tidegate.users u where u.database = :database and u.name = :name",
+));
+static FIND_BY_ID: Query = Query::new(concat!(
+    "select ",
+    columns!(),
+    " from tidegate.users u where u.database = :database and coalesce(u.id, u.name) = :id",
 ));
 static WITH_ROLE: Query = Query::new(concat!(
     "select ",
@@ -56,15 +61,17 @@ static IS_TAKEN: Query = Query::new(
      where (database = :database and name = :name) or role = :role \
         or (database = :database and coalesce(id, name) = coalesce(:id, :name)))",
 );
-// Nothing that is cached depends on members, so a change of one is not announced.
+// Nodes cache nothing that depends on members, so other nodes are not notified of changes of
+// members.
 static UPDATE: Query = Query::new(
     "with changed as (update tidegate.users set kind = :kind, role = :role, id = :id, \
        email = :email, properties = :properties::json, user_group = :user_group, \
-       default_user = :default_user::boolean \
+       default_user = :default_user::boolean, disabled = :disabled::boolean \
      where database = :database and name = :name \
-       and (role, id, email, properties::text, user_group, default_user) is not distinct from \
+       and (role, id, email, properties::text, user_group, default_user, disabled) \
+         is not distinct from \
          (:read_role, :read_id, :read_email, :read_properties, :read_user_group, \
-          :read_default_user::boolean) \
+          :read_default_user::boolean, :read_disabled::boolean) \
        returning database, kind), \
      announced as (select pg_catalog.pg_notify('tidegate', 'users ' || database) \
        from changed where kind = 'role') \
@@ -75,8 +82,8 @@ static SET_PASSWORD_HASH: Query = Query::new(
      where database = :database and name = :name \
      and (:before::text is null or password_hash = :before::text)",
 );
-// The user's methods pass to the owner, so that a later user of this name does not get them.
-// Clients that act as the user cannot act as a later one.
+// The user's methods pass to the owner, so that a later user of the same name does not get them.
+// For the same reason, clients that act as the user lose this right.
 static DELETE: Query = Query::new(
     "with gone as (delete from tidegate.users \
        where database = :database and name = :name returning database), \
@@ -94,6 +101,14 @@ static DELETE: Query = Query::new(
 
 pub(super) async fn find(database: &Database, key: &UserKey) -> Result<Option<User>> {
     database.row(&FIND, &[&key.database, &key.name], read).await
+}
+
+pub(super) async fn find_by_id(
+    database: &Database,
+    tenant: &str,
+    id: &str,
+) -> Result<Option<User>> {
+    database.row(&FIND_BY_ID, &[&tenant, &id], read).await
 }
 
 pub(super) async fn with_role(database: &Database, tenant: &str) -> Result<Vec<User>> {
@@ -148,7 +163,7 @@ pub(super) async fn insert(database: &Database, user: &User) -> Result<WriteOutc
 pub(super) async fn update(database: &Database, read: &User, user: &User) -> Result<WriteOutcome> {
     let (key, read_properties, properties) = (&user.key, properties(read)?, properties(user)?);
     let (read_groups, groups) = (joined(read), joined(user));
-    let values: [Argument<'_>; 15] = [
+    let values: [Argument<'_>; 17] = [
         &user.kind().name(),
         &user.role,
         &user.id,
@@ -156,6 +171,7 @@ pub(super) async fn update(database: &Database, read: &User, user: &User) -> Res
         &properties,
         &groups,
         &user.default_user,
+        &user.disabled,
         &key.database,
         &key.name,
         &read.role,
@@ -164,6 +180,7 @@ pub(super) async fn update(database: &Database, read: &User, user: &User) -> Res
         &read_properties,
         &read_groups,
         &read.default_user,
+        &read.disabled,
     ];
     match database.row(&UPDATE, &values, row::count).await {
         Ok(Some(1)) => Ok(WriteOutcome::Done),
@@ -193,7 +210,8 @@ pub(super) async fn delete(database: &Database, key: &UserKey, at: Timestamp) ->
     Ok(gone == Some(1))
 }
 
-/// The groups of a user as stored: separated by commas, which the names of groups do not contain.
+/// The groups of a user in the form in which they are stored: separated by commas, which names of
+/// groups do not contain. `None` without groups.
 pub(super) fn joined(user: &User) -> Option<String> {
     (!user.user_groups.is_empty()).then(|| user.user_groups.join(","))
 }
@@ -218,6 +236,7 @@ pub(super) fn read(row: &mut Record<'_>) -> Result<User> {
         properties: object(row)?,
         user_groups: groups(row.optional_text()?),
         default_user: row.boolean()?,
+        disabled: row.boolean()?,
         created_at: row.timestamp()?,
     })
 }

@@ -70,6 +70,16 @@ async fn an_id_is_that_of_one_user_of_the_tenant(store: Arc<dyn IssuerStore>) {
     let members = [with_id("carol", "7"), same];
     assert_eq!(store.insert_members(&members).await.unwrap(), Some(1));
     assert_eq!(store.insert_members(&members[..1]).await.unwrap(), None);
+    let known = |user: Option<User>| user.map(|user| user.key.name);
+    for (id, name) in [
+        ("7", Some("carol")),
+        ("alice", Some("alice")),
+        ("carol", None),
+    ] {
+        let found = store.user_with_id("shop", id).await.unwrap();
+        assert_eq!(known(found).as_deref(), name);
+    }
+    assert_eq!(store.user_with_id("other", "7").await.unwrap(), None);
     let named_as_id = user("shop", "7");
     assert_eq!(
         store.insert_user(&named_as_id).await.unwrap(),

@@ -13,7 +13,7 @@ mod samples;
 mod sessions;
 mod users;
 
-pub(crate) use samples::{client, key, session, user};
+pub(crate) use samples::{NOW, client, key, session, user};
 
 /// Makes two tests of each case: one with the memory store, and one with PostgreSQL.
 macro_rules! cases {

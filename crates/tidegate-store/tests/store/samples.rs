@@ -26,6 +26,7 @@ pub(crate) fn user(database: &str, name: &str) -> User {
         properties: Some(properties),
         user_groups: Vec::new(),
         default_user: false,
+        disabled: false,
         created_at: NOW,
     }
 }

@@ -163,6 +163,7 @@ async fn an_update_replaces_what_it_may(store: Arc<dyn IssuerStore>) {
         user_groups: vec!["staff".to_owned(), "night".to_owned()],
         role: Some("another".to_owned()),
         id: Some("its id".to_owned()),
+        disabled: true,
         password_hash: None,
         ..alice.clone()
     };

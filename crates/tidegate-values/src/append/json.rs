@@ -29,7 +29,7 @@ pub(crate) fn string_body(text: &[u8], out: &mut BytesMut) {
     }
 }
 
-/// Appends text without escapes, with U+FFFD for bytes that are not UTF-8.
+/// Appends text as it is, but with U+FFFD for bytes that are not UTF-8.
 #[inline]
 pub(crate) fn raw_text(text: &[u8], out: &mut BytesMut) {
     match std::str::from_utf8(text) {
@@ -44,11 +44,12 @@ enum Scan {
     Plain,
     /// Only ASCII, some of which needs an escape.
     Escapes,
-    /// Characters beyond ASCII, perhaps also some that need an escape.
+    /// Bytes beyond ASCII, which may be invalid UTF-8. There may also be characters that need an
+    /// escape.
     Wide,
 }
 
-/// Scans eight bytes at a time.
+/// Determines which characters a text contains. Reads eight bytes at a time.
 #[inline]
 fn scan(text: &[u8]) -> Scan {
     let mut special = 0;

@@ -11,7 +11,7 @@ pub(crate) fn integer<I: itoa::Integer>(value: I, out: &mut BytesMut) {
     out.extend_from_slice(itoa::Buffer::new().format(value).as_bytes());
 }
 
-/// Appends a number with at least `digits` digits.
+/// Appends a number with zeros before it, so that it has at least `digits` (at most 10) digits.
 pub(crate) fn padded(value: i64, digits: usize, out: &mut BytesMut) {
     let mut buffer = itoa::Buffer::new();
     let text = buffer.format(value.unsigned_abs());
@@ -81,9 +81,9 @@ const NAN: u16 = 0xC000;
 const INFINITY: u16 = 0xD000;
 const NEGATIVE_INFINITY: u16 = 0xF000;
 
-/// Appends the exact text of a `numeric` from its binary form (`numeric_send`). That form has the
-/// number of base-10000 digits, the weight of the first one, the sign, the number of digits after
-/// the decimal point, and the digits.
+/// Appends the exact text of a `numeric` from its binary form (`numeric_send`). The form consists
+/// of the number of base-10000 digits, the weight of the first digit, the sign, the number of
+/// digits after the decimal point, and the digits.
 #[inline]
 pub(crate) fn numeric(raw: &[u8], out: &mut BytesMut) -> Result<()> {
     let (head, digits) = raw.split_first_chunk::<8>().ok_or(MalformedValue)?;
@@ -135,7 +135,8 @@ struct Decimal<'a> {
 }
 
 impl Decimal<'_> {
-    /// The base-10000 digit at this index after the first one; zero if it is not stored.
+    /// The base-10000 digit at the index `at`; zero if it is not stored. The first digit has the
+    /// index 0.
     #[inline]
     fn digit(&self, at: i32) -> u16 {
         let digit = usize::try_from(at).ok().and_then(|at| self.digits.get(at));
@@ -192,7 +193,7 @@ const PAIRS: [[u8; 2]; 100] = {
     pairs
 };
 
-/// The two decimal digits of a number below 100.
+/// The two decimal digits of a number below 100; `??` for a larger number.
 #[inline]
 pub(crate) fn two(number: usize) -> [u8; 2] {
     PAIRS.get(number).copied().unwrap_or(*b"??")

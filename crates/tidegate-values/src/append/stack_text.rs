@@ -23,7 +23,8 @@ impl Push for BytesMut {
     }
 }
 
-/// A text of at most [`StackText::CAPACITY`] bytes; the callers never write more.
+/// A text of at most [`StackText::CAPACITY`] bytes. A piece that does not fit is dropped, but the
+/// callers never append so much.
 #[derive(Debug)]
 pub(crate) struct StackText {
     bytes: [u8; Self::CAPACITY],

@@ -41,8 +41,8 @@ pub(super) fn json(form: &JsonForm, raw: &[u8], out: &mut BytesMut) -> Result<()
     Ok(())
 }
 
-/// Appends a value without characters that need an escape as a JSON string. Integers, the usual
-/// keys, take no detour by other functions.
+/// Appends a value as a JSON string, for types whose values need no escapes. Integers are handled
+/// here, because keys are usually integers and this avoids calls of other functions.
 #[inline]
 fn quoted(form: &JsonForm, raw: &[u8], out: &mut BytesMut) -> Result<()> {
     out.extend_from_slice(b"\"");
@@ -55,8 +55,8 @@ fn quoted(form: &JsonForm, raw: &[u8], out: &mut BytesMut) -> Result<()> {
     Ok(())
 }
 
-/// Appends a value as a CSV field. It is written as in JSON, but strings have no quotes and
-/// escapes.
+/// Appends a value as plain text, such as a CSV field. It is written as in JSON, but strings have
+/// no quotes and no escapes.
 pub(super) fn plain(form: &JsonForm, raw: &[u8], out: &mut BytesMut) -> Result<()> {
     match form {
         JsonForm::Numeric => number::numeric(raw, out)?,
@@ -121,7 +121,7 @@ fn array(array: &Array, raw: &[u8], out: &mut BytesMut) -> Result<()> {
     reader.end()
 }
 
-/// Appends the elements of one dimension.
+/// Appends the elements as JSON arrays, nested by the dimensions that have these `lengths`.
 fn elements(
     form: &JsonForm,
     lengths: &[usize],
@@ -139,7 +139,7 @@ fn elements(
     Ok(())
 }
 
-/// Appends a value, or `null`.
+/// Appends a value, or `null` if `raw` is `None`.
 #[inline]
 pub(super) fn value(form: &JsonForm, raw: Option<&[u8]>, out: &mut BytesMut) -> Result<()> {
     let Some(raw) = raw else {

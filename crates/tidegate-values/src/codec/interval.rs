@@ -21,13 +21,13 @@ pub struct Interval {
     pub micros: i64,
 }
 
-/// Appends the JSON object for a binary value (`interval_send`).
+/// Appends the JSON form of a binary value (`interval_send`).
 pub(super) fn binary(raw: &[u8], out: &mut BytesMut) -> Result<()> {
     Interval::binary(raw)?.write(out);
     Ok(())
 }
 
-/// Appends the JSON object for a text in `IntervalStyle postgres`; `None` for any other text.
+/// Appends the JSON form of a text in `IntervalStyle postgres`. Returns `None` for any other text.
 pub(super) fn text(text: &[u8], out: &mut BytesMut) -> Option<()> {
     Interval::text(text)?.write(out);
     Some(())
@@ -108,7 +108,7 @@ impl Interval {
     }
 }
 
-/// Parses a text such as `1 year -2 mons 3 days -04:05:06.789`.
+/// Parses a text such as `1 year -2 mons 3 days -04:05:06.789`; `None` for any other text.
 fn parse(text: &[u8]) -> Option<Interval> {
     let mut interval = Interval::default();
     let mut scanner = Scanner::new(text);

@@ -37,7 +37,8 @@ pub(super) enum JsonForm {
     Geometric(GeometricType),
     /// A value of PostGIS `geometry` or `geography`.
     Geometry,
-    /// A value of `hstore`, as a string with its text or as an object.
+    /// A value of `hstore`, as an object if `object` is true, otherwise as a string with
+    /// PostgreSQL's text.
     Hstore {
         object: bool,
     },
@@ -69,7 +70,8 @@ pub(super) struct Attribute {
 }
 
 impl JsonForm {
-    /// The form of a type. Dates and times are written by `format`, if it is given.
+    /// The form of a type. If `format` is given, dates and times are written by it, except in
+    /// composites.
     pub(super) fn of(r#type: &Type, format: Option<&Arc<DateFormat>>) -> Self {
         match *r#type {
             Type::BOOL => Self::Bool,
@@ -103,7 +105,7 @@ impl JsonForm {
         }
     }
 
-    /// The form of a type that is not one of the built-in scalars.
+    /// The form of a type that [`JsonForm::of`] does not list.
     fn constructed(r#type: &Type, format: Option<&Arc<DateFormat>>) -> Self {
         match r#type.kind() {
             Kind::Simple => match (MomentType::of(r#type), r#type.name()) {
@@ -189,7 +191,8 @@ impl JsonForm {
         }
     }
 
-    /// Whether values may contain JSON documents, which may have line breaks between tokens.
+    /// Whether values may contain `json` documents, which may have line breaks between tokens. A
+    /// `jsonb` document has none.
     pub(super) fn holds_json(&self) -> bool {
         match self {
             Self::Json => true,

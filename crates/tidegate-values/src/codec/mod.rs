@@ -1,8 +1,9 @@
 //! Encodes values from PostgreSQL as JSON.
 //!
-//! [`wire_format`] says in which format to request a column, [`ValueWriter`] writes its values. The
-//! form of the values is determined once for each column, from its type alone, including arrays,
-//! ranges, composites and domains. A value then costs one dispatch and no allocation.
+//! [`wire_format`] says in which format to request a column, and [`ValueWriter`] writes its values.
+//! The JSON form of the values is determined once for each column, from its type alone. This
+//! includes arrays, ranges, composites and domains. A value then costs one dispatch and no
+//! allocation.
 //!
 //! | Types | JSON |
 //! |---|---|
@@ -14,7 +15,7 @@
 //! | `date` `time` `timestamp` … | ISO 8601 strings, `timestamptz` in UTC with `Z`; or format specifiers |
 //! | `interval` | `{"y","m","d","h","i","s"}` |
 //! | `bytea` | base64 |
-//! | `point` … `circle` | objects |
+//! | `point` … `circle` | objects; a `polygon` is an array of points |
 //! | PostGIS | GeoJSON geometry |
 //! | ranges, multiranges, composites, arrays | objects and arrays of the above |
 //! | `hstore` | its text as a string; or an object, if the writer is configured so |
@@ -74,8 +75,8 @@ impl ValueWriter {
         }
     }
 
-    /// A writer that shows dates and times by format specifiers. `None` if the type is not a date,
-    /// time or timestamp, nor an array or range of them.
+    /// A writer that writes dates and times by format specifiers. `None` if the type is not a date,
+    /// time or timestamp, nor an array, range, multirange or domain of them.
     pub fn formatted(column: &Column, format: &Arc<DateFormat>) -> Option<Self> {
         MomentType::of(&column.r#type)?;
         Some(Self {
@@ -128,7 +129,8 @@ impl ValueWriter {
         }
     }
 
-    /// Appends a value as a GeoJSON geometry, or `null` if GeoJSON has no such geometry.
+    /// Appends a value as a GeoJSON geometry. Appends `null` if GeoJSON has no such geometry, or if
+    /// the column is not a geometry.
     ///
     /// # Errors
     /// As [`ValueWriter::json`].
@@ -154,7 +156,7 @@ impl ValueWriter {
         Ok(())
     }
 
-    /// How the column can be the geometry of a GeoJSON feature; `None` if it cannot.
+    /// The kind of the column, if a GeoJSON geometry can be made from it; otherwise `None`.
     pub(crate) fn geometry(&self) -> Option<GeometrySource> {
         match &self.form {
             JsonForm::Geometry => Some(GeometrySource::PostGis),
@@ -163,7 +165,7 @@ impl ValueWriter {
         }
     }
 
-    /// Whether values may contain JSON documents, which may have line breaks between tokens.
+    /// Whether values may contain `json` documents, which may have line breaks between tokens.
     pub(crate) fn holds_json(&self) -> bool {
         self.form.holds_json()
     }

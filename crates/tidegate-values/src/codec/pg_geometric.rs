@@ -1,4 +1,4 @@
-//! The built-in geometric types (PostgreSQL, "Geometric Types"), as JSON objects and as GeoJSON.
+//! The built-in geometric types (PostgreSQL, "Geometric Types"), as JSON and as GeoJSON.
 
 use bytes::BytesMut;
 
@@ -24,7 +24,7 @@ struct Numbers<'a> {
     source: NumberSource<'a>,
     /// Whether a path is open; `false` for other types.
     open: bool,
-    /// The number of points of a path or polygon.
+    /// The number of points of a path or polygon; not used for other types.
     points: usize,
 }
 
@@ -52,16 +52,16 @@ impl Numbers<'_> {
 }
 
 impl GeometricType {
-    /// Appends the JSON object for a binary value, which consists of 64-bit floats. Paths and
-    /// polygons have the number of points before them, and a path has a flag before that whether it
-    /// is closed.
+    /// Appends the JSON of a value in the binary format, which consists of 64-bit floats. In a path
+    /// or polygon, the number of points precedes the points. In a path, a flag before that number
+    /// says whether the path is closed.
     pub(super) fn binary(self, raw: &[u8], out: &mut BytesMut) -> Result<()> {
         let mut numbers = self.read_binary(raw)?;
         self.json(&mut numbers, out)?;
         numbers.end()
     }
 
-    /// Appends the JSON object for a value in the text format.
+    /// Appends the JSON of a value in the text format.
     pub(super) fn text(self, raw: &[u8], out: &mut BytesMut) -> Result<()> {
         let mut numbers = Self::read_text(raw)?;
         self.json(&mut numbers, out)?;
@@ -133,8 +133,8 @@ impl GeometricType {
         })
     }
 
-    /// Reads the numbers of a text, which brackets and commas separate. A path in square brackets
-    /// is open.
+    /// Reads the numbers of a text, in which brackets and commas separate them. A path in square
+    /// brackets is open.
     fn read_text(raw: &[u8]) -> Result<Numbers<'_>> {
         let words = raw
             .split(|byte| b"()[]{}<>,".contains(byte))

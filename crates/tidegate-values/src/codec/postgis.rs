@@ -59,7 +59,7 @@ struct Wkb<'a> {
     srid: u32,
 }
 
-/// The kind of a geometry and the number of its coordinates.
+/// The kind of a geometry, and whether its positions have Z and M coordinates.
 #[derive(Clone, Copy)]
 struct Header {
     kind: u32,
@@ -106,7 +106,8 @@ impl Wkb<'_> {
         })
     }
 
-    /// Appends a geometry; `depth` is the nesting that is still allowed.
+    /// Appends a geometry; `depth` is the nesting that is still allowed. If GeoJSON cannot
+    /// represent the geometry, `out` has part of it.
     fn geometry(&mut self, depth: usize, out: &mut BytesMut) -> Result<Representation> {
         let depth = depth.checked_sub(1).ok_or(MalformedValue)?;
         let header = self.header()?;
@@ -146,7 +147,8 @@ impl Wkb<'_> {
         Ok(shown)
     }
 
-    /// Appends the member `crs` with the SRID, once for each value.
+    /// Appends the member `crs` with the SRID, at most once for each value. Appends nothing for WGS
+    /// 84, or if there is no SRID.
     fn reference_system(&mut self, out: &mut BytesMut) {
         let srid = std::mem::take(&mut self.srid);
         if !matches!(srid, 0 | WGS_84) {
@@ -177,7 +179,7 @@ impl Wkb<'_> {
         Ok(Representation::Yes)
     }
 
-    /// Appends a position, a list of positions, or a list of such lists.
+    /// Appends a position, a list of positions, or a list of such lists, if `nesting` is 0, 1 or 2.
     fn coordinates(
         &mut self,
         header: Header,

@@ -1,6 +1,6 @@
 //! Decodes the text format: the text that the type's output function returns under the settings of
-//! new sessions (`DateStyle ISO`, `IntervalStyle postgres`). A text under other settings is written
-//! unchanged, as a JSON string.
+//! new sessions (`DateStyle ISO`, `IntervalStyle postgres`). A date, time or interval under other
+//! settings is written unchanged, as a JSON string.
 
 use bytes::BytesMut;
 
@@ -59,8 +59,8 @@ pub(super) fn json(form: &JsonForm, raw: &[u8], out: &mut BytesMut) -> Result<()
     Ok(())
 }
 
-/// Appends a value as a CSV field. It is written as in JSON, but strings have no quotes and
-/// escapes.
+/// Appends a value as plain text, such as a CSV field. It is written as in JSON, but strings have
+/// no quotes and no escapes.
 pub(super) fn plain(form: &JsonForm, raw: &[u8], out: &mut BytesMut) -> Result<()> {
     match form {
         JsonForm::Text
@@ -82,7 +82,7 @@ pub(super) fn plain(form: &JsonForm, raw: &[u8], out: &mut BytesMut) -> Result<(
     Ok(())
 }
 
-/// Appends a value, or `null`.
+/// Appends a value, or `null` if `raw` is `None`.
 pub(super) fn value(form: &JsonForm, raw: Option<&[u8]>, out: &mut BytesMut) -> Result<()> {
     let Some(raw) = raw else {
         out.extend_from_slice(b"null");
@@ -116,8 +116,8 @@ fn whole(raw: &[u8], read: impl FnOnce(&mut Tokens<'_>) -> Result<()>) -> Result
     tokens.end()
 }
 
-/// Appends an array from its text. That is `{…}`, with `[l:u]=` before it if lower bounds are not
-/// 1. A vector's text has its elements separated by spaces.
+/// Appends an array from its text `{…}`. If a lower bound is not 1, `[l:u]=` precedes it. In the
+/// text of a vector, spaces separate the elements.
 fn array(array: &Array, raw: &[u8], out: &mut BytesMut) -> Result<()> {
     if array.delimiter == b' ' {
         out.extend_from_slice(b"[");

@@ -26,7 +26,7 @@ impl<'a> TextToken<'a> {
         (self.quoted || !self.text.is_empty()).then_some(self.text)
     }
 
-    /// The text of an array's element; `None` for NULL, which is the unquoted word.
+    /// The text of an array's element; `None` for NULL, which is the unquoted word `NULL`.
     pub(super) fn element(self) -> Option<Cow<'a, [u8]>> {
         (self.quoted || &*self.text != b"NULL").then_some(self.text)
     }

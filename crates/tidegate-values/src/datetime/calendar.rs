@@ -83,7 +83,7 @@ impl Civil {
     }
 }
 
-/// The day of the week of a day, counted from 1970-01-01; 0 is Sunday.
+/// The day of the week, from 0 for Sunday. `days` are the days since 1970-01-01.
 pub(super) fn weekday(days: i64) -> i64 {
     (days + 4).rem_euclid(7)
 }

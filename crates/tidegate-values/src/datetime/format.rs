@@ -19,7 +19,7 @@ pub struct DateFormat {
     zone: Zone,
     /// Whether the literals need no escapes in a JSON string.
     plain: bool,
-    /// Whether a specifier depends on the zone.
+    /// Whether any specifier depends on the zone.
     zoned: bool,
 }
 
@@ -40,7 +40,7 @@ impl DateFormat {
     /// after a backslash. Values are shown in `zone`.
     ///
     /// # Errors
-    /// Why the format is invalid: it is empty or ends in a backslash.
+    /// A message about the problem: the format is empty or ends in a backslash.
     pub fn new(format: &str, zone: Zone) -> Result<Self, String> {
         if format.is_empty() {
             return Err("the format is empty".to_owned());
@@ -257,7 +257,8 @@ impl Clock {
     }
 }
 
-/// Appends a number with at least `places` characters, including a minus sign.
+/// Appends a number with zeros before it, so that it has at least `places` characters including a
+/// minus sign.
 fn signed(value: i64, places: usize, out: &mut BytesMut) {
     number::padded(value, places - usize::from(value < 0), out);
 }

@@ -7,7 +7,7 @@ use crate::append::number::two;
 use crate::append::{Push as _, StackText};
 use crate::error::{MalformedValue, Result};
 
-/// A text that is being built.
+/// An ISO 8601 text that is being built on the stack.
 #[derive(Debug, Default)]
 pub(super) struct Text(StackText);
 
@@ -49,7 +49,8 @@ impl Text {
         }
     }
 
-    /// Appends a time as `HH:MM:SS[.f…]`. A day in PostgreSQL may end at 24:00:00.
+    /// Appends a time, given in microseconds since midnight, as `HH:MM:SS[.f…]`. Fails for a time
+    /// after 24:00:00, which PostgreSQL allows as the end of a day.
     #[inline]
     pub(super) fn time(&mut self, micros: i64) -> Result<()> {
         let micros = u64::try_from(micros)
@@ -74,7 +75,7 @@ impl Text {
     }
 
     /// Appends a timestamp, given in microseconds since 2000-01-01, as
-    /// `YYYY-MM-DDTHH:MM:SS[.f…][Z][ BC]`.
+    /// `YYYY-MM-DDTHH:MM:SS[.f…][Z][ BC]`, with `Z` if `utc` is true.
     #[inline]
     pub(super) fn timestamp(&mut self, micros: i64, utc: bool) -> Result<()> {
         let civil = Civil::from_days(micros.div_euclid(DAY) + POSTGRES_DAY_ZERO);
@@ -102,7 +103,8 @@ impl Text {
     }
 }
 
-/// Appends the fraction of a second without trailing zeros. Appends nothing if it is 0.
+/// Appends the fraction of a second, given in microseconds, with a decimal point and without
+/// trailing zeros. Appends nothing if it is 0.
 pub(crate) fn fraction(micros: i64, out: &mut BytesMut) {
     if micros != 0 {
         let (digits, length) = digits(micros);
@@ -110,7 +112,8 @@ pub(crate) fn fraction(micros: i64, out: &mut BytesMut) {
     }
 }
 
-/// The text of a decimal point and six digits, and its length without trailing zeros.
+/// A decimal point and the six digits of `micros`, and the length of this text without trailing
+/// zeros.
 #[inline]
 fn digits(micros: i64) -> ([u8; 7], usize) {
     let [high, middle, low] = [micros / 10_000, micros / 100 % 100, micros % 100].map(pair);

@@ -10,7 +10,7 @@ use super::scan::Scanner;
 use crate::binary_reader::exact;
 use crate::error::{MalformedValue, Result};
 
-/// The largest offset from UTC in seconds. PostgreSQL accepts only offsets below 16 hours.
+/// The limit of an offset from UTC, in seconds. PostgreSQL accepts only offsets below 16 hours.
 pub(super) const MAX_OFFSET: i32 = 16 * 3600;
 
 /// The date and time types.
@@ -30,7 +30,7 @@ pub enum MomentType {
 
 /// A value of a date or time type in PostgreSQL's representation. Dates are days and timestamps are
 /// microseconds since 2000-01-01; times are microseconds since midnight. The lowest and the highest
-/// number are the infinities.
+/// number of a date or timestamp are the infinities.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Moment {
     /// The days since 2000-01-01.
@@ -46,7 +46,8 @@ pub enum Moment {
 }
 
 impl MomentType {
-    /// The date or time type that `type` is, or that its elements, bounds or base type are.
+    /// The date or time type that `type` is, or that its elements, bounds or base type are; `None`
+    /// for other types.
     pub fn of(r#type: &Type) -> Option<Self> {
         Some(match *r#type {
             Type::DATE => Self::Date,
@@ -110,7 +111,9 @@ impl MomentType {
         scanner.is_empty().then_some(moment)
     }
 
-    /// Reads a timestamp, which has a date, a time, perhaps an offset and perhaps ` BC`.
+    /// Reads a timestamp: a date, a time, an offset for `timestamptz`, and perhaps ` BC`.
+    /// `infinity` is the result of the function [`infinity`] for the text. `None` for any other
+    /// text.
     fn timestamp(self, infinity: Option<bool>, scanner: &mut Scanner<'_>) -> Option<Moment> {
         let micros = if let Some(positive) = infinity {
             *scanner = Scanner::new(b"");

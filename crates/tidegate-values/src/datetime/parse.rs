@@ -14,12 +14,12 @@ use super::specifiers::{MONTHS, WEEKDAYS, expansion};
 use super::zone::Zone;
 
 /// Parses `text` by `format` into PostgreSQL's text form. `type` is a date, time or timestamp type,
-/// or an array, range or domain of one; then the text is one element or bound. A text without a
-/// zone is in UTC.
+/// or an array, range or domain of one; then `text` is one element or bound. A text without a zone
+/// is in UTC.
 ///
 /// # Errors
-/// The problem: the type accepts no format, the text does not match, a part is missing, or the date
-/// or time does not exist.
+/// A message about the problem: the type accepts no format, the text does not match, a part is
+/// missing, or the date or time does not exist.
 pub fn parse_with_format(format: &str, text: &str, r#type: &Type) -> Result<String, String> {
     parse_in_zone(format, text, r#type, &Zone::default())
 }
@@ -176,8 +176,7 @@ impl Reading<'_> {
             b'e' | b'O' | b'P' | b'p' | b'T' => parts.zone = Some(ZoneText::read(scanner)?),
             _ => return None,
         }
-        // The specifiers `g` and `h` rejected an hour outside of their range above, by leaving no
-        // hour.
+        // `hour` is `None` here if `g` or `h` read an hour that is not from 1 to 12.
         (!matches!(letter, b'g' | b'h') || parts.hour.is_some()).then_some(())
     }
 

@@ -22,8 +22,8 @@ pub(super) struct Parts {
     pub(super) afternoon: Option<bool>,
     pub(super) zone: Option<ZoneText>,
     pub(super) epoch: Option<i64>,
-    /// Values of specifiers that follow from the date, such as the weekday. They must agree with
-    /// the date.
+    /// Specifiers whose value follows from the date, such as the weekday, and the value in the
+    /// text. It must agree with the date.
     pub(super) checks: Vec<(u8, i64)>,
     /// Whether missing parts are taken from 1970-01-01 00:00:00.
     pub(super) filled: bool,
@@ -76,7 +76,8 @@ impl Parts {
         Ok(self)
     }
 
-    /// The date, from year, month and day, or from year and day of the year.
+    /// The date, from the seconds since 1970, from year, month and day, or from year and day of the
+    /// year. Checks that `checks` agree with it.
     fn civil(&self) -> Result<Civil, String> {
         if let Some(epoch) = self.epoch {
             return Ok(Civil::from_days(epoch.div_euclid(DAY_SECONDS)));
@@ -129,7 +130,7 @@ impl Parts {
         seconds * SECOND + self.micros.unwrap_or(0)
     }
 
-    /// The text of the value for PostgreSQL's input function.
+    /// The text of the value for PostgreSQL's input function. A value without a zone is in `zone`.
     pub(super) fn give(self, moment: MomentType, zone: &Zone) -> Result<String, String> {
         let timed = [self.hour, self.epoch].iter().any(Option::is_some) || self.filled;
         if matches!(moment, MomentType::Time | MomentType::TimeTz) && !timed {

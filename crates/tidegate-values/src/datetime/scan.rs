@@ -2,7 +2,8 @@
 
 use super::calendar::{Civil, SECOND};
 
-/// A scanner of a text, which holds the bytes that were not read yet.
+/// A scanner of a text, which holds the bytes that were not read yet. Its functions return `None`
+/// if the text does not continue as they expect.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Scanner<'a> {
     rest: &'a [u8],
@@ -48,7 +49,8 @@ impl<'a> Scanner<'a> {
         head
     }
 
-    /// Consumes `least` to `most` (at most 18) digits; returns the number and their count.
+    /// Consumes `least` to `most` (at most 18) digits; returns the number and the count of its
+    /// digits.
     pub(crate) fn digits(&mut self, least: usize, most: usize) -> Option<(i64, usize)> {
         let count = self
             .rest
@@ -67,7 +69,7 @@ impl<'a> Scanner<'a> {
         Some((value, count))
     }
 
-    /// Consumes `-` or `+` as a sign.
+    /// Consumes `+` or `-` as a sign; returns 1 or -1.
     pub(crate) fn sign(&mut self) -> Option<i64> {
         let sign = match self.peek()? {
             b'+' => 1,

@@ -1,4 +1,4 @@
-//! What writing and parsing by format specifiers have in common.
+//! Names and functions for both writing and parsing by format specifiers.
 
 use super::calendar::{Civil, days_in_month, is_leap, weekday};
 
@@ -27,7 +27,7 @@ pub(super) const WEEKDAYS: [&str; 7] = [
     "Saturday",
 ];
 
-/// The specifiers that `c` and `r` are short for.
+/// The specifiers for which `c` and `r` stand; `None` for other letters.
 pub(super) fn expansion(letter: u8) -> Option<&'static str> {
     match letter {
         b'c' => Some("Y-m-d\\TH:i:sP"),

@@ -22,8 +22,8 @@ pub(super) struct Offset {
     pub(super) abbreviation: Cow<'static, str>,
 }
 
-/// The last second for which the zone database is queried, in seconds since 1970. For a later time
-/// it is queried for the same day of an earlier 400-year cycle.
+/// The last second for which the zone database is queried, in seconds since 1970. For a later time,
+/// the same day of an earlier 400-year cycle is used.
 const LAST: i64 = 253_000_000_000;
 
 impl Zone {
@@ -80,13 +80,14 @@ impl Zone {
         });
         let epoch = epoch.map_or(asked, Timestamp::as_second);
         let offset = self.at(epoch);
-        // For a skipped time, this is the offset before the gap.
+        // For a skipped time, the difference is the offset before the gap.
         let seconds = i32::try_from(asked - epoch).unwrap_or(offset.seconds);
         Offset { seconds, ..offset }
     }
 }
 
-/// The same second of the 400-year cycle, within the years that the zone database covers.
+/// A time, given in seconds since 1970, or for a time after [`LAST`] the same second of an earlier
+/// 400-year cycle.
 fn within_years(epoch: i64) -> i64 {
     let cycle = CYCLE_DAYS * DAY_SECONDS;
     if epoch <= LAST {

@@ -3,7 +3,7 @@
 use bytes::BytesMut;
 
 /// Ends a field that consists of the output from `start` on. Quotes it if it is empty, because an
-/// unquoted empty field is NULL, or if it contains a separator.
+/// unquoted empty field is NULL, or if it contains a comma, a quote or a line break.
 #[inline]
 pub(super) fn close_field(start: usize, out: &mut BytesMut) {
     let field = &out[start..];

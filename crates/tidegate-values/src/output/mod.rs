@@ -27,7 +27,7 @@ pub enum OutputFormat {
 }
 
 impl OutputFormat {
-    /// The format with this name in `output_format`.
+    /// The format with this name in `output_format`; `None` if there is none.
     pub fn parse(name: &str) -> Option<Self> {
         Some(match name {
             "json" => Self::Json,
@@ -69,13 +69,13 @@ impl OutputFormat {
 /// The options for the output of a request.
 #[derive(Clone, Debug, Default)]
 pub struct OutputOptions {
-    /// The format specifiers, as pairs with the name of a column or placeholder.
+    /// Pairs of the name of a column or placeholder, and its format specifiers.
     pub type_formats: Vec<(String, String)>,
-    /// The names of the statement's placeholders. A format with one of these names may have no
-    /// column.
+    /// The names of the statement's placeholders. A format for one of these names is valid even if
+    /// no column has the name.
     pub placeholders: Vec<String>,
     /// The zone in which formatted values are written; `None` is UTC.
     pub timezone: Option<Zone>,
-    /// The JSON text of the member `id` of a JSON result.
+    /// The JSON text of the member `id` of a JSON result; `None` for a result without the member.
     pub id: Option<String>,
 }

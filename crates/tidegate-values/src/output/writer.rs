@@ -25,7 +25,8 @@ pub struct RowWriter {
     placeholders: Vec<String>,
     id: Option<String>,
     columns: Vec<ColumnWriter>,
-    /// The index of the column that is the geometry of a GeoJSON feature.
+    /// The index of the column that is the geometry of a GeoJSON feature; `None` in other formats,
+    /// or if no column is a geometry.
     geometry: Option<usize>,
     /// Whether a row has been written.
     begun: bool,
@@ -38,7 +39,7 @@ struct ColumnWriter {
     /// CSV.
     prefix: Box<[u8]>,
     value: ValueWriter,
-    /// Whether line breaks must be removed from the value.
+    /// Whether line breaks in the value must be replaced by spaces.
     joins_lines: bool,
 }
 
@@ -84,8 +85,8 @@ impl RowWriter {
     /// Appends the start of the result, and chooses the writer of each column.
     ///
     /// # Errors
-    /// [`ValueError::InvalidFormat`] for a format on a column of another type, or for a name that
-    /// is neither a column nor a placeholder.
+    /// [`ValueError::InvalidFormat`] for a format of a column without dates or times, or for a name
+    /// that is neither a column nor a placeholder.
     pub fn columns(&mut self, columns: &[Column], out: &mut BytesMut) -> Result<(), ValueError> {
         let names = column_names(columns);
         self.check_formats(&names)?;
@@ -292,7 +293,7 @@ impl RowWriter {
 
 impl ColumnWriter {
     /// Appends a JSON document on one line. A line break in JSON text is white space between
-    /// tokens, so it is removed.
+    /// tokens, so a space can replace it.
     fn json_line(&self, raw: &[u8], out: &mut BytesMut) -> Result<()> {
         let start = out.len();
         self.value.json(raw, out)?;

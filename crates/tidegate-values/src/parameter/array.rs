@@ -60,7 +60,8 @@ impl ArrayDimensions {
         self.level(value, 1, (element, elements), out)
     }
 
-    /// Writes the elements of dimension `depth`, whose size is known already.
+    /// Writes the elements of dimension `depth`, counted from 1. The size of the dimension is
+    /// already in `sizes`.
     fn level(
         &mut self,
         value: Value<'_>,
@@ -96,7 +97,7 @@ impl ArrayDimensions {
         Ok(())
     }
 
-    /// Checks that a nested array has the size of its siblings.
+    /// Checks that a nested array has the size of its siblings. Stores the size of the first one.
     fn enter(&mut self, value: Value<'_>, depth: usize, size: usize) -> Result<(), ValueError> {
         if depth > MAX_DIMENSIONS {
             return Err(value.invalid(format!("more than {MAX_DIMENSIONS} dimensions")));
@@ -117,9 +118,9 @@ impl ArrayDimensions {
     }
 }
 
-/// Whether a JSON array is an element and not a dimension, because values of some types are written
-/// as arrays. The content of the JSON array decides: points, the flag of a path and ranges are
-/// never null.
+/// Whether a JSON array is an element and not a dimension. Values of some types are JSON arrays,
+/// such as polygons. The first item of the JSON array decides. In an element it is not null,
+/// because points, the flag of a path and ranges are never null.
 fn is_element(element: &Type, json: &str) -> bool {
     let first = || match json[1..].trim_ascii_start() {
         rest if rest.starts_with(']') => None,
@@ -139,15 +140,15 @@ fn is_element(element: &Type, json: &str) -> bool {
     }
 }
 
-/// Whether the first object of an array is a polygon, which has the only member `points`, and not a
-/// point.
+/// Whether the first item of an array, an object, is a polygon and not a point. The only member of
+/// a polygon is `points`.
 fn begins_with_points(json: &str) -> bool {
     let object = json[1..].trim_ascii_start();
     let member = object.strip_prefix('{').map(str::trim_ascii_start);
     member.is_some_and(|member| member.starts_with("\"points\""))
 }
 
-/// Writes an `int2vector` or `oidvector`, whose text has its elements separated by spaces.
+/// Writes an `int2vector` or `oidvector`. In its text, spaces separate the elements.
 fn write_vector(
     value: Value<'_>,
     element: &Type,

@@ -73,8 +73,8 @@ fn geometry(value: Value<'_>, depth: usize, out: &mut BytesMut) -> Result<(), Va
     list(inner, out, |element, out| geometry(element, depth + 1, out))
 }
 
-/// Appends the SRID that the member `crs` names, as this crate and PostGIS write it (GeoJSON 2008,
-/// section 3.1): `EPSG:3857`, or the URN for it.
+/// Appends the SRID that the member `crs` names, or that of WGS 84 if there is none. This crate and
+/// PostGIS write the name as `EPSG:3857` or as the URN for it (GeoJSON 2008, section 3.1).
 fn reference_system(
     value: Value<'_>,
     named: Option<&RawValue>,
@@ -113,7 +113,8 @@ fn reference_system(
     Ok(())
 }
 
-/// Appends lists of positions, nested `levels` deep.
+/// Appends lists of positions, nested `levels` deep, or one position if `levels` is 0. If
+/// `enclosed` is true, the position gets parentheses.
 fn coordinates(
     value: Value<'_>,
     levels: usize,

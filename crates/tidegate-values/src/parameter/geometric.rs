@@ -176,7 +176,8 @@ fn is_open(value: Value<'_>, place: &ValuePath<'_>) -> Result<bool, ValueError> 
     }
 }
 
-/// Writes a coordinate: a number, or a string for NaN and the infinities.
+/// Writes a number of a geometric value. Accepts a JSON number, or a string that is one, which NaN
+/// and the infinities need.
 fn number(value: Value<'_>, name: &str, json: Option<&str>, out: &mut BytesMut) -> WriteResult {
     let json = member(value, name, json)?.json;
     let text = match JsonKind::of(json) {

@@ -40,7 +40,7 @@ pub enum Parameter {
 pub struct InputFormat {
     /// The format specifiers, as `type_formats` has them.
     pub specifiers: String,
-    /// The zone of texts that do not name one.
+    /// The time zone of texts that name none.
     pub zone: Zone,
 }
 
@@ -116,8 +116,9 @@ impl Value<'_> {
         }
     }
 
-    /// Writes a value of a type with a JSON form of its own that is not in that form. A string is
-    /// passed on as PostgreSQL's text; any other value is an error.
+    /// Appends a value that is not in the JSON form of its type, such as a string for an array. A
+    /// string is passed on as PostgreSQL's text. Any other value is an error; `expected` describes
+    /// the JSON form.
     fn literal(self, expected: &str, out: &mut BytesMut) -> Result<(), ValueError> {
         if self.kind != JsonKind::String || self.format.is_some() {
             return Err(self.invalid(format!("{}, expected {expected}", self.kind)));

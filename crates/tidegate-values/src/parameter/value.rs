@@ -84,8 +84,8 @@ impl<'a> Value<'a> {
         json::elements(self.json).map_err(|error| self.invalid(json::problem(&error)))
     }
 
-    /// The members of the value, which must be an object, in the order of `names`. Any other member
-    /// is an error.
+    /// The members of the value, which must be an object, in the order of `names`. A missing member
+    /// is `None`. Any other member is an error.
     pub(super) fn members<const N: usize>(
         self,
         names: [&str; N],

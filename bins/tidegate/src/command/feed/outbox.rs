@@ -38,7 +38,7 @@ pub(super) async fn run(command: FeedCommand, service: &Service) -> Result {
 async fn status(outbox: &Outbox, databases: &[String]) -> Result {
     print("feed_source = outbox\n")?;
     for database in databases {
-        // An error of one database must not hide the others.
+        // An error of one database must not hide the state of the others.
         let name = DatabaseName::new(database);
         match outbox.status(&name).await {
             Ok(Some(status)) => print(described(database, &status))?,

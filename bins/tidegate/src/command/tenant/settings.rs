@@ -44,7 +44,7 @@ enum Setting {
     Impersonation(bool),
 }
 
-/// Reads `SETTING=VALUE`.
+/// Parses `SETTING=VALUE`.
 fn read(text: &str) -> Result<Setting> {
     let (setting, expected) = match text.split_once('=') {
         Some(("anonymous_sql", value)) => (

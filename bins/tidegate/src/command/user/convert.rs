@@ -8,7 +8,8 @@ use crate::command::print;
 use crate::failure::{Failure, Result};
 use crate::service::Service;
 
-/// Converts users one after the other. Continues with the next one after an error.
+/// Converts users one after the other. Continues with the next user after an error, and fails at
+/// the end.
 pub(super) async fn run(given: ConvertedUsers, service: &Service) -> Result {
     tenant(service, &given.database).await?;
     let accounts = service.accounts();

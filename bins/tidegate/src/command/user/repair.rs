@@ -12,14 +12,14 @@ use crate::failure::{Failure, Result};
 use crate::pool;
 use crate::service::Service;
 
-/// A role to repair.
+/// A role whose login is to be repaired.
 struct Login {
     key: PoolKey,
     /// Whether anonymous callers or members share the role.
     shared: bool,
 }
 
-/// Repairs one user, all users of a tenant, or all users of all tenants.
+/// Repairs the logins of one user, of all users of a tenant, or of all users of all tenants.
 pub(super) async fn run(
     service: &Service,
     database: Option<String>,
@@ -57,8 +57,8 @@ async fn user(service: &Service, key: &UserKey) -> Result<Login> {
     Ok(login(&key.database, role, user.default_user))
 }
 
-/// The users and authenticators of a tenant, and the groups that log in for members. Creates
-/// authenticators that are missing.
+/// The roles of a tenant that log in: its users, its authenticators, and the groups that log in for
+/// members. Missing roles of the tenant are created first.
 async fn of_tenant(
     service: &Service,
     tenant: &Tenant,
@@ -104,8 +104,8 @@ fn login(database: &str, role: &str, shared: bool) -> Login {
     }
 }
 
-/// Repairs the logins. Continues with the next one after an error. Fails if `failed` has errors of
-/// before, or gets one.
+/// Repairs the logins. Continues with the next login after an error. Fails at the end if there were
+/// errors, or if `failed` already contains errors.
 async fn repair(service: &Service, logins: &[Login], mut failed: Vec<String>) -> Result {
     let version = service.admin.server().await?.version;
     let connector = pool::connector(service, version)?;

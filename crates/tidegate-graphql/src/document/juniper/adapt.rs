@@ -10,15 +10,15 @@ use crate::document::{Document, Selection};
 /// The variables that a definition uses, separated by whether juniper sees the use.
 #[derive(Default)]
 struct Uses {
-    /// Variables inside literals that were replaced, which juniper does not see.
+    /// Variables inside replaced literals, which juniper does not see.
     hidden: HashSet<String>,
     /// Variables in all other places.
     seen: HashSet<String>,
 }
 
-/// Replaces every literal of type `JSON` by a string, and restores the kind of numbers and strings.
-/// A variable that is used only in such literals loses its definition, because juniper would report
-/// it as unused. `rules::check` checks it instead.
+/// Replaces every literal of type `JSON` by a string, and removes the marker letters of numbers and
+/// strings. The definition of a variable that is used only in replaced literals is removed, because
+/// juniper would report the variable as unused. `rules::check` checks such variables instead.
 pub(super) fn adapt(
     parsed: &mut [Definition<'_, Scalar>],
     schema: &SchemaType<Scalar>,
@@ -167,7 +167,7 @@ fn walk(
     }
 }
 
-/// Records the variables that juniper's rules will see.
+/// Records the variables of a literal that juniper's rules will see.
 fn record_uses(value: &InputValue<Scalar>, uses: &mut Uses) {
     match value {
         InputValue::Variable(name) => {

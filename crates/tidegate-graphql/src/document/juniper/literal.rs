@@ -35,9 +35,10 @@ pub(super) fn value(literal: &InputValue<Scalar>) -> Value {
     }
 }
 
-/// Converts a literal into one that juniper's rules can check against a type. Numbers and strings
-/// lose their marker, and a literal of type `JSON` becomes a string. The names of variables inside
-/// literals that were replaced are added to `hidden`.
+/// Converts a literal so that juniper's rules can check it against a type. `named` is the name of
+/// the type, and `list` is whether the type is a list. Numbers and strings lose their marker
+/// letter, and a literal of type `JSON` becomes an empty string. The names of variables inside
+/// replaced literals are added to `hidden`.
 pub(super) fn adapt(
     literal: &mut InputValue<Scalar>,
     named: &str,
@@ -108,7 +109,7 @@ pub(super) fn argument_type(arguments: Arguments<'_>, name: &str) -> Option<(Str
     Some((argument.arg_type.innermost_name().to_owned(), list))
 }
 
-/// The definitions of the arguments of a directive.
+/// The definitions of the arguments of a directive; empty for an unknown directive.
 pub(super) fn directive<'s>(schema: &'s SchemaType<Scalar>, name: &str) -> Arguments<'s> {
     schema
         .directive_by_name(name)

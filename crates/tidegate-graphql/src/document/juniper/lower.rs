@@ -1,5 +1,5 @@
-//! Converts juniper's syntax tree into [`Document`]. Macros are used, because many of juniper's
-//! types cannot be named outside of juniper.
+//! Converts juniper's syntax tree into [`Document`]. Some functions are macros, because many of
+//! juniper's types cannot be named outside of juniper.
 
 use std::collections::{HashMap, HashSet};
 use std::sync::{Arc, OnceLock};
@@ -57,8 +57,8 @@ macro_rules! conditions {
     }};
 }
 
-/// Converts a document. Parts that are invalid are converted into anything, because juniper's rules
-/// reject them afterwards.
+/// Converts a document. The result for invalid parts is unspecified, because juniper's rules reject
+/// them afterwards.
 ///
 /// # Errors
 ///

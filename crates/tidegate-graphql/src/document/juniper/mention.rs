@@ -6,7 +6,7 @@ use juniper::{Definition, Selection};
 
 use super::Scalar;
 
-/// The names of fields and types in a document.
+/// The names of fields and types that occur in a document.
 #[derive(Default)]
 pub(super) struct Mentioned<'d> {
     pub(super) fields: HashSet<&'d str>,

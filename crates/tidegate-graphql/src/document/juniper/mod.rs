@@ -1,9 +1,10 @@
 //! The parser and validator of documents, which uses the crate juniper
 //! (docs/adr/0007-graphql-engine.md).
 //!
-//! juniper's parser uses the schema, and rejects objects for custom scalars. So documents are
-//! parsed with another schema and converted into the types of `document`. They are then validated
-//! against the real schema, with every literal of type `JSON` replaced by a string.
+//! juniper's parser uses the schema, and rejects objects for custom scalars. Therefore documents
+//! are parsed with another schema and converted into the types of the module `document`. Then every
+//! literal of type `JSON` is replaced by a string, and the document is validated against the real
+//! schema.
 
 mod adapt;
 mod literal;
@@ -51,10 +52,10 @@ impl Validator {
         }
     }
 
-    /// A definition that makes juniper report an error for every document. juniper's rule on
-    /// overlapping fields compares all pairs of fields and fragments, and stops at a limit of its
-    /// own. It does not run if another rule has reported an error. `document::overlap` implements
-    /// the rule instead.
+    /// A definition that makes juniper report an error for every document. It keeps juniper from
+    /// applying its rule on overlapping fields, which does not run if another rule has reported an
+    /// error. That rule compares all pairs of fields and fragments, and stops at a limit of its
+    /// own. `document::overlap` implements it instead.
     fn unused(&self) -> Option<Definition<'static, Scalar>> {
         let mut parsed = parse_document_source(UNUSED, &self.parsing.schema).ok()?;
         if let Some(Definition::Fragment(fragment)) = parsed.first_mut() {
@@ -74,7 +75,7 @@ impl Validator {
     ///
     /// # Errors
     ///
-    /// `GRAPHQL_PARSE_FAILED`, `GRAPHQL_VALIDATION_FAILED` (the first ones) and `TOO_COMPLEX`, with
+    /// `GRAPHQL_PARSE_FAILED`, `TOO_COMPLEX`, or the first errors `GRAPHQL_VALIDATION_FAILED`, with
     /// their locations.
     pub(crate) fn read(&self, text: &str, limits: &Limits) -> Result<Document, Vec<Error>> {
         if let Some(at) = text.find('\0') {
@@ -100,8 +101,8 @@ impl Validator {
         Ok(document)
     }
 
-    /// Adds a suggestion to the first error. Only this one gets it, because all fields of a type
-    /// must be compared for it.
+    /// Adds a suggestion to the first error if it is about an unknown field. Other errors get no
+    /// suggestion, because finding it compares all fields of a type.
     fn suggest(&self, mut errors: Vec<Error>) -> Vec<Error> {
         if let Some(first) = errors.first_mut()
             && let Some(name) = suggestion::suggestion(&self.types, &first.message)
@@ -113,7 +114,7 @@ impl Validator {
 }
 
 /// An unused fragment, and the error that juniper reports for it. The fragment's name is replaced
-/// by a blank, which no document can contain.
+/// by a blank, which cannot be the name of a fragment in a document.
 const UNUSED: &str = "fragment unused on Query { __typename }";
 const UNUSED_MESSAGE: &str = "Fragment \" \" is never used";
 

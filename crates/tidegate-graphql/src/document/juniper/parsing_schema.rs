@@ -1,5 +1,6 @@
-//! The schema with which documents are parsed. Its fields have no arguments, so juniper accepts any
-//! literal. Its scalars keep the text of a literal, after a marker letter.
+//! The schema with which documents are parsed. It has no fields whose arguments would have types,
+//! so juniper accepts any literal. Its scalars keep the text of a literal, after a letter that
+//! marks its kind.
 
 use juniper::parser::{ParseError, ScalarToken, Token};
 use juniper::{
@@ -9,7 +10,7 @@ use juniper::{
 
 use super::Scalar;
 
-/// The marker letters that a scalar of this schema prefixes to the text of a literal.
+/// The letters that a scalar of this schema prepends to the text of a string or a number.
 pub(super) const STRING: char = 's';
 pub(super) const NUMBER: char = 'n';
 
@@ -39,7 +40,8 @@ impl GraphQLType<Scalar> for ParsingRoot {
     }
 
     fn meta(info: &(), registry: &mut Registry<Scalar>) -> meta::MetaType<Scalar> {
-        // juniper would register scalars of its own for these names, so ours must come first.
+        // juniper would register its own scalars for these names, so these scalars must be
+        // registered first.
         registry.get_type::<LiteralText>(&"String");
         registry.get_type::<LiteralText>(&"Int");
         registry.get_type::<LiteralText>(&"Float");

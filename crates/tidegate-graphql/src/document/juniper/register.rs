@@ -1,7 +1,7 @@
 //! Registers the part of the real schema that a document refers to. The other parts do not affect
 //! the document's validity, and registering thousands of tables is slow. Every type is registered
-//! by itself and refers to others by name, so that a chain of foreign keys does not become a deep
-//! recursion.
+//! separately and refers to other types by name. Therefore a chain of foreign keys does not cause a
+//! deep recursion.
 
 use std::collections::{BTreeMap, HashSet};
 
@@ -15,7 +15,8 @@ use super::mention::Mentioned;
 use crate::definition::{ArgumentDefinition, FieldDefinition, OperationKind, TypeReference, Types};
 use crate::field_type::{SCALARS, ScalarInput};
 
-/// Registers the types that a document can reach, with those of their fields that it names.
+/// Registers the types that a document can reach. Of their fields, only those are registered whose
+/// names occur in the document.
 pub(super) fn schema(types: &Types, mentioned: &Mentioned<'_>) -> SchemaType<Scalar> {
     let mut names = InternedNames::default();
     let mut objects = reach(types, mentioned, &mut names);
@@ -37,8 +38,9 @@ pub(super) fn schema(types: &Types, mentioned: &Mentioned<'_>) -> SchemaType<Sca
     SchemaType::new::<Query, Object, Object>(&query, &mutation, &subscription)
 }
 
-/// The object types that a document can reach. They are reached from the root types and the types
-/// that the document names, along the fields that it names.
+/// The object types that a document can reach, with their fields. The search starts at the root
+/// types and at the types of type conditions, and follows the fields whose names occur in the
+/// document.
 fn reach<'s>(
     types: &'s Types,
     mentioned: &Mentioned<'_>,
@@ -116,7 +118,8 @@ impl InternedNames {
 struct Info {
     name: arcstr::ArcStr,
     fields: Vec<meta::Field<Scalar>>,
-    /// The other types: all of them for the first registered type, none for every other type.
+    /// The types that this type registers. For the root type `Query` these are all other types; for
+    /// every other type the list is empty.
     others: Vec<Info>,
 }
 
@@ -130,7 +133,7 @@ impl Info {
     }
 }
 
-/// A juniper object type for every registered type except the first.
+/// The juniper type of every registered object type except `Query`.
 struct Object;
 
 impl GraphQLType<Scalar> for Object {
@@ -154,7 +157,7 @@ impl GraphQLValue<Scalar> for Object {
     }
 }
 
-/// The first object type, which registers all others.
+/// The root type `Query`, which juniper registers first. It registers all other types.
 struct Query;
 
 impl GraphQLType<Scalar> for Query {
@@ -191,7 +194,7 @@ impl GraphQLValue<Scalar> for Query {
     }
 }
 
-/// A custom scalar. It accepts strings or, with `ANY`, every scalar.
+/// A custom scalar. It accepts strings and, if `ANY` is true, every other scalar.
 struct Opaque<const ANY: bool>;
 
 impl<const ANY: bool> GraphQLType<Scalar> for Opaque<ANY> {

@@ -1,4 +1,4 @@
-//! Rules that juniper lacks, or that it cannot check because it does not see inside literals.
+//! Rules that juniper lacks, or that juniper cannot check because literals were replaced.
 
 use std::collections::{HashMap, HashSet};
 
@@ -14,7 +14,7 @@ use crate::field_type::SCALARS;
 ///
 /// # Errors
 ///
-/// `GRAPHQL_VALIDATION_FAILED` for each variable with another type.
+/// `GRAPHQL_VALIDATION_FAILED` for each variable whose type does not exist or is not an input type.
 pub(super) fn check_types(document: &Document) -> Result<(), Vec<Error>> {
     let variables = document
         .operations
@@ -39,7 +39,8 @@ fn is_input(name: &str) -> bool {
         || matches!(name, "__TypeKind" | "__DirectiveLocation")
 }
 
-/// Checks a document that passed juniper's rules. Its fragments therefore have no cycle.
+/// Checks a document that passed juniper's rules. Therefore its fragments have no cycles. `exists`
+/// returns whether the API has operations of a kind.
 ///
 /// # Errors
 ///
@@ -158,7 +159,8 @@ impl<'d> Check<'d, '_> {
         }
     }
 
-    /// Rejects a variable whose default is null in a non-null position (GraphQL, section 5.8.5).
+    /// Rejects a nullable variable in a non-null position, unless its default is not null (GraphQL,
+    /// section 5.8.5).
     fn not_null(&mut self, value: &Value, location: Location) {
         let Value::Variable(name) = value else { return };
         let Some(variable) = self.variables.get(&**name) else {
@@ -174,7 +176,8 @@ impl<'d> Check<'d, '_> {
         }
     }
 
-    /// Checks that a subscription has a single root field (GraphQL, section 5.2.3.1).
+    /// Checks that a subscription has exactly one root field, which is unconditional and not an
+    /// introspection field (GraphQL, section 5.2.3.1).
     fn single_root(&mut self) {
         let mut keys = HashSet::new();
         let mut conditional = false;

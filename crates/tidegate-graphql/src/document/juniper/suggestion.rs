@@ -1,10 +1,10 @@
-//! Suggests the field that was meant by the name of an unknown one.
+//! Suggests the field that the client may have meant by an unknown name.
 
 use crate::definition::Types;
 
-/// The name of an existing field, for juniper's message about an unknown field. The names differ
-/// only in upper and lower case, in underscores, or in the prefix `get`. `None` for another message,
-/// or if there is no such field.
+/// The name of an existing field that resembles the unknown field in juniper's message. The two
+/// names differ only in upper and lower case, in underscores, or in the prefix `get`. `None` if
+/// there is no such field, or if the message is about something else.
 pub(super) fn suggestion(types: &Types, message: &str) -> Option<String> {
     let names = message
         .strip_prefix("Unknown field \"")?

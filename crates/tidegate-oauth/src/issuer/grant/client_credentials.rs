@@ -6,7 +6,8 @@ use tidegate_identity::UserKey;
 
 /// Issues an access token of the client's service user, without a refresh token (section 4.4.3).
 ///
-/// [`Error::NoServiceUser`] for a public client, and for one that names no user of its tenant.
+/// [`Error::NoServiceUser`] for a public client, and for one that names no user of its tenant or a
+/// disabled one.
 pub(super) async fn exchange(cx: &GrantContext<'_>, scopes: Scopes) -> Result<TokenResponse> {
     let client = cx.client;
     if client.authentication == ClientAuthentication::Public {
@@ -18,12 +19,9 @@ pub(super) async fn exchange(cx: &GrantContext<'_>, scopes: Scopes) -> Result<To
         .zip(client.service_user.as_deref());
     let (database, name) = named.ok_or(Error::NoServiceUser)?;
     let key = UserKey::new(database, name);
-    let user = cx
-        .issuer
-        .ports
-        .store
-        .user(&key)
-        .await?
+    let user = cx.issuer.ports.store.user(&key).await?;
+    let user = user
+        .filter(|user| !user.disabled)
         .ok_or(Error::NoServiceUser)?;
     let opened = (GrantKind::ClientCredentials, scopes);
     cx.issuer.open_session(cx, &user, opened).await

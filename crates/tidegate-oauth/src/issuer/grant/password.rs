@@ -8,8 +8,9 @@ use tidegate_identity::{LoginAttempt, Secret, UserKey};
 ///
 /// Errors: [`Error::ForeignDatabase`] when the client belongs to another tenant,
 /// [`Error::SecondFactorNeeded`] when the client requires a second factor,
-/// [`Error::SecondFactorMissing`] when the user has one, [`IdentityError::WrongCredentials`] for an
-/// unknown user and for a wrong password, with the same text and in the same time.
+/// [`Error::SecondFactorMissing`] when the user has one, and those of the sign-in as
+/// [`Error::Identity`]: wrong credentials, too many attempts, a busy or unavailable store. An unknown
+/// user and a wrong password have the same text and take the same time.
 pub(super) async fn exchange(
     cx: &GrantContext<'_>,
     key: UserKey,

@@ -41,9 +41,9 @@ pub(super) async fn exchange(
         .await?
     {
         RefreshOutcome::Accepted(session) => {
-            let user = store
-                .user(&session.user)
-                .await?
+            let user = store.user(&session.user).await?;
+            let user = user
+                .filter(|user| !user.disabled)
                 .ok_or(Error::InvalidRefreshToken)?;
             let scopes = session.scopes.narrowed_to(asked)?;
             let number = claims.number.saturating_add(1);

@@ -13,7 +13,7 @@ use tidegate_http::error::ApiError;
 const MEMBERS: &str =
     "name, kind, id, email, password, password_hash, properties, user_group, default_user";
 const CHANGEABLE: &str =
-    "kind, email, password, password_hash, properties, user_group, default_user";
+    "kind, email, password, password_hash, properties, user_group, default_user, disabled";
 
 /// A new user.
 pub(super) fn new(object: Map<String, Value>, database: &str) -> Result<NewUser, ApiError> {
@@ -72,6 +72,7 @@ pub(super) fn patch(
         "properties",
         "user_group",
         "default_user",
+        "disabled",
     ] {
         if !claims.owner && members.has(name) {
             return Err(ApiError::insufficient_privileges(format!(
@@ -94,6 +95,7 @@ pub(super) fn patch(
         properties: members.object_or_text("properties")?,
         user_groups: user_groups.clone().filter(|_| kind.is_none()),
         default_user: members.flag("default_user")?,
+        disabled: members.flag("disabled")?,
         password,
         password_hash,
     };

@@ -15,6 +15,7 @@ pub(super) struct UserView<'a> {
     kind: &'static str,
     /// What `tidegate.user_id()` returns; null for the default user.
     id: Option<&'a str>,
+    disabled: bool,
 }
 
 /// The groups of a user in a response: null, one name, or a list of several.
@@ -46,6 +47,7 @@ impl<'a> UserView<'a> {
             default_user: user.default_user,
             kind: user.kind().name(),
             id: (!user.default_user).then(|| user.user_id()),
+            disabled: user.disabled,
         }
     }
 }

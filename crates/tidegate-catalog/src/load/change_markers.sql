@@ -1,4 +1,4 @@
--- Signs of changes, which cost little to read: first of the whole cluster and of its roles, then of
+-- Change markers, which cost little to read: first of the whole cluster and of its roles, then of
 -- each of the databases `databases`.
 --
 -- The snapshot stays the same until a transaction of the cluster has written something. The numbers

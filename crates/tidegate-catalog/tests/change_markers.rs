@@ -1,7 +1,7 @@
-//! Tests the signs by which comparisons are skipped, and the comparison without roles.
+//! Tests the markers by which comparisons are skipped, and the comparison without roles.
 
 use tidegate_catalog::WatchOutcome;
-use tidegate_catalog::load::{Signs, signs};
+use tidegate_catalog::load::{ChangeMarkers, change_markers};
 use tidegate_embedded::Cluster;
 use tidegate_embedded::testing;
 use tidegate_sql::{DatabaseName, QueryOptions};
@@ -9,21 +9,23 @@ use tidegate_testkit::{connect, eventually};
 
 use crate::fixture::Fixture;
 
-async fn read(fixture: &Fixture, databases: &[DatabaseName]) -> Signs {
+async fn read(fixture: &Fixture, databases: &[DatabaseName]) -> ChangeMarkers {
     let options = QueryOptions::default();
-    signs(&*fixture.control, databases, &options).await.unwrap()
+    change_markers(&*fixture.control, databases, &options)
+        .await
+        .unwrap()
 }
 
 #[tokio::test]
 async fn signs_change_with_what_they_stand_for() {
-    // Other tests would change the signs of the cluster.
+    // Other tests would change the markers of the cluster.
     let cluster = Cluster::start(testing::settings()).await.unwrap();
-    let fixture = Fixture::on(&cluster, "signs", "create table t (id int)").await;
+    let fixture = Fixture::on(&cluster, "change_markers", "create table t (id int)").await;
     let names = [fixture.database.clone(), DatabaseName::new("postgres")];
     let [here, other] = &names;
     // The session has reported what it has done when it ends.
     let run = async |sql: &str| {
-        let client = connect(&cluster.url("signs")).await;
+        let client = connect(&cluster.url("change_markers")).await;
         client.batch_execute(sql).await.unwrap();
     };
     run("select 1").await;

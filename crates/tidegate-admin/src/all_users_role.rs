@@ -151,7 +151,8 @@ async fn provide_once(session: &Session, database: &str, role: &str) -> Result<(
     Ok(())
 }
 
-/// Writes the statements that revoke the grants of single users.
+/// Writes the statements that revoke CONNECT on the database and USAGE on the schema `public` where
+/// they were granted to each of `users`.
 async fn revoke_own(
     session: &Session,
     (database, owner_of_public): (&str, Option<&str>),

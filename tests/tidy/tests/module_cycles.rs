@@ -1,5 +1,5 @@
-//! Tests that the modules of a crate have no circles: in each folder, the files and subfolders can
-//! be ordered so that each uses only those before it.
+//! Tests that the modules of a crate have no dependency cycles: in each folder, the files and
+//! subfolders can be ordered so that each uses only those before it.
 
 #![expect(clippy::unwrap_used, reason = "a test may panic")]
 
@@ -31,8 +31,8 @@ fn sources(folder: &Path, module: &Module, found: &mut Sources) {
     }
 }
 
-/// Adds the paths in `text`, each with the prefix `before`. A list in braces contains several
-/// paths.
+/// Adds the paths with which `text` begins to `found`, each with the prefix `before`. A list in
+/// braces contains several paths. Returns the text after the paths.
 fn paths<'t>(mut text: &'t str, before: &Module, found: &mut Vec<Module>) -> &'t str {
     let mut path = before.clone();
     loop {
@@ -84,7 +84,7 @@ fn uses(module: &Module, text: &str, all: &Sources) -> BTreeSet<Module> {
     named.iter().filter_map(resolve).collect()
 }
 
-/// A circle among the modules of a folder, if there is one.
+/// A dependency cycle among the modules of a folder; `None` if there is none.
 fn circle(all: &Sources) -> Option<Vec<Module>> {
     let mut edges: BTreeMap<Module, BTreeSet<Module>> = BTreeMap::new();
     for (module, text) in all {
@@ -97,8 +97,8 @@ fn circle(all: &Sources) -> Option<Vec<Module>> {
             }
         }
     }
-    // Removes the modules that use only removed ones, because they are in no circle, until none is
-    // left to remove.
+    // A module that uses only removed modules is in no cycle and is removed too. This is repeated
+    // until only modules remain that are in a cycle or use one.
     for _ in 0..edges.len() {
         let kept: BTreeSet<_> = edges.keys().cloned().collect();
         edges.retain(|_, used| !used.is_disjoint(&kept));

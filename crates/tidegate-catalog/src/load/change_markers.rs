@@ -1,4 +1,4 @@
-//! Signs of changes, by which a node decides whether to compare definitions and roles.
+//! Change markers, by which a node decides whether to compare definitions and roles.
 
 use std::collections::HashMap;
 use std::sync::{Arc, LazyLock};
@@ -9,29 +9,32 @@ use tidegate_values::Parameter;
 use super::{run, statement};
 use crate::error::{Error, Result};
 
-static SIGNS: LazyLock<Arc<Statement>> = LazyLock::new(|| statement(include_str!("signs.sql")));
+static CHANGE_MARKERS: LazyLock<Arc<Statement>> =
+    LazyLock::new(|| statement(include_str!("change_markers.sql")));
 
-/// The sign of something that may change. While it is equal, nothing has changed.
+/// The marker of a kind of object, such as roles. If two markers are equal, no object has changed
+/// between them.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Sign {
+pub struct ChangeMarker {
     /// A text that changes whenever a transaction of the cluster has written something.
     pub snapshot: String,
-    /// A text that changes with what is watched, up to ten seconds later.
+    /// A text that changes when one of the objects changes, up to ten seconds later.
     pub counts: String,
 }
 
-/// The signs of a cluster.
+/// The markers of a cluster's roles and of the definitions in its databases.
 #[derive(Clone, Debug)]
-pub struct Signs {
-    /// The sign of roles, memberships, databases and settings of roles.
-    pub roles: Sign,
+pub struct ChangeMarkers {
+    /// The marker of roles, memberships, databases and settings of roles.
+    pub roles: ChangeMarker,
     databases: HashMap<String, String>,
 }
 
-impl Signs {
-    /// The sign of the definitions in a database.
-    pub fn of(&self, database: &DatabaseName) -> Sign {
-        Sign {
+impl ChangeMarkers {
+    /// The marker of the definitions in a database. Its `counts` is empty if the database was not
+    /// read.
+    pub fn of(&self, database: &DatabaseName) -> ChangeMarker {
+        ChangeMarker {
             snapshot: self.roles.snapshot.clone(),
             counts: self
                 .databases
@@ -42,17 +45,17 @@ impl Signs {
     }
 }
 
-/// Reads the signs of the cluster and of databases, in the control database.
+/// Reads the markers of the cluster and of databases, in the control database.
 ///
 /// # Errors
 ///
 /// [`Error::Sql`] if the statement fails.
-pub async fn signs(
+pub async fn change_markers(
     executor: &dyn Executor,
     databases: impl IntoIterator<Item = &DatabaseName>,
     options: &QueryOptions,
-) -> Result<Signs> {
-    // The text form of an array (PostgreSQL, "Array Input and Output Syntax").
+) -> Result<ChangeMarkers> {
+    // An element in the text form of an array (PostgreSQL, "Array Input and Output Syntax").
     let quoted = |name: &DatabaseName| {
         let name = name.as_str().replace('\\', r"\\").replace('"', "\\\"");
         format!("\"{name}\"")
@@ -60,9 +63,15 @@ pub async fn signs(
     let names: Vec<_> = databases.into_iter().map(quoted).collect();
     let names = format!("{{{}}}", names.join(","));
     let value = |_: &str| Parameter::Text(names.as_str().into());
-    let mut rows = run(executor, Principal::Control, &SIGNS, value, options)
-        .await?
-        .into_iter();
+    let mut rows = run(
+        executor,
+        Principal::Control,
+        &CHANGE_MARKERS,
+        value,
+        options,
+    )
+    .await?
+    .into_iter();
     let [_, snapshot, counts] = rows
         .next()
         .and_then(|row| row.try_into().ok())
@@ -71,8 +80,8 @@ pub async fn signs(
         let [database, _, counts] = row.try_into().ok()?;
         Some((database, counts))
     };
-    Ok(Signs {
-        roles: Sign { snapshot, counts },
+    Ok(ChangeMarkers {
+        roles: ChangeMarker { snapshot, counts },
         databases: rows.filter_map(of_database).collect(),
     })
 }

@@ -1,0 +1,151 @@
+//! Sign-in, refresh and first request of members, before and after the control database holds many
+//! others.
+
+use std::time::{Duration, Instant};
+
+use serde_json::{Value, json};
+
+use super::{form, refresh_token};
+use crate::connection::Connection;
+use crate::service::{self, Service};
+use crate::statistics::percentile;
+use crate::{Result, process};
+
+/// How many members are measured.
+const MEMBERS: u32 = 100;
+const PASSWORD: &str = "bench-password-1";
+/// Fills the control database as sign-ups do: with emails, properties and a session of each tenth.
+const OTHERS: &str = "\
+    insert into tidegate.users (database, name, kind, id, password_hash, email, properties, \
+        user_group, default_user, created_at) \
+      select 'demo', 'other-' || n, 'member', gen_random_uuid()::text, \
+        '$argon2id$v=19$m=19456,t=2,p=1$c2FsdHNhbHRzYWx0c2FsdA$aGFzaGhhc2hoYXNoaGFzaGhhc2hoYXNo', \
+        'other-' || n || '@example.org', '{\"org\":\"acme\"}', 'others', false, now() \
+      from generate_series(1, $1::bigint) n";
+const SESSIONS: &str = "\
+    insert into tidegate.sessions (id, database, user_name, client_id, grant_kind, presented, \
+        created_at, refreshed_at, expires_at, closes_at) \
+      select gen_random_uuid(), 'demo', 'other-' || n, 'demo-app', 'password', 0, now(), now(), \
+        now() + interval '30 days', now() + interval '90 days' \
+      from generate_series(1, $1::bigint, 10) n";
+
+/// Measures both, and prints a line for each step.
+pub(crate) async fn measure(service: &Service, others: u32) -> Result<()> {
+    create(service, "few").await?;
+    create(service, "many").await?;
+    steps(service, "few", "without others").await?;
+    let control = control(service).await?;
+    let count = i64::from(others);
+    let started = Instant::now();
+    control.execute(OTHERS, &[&count]).await?;
+    control.execute(SESSIONS, &[&count]).await?;
+    control
+        .batch_execute("vacuum analyze tidegate.users, tidegate.sessions")
+        .await?;
+    let seconds = started.elapsed().as_secs_f64();
+    println!("oauth members: {others} others within {seconds:.1} s");
+    steps(service, "many", &format!("beside {others} others")).await
+}
+
+async fn control(service: &Service) -> Result<tokio_postgres::Client> {
+    let mut config: tokio_postgres::Config = service.floor_url.parse()?;
+    config.dbname("tidegate");
+    let (client, connection) = config.connect(tokio_postgres::NoTls).await?;
+    tokio::spawn(connection);
+    Ok(client)
+}
+
+/// Creates the members that are measured, in one request.
+async fn create(service: &Service, prefix: &str) -> Result<()> {
+    let member = |number: u32| {
+        json!({ "name": format!("{prefix}-{number}"), "kind": "member", "user_group": "measured",
+            "password": PASSWORD })
+    };
+    let members: Vec<Value> = (0..MEMBERS).map(member).collect();
+    let owner = format!("Authorization: Bearer {}\r\n", service.owner_token);
+    let body = json!(members).to_string();
+    service::post(service.address, "/api/v4/users", &owner, &body).await?;
+    Ok(())
+}
+
+/// The times of a step, and the CPU time of the service and PostgreSQL before it.
+struct Step {
+    times: Vec<Duration>,
+    cpu: (f64, f64),
+}
+
+impl Step {
+    fn begin(service: &Service) -> Result<Self> {
+        Ok(Self {
+            times: Vec::new(),
+            cpu: cpu(service)?,
+        })
+    }
+
+    fn end(mut self, service: &Service, (what, when): (&str, &str)) -> Result<()> {
+        self.times.sort_unstable();
+        let (server, database) = cpu(service)?;
+        let each = |seconds: f64| seconds * 1e6 / self.times.len() as f64;
+        println!(
+            "oauth members: {what} {when}: p50 {:.2} ms, p99 {:.2} ms, server {:.0} us, pg {:.0} us",
+            percentile(&self.times, 0.5),
+            percentile(&self.times, 0.99),
+            each(server - self.cpu.0),
+            each(database - self.cpu.1),
+        );
+        Ok(())
+    }
+}
+
+fn cpu(service: &Service) -> Result<(f64, f64)> {
+    Ok((
+        process::cpu(service.server)?,
+        process::family_cpu(service.postmaster)?,
+    ))
+}
+
+/// Each member signs in, sends its first request and refreshes its token, one after the other.
+async fn steps(service: &Service, prefix: &str, when: &str) -> Result<()> {
+    let address = service.address;
+    let mut connection = Connection::open(address).await?;
+    let mut tokens = Vec::new();
+    let mut step = Step::begin(service)?;
+    for number in 0..MEMBERS {
+        let body = format!(
+            "grant_type=password&client_id=demo-app&database=demo&username={prefix}-{number}\
+             &password={PASSWORD}"
+        );
+        let sent = Instant::now();
+        let answer = connection.ask(&form(address, "", &body)).await?;
+        step.times.push(sent.elapsed());
+        tokens.push(serde_json::from_str::<Value>(&answer.body)?);
+    }
+    step.end(service, ("sign-in", when))?;
+    let mut step = Step::begin(service)?;
+    for token in &tokens {
+        let access = token["access_token"].as_str().ok_or("no token")?;
+        let body = r#"{"query":"{ __typename }"}"#;
+        let request = format!(
+            "POST /api/graphql/schema/public HTTP/1.1\r\nHost: {address}\r\n\
+             Authorization: Bearer {access}\r\nContent-Type: application/json\r\n\
+             Content-Length: {}\r\n\r\n{body}",
+            body.len()
+        );
+        let sent = Instant::now();
+        if connection.exchange(request.as_bytes()).await?.failed {
+            return Err("a first request failed".into());
+        }
+        step.times.push(sent.elapsed());
+    }
+    step.end(service, ("first request", when))?;
+    let mut step = Step::begin(service)?;
+    for token in &tokens {
+        let token = refresh_token(token)?;
+        let body = format!("grant_type=refresh_token&client_id=demo-app&refresh_token={token}");
+        let sent = Instant::now();
+        let answer = connection.ask(&form(address, "", &body)).await?;
+        step.times.push(sent.elapsed());
+        refresh_token(&serde_json::from_str(&answer.body)?)?;
+    }
+    step.end(service, ("refresh", when))
+}

@@ -1,0 +1,103 @@
+//! Records of people for whom an external issuer vouches, made when they first come.
+
+use std::slice;
+
+use data_encoding::HEXLOWER;
+
+use super::IdentityService;
+use super::provider_sign_up::name_stem;
+use crate::directory::check;
+use crate::{
+    AttemptKey, AuditEvent, AuditKind, Error, Result, User, UserKey, WriteOutcome, rate_limit,
+};
+
+/// A person in a group, by a token of an external issuer.
+#[derive(Clone, Copy, Debug)]
+pub struct ExternalMember<'a> {
+    /// The tenant's database.
+    pub database: &'a str,
+    /// The tenant's name for the issuer.
+    pub issuer: &'a str,
+    /// What `tidegate.user_id()` returns: the issuer's name, a colon and the subject.
+    pub id: &'a str,
+    /// The group that the token names.
+    pub group: &'a str,
+    /// What the issuer calls the person.
+    pub name: &'a str,
+}
+
+impl IdentityService {
+    /// The record of a person, which is created if missing and follows the group of the token. The
+    /// role of the group can log in already.
+    ///
+    /// Returns `None` while an issuer brings too many new people: so a flood of them writes little,
+    /// and they are recorded later.
+    ///
+    /// Errors: [`Error::InvalidMember`] for an id that is too long.
+    pub async fn record_external_member(
+        &self,
+        person: &ExternalMember<'_>,
+    ) -> Result<Option<User>> {
+        let store = &self.ports.store;
+        if let Some(user) = store.user_with_id(person.database, person.id).await? {
+            return self.in_group(user, person.group).await.map(Some);
+        }
+        let key = format!("{}\0{}", person.database, person.issuer);
+        let key = AttemptKey::of_text(rate_limit::EXTERNAL_MEMBER, &key);
+        let limit = &self.settings.limits.external_members;
+        match self.attempts().count(key, limit).await {
+            Err(Error::TooManyAttempts { .. }) => return Ok(None),
+            counted => counted?,
+        }
+        let member = self.new_external_member(person)?;
+        let created = store.insert_members(slice::from_ref(&member)).await?;
+        if created.is_some() {
+            // A parallel request has recorded the person.
+            return Ok(store.user_with_id(person.database, person.id).await?);
+        }
+        let event = AuditEvent::new(
+            member.created_at,
+            AuditKind::UserCreated,
+            Some(person.database),
+        );
+        let event = event.with_user(&member.key.name).with_detail(person.issuer);
+        self.ports.audit(event).await;
+        Ok(Some(member))
+    }
+
+    /// The name of a record ends with random digits, so that it cannot be taken beforehand.
+    fn new_external_member(&self, person: &ExternalMember<'_>) -> Result<User> {
+        let suffix = HEXLOWER.encode(&self.ports.random.bytes::<3>()?);
+        let name = format!("{}-{suffix}", name_stem(person.name));
+        let member = User {
+            key: UserKey::new(person.database, name),
+            role: None,
+            id: Some(person.id.to_owned()),
+            password_hash: None,
+            email: None,
+            properties: None,
+            user_groups: vec![person.group.to_owned()],
+            default_user: false,
+            disabled: false,
+            created_at: self.ports.clock.now(),
+        };
+        check(&member)?;
+        Ok(member)
+    }
+
+    /// Records the group that the person's token names now.
+    async fn in_group(&self, user: User, group: &str) -> Result<User> {
+        if !user.is_member() || user.user_groups == [group] {
+            return Ok(user);
+        }
+        let moved = User {
+            user_groups: vec![group.to_owned()],
+            ..user.clone()
+        };
+        // After a concurrent change the next request records it.
+        Ok(match self.ports.store.update_user(&user, &moved).await? {
+            WriteOutcome::Done => moved,
+            _ => user,
+        })
+    }
+}
