@@ -119,6 +119,14 @@ const steps = {
 
   async "events come to all nodes, once and in order"() {
     await underLoad(() => sleep(2000));
+    await complete(subscribers);
+    const own = await reader();
+    const first = subscribers.find((it) => it.at() === own);
+    for (const it of subscribers.filter((it) => it !== first)) {
+      const late = it.times.map((time, index) => time - first.times[index]).sort((a, b) => a - b);
+      const at = (part) => late[Math.floor(late.length * part)].toFixed(1);
+      console.log(`  over the bus ${at(0.5)} ms later, at most ${at(0.99)} ms for 99 % of ${late.length}`);
+    }
     await write(5000, true);
     await complete(subscribers);
   },
@@ -170,6 +178,20 @@ const steps = {
       await complete(subscribers);
     }
     await busWorks();
+  },
+
+  async "NATS that is frozen stops nothing"() {
+    await underLoad(async () => {
+      await sleep(300);
+      nats.signal("SIGSTOP");
+      const frozen = Date.now();
+      await eventually("events go on", () => subscribers.every((it) => it.last > frozen + 300));
+      console.log(`  events went on ${Date.now() - frozen} ms after the freeze`);
+      await sleep(1000);
+      nats.signal("SIGCONT");
+    });
+    await complete(subscribers);
+    await oneStream();
   },
 
   async "NATS that is killed stops nothing"() {
@@ -298,6 +320,11 @@ const faults = {
     await victim.stop();
     await sleep(Math.random() * 4000);
     await victim.start();
+  },
+  async natsFreeze() {
+    nats.signal("SIGSTOP");
+    await sleep(Math.random() * 6000);
+    nats.signal("SIGCONT");
   },
   async store() {
     await nats.stop();

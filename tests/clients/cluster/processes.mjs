@@ -114,6 +114,10 @@ export class Nats {
     return Promise.all(this.servers.map((it) => it.stop(signal)));
   }
 
+  signal(signal) {
+    for (const { child } of this.servers) child.kill(signal);
+  }
+
   forget() {
     const options = { recursive: true, force: true };
     return Promise.all(this.servers.map((it) => rm(it.store, options)));

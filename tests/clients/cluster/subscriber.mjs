@@ -24,6 +24,8 @@ export async function token(url) {
 
 export class Subscriber {
   ids = [];
+  // When each came, in milliseconds.
+  times = [];
   resyncs = [];
   errors = [];
   // When the last event came.
@@ -74,7 +76,10 @@ export class Subscriber {
       this.isReady = true;
       this.failures = -1;
     } else if (message.type === "subscription") {
-      for (const row of message.data.TicksMessageAdded) this.ids.push(Number(row.id));
+      for (const row of message.data.TicksMessageAdded) {
+        this.ids.push(Number(row.id));
+        this.times.push(performance.now());
+      }
       this.cursor = message.cursor;
       this.last = Date.now();
     } else if (message.type === "resync") {
