@@ -6,6 +6,7 @@ use tidegate_changelog::LogIdentity;
 use tokio::time::sleep;
 
 use crate::database::Database;
+use crate::error::{BusError, BusResult};
 use crate::message::Message;
 use crate::nats::Nats;
 use crate::place::Place;
@@ -23,28 +24,34 @@ pub(crate) struct KeptMessages {
 
 impl KeptMessages {
     /// The next message that connects with a place, or is of another log.
+    ///
+    /// # Errors
+    ///
+    /// If JetStream does not answer.
     pub(crate) async fn next(
         &mut self,
         database: &Database,
         identity: LogIdentity,
         place: Place,
-    ) -> Option<Message> {
+    ) -> BusResult<Option<Message>> {
         let (attempts, pause) = ATTEMPTS;
         for _ in 0..attempts {
-            let nats = database.shared.connected()?;
+            let Some(nats) = database.shared.connected() else {
+                return Err(BusError::Request("the connection is broken".to_owned()));
+            };
             let found = match self.next {
-                Some(sequence) => at(database, &nats, sequence).await,
-                None => first(database, &nats, (identity, place)).await,
+                Some(sequence) => at(database, &nats, sequence).await?,
+                None => first(database, &nats, (identity, place)).await?,
             };
             if let Some((sequence, message)) = found
                 && (message.from <= place || message.identity != identity)
             {
                 self.next = Some(sequence + 1);
-                return Some(message);
+                return Ok(Some(message));
             }
             sleep(pause).await;
         }
-        None
+        Ok(None)
     }
 }
 
@@ -54,12 +61,12 @@ async fn first(
     database: &Database,
     nats: &Nats,
     (identity, place): (LogIdentity, Place),
-) -> Option<(u64, Message)> {
-    let (mut low, last) = nats.range().await.ok()?;
+) -> BusResult<Option<(u64, Message)>> {
+    let (mut low, last) = nats.range().await?;
     let (mut high, mut found) = (last + 1, None);
     while low < high {
         let middle = low + (high - low) / 2;
-        match at(database, nats, middle).await {
+        match at(database, nats, middle).await? {
             Some((sequence, message)) if message.identity != identity || message.to <= place => {
                 low = sequence + 1;
             }
@@ -69,19 +76,21 @@ async fn first(
             }
         }
     }
-    found
+    Ok(found)
 }
 
 /// The first message of the database at or after a sequence. Messages without
 /// the seal of this cluster are passed over.
-async fn at(database: &Database, nats: &Nats, sequence: u64) -> Option<(u64, Message)> {
+async fn at(database: &Database, nats: &Nats, sequence: u64) -> BusResult<Option<(u64, Message)>> {
     let mut sequence = sequence;
     loop {
-        let kept = nats.next(&database.event_subject(), sequence).await;
-        let kept = kept.ok()??;
+        let kept = nats.next(&database.event_subject(), sequence).await?;
+        let Some(kept) = kept else {
+            return Ok(None);
+        };
         let text = database.unseal(Kind::Event, &kept.payload);
         if let Ok(message) = text.and_then(Message::decode) {
-            return Some((kept.sequence, message));
+            return Ok(Some((kept.sequence, message)));
         }
         sequence = kept.sequence + 1;
     }

@@ -9,6 +9,8 @@ use std::time::Duration;
 
 use async_nats::connection::State;
 use async_nats::{Client, ConnectErrorKind, Event, RequestErrorKind, Subscriber};
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD as BASE64;
 use bytes::Bytes;
 use serde_json::{Value, json};
 use tokio::sync::Notify;
@@ -34,6 +36,8 @@ const FULL: [u64; 4] = [10_023, 10_028, 10_047, 10_002];
 const REPLICAS: [u64; 3] = [10_005, 10_074, 10_079];
 /// JetStream is not enabled, also for the account; the system is unavailable.
 const NO_JETSTREAM: [u64; 3] = [10_076, 10_039, 10_035];
+/// There is no such message.
+const NO_MESSAGE: u64 = 10_037;
 /// A stream of this name has another configuration.
 const EXISTS: u64 = 10_058;
 
@@ -50,7 +54,7 @@ pub(crate) struct Nats {
 /// A message that JetStream has kept.
 pub(crate) struct Kept {
     pub(crate) sequence: u64,
-    pub(crate) payload: Bytes,
+    pub(crate) payload: Vec<u8>,
 }
 
 impl Nats {
@@ -108,7 +112,6 @@ impl Nats {
                 "max_bytes": settings.bytes,
                 "max_msgs": -1,
                 "max_consumers": -1,
-                "allow_direct": true,
             }),
             replicas,
             bytes: settings.bytes,
@@ -154,23 +157,21 @@ impl Nats {
         self.get(&json!({"last_by_subj": subject})).await
     }
 
+    /// Asks the leader of the stream, because a copy that has just started may lack the last messages.
     async fn get(&self, request: &Value) -> BusResult<Option<Kept>> {
-        let subject = format!("$JS.API.DIRECT.GET.{}", self.stream);
-        let answer = self.client.request(subject, request.to_string().into());
-        let answer = match answer.await {
-            Err(error) if error.kind() == RequestErrorKind::NoResponders => return Ok(None),
-            answer => answer.map_err(|error| BusError::Request(error.to_string()))?,
+        let answer = match self.api("STREAM.MSG.GET", request).await {
+            Err(BusError::JetStream {
+                code: NO_MESSAGE, ..
+            }) => return Ok(None),
+            answer => answer?,
         };
-        let header = answer.headers.as_ref();
-        let sequence = header.and_then(|header| header.get("Nats-Sequence"));
-        let sequence = sequence.and_then(|value| value.as_str().parse().ok());
-        Ok(match (answer.status, sequence) {
-            (None, Some(sequence)) => Some(Kept {
-                sequence,
-                payload: answer.payload,
-            }),
-            _ => None,
-        })
+        let message = &answer["message"];
+        let payload = message["data"].as_str().unwrap_or_default();
+        let payload = BASE64.decode(payload).ok();
+        let kept = payload.zip(message["seq"].as_u64());
+        let kept = kept.map(|(payload, sequence)| Kept { sequence, payload });
+        let unreadable = || BusError::Request("its answer has no message".to_owned());
+        kept.map(Some).ok_or_else(unreadable)
     }
 
     /// Sends a message, unless the connection is broken or too slow: those who miss it notice the

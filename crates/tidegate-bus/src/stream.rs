@@ -184,13 +184,15 @@ impl Worker {
         let database = &self.joined.database;
         let (identity, place) = (self.follower.identity(), self.follower.place());
         let message = self.kept.next(database, identity, place).await;
+        // While JetStream has no leader, the answer is worth waiting for; not if it does not work.
+        self.has_asked = message.is_ok() || database.shared.problem.lock().is_some();
+        let message = message.ok().flatten();
         if message.is_some() {
             let count = &database.shared.counters.from_store;
             count.fetch_add(1, Ordering::Relaxed);
         } else {
             debug!(database = %database.name, "JetStream does not have the missing changes");
         }
-        self.has_asked = database.shared.connected().is_some();
         let fetched = self.follower.fetched(message.as_ref(), out);
         fetched.map_err(malformed)?;
         if self.follower.source() != Source::Store {
