@@ -21,6 +21,8 @@ use crate::settings::BusSettings;
 
 /// The longest wait for an answer.
 const PATIENCE: Duration = Duration::from_secs(3);
+/// The longest wait for a message or for the state of the stream, while events wait for it.
+const READ_PATIENCE: Duration = Duration::from_secs(1);
 /// How often the connection is checked. Two checks without an answer break it.
 const PING: Duration = Duration::from_secs(1);
 /// The longest wait for room in the connection's queue.
@@ -141,7 +143,7 @@ impl Nats {
 
     /// The first and the last sequence of the stream.
     pub(crate) async fn range(&self) -> BusResult<(u64, u64)> {
-        let info = self.api("STREAM.INFO", &Value::Null).await?;
+        let info = self.read_api("STREAM.INFO", &Value::Null).await?;
         let number = |name: &str| info["state"][name].as_u64().unwrap_or_default();
         Ok((number("first_seq"), number("last_seq")))
     }
@@ -159,7 +161,7 @@ impl Nats {
 
     /// Asks the leader of the stream, because a copy that has just started may lack the last messages.
     async fn get(&self, request: &Value) -> BusResult<Option<Kept>> {
-        let answer = match self.api("STREAM.MSG.GET", request).await {
+        let answer = match self.read_api("STREAM.MSG.GET", request).await {
             Err(BusError::JetStream {
                 code: NO_MESSAGE, ..
             }) => return Ok(None),
@@ -187,6 +189,11 @@ impl Nats {
     pub(crate) async fn subscribe(&self, subject: String) -> BusResult<Subscriber> {
         let subscribed = self.client.subscribe(subject).await;
         subscribed.map_err(|error| BusError::Request(error.to_string()))
+    }
+
+    async fn read_api(&self, request: &str, body: &Value) -> BusResult<Value> {
+        let answer = timeout(READ_PATIENCE, self.api(request, body)).await;
+        answer.unwrap_or_else(|_| Err(BusError::Request("no answer in time".to_owned())))
     }
 
     async fn api(&self, request: &str, body: &Value) -> BusResult<Value> {
