@@ -63,8 +63,7 @@ pub(crate) async fn run(database: &Arc<Database>, stream: Box<dyn LogStream>) ->
                     Err(error) => Err(error),
                 };
                 if let Err(error) = taken {
-                    // A server that shuts down has everything confirmed, so no node could learn
-                    // from it any more that there were no changes up to here.
+                    // The next reader begins earlier, and the others learn how far this one came.
                     database.publish(reader.batcher.progress(), true).await;
                     return error;
                 }

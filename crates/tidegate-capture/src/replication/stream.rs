@@ -23,6 +23,8 @@ const GATHER: Duration = Duration::from_millis(1);
 /// Transactions count as dense if they arrive within this time of the previous ones, or if at least
 /// this many arrive at once.
 const DENSE: (Duration, usize) = (Duration::from_micros(300), 3);
+/// A server shuts down if it waits for a report this many times, each within this time of the last.
+const AWAITED: (Duration, u32) = (Duration::from_millis(500), 3);
 /// The most messages that are returned at once.
 const BATCH: usize = 1024;
 /// The length of a status update in bytes.
@@ -43,10 +45,12 @@ pub(super) struct Stream {
     /// Whether PostgreSQL waits for a report. The report is sent when the messages were processed,
     /// because a server that shuts down waits until everything is confirmed.
     owes_report: bool,
-    /// Where PostgreSQL is when it waits for a report; `None` inside a transaction.
+    /// Up to where everything was received; `None` inside a transaction.
     complete: Option<LogPosition>,
     /// Whether the slot keeps the log of the retention window, so that it is confirmed late.
     keeps_window: bool,
+    /// When PostgreSQL last waited for a report, and how often it did in quick succession.
+    awaited: (Instant, u32),
 }
 
 impl Stream {
@@ -63,10 +67,12 @@ impl Stream {
             owes_report: false,
             complete: Some(start),
             keeps_window: false,
+            awaited: (Instant::now(), 0),
         }
     }
 
-    /// Makes the stream confirm late. A server that shuts down still gets everything confirmed.
+    /// Makes the stream confirm late. It ends when the server shuts down, because the server would
+    /// wait until everything is confirmed.
     pub(super) fn keep_window(mut self) -> Self {
         self.keeps_window = true;
         self
@@ -112,6 +118,19 @@ impl Stream {
         Ok(())
     }
 
+    /// Ends a stream that confirms late if the server shuts down: then it asks for a report as soon as
+    /// it has the last one. Otherwise it asks after half of `wal_sender_timeout`.
+    fn leave_server_that_stops(&mut self) -> LogResult<()> {
+        let (last, count) = self.awaited;
+        let (soon, most) = AWAITED;
+        let count = if last.elapsed() < soon { count + 1 } else { 1 };
+        self.awaited = (Instant::now(), count);
+        if self.keeps_window && count >= most {
+            return Err(LogError::Unavailable("PostgreSQL is shutting down".into()));
+        }
+        Ok(())
+    }
+
     /// Queues a status update. With `reply` it asks PostgreSQL to respond at once.
     fn report(&mut self, reply: bool) {
         let out = &mut self.channel.outbound;
@@ -133,10 +152,7 @@ impl Stream {
         let before = batch.len();
         let owed = std::mem::take(&mut self.owes_report);
         if owed {
-            // PostgreSQL waits for this report when it shuts down, and not before everything is
-            // confirmed.
-            let complete = self.complete.filter(|_| self.keeps_window);
-            self.confirmed = self.confirmed.max(complete.unwrap_or_default());
+            self.leave_server_that_stops()?;
             self.report(false);
         }
         self.channel.resume_reads().map_err(outage)?;
