@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use tidegate_admin::RoleCredentials;
 use tidegate_admin::doctor::FeedLogin;
+use tidegate_bus::Bus;
 use tidegate_capture::{Outbox, OutboxSettings, Replication, ReplicationSettings};
 use tidegate_changelog::ChangeLog;
 use tidegate_feed::{DatabaseStatus, Feed, FeedSettings};
@@ -12,27 +13,44 @@ use tidegate_server::{MetricsSource, Probe};
 use tidegate_sql::{BoxFuture, Executor};
 use tidegate_wire::Config;
 
+use crate::bus;
 use crate::failure::Result;
+use crate::metric_label::escape;
 use crate::service::{self, Service};
 use crate::settings::{FeedSource, Settings};
 
-/// Opens the feed. If its source cannot be used, logs the reason and returns `None`.
+/// Opens the feed, and the bus if the settings name one. If the feed's source cannot be used, logs
+/// the reason and opens nothing.
 pub(crate) async fn open(
     service: &Service,
     settings: &Settings,
     executor: Arc<dyn Executor>,
-) -> Result<Option<Feed>> {
+) -> Result<(Option<Feed>, Option<Arc<Bus>>)> {
     let reader = service::replication_config(settings)?;
     let source = source(settings, &reader);
     if let Some(reason) = service.admin.why_no_changes(source).await? {
         tracing::warn!(reason, "change events are not available");
-        return Ok(None);
+        return Ok((None, None));
     }
+    let mut bus = None;
     let log: Arc<dyn ChangeLog> = match settings.feed_source {
-        FeedSource::Logical => Arc::new(replication(service, settings).await?),
-        FeedSource::Outbox => Arc::new(outbox(service).await?),
+        FeedSource::Logical => {
+            let log = Arc::new(replication(service, settings).await?);
+            bus = bus::open(service, settings, log.clone());
+            match &bus {
+                Some(bus) => bus.clone(),
+                None => log,
+            }
+        }
+        FeedSource::Outbox => {
+            if settings.bus_url.is_some() {
+                tracing::warn!("bus_url is ignored; an outbox is read by every node");
+            }
+            Arc::new(outbox(service).await?)
+        }
     };
-    Ok(Some(Feed::new(log, executor, FeedSettings::default())))
+    let feed = Feed::new(log, executor, FeedSettings::default());
+    Ok((Some(feed), bus))
 }
 
 /// The source of change events in the form that the doctor's checks take. `reader` is the login
@@ -131,18 +149,12 @@ impl MetricsSource for FeedStatus {
         {
             writeln!(text, "# HELP {name} {help}\n# TYPE {name} {kind}")?;
             for database in &status {
-                let label = label(database.database.as_str());
+                let label = escape(database.database.as_str());
                 writeln!(text, "{name}{{database=\"{label}\"}} {}", value(database))?;
             }
         }
         Ok(())
     }
-}
-
-/// Escapes the value of a label for the text format (Prometheus, "Exposition formats").
-fn label(value: &str) -> String {
-    let quoted = value.replace('\\', "\\\\").replace('"', "\\\"");
-    quoted.replace('\n', "\\n")
 }
 
 /// A metric with a value for each database that has subscribers.

@@ -3,6 +3,7 @@
 mod address;
 mod authenticators;
 mod builtin_clients;
+mod bus;
 mod catalog_watch;
 mod cli;
 mod command;
@@ -15,6 +16,7 @@ mod identity;
 mod logging;
 mod maintenance;
 mod master_key;
+mod metric_label;
 mod node_share;
 mod password_metrics;
 mod pool;
@@ -94,7 +96,7 @@ async fn run(cli: Cli, mut layers: Layers) -> Result {
         return demo::run(command, layers).await;
     }
     if let Command::Up(command) = cli.command {
-        return up::run(command, layers).await;
+        return Box::pin(up::run(command, layers)).await;
     }
     if let Command::Settings = cli.command {
         let settings = layers.settings()?;

@@ -92,6 +92,7 @@ pub(crate) const CHAPTERS: &[Embedded] = embedded! {
     "adr/0015-nodes.md",
     "adr/0016-claims-plan.md",
     "adr/0017-passkeys.md",
+    "adr/0018-bus.md",
 };
 
 /// The files that chapters refer to.

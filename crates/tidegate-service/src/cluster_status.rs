@@ -82,9 +82,9 @@ pub async fn readers(control: &KeptConnection) -> Result<Vec<ReaderStatus>, Kept
     Ok(rows.iter().map(reader).collect())
 }
 
-/// Selects the readers. Streams of WAL have temporary slots; retention slots have no reader. An
-/// outbox is read in an ordinary session of the administrator. The session's role is compared,
-/// because a user could give a session the same `application_name`.
+/// Selects the readers. A stream of WAL has a temporary slot, or the retention slot if nodes share
+/// the reader. An outbox is read in an ordinary session of the administrator. The session's role is
+/// compared, because a user could give a session the same `application_name`.
 const READERS: &str = "\
     SELECT s.database::text AS database, \
            pg_catalog.substring(w.application_name, '^tidegate reader ([0-9a-f]{8})$') AS node, \
@@ -92,7 +92,7 @@ const READERS: &str = "\
                coalesce(w.replay_lsn, s.confirmed_flush_lsn))::int8 AS lag \
     FROM pg_catalog.pg_replication_slots s \
     JOIN pg_catalog.pg_stat_replication w ON w.pid = s.active_pid \
-    WHERE s.slot_name::text ~ '^tidegate_[0-9]+_[0-9]+$' \
+    WHERE s.slot_name::text ~ '^tidegate_[0-9]+(_[0-9]+)?$' \
     UNION ALL \
     SELECT a.datname::text, \
            pg_catalog.substring(a.application_name, '^tidegate outbox reader ([0-9a-f]{8})$'), \

@@ -16,6 +16,7 @@ const SPEAKS_HTTP: [&str; 3] = ["tidegate-http", "tidegate-pages", "tidegate-soc
 /// External crates, each with the crates of the workspace that may depend on it (I3 in
 /// docs/ARCHITECTURE.md).
 const HOMES: &[(&str, &[&str])] = &[
+    ("async-nats", &["tidegate-bus"]),
     ("hyper", &["tidegate-server", "tidegate-socket"]),
     ("hyper-util", &["tidegate-server", "tidegate-socket"]),
     ("tower", &["tidegate-server"]),
@@ -62,6 +63,7 @@ const HOMES: &[(&str, &[&str])] = &[
             "tidegate-oauth",
             "tidegate-oidc",
             "tidegate-issuers",
+            "tidegate-bus",
         ],
     ),
     ("oauth2", &["tidegate-oidc"]),

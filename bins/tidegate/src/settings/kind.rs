@@ -182,8 +182,10 @@ kind!(
     }
 );
 
+mod bus_url;
 mod client_id;
 
+pub(crate) use bus_url::BusUrl;
 pub(crate) use client_id::ClientId;
 
 impl Element for CorsOrigin {

@@ -9,7 +9,7 @@ use tidegate_wire::TlsMode;
 
 use super::checksum::Checksum;
 use super::kind::{
-    ClientId, CorsOrigin, DatabaseUrl, FeedSource, Kind, LogFormat, LogLevel, MailUrl,
+    BusUrl, ClientId, CorsOrigin, DatabaseUrl, FeedSource, Kind, LogFormat, LogLevel, MailUrl,
     MetricsToken, PublicUrl, RoleLimit, Secret, Size, Span, TomlType,
 };
 use super::{Effective, Error};
@@ -151,6 +151,10 @@ settings! {
     replication_url: Option<DatabaseUrl> = None, Url;
     /// Source of change events: `logical` decoding of WAL, or an `outbox` filled by triggers, for servers whose `wal_level` cannot be changed
     feed_source: FeedSource = Some("logical"), Open;
+    /// NATS servers with JetStream, separated by commas, over which one node reads the changes of a database for all: `nats://user:password@host:4222` or `tls://…`
+    bus_url: Option<BusUrl> = None, Url;
+    /// Maximum size of the changes of the last minutes that JetStream keeps, of all databases together
+    bus_bytes: Size = Some("1GiB"), Open;
     /// TLS to PostgreSQL, as in libpq; if not set, `verify-full` unless the host is loopback or a socket
     sslmode: Option<TlsMode> = None, Open;
     /// File with the certificate authorities (PEM) for PostgreSQL's certificate; the system's if not set

@@ -5,7 +5,8 @@
 //! needed, and one for tables of which INSERT is enough. A permanent replication slot, the
 //! *retention slot*, keeps the log of the retention window. Each stream has a temporary slot, which
 //! is a copy of the retention slot. Copying does not wait for open transactions, and PostgreSQL
-//! drops the slot of a node that crashes.
+//! drops the slot of a node that crashes. Nodes that share one reader read the retention slot itself,
+//! which PostgreSQL gives to one process at a time.
 
 mod capture;
 mod health;
@@ -14,6 +15,7 @@ mod lineage;
 mod lock_backoff;
 mod metadata;
 mod partitions;
+mod reader;
 mod release;
 mod removal;
 mod replica_identity;
@@ -31,7 +33,7 @@ use std::time::Duration;
 
 use parking_lot::Mutex;
 use tidegate_changelog::{
-    Captured, ChangeLog, Demand, LogError, LogPosition, LogResult, LogStart, LogStream,
+    Captured, ChangeLog, Demand, LogError, LogPosition, LogResult, LogStart, LogStream, SharedLog,
 };
 use tidegate_postgres::Credentials;
 use tidegate_service::KeptConnection;
@@ -221,6 +223,26 @@ impl ChangeLog for Replication {
 
     fn abandon<'a>(&'a self, database: &'a DatabaseName) -> BoxFuture<'a, LogResult<()>> {
         Box::pin(slot::abandon(&self.shared, database))
+    }
+}
+
+impl SharedLog for Replication {
+    fn open_reader<'a>(
+        &'a self,
+        database: &'a DatabaseName,
+    ) -> BoxFuture<'a, LogResult<Option<Box<dyn LogStream>>>> {
+        Box::pin(async move {
+            let stream = reader::open(&self.shared, database).await?;
+            Ok(stream.map(|stream| Box::new(stream) as Box<dyn LogStream>))
+        })
+    }
+
+    fn close_reader<'a>(
+        &'a self,
+        database: &'a DatabaseName,
+        age: Duration,
+    ) -> BoxFuture<'a, LogResult<()>> {
+        Box::pin(reader::close(&self.shared, database, age))
     }
 }
 

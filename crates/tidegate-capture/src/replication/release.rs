@@ -122,7 +122,8 @@ const CAPTURED: &str = "\
         AND pg_catalog.pg_has_role(i.pubowner, 'USAGE') \
         AND (SELECT pg_catalog.count(*) FROM pg_catalog.pg_replication_slots s \
              JOIN pg_catalog.pg_database d ON d.datname = pg_catalog.current_database() \
-             WHERE pg_catalog.starts_with(s.slot_name::text, 'tidegate_' || d.oid || '_')) < 2) \
+             WHERE pg_catalog.starts_with(s.slot_name::text, 'tidegate_' || d.oid || '_') \
+             OR s.slot_name = 'tidegate_' || d.oid AND s.active) < 2) \
     SELECT c.oid, pg_catalog.format('%I.%I', n.nspname, c.relname), \
            EXISTS (SELECT FROM pg_catalog.pg_publication_rel r \
                    WHERE r.prpubid = p.everything AND r.prrelid = c.oid), \

@@ -18,9 +18,9 @@ use crate::error;
 const ADVANCE: Duration = Duration::from_mins(2);
 
 /// The state of a database's log and of its retention slot.
-struct LogState {
-    lineage: Lineage,
-    retention_slot_name: String,
+pub(super) struct LogState {
+    pub(super) lineage: Lineage,
+    pub(super) retention_slot_name: String,
     retention_slot: Option<RetentionSlot>,
     now: LogPosition,
     /// `server_version_num`.
@@ -83,7 +83,7 @@ async fn open_without_retention_slot(
     stream(shared, session, (&slot, place.lineage), start).await
 }
 
-async fn stream(
+pub(super) async fn stream(
     shared: &Shared,
     mut session: ReplicationSession,
     (slot, lineage): (&str, Lineage),
@@ -107,7 +107,7 @@ fn slot_name(place: &LogState, session: &ReplicationSession) -> String {
     format!("{}_{}", place.retention_slot_name, session.process())
 }
 
-async fn table(session: &mut ReplicationSession) -> LogResult<LogState> {
+pub(super) async fn table(session: &mut ReplicationSession) -> LogResult<LogState> {
     let wrong = || unreadable("the table of the slots");
     let system = session.run("IDENTIFY_SYSTEM", COMMAND_TIMEOUT).await?;
     let rows = session
@@ -169,7 +169,7 @@ fn warn_of_unlimited_log() {
 
 /// The position from which the retention slot keeps the log; `None` if the settings want no slot.
 /// Creates the slot if it is missing or lost. With `recreate`, creates it in any case.
-async fn retention_slot(
+pub(super) async fn retention_slot(
     shared: &Shared,
     session: &mut ReplicationSession,
     place: &mut LogState,

@@ -23,6 +23,8 @@ const GATHER: Duration = Duration::from_millis(1);
 /// Transactions count as dense if they arrive within this time of the previous ones, or if at least
 /// this many arrive at once.
 const DENSE: (Duration, usize) = (Duration::from_micros(300), 3);
+/// A server shuts down if it waits for a report this many times, each within this time of the last.
+const AWAITED: (Duration, u32) = (Duration::from_millis(500), 3);
 /// The most messages that are returned at once.
 const BATCH: usize = 1024;
 /// The length of a status update in bytes.
@@ -43,6 +45,12 @@ pub(super) struct Stream {
     /// Whether PostgreSQL waits for a report. The report is sent when the messages were processed,
     /// because a server that shuts down waits until everything is confirmed.
     owes_report: bool,
+    /// Up to where everything was received; `None` inside a transaction.
+    complete: Option<LogPosition>,
+    /// Whether the slot keeps the log of the retention window, so that it is confirmed late.
+    keeps_window: bool,
+    /// When PostgreSQL last waited for a report, and how often it did in quick succession.
+    awaited: (Instant, u32),
 }
 
 impl Stream {
@@ -57,7 +65,17 @@ impl Stream {
             came_at: Instant::now(),
             rest_until: None,
             owes_report: false,
+            complete: Some(start),
+            keeps_window: false,
+            awaited: (Instant::now(), 0),
         }
+    }
+
+    /// Makes the stream confirm late. It ends when the server shuts down, because the server would
+    /// wait until everything is confirmed.
+    pub(super) fn keep_window(mut self) -> Self {
+        self.keeps_window = true;
+        self
     }
 
     /// Takes the messages that have arrived completely. Returns whether the batch is full.
@@ -79,12 +97,15 @@ impl Stream {
                 // The header has two WAL positions and the server's clock. The pgoutput message
                 // follows.
                 let change = message.get(24..).ok_or_else(truncated)?;
+                self.complete = complete_after(self.complete, change);
                 batch.push(LogMessage::Change(Bytes::copy_from_slice(change)));
             }
             (tag::COPY_DATA, Some((b'k', message))) => {
                 let (end, rest) = message.split_first_chunk::<8>().ok_or_else(truncated)?;
                 let hurry = rest.get(8) == Some(&1);
-                batch.push(LogMessage::Reached(LogPosition(u64::from_be_bytes(*end))));
+                let end = LogPosition(u64::from_be_bytes(*end));
+                batch.push(LogMessage::Reached(end));
+                self.complete = self.complete.map(|complete| complete.max(end));
                 self.owes_report |= hurry;
             }
             (tag::ERROR_RESPONSE, _) => {
@@ -97,14 +118,29 @@ impl Stream {
         Ok(())
     }
 
+    /// Ends a stream that confirms late if the server shuts down: then it asks for a report as soon as
+    /// it has the last one. Otherwise it asks after half of `wal_sender_timeout`.
+    fn leave_server_that_stops(&mut self) -> LogResult<()> {
+        let (last, count) = self.awaited;
+        let (soon, most) = AWAITED;
+        let count = if last.elapsed() < soon { count + 1 } else { 1 };
+        self.awaited = (Instant::now(), count);
+        if self.keeps_window && count >= most {
+            return Err(LogError::Unavailable("PostgreSQL is shutting down".into()));
+        }
+        Ok(())
+    }
+
     /// Queues a status update. With `reply` it asks PostgreSQL to respond at once.
     fn report(&mut self, reply: bool) {
         let out = &mut self.channel.outbound;
         out.put_u8(tag::COPY_DATA);
         out.put_u32(4 + u32::from(STATUS));
         out.put_u8(b'r');
-        for _ in ["written", "flushed", "applied"] {
-            out.put_u64(self.confirmed.0);
+        // Only the flushed position releases log.
+        let written = self.complete.unwrap_or_default().max(self.confirmed);
+        for position in [written, self.confirmed, self.confirmed] {
+            out.put_u64(position.0);
         }
         // The field is the client's clock, which PostgreSQL only displays.
         out.put_u64(0);
@@ -116,6 +152,7 @@ impl Stream {
         let before = batch.len();
         let owed = std::mem::take(&mut self.owes_report);
         if owed {
+            self.leave_server_that_stops()?;
             self.report(false);
         }
         self.channel.resume_reads().map_err(outage)?;
@@ -165,6 +202,19 @@ impl LogStream for Stream {
     }
 }
 
+/// The position up to which everything was received after a message; `None` inside a transaction.
+fn complete_after(complete: Option<LogPosition>, change: &[u8]) -> Option<LogPosition> {
+    match change.split_first() {
+        Some((b'B', _)) => None,
+        Some((b'C', commit)) => {
+            // The flags and the position of the commit precede the end.
+            let end = commit.get(9..)?.first_chunk::<8>()?;
+            Some(LogPosition(u64::from_be_bytes(*end)))
+        }
+        _ => complete,
+    }
+}
+
 /// Whether to pause reading, because more transactions will arrive soon. Never pauses inside a
 /// transaction, because PostgreSQL may wait for this client.
 fn is_dense(messages: &[LogMessage], pause: Duration) -> bool {
@@ -206,6 +256,17 @@ mod tests {
         assert!(!is_dense(&transactions(1), soon));
         assert!(!is_dense(&transactions(many - 1), soon));
         assert!(is_dense(&transactions(many), Duration::MAX));
+    }
+
+    #[test]
+    fn a_position_is_complete_outside_of_transactions() {
+        let start = Some(LogPosition(1));
+        let begun = complete_after(start, b"B123");
+        assert_eq!(begun, None);
+        assert_eq!(complete_after(begun, b"I123"), None);
+        let commit = b"C\0\0\0\0\0\0\0\0\x09\0\0\0\0\0\0\0\x0Arest";
+        assert_eq!(complete_after(begun, commit), Some(LogPosition(10)));
+        assert_eq!(complete_after(start, b"R123"), start);
     }
 
     #[test]

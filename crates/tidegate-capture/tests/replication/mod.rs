@@ -3,5 +3,6 @@
 mod capture;
 mod failover;
 pub(crate) mod fixture;
+mod reader;
 mod removal;
 mod stream;

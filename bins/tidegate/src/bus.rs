@@ -1,0 +1,145 @@
+//! Opens the bus, over which one node reads the changes of a database for all, and reports its state.
+
+use std::fmt::{self, Write as _};
+use std::sync::Arc;
+use std::time::Duration;
+
+use tidegate_bus::{Bus, BusSettings, BusStatus};
+use tidegate_capture::{Replication, ReplicationSettings};
+use tidegate_feed::FeedSettings;
+use tidegate_server::{AppBuilder, MetricsSource, Probe};
+use tidegate_sql::BoxFuture;
+use zeroize::Zeroizing;
+
+use crate::metric_label::escape;
+use crate::ports;
+use crate::service::Service;
+use crate::settings::Settings;
+
+/// How much longer JetStream keeps changes than the retention window, so that a cursor at its end is
+/// still found.
+const MARGIN: Duration = Duration::from_mins(1);
+
+/// Opens the bus around a change log, if the settings name one.
+pub(crate) fn open(
+    service: &Service,
+    settings: &Settings,
+    log: Arc<Replication>,
+) -> Option<Arc<Bus>> {
+    let url = settings.bus_url.as_ref()?;
+    let bus = BusSettings {
+        url: Zeroizing::new(url.0.clone()),
+        key: service.master.derive("bus"),
+        session: ports::bytes(),
+        window: FeedSettings::default().retention_window + MARGIN,
+        bytes: settings.bus_bytes.0,
+        retention: ReplicationSettings::default().retention.unwrap_or_default(),
+    };
+    Some(Arc::new(Bus::new(log, bus)))
+}
+
+/// Shows the state of the bus on `/readyz` and `/metrics`.
+pub(crate) fn show(app: AppBuilder, bus: Option<Arc<Bus>>) -> AppBuilder {
+    match bus.map(|bus| Arc::new(BusProbe(bus))) {
+        Some(probe) => app.probe(probe.clone()).metrics(probe),
+        None => app,
+    }
+}
+
+struct BusProbe(Arc<Bus>);
+
+impl Probe for BusProbe {
+    fn name(&self) -> &'static str {
+        "bus"
+    }
+
+    /// The bus is not essential, because without it every node reads the changes itself.
+    fn is_essential(&self) -> bool {
+        false
+    }
+
+    fn is_ready(&self) -> BoxFuture<'_, bool> {
+        let status = self.0.status();
+        Box::pin(std::future::ready(
+            status.connected && status.problem.is_none(),
+        ))
+    }
+}
+
+impl MetricsSource for BusProbe {
+    fn write(&self, text: &mut String) -> fmt::Result {
+        let status = self.0.status();
+        let name = "tidegate_bus_reader";
+        writeln!(
+            text,
+            "# HELP {name} 1 for each database whose changes this node reads for all nodes, 0 for \
+             each that it follows.\n# TYPE {name} gauge"
+        )?;
+        for role in &status.databases {
+            let database = escape(role.database.as_str());
+            let reads = u8::from(role.reads);
+            writeln!(text, "{name}{{database=\"{database}\"}} {reads}")?;
+        }
+        for (name, kind, help, value) in METRICS {
+            let value = value(&status);
+            writeln!(
+                text,
+                "# HELP {name} {help}\n# TYPE {name} {kind}\n{name} {value}"
+            )?;
+        }
+        Ok(())
+    }
+}
+
+/// The name, kind, description and value of a metric.
+type Metric = (
+    &'static str,
+    &'static str,
+    &'static str,
+    fn(&BusStatus) -> u64,
+);
+
+const METRICS: [Metric; 7] = [
+    (
+        "tidegate_bus_connected",
+        "gauge",
+        "1 while there is a connection to a NATS server, 0 otherwise.",
+        |status| u64::from(status.connected),
+    ),
+    (
+        "tidegate_bus_sent_total",
+        "counter",
+        "Messages that this node has sent as a reader.",
+        |status| status.sent,
+    ),
+    (
+        "tidegate_bus_unsent_total",
+        "counter",
+        "Messages that could not be sent because the connection was broken or too slow.",
+        |status| status.unsent,
+    ),
+    (
+        "tidegate_bus_received_total",
+        "counter",
+        "Messages of readers that this node has received.",
+        |status| status.received,
+    ),
+    (
+        "tidegate_bus_refused_total",
+        "counter",
+        "Messages that were not sealed with this cluster's key.",
+        |status| status.refused,
+    ),
+    (
+        "tidegate_bus_from_store_total",
+        "counter",
+        "Missing messages that were read from JetStream.",
+        |status| status.from_store,
+    ),
+    (
+        "tidegate_bus_from_slot_total",
+        "counter",
+        "Gaps that a stream of this node's own has filled.",
+        |status| status.from_slot,
+    ),
+];

@@ -1,0 +1,169 @@
+//! Cuts a stream of changes into messages.
+
+use std::collections::{HashMap, HashSet};
+
+use bytes::Bytes;
+use tidegate_changelog::{Lineage, LogMessage, LogPosition};
+
+use crate::message::Message;
+use crate::place::{Malformed, MessageKind, Place};
+
+/// Cuts the messages of a stream into [`Message`]s, each of which can be read without those before
+/// it.
+#[derive(Debug)]
+pub struct Batcher {
+    lineage: Lineage,
+    /// The most bytes of items in a message.
+    limit: usize,
+    /// The longest item that is sent at all.
+    longest: usize,
+    place: Place,
+    /// The end of the last message with changes, or of what was left out.
+    sent: Place,
+    /// The last description of each table.
+    relations: HashMap<u32, Bytes>,
+    /// Descriptions that precede the next change. A message never ends between a description and
+    /// its change, so that a node with the change has the description too.
+    pending: Vec<(u32, Bytes)>,
+    context: Vec<Bytes>,
+    described: HashSet<u32>,
+    items: Vec<Bytes>,
+    size: usize,
+    /// Whether a position was reached that no message has told yet.
+    moved: bool,
+}
+
+impl Batcher {
+    /// Begins at the start of a stream. Messages have about `limit` bytes; an item of more than
+    /// `longest` bytes is left out, which readers notice as a gap.
+    pub fn new(lineage: Lineage, start: LogPosition, limit: usize, longest: usize) -> Self {
+        Self {
+            lineage,
+            limit,
+            longest,
+            place: Place::at(start),
+            sent: Place::at(start),
+            relations: HashMap::new(),
+            pending: Vec::new(),
+            context: Vec::new(),
+            described: HashSet::new(),
+            items: Vec::new(),
+            size: 0,
+            moved: false,
+        }
+    }
+
+    /// The place behind everything that was added.
+    pub fn place(&self) -> Place {
+        self.place
+    }
+
+    /// The end of the last message with changes.
+    pub fn sent(&self) -> Place {
+        self.sent
+    }
+
+    /// The message that says how far the log was read. It has no changes.
+    pub fn progress(&self) -> Message {
+        // Inside of a transaction there is nothing to tell: the next message will.
+        let to = if self.place.is_open() {
+            self.sent
+        } else {
+            self.place
+        };
+        Message {
+            identity: self.lineage.log,
+            from: self.sent,
+            to,
+            relations: Vec::new(),
+            items: Vec::new(),
+            ancestors: self.lineage.ancestors.clone(),
+        }
+    }
+
+    /// Adds a message of the stream. Appends the messages that it completes to `out`.
+    ///
+    /// # Errors
+    ///
+    /// If the message cannot follow the previous ones.
+    pub fn push(&mut self, message: LogMessage, out: &mut Vec<Message>) -> Result<(), Malformed> {
+        match message {
+            LogMessage::Reached(position) => {
+                if !self.place.is_open() && position > self.place.lsn {
+                    self.flush(out);
+                    self.place = Place::at(position);
+                    self.moved = true;
+                }
+                Ok(())
+            }
+            LogMessage::Change(item) => self.push_item(item, out),
+        }
+    }
+
+    fn push_item(&mut self, item: Bytes, out: &mut Vec<Message>) -> Result<(), Malformed> {
+        let kind = MessageKind::of(&item)?;
+        let after = self.place.after(&kind)?;
+        let changed = match kind {
+            MessageKind::Type => return Ok(()),
+            MessageKind::Relation(relation) => {
+                self.relations.insert(relation, item.clone());
+                self.pending.push((relation, item));
+                return Ok(());
+            }
+            MessageKind::Change(relations) => relations,
+            MessageKind::Begin { .. } | MessageKind::Commit { .. } => Vec::new(),
+        };
+        if item.len() > self.longest {
+            self.flush(out);
+            self.place = after;
+            self.sent = after;
+            return Ok(());
+        }
+        if self.size + item.len() > self.limit {
+            self.flush(out);
+        }
+        let pending = std::mem::take(&mut self.pending);
+        for relation in changed {
+            let is_pending = pending.iter().any(|(other, _)| *other == relation);
+            if self.described.insert(relation) && !is_pending {
+                let known = self.relations.get(&relation).ok_or(Malformed)?;
+                self.size += known.len();
+                self.context.push(known.clone());
+            }
+        }
+        for (relation, description) in pending {
+            self.described.insert(relation);
+            self.size += description.len();
+            self.items.push(description);
+        }
+        self.size += item.len();
+        self.items.push(item);
+        self.place = after;
+        Ok(())
+    }
+
+    /// Ends the messages of a batch, so that nothing waits for the next one.
+    pub fn finish(&mut self, out: &mut Vec<Message>) {
+        self.flush(out);
+        if std::mem::take(&mut self.moved) && !self.place.is_open() && self.place > self.sent {
+            out.push(self.progress());
+        }
+    }
+
+    fn flush(&mut self, out: &mut Vec<Message>) {
+        if self.items.is_empty() {
+            return;
+        }
+        out.push(Message {
+            identity: self.lineage.log,
+            from: self.sent,
+            to: self.place,
+            relations: std::mem::take(&mut self.context),
+            items: std::mem::take(&mut self.items),
+            ancestors: Vec::new(),
+        });
+        self.described.clear();
+        self.size = 0;
+        self.sent = self.place;
+    }
+}

@@ -1,0 +1,226 @@
+//! The change log of a node that shares its readers with other nodes.
+
+use std::collections::HashMap;
+use std::fmt;
+use std::sync::atomic::Ordering;
+use std::sync::{Arc, Weak};
+
+use parking_lot::Mutex;
+use tidegate_changelog::{
+    Captured, ChangeLog, Demand, Lineage, LogError, LogPosition, LogResult, LogStart, LogStream,
+    SharedLog,
+};
+use tidegate_sql::{BoxFuture, DatabaseName};
+use tokio::task::JoinHandle;
+
+use crate::connection;
+use crate::database::Head;
+use crate::joined::Joined;
+use crate::settings::BusSettings;
+use crate::shared::SharedBus;
+use crate::status::{BusStatus, DatabaseRole};
+use crate::stream::BusStream;
+
+/// How often to wait again for a reader, when PostgreSQL no longer has what a stream needs.
+const ATTEMPTS: usize = 3;
+
+/// A change log of which one node reads each database, for all nodes. Everything besides streams
+/// passes to the change log below.
+pub struct Bus {
+    shared: Arc<SharedBus>,
+    databases: Mutex<HashMap<DatabaseName, Weak<Joined>>>,
+    connection: JoinHandle<()>,
+}
+
+impl Bus {
+    /// Creates the bus, which connects in the background. Must be called on a tokio runtime.
+    pub fn new(log: Arc<dyn SharedLog>, settings: BusSettings) -> Self {
+        let shared = Arc::new(SharedBus::new(log, settings));
+        let connection = tokio::spawn(connection::keep(Arc::downgrade(&shared)));
+        Self {
+            shared,
+            databases: Mutex::default(),
+            connection,
+        }
+    }
+
+    /// The state of the bus.
+    pub fn status(&self) -> BusStatus {
+        let joined: Vec<_> = self
+            .databases
+            .lock()
+            .values()
+            .filter_map(Weak::upgrade)
+            .collect();
+        let role = |joined: &Arc<Joined>| DatabaseRole {
+            database: joined.database.name.clone(),
+            reads: joined.database.reads.load(Ordering::Relaxed),
+        };
+        let mut databases: Vec<_> = joined.iter().map(role).collect();
+        databases.sort_by(|one, other| one.database.as_str().cmp(other.database.as_str()));
+        let counters = &self.shared.counters;
+        BusStatus {
+            connected: self.shared.connected().is_some(),
+            problem: self.shared.problem.lock().clone(),
+            databases,
+            sent: counters.sent.load(Ordering::Relaxed),
+            unsent: counters.unsent.load(Ordering::Relaxed),
+            received: counters.received.load(Ordering::Relaxed),
+            refused: counters.refused.load(Ordering::Relaxed),
+            from_store: counters.from_store.load(Ordering::Relaxed),
+            from_slot: counters.from_slot.load(Ordering::Relaxed),
+        }
+    }
+
+    fn join(&self, name: &DatabaseName) -> Arc<Joined> {
+        let mut databases = self.databases.lock();
+        databases.retain(|_, joined| joined.strong_count() > 0);
+        if let Some(joined) = databases.get(name).and_then(Weak::upgrade) {
+            return joined;
+        }
+        let joined = Arc::new(Joined::new(name.clone(), self.shared.clone()));
+        databases.insert(name.clone(), Arc::downgrade(&joined));
+        joined
+    }
+
+    fn joined(&self, name: &DatabaseName) -> Option<Arc<Joined>> {
+        self.databases.lock().get(name).and_then(Weak::upgrade)
+    }
+
+    async fn open_stream(&self, name: &DatabaseName, start: LogStart) -> LogResult<BusStream> {
+        let joined = self.join(name);
+        // Before the head is read, so that no message behind it is missed.
+        let live = joined.database.live.subscribe();
+        let mut attempts = ATTEMPTS;
+        loop {
+            let head = match start {
+                LogStart::Earliest => None,
+                LogStart::Now | LogStart::At { .. } => joined.database.head().await,
+            };
+            if let Some(begin) = head.and_then(|head| begin(head, start)) {
+                return Ok(BusStream::new(joined, begin, live, None));
+            }
+            match self.shared.log.open(name, start).await {
+                Ok(local) => {
+                    let begin = (local.lineage().clone(), local.start());
+                    return Ok(BusStream::new(joined, begin, live, Some(local)));
+                }
+                // JetStream may have what PostgreSQL no longer has, once there is a reader.
+                Err(LogError::Gone) if attempts > 0 && self.shared.connected().is_some() => {
+                    attempts -= 1;
+                }
+                Err(error) => return Err(error),
+            }
+        }
+    }
+
+    /// Whether another node needs the captures and the slot of a database.
+    fn is_shared(&self, name: &DatabaseName) -> bool {
+        self.shared.has_others(name)
+    }
+
+    async fn retain_window(
+        &self,
+        name: &DatabaseName,
+        keep: LogPosition,
+    ) -> LogResult<LogPosition> {
+        let end = self.shared.log.retain(name, keep).await?;
+        if let Some(joined) = self.joined(name)
+            && let Some(head) = joined.database.last_head()
+        {
+            let least = end.0.saturating_sub(self.shared.settings.retention);
+            let keep = keep.0.max(least).min(head.complete.0);
+            joined.database.keep.fetch_max(keep, Ordering::Relaxed);
+        }
+        Ok(end)
+    }
+}
+
+/// Where a stream begins that follows the reader; `None` if the reader is not so far, or reads
+/// another log.
+fn begin(head: Head, start: LogStart) -> Option<(Lineage, LogPosition)> {
+    match start {
+        LogStart::Earliest => None,
+        LogStart::Now => Some((head.lineage, head.complete)),
+        LogStart::At { log, position } => {
+            let is_behind = position <= head.complete && head.lineage.contains(log, position);
+            is_behind.then_some((head.lineage, position))
+        }
+    }
+}
+
+impl Drop for Bus {
+    fn drop(&mut self) {
+        self.connection.abort();
+    }
+}
+
+impl fmt::Debug for Bus {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Bus")
+            .field("settings", &self.shared.settings)
+            .finish_non_exhaustive()
+    }
+}
+
+impl ChangeLog for Bus {
+    fn open<'a>(
+        &'a self,
+        database: &'a DatabaseName,
+        start: LogStart,
+    ) -> BoxFuture<'a, LogResult<Box<dyn LogStream>>> {
+        Box::pin(async move {
+            let stream = self.open_stream(database, start).await?;
+            Ok(Box::new(stream) as Box<dyn LogStream>)
+        })
+    }
+
+    fn capture<'a>(
+        &'a self,
+        database: &'a DatabaseName,
+        demand: &'a Demand,
+    ) -> BoxFuture<'a, LogResult<Captured>> {
+        self.shared.log.capture(database, demand)
+    }
+
+    fn partitions<'a>(
+        &'a self,
+        database: &'a DatabaseName,
+        relation: u32,
+        truncations: &'a [u32],
+    ) -> BoxFuture<'a, LogResult<Option<LogPosition>>> {
+        self.shared.log.partitions(database, relation, truncations)
+    }
+
+    fn health_query(&self) -> &'static str {
+        self.shared.log.health_query()
+    }
+
+    /// Leaves the captures to the last node that uses the database.
+    fn release<'a>(
+        &'a self,
+        database: &'a DatabaseName,
+        kept: &'a [u32],
+    ) -> BoxFuture<'a, LogResult<()>> {
+        if self.is_shared(database) {
+            return Box::pin(std::future::ready(Ok(())));
+        }
+        self.shared.log.release(database, kept)
+    }
+
+    fn retain<'a>(
+        &'a self,
+        database: &'a DatabaseName,
+        keep: LogPosition,
+    ) -> BoxFuture<'a, LogResult<LogPosition>> {
+        Box::pin(self.retain_window(database, keep))
+    }
+
+    /// Leaves the slot to the last node that uses the database.
+    fn abandon<'a>(&'a self, database: &'a DatabaseName) -> BoxFuture<'a, LogResult<()>> {
+        if self.is_shared(database) {
+            return Box::pin(std::future::ready(Ok(())));
+        }
+        self.shared.log.abandon(database)
+    }
+}

@@ -1,0 +1,224 @@
+//! Chains messages of several readers by their places, so that each change is handed out once and
+//! in order. Nothing here waits or does I/O.
+
+use std::collections::HashMap;
+
+use bytes::Bytes;
+use tidegate_changelog::{LogIdentity, LogMessage, LogPosition};
+
+use crate::message::Message;
+use crate::place::{Malformed, MessageKind, Place};
+
+/// What a chain has made of a message.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Offered {
+    /// Some of it was new.
+    Taken,
+    /// All of it was known.
+    Known,
+    /// Something before it is missing.
+    Gap,
+    /// It is of another log, or of another timeline of this one.
+    OtherLog,
+}
+
+/// How far a log was handed out.
+#[derive(Debug)]
+pub struct Chain {
+    identity: LogIdentity,
+    /// The place behind everything that was handed out.
+    place: Place,
+    /// The last position outside of a transaction.
+    complete: LogPosition,
+    /// The last description of each table that was handed out.
+    known: HashMap<u32, Bytes>,
+}
+
+/// A sequence of items of one reader.
+#[derive(Debug)]
+pub struct Sequence {
+    place: Place,
+    relations: HashMap<u32, Bytes>,
+    /// Descriptions behind which no change has come yet.
+    pending: Vec<u32>,
+}
+
+impl Sequence {
+    /// A sequence that begins at the start of a stream.
+    pub fn new(start: LogPosition) -> Self {
+        Self {
+            place: Place::at(start),
+            relations: HashMap::new(),
+            pending: Vec::new(),
+        }
+    }
+
+    fn of(message: &Message) -> Result<Self, Malformed> {
+        let mut relations = HashMap::new();
+        for item in &message.relations {
+            let MessageKind::Relation(oid) = MessageKind::of(item)? else {
+                return Err(Malformed);
+            };
+            relations.insert(oid, item.clone());
+        }
+        Ok(Self {
+            place: message.from,
+            relations,
+            pending: Vec::new(),
+        })
+    }
+}
+
+impl Chain {
+    /// A chain that begins at a position.
+    pub fn new(identity: LogIdentity, start: LogPosition) -> Self {
+        Self {
+            identity,
+            place: Place::at(start),
+            complete: start,
+            known: HashMap::new(),
+        }
+    }
+
+    /// The log.
+    pub fn identity(&self) -> LogIdentity {
+        self.identity
+    }
+
+    /// The place behind everything that was handed out.
+    pub fn place(&self) -> Place {
+        self.place
+    }
+
+    /// The position before which everything was handed out.
+    pub fn complete(&self) -> LogPosition {
+        self.complete
+    }
+
+    /// Appends what is new in a message to `out`.
+    ///
+    /// # Errors
+    ///
+    /// If the message contradicts itself. The chain must not be used any more.
+    pub fn offer(
+        &mut self,
+        message: &Message,
+        out: &mut Vec<LogMessage>,
+    ) -> Result<Offered, Malformed> {
+        if message.identity != self.identity {
+            return Ok(Offered::OtherLog);
+        }
+        if message.from > self.place {
+            return Ok(Offered::Gap);
+        }
+        if message.to <= self.place {
+            return Ok(Offered::Known);
+        }
+        if message.items.is_empty() {
+            return Ok(self.advance(message.to, out));
+        }
+        let mut sequence = Sequence::of(message)?;
+        for item in &message.items {
+            self.take(&mut sequence, item, out)?;
+        }
+        if sequence.place == message.to {
+            Ok(Offered::Taken)
+        } else {
+            Err(Malformed)
+        }
+    }
+
+    /// Hands out a message of a stream that the node reads itself, unless it is known.
+    ///
+    /// # Errors
+    ///
+    /// If the message cannot follow the previous ones of the stream.
+    pub fn follow(
+        &mut self,
+        sequence: &mut Sequence,
+        message: &LogMessage,
+        out: &mut Vec<LogMessage>,
+    ) -> Result<(), Malformed> {
+        match message {
+            LogMessage::Change(item) => self.take(sequence, item, out),
+            LogMessage::Reached(position) if sequence.place.is_open() => {
+                let _ = position;
+                Ok(())
+            }
+            LogMessage::Reached(position) => {
+                sequence.place = sequence.place.max(Place::at(*position));
+                if sequence.place > self.place {
+                    self.advance(sequence.place, out);
+                }
+                Ok(())
+            }
+        }
+    }
+
+    /// Moves over a part of the log without changes.
+    fn advance(&mut self, to: Place, out: &mut Vec<LogMessage>) -> Offered {
+        // The rest of a transaction cannot be without changes, so something is missing.
+        if self.place.is_open() || to.is_open() {
+            return Offered::Gap;
+        }
+        self.place = to;
+        self.complete = to.lsn;
+        out.push(LogMessage::Reached(to.lsn));
+        Offered::Taken
+    }
+
+    fn take(
+        &mut self,
+        sequence: &mut Sequence,
+        item: &Bytes,
+        out: &mut Vec<LogMessage>,
+    ) -> Result<(), Malformed> {
+        let kind = MessageKind::of(item)?;
+        let after = sequence.place.after(&kind)?;
+        let changed = match kind {
+            MessageKind::Type => return Ok(()),
+            MessageKind::Relation(oid) => {
+                sequence.relations.insert(oid, item.clone());
+                sequence.pending.push(oid);
+                return Ok(());
+            }
+            MessageKind::Change(relations) => relations,
+            MessageKind::Begin { .. } | MessageKind::Commit { .. } => Vec::new(),
+        };
+        sequence.place = after;
+        let pending = std::mem::take(&mut sequence.pending);
+        if after <= self.place {
+            return Ok(());
+        }
+        // A description that the reader's stream has repeated here is handed out even if it is
+        // known: PostgreSQL sends it again after a change of privileges or policies.
+        for oid in pending {
+            self.describe(sequence, oid, true, out)?;
+        }
+        for oid in changed {
+            self.describe(sequence, oid, false, out)?;
+        }
+        self.place = after;
+        if !after.is_open() {
+            self.complete = after.lsn;
+        }
+        out.push(LogMessage::Change(item.clone()));
+        Ok(())
+    }
+
+    fn describe(
+        &mut self,
+        sequence: &Sequence,
+        oid: u32,
+        always: bool,
+        out: &mut Vec<LogMessage>,
+    ) -> Result<(), Malformed> {
+        let description = sequence.relations.get(&oid).ok_or(Malformed)?;
+        if always || self.known.get(&oid) != Some(description) {
+            // A slice would keep the whole message in memory.
+            self.known.insert(oid, Bytes::copy_from_slice(description));
+            out.push(LogMessage::Change(description.clone()));
+        }
+        Ok(())
+    }
+}

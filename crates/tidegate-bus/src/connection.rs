@@ -1,0 +1,74 @@
+//! Keeps the connection to NATS, and the stream in JetStream.
+
+use std::sync::{Arc, Weak};
+use std::time::Duration;
+
+use tokio::time::timeout;
+use tracing::{info, warn};
+
+use crate::nats::Nats;
+use crate::shared::SharedBus;
+
+/// The pause between attempts to connect, and between checks of the stream.
+const PAUSE: Duration = Duration::from_secs(5);
+
+/// Connects, and tries again until it succeeds. Then checks the connection and the stream. Ends when
+/// the bus is dropped.
+pub(crate) async fn keep(shared: Weak<SharedBus>) {
+    loop {
+        let opened = {
+            let Some(shared) = shared.upgrade() else {
+                return;
+            };
+            let problem = check(&shared).await;
+            report(&shared, problem);
+            shared.opened.clone()
+        };
+        // The servers may have lost the stream, so it is checked as soon as they are back.
+        let _ = timeout(PAUSE, opened.notified()).await;
+    }
+}
+
+async fn check(shared: &SharedBus) -> Option<String> {
+    let nats = shared.nats.borrow().clone();
+    let nats = match nats {
+        Some(nats) => nats,
+        None => match connect(shared).await {
+            Ok(nats) => nats,
+            Err(error) => return Some(error.to_string()),
+        },
+    };
+    if !nats.is_connected() {
+        return Some("the connection to the NATS servers of bus_url is broken".to_owned());
+    }
+    let ensured = nats.ensure_stream().await;
+    ensured.err().map(|error| error.to_string())
+}
+
+async fn connect(shared: &SharedBus) -> crate::BusResult<Arc<Nats>> {
+    let subjects = format!("{}.*.e", shared.cell);
+    let name = shared.cell.replace('.', "_");
+    let stream = (name.as_str(), subjects.as_str());
+    let nats = Nats::connect(&shared.settings, stream, shared.opened.clone()).await?;
+    let nats = Arc::new(nats);
+    shared.nats.send_replace(Some(nats.clone()));
+    info!("connected to the bus");
+    Ok(nats)
+}
+
+/// Logs a problem when it begins, changes or ends.
+fn report(shared: &SharedBus, problem: Option<String>) {
+    let mut known = shared.problem.lock();
+    if *known == problem {
+        return;
+    }
+    if let Some(problem) = &problem {
+        warn!(
+            problem,
+            "the bus is degraded; nodes read changes on their own"
+        );
+    } else {
+        info!("the bus works again");
+    }
+    *known = problem;
+}

@@ -1,0 +1,188 @@
+//! A database whose changes this node needs: what is heard of it on the bus.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::time::Duration;
+
+use bytes::Bytes;
+use parking_lot::Mutex;
+use tidegate_changelog::{Lineage, LogPosition};
+use tidegate_sql::DatabaseName;
+use tokio::sync::{Notify, broadcast, watch};
+use tokio::time::{Instant, timeout};
+use tracing::warn;
+
+use crate::message::Message;
+use crate::place::Malformed;
+use crate::seal::Kind;
+use crate::shared::SharedBus;
+
+/// How many live messages wait for a slow stream. A stream that misses some reads them from
+/// JetStream.
+const QUEUE: usize = 256;
+/// How long to wait for the reader, or for this node to become the reader.
+const HEAD_PATIENCE: Duration = Duration::from_millis(1500);
+/// The longest silence of a reader that is well.
+pub(crate) const SILENCE: Duration = Duration::from_millis(650);
+/// How long a node that has just come waits for a reader.
+const FIRST_SILENCE: Duration = Duration::from_millis(300);
+
+/// How far the reader is.
+#[derive(Clone, Debug)]
+pub(crate) struct Head {
+    pub(crate) lineage: Lineage,
+    /// The position before which everything was sent.
+    pub(crate) complete: LogPosition,
+}
+
+/// A database whose changes this node needs.
+pub(crate) struct Database {
+    pub(crate) name: DatabaseName,
+    pub(crate) shared: Arc<SharedBus>,
+    /// The beginning of the database's subjects: `.e` are messages with changes, which JetStream
+    /// keeps, `.p` those without, `.q` questions.
+    pub(crate) subject: String,
+    pub(crate) live: broadcast::Sender<Arc<Message>>,
+    head: watch::Sender<Option<Head>>,
+    heard: Mutex<Instant>,
+    pub(crate) reads: AtomicBool,
+    /// Requests of this node's streams to find out how far the log is.
+    pub(crate) wanted: Notify,
+    /// Requests of all nodes to the reader in this process.
+    pub(crate) asked: Notify,
+    /// The position before which the retention window of this node's feed begins.
+    pub(crate) keep: AtomicU64,
+    /// Whether a message was refused, which is logged once.
+    has_refused: AtomicBool,
+}
+
+impl Database {
+    pub(crate) fn new(name: DatabaseName, shared: Arc<SharedBus>) -> Self {
+        // This node wants to be the reader soon if there is none.
+        let now = Instant::now();
+        let heard = now.checked_sub(SILENCE.saturating_sub(FIRST_SILENCE));
+        Self {
+            subject: format!("{}.{}", shared.cell, shared.seal.name(name.as_str())),
+            name,
+            shared,
+            live: broadcast::Sender::new(QUEUE),
+            head: watch::Sender::new(None),
+            heard: Mutex::new(heard.unwrap_or(now)),
+            reads: AtomicBool::new(false),
+            wanted: Notify::new(),
+            asked: Notify::new(),
+            keep: AtomicU64::new(0),
+            has_refused: AtomicBool::new(false),
+        }
+    }
+
+    /// The subject of messages with changes.
+    pub(crate) fn event_subject(&self) -> String {
+        format!("{}.e", self.subject)
+    }
+
+    /// For how long nothing was heard of a reader.
+    pub(crate) fn silence(&self) -> Duration {
+        self.heard.lock().elapsed()
+    }
+
+    /// How far the reader is; `None` if there is none.
+    pub(crate) async fn head(&self) -> Option<Head> {
+        self.shared.connected()?;
+        self.wanted.notify_one();
+        let mut head = self.head.subscribe();
+        let is_fresh = |head: &Option<Head>| head.is_some() && self.silence() < SILENCE;
+        let fresh = timeout(HEAD_PATIENCE, head.wait_for(is_fresh)).await;
+        fresh.ok()?.ok()?.clone()
+    }
+
+    /// How far the reader was when it was last heard.
+    pub(crate) fn last_head(&self) -> Option<Head> {
+        self.head.borrow().clone()
+    }
+
+    /// Takes a message of the reader, and hands it to this node's streams.
+    pub(crate) fn take_message(&self, message: Message) {
+        *self.heard.lock() = Instant::now();
+        self.head.send_modify(|head| {
+            let same = head.take().filter(|it| it.lineage.log == message.identity);
+            *head = match same {
+                Some(same) if message.to.is_open() => Some(same),
+                Some(same) => Some(Head {
+                    complete: same.complete.max(message.to.lsn),
+                    lineage: same.lineage,
+                }),
+                // Only a message without changes names the ancestors of its log.
+                None if message.items.is_empty() && !message.to.is_open() => Some(Head {
+                    lineage: message.lineage(),
+                    complete: message.to.lsn,
+                }),
+                None => None,
+            };
+        });
+        // Without a stream it is not needed.
+        let _ = self.live.send(Arc::new(message));
+    }
+
+    /// Sends a message to all nodes, as the reader. JetStream keeps it if it has changes, and with
+    /// `kept` in any case.
+    pub(crate) async fn publish(&self, message: Message, kept: bool) {
+        let counters = &self.shared.counters;
+        if let Some(nats) = self.shared.connected() {
+            let is_kept = kept || !message.items.is_empty();
+            let kind = if is_kept { 'e' } else { 'p' };
+            let sealed = self
+                .shared
+                .seal
+                .seal(&self.name, Kind::Event, &message.encode());
+            let sent = nats
+                .publish(format!("{}.{kind}", self.subject), sealed)
+                .await;
+            let counter = if sent {
+                &counters.sent
+            } else {
+                &counters.unsent
+            };
+            counter.fetch_add(1, Ordering::Relaxed);
+        } else {
+            counters.unsent.fetch_add(1, Ordering::Relaxed);
+        }
+        self.take_message(message);
+    }
+
+    /// Reads a message of the bus.
+    ///
+    /// # Errors
+    ///
+    /// If it was not sealed by a node of this cluster for this database.
+    pub(crate) fn unseal(&self, kind: Kind, sealed: &[u8]) -> Result<Bytes, Malformed> {
+        let opened = self.shared.seal.open(&self.name, kind, sealed);
+        if opened.is_err() {
+            self.shared.counters.refused.fetch_add(1, Ordering::Relaxed);
+            if !self.has_refused.swap(true, Ordering::Relaxed) {
+                warn!(database = %self.name, "a message on the bus was not sealed with this cluster's key; it is ignored");
+            }
+        }
+        opened
+    }
+
+    /// Takes a message of the bus.
+    pub(crate) fn receive(&self, message: &async_nats::Message) -> Result<(), Malformed> {
+        if message.subject.ends_with(".q") {
+            let question = self.unseal(Kind::Question, &message.payload)?;
+            self.shared.note_other_node(&self.name);
+            if !question.is_empty() && self.reads.load(Ordering::Relaxed) {
+                self.asked.notify_one();
+            }
+            return Ok(());
+        }
+        let text = self.unseal(Kind::Event, &message.payload)?;
+        self.shared
+            .counters
+            .received
+            .fetch_add(1, Ordering::Relaxed);
+        self.shared.note_other_node(&self.name);
+        self.take_message(Message::decode(text)?);
+        Ok(())
+    }
+}

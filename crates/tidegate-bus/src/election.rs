@@ -1,0 +1,91 @@
+//! Decides which node reads a database. The slot decides: PostgreSQL gives it to one process.
+
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+use std::time::Duration;
+
+use tokio::time::sleep;
+use tracing::{debug, info};
+
+use crate::database::{Database, SILENCE};
+use crate::reader;
+
+/// The silence after which a reader that still has its slot is replaced.
+const FROZEN: Duration = Duration::from_secs(3);
+/// The pause after an attempt to become the reader, and the longest.
+const PAUSE: (Duration, Duration) = (Duration::from_millis(500), Duration::from_secs(5));
+/// How often a broken connection is looked at.
+const RECONNECTION: Duration = Duration::from_millis(100);
+/// How much later a node wants to be the reader for each database that it reads already, and the
+/// most.
+const LOAD: (Duration, u32) = (Duration::from_millis(20), 20);
+
+/// Becomes the reader of a database when there is none.
+pub(crate) async fn run(database: Arc<Database>) {
+    let mut pause = PAUSE.0;
+    loop {
+        wait_for_silence(&database).await;
+        let shared = &database.shared;
+        match shared.log.open_reader(&database.name).await {
+            Ok(Some(stream)) => {
+                pause = PAUSE.0;
+                let _role = Role::new(&database);
+                info!(database = %database.name, "this node reads the changes for all nodes");
+                let error = reader::run(&database, stream).await;
+                info!(database = %database.name, %error, "this node no longer reads the changes for all nodes");
+            }
+            Ok(None) => {
+                if database.silence() > FROZEN && shared.connected().is_some() {
+                    let closed = shared.log.close_reader(&database.name, FROZEN).await;
+                    if let Err(error) = closed {
+                        debug!(database = %database.name, %error, "could not close the reader");
+                    }
+                    // A node that cannot hear a reader that is well must not end it again and again.
+                    pause = (pause * 2).min(PAUSE.1);
+                }
+                sleep(PAUSE.0).await;
+            }
+            Err(error) => {
+                debug!(database = %database.name, %error, "could not become the reader");
+                sleep(pause).await;
+                pause = (pause * 2).min(PAUSE.1);
+            }
+        }
+    }
+}
+
+/// Waits until no reader is heard, although there is a connection on which it would be.
+async fn wait_for_silence(database: &Database) {
+    loop {
+        let reading = database.shared.reading.load(Ordering::Relaxed);
+        let load = u32::try_from(reading).unwrap_or(LOAD.1).min(LOAD.1);
+        let limit = SILENCE + LOAD.0 * load;
+        if database.shared.connected().is_none() {
+            database.shared.first_connection().await;
+            sleep(RECONNECTION).await;
+            continue;
+        }
+        match limit.checked_sub(database.silence()) {
+            Some(rest) if !rest.is_zero() => sleep(rest).await,
+            _ => return,
+        }
+    }
+}
+
+/// The role of the reader. Dropping it ends the role.
+struct Role<'a>(&'a Database);
+
+impl<'a> Role<'a> {
+    fn new(database: &'a Database) -> Self {
+        database.reads.store(true, Ordering::Relaxed);
+        database.shared.reading.fetch_add(1, Ordering::Relaxed);
+        Self(database)
+    }
+}
+
+impl Drop for Role<'_> {
+    fn drop(&mut self) {
+        self.0.reads.store(false, Ordering::Relaxed);
+        self.0.shared.reading.fetch_sub(1, Ordering::Relaxed);
+    }
+}

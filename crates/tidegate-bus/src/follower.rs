@@ -1,0 +1,145 @@
+//! Decides from where a node takes the next changes. Nothing here waits or does I/O.
+
+use tidegate_changelog::{LogIdentity, LogMessage, LogPosition};
+
+use crate::chain::{Chain, Offered, Sequence};
+use crate::message::Message;
+use crate::place::{Malformed, Place};
+
+/// From where the next changes come.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Source {
+    /// From the reader's live messages.
+    Live,
+    /// From the messages that JetStream keeps. Live messages have to wait.
+    Store,
+    /// From a slot of the node's own. Live messages are taken as soon as they connect.
+    Slot,
+}
+
+/// A node that follows the reader of a log.
+#[derive(Debug)]
+pub struct Follower {
+    chain: Chain,
+    source: Source,
+    /// The live message behind the gap that is being filled.
+    waiting: Option<Message>,
+    /// The stream that the node reads itself.
+    local: Option<Sequence>,
+}
+
+impl Follower {
+    /// A follower that hands out what commits after `start`.
+    pub fn new(identity: LogIdentity, start: LogPosition) -> Self {
+        Self {
+            chain: Chain::new(identity, start),
+            source: Source::Live,
+            waiting: None,
+            local: None,
+        }
+    }
+
+    /// The log.
+    pub fn identity(&self) -> LogIdentity {
+        self.chain.identity()
+    }
+
+    /// From where the next changes must be read.
+    pub fn source(&self) -> Source {
+        self.source
+    }
+
+    /// The place behind everything that was handed out.
+    pub fn place(&self) -> Place {
+        self.chain.place()
+    }
+
+    /// The position at which a stream of the node's own must start.
+    pub fn complete(&self) -> LogPosition {
+        self.chain.complete()
+    }
+
+    /// Takes a message of the reader. Appends what is new to `out`.
+    ///
+    /// # Errors
+    ///
+    /// Those of [`Chain::offer`].
+    pub fn live(
+        &mut self,
+        message: &Message,
+        out: &mut Vec<LogMessage>,
+    ) -> Result<Offered, Malformed> {
+        let offered = self.chain.offer(message, out)?;
+        match (offered, self.source) {
+            (Offered::Gap, Source::Live) => {
+                self.source = Source::Store;
+                self.waiting = Some(message.clone());
+            }
+            // The reader is not ahead of this node, so its next message will connect.
+            (Offered::Taken | Offered::Known, Source::Slot) => {
+                self.source = Source::Live;
+                self.local = None;
+            }
+            _ => {}
+        }
+        Ok(offered)
+    }
+
+    /// Takes the next message that JetStream has behind [`place`](Self::place). If that does not
+    /// connect, the node must read the log itself.
+    ///
+    /// # Errors
+    ///
+    /// Those of [`Chain::offer`].
+    pub fn fetched(
+        &mut self,
+        message: Option<&Message>,
+        out: &mut Vec<LogMessage>,
+    ) -> Result<(), Malformed> {
+        let offered = match message {
+            Some(message) => self.chain.offer(message, out)?,
+            None => Offered::Gap,
+        };
+        if offered == Offered::Gap {
+            self.leave();
+            return Ok(());
+        }
+        let Some(waiting) = self.waiting.take() else {
+            self.source = Source::Live;
+            return Ok(());
+        };
+        match self.chain.offer(&waiting, out)? {
+            Offered::Gap => self.waiting = Some(waiting),
+            Offered::Taken | Offered::Known | Offered::OtherLog => self.source = Source::Live,
+        }
+        Ok(())
+    }
+
+    /// Makes the node read the log itself, until live messages connect.
+    pub fn leave(&mut self) {
+        self.source = Source::Slot;
+        self.waiting = None;
+        self.local = None;
+    }
+
+    /// A stream of the node's own begins at `start`.
+    pub fn opened(&mut self, start: LogPosition) {
+        self.local = Some(Sequence::new(start));
+    }
+
+    /// Takes a message of the node's own stream. Appends it to `out` if it is new.
+    ///
+    /// # Errors
+    ///
+    /// Those of [`Chain::follow`].
+    pub fn local(
+        &mut self,
+        message: &LogMessage,
+        out: &mut Vec<LogMessage>,
+    ) -> Result<(), Malformed> {
+        match &mut self.local {
+            Some(sequence) => self.chain.follow(sequence, message, out),
+            None => Ok(()),
+        }
+    }
+}

@@ -1,0 +1,76 @@
+//! A database with the tasks that hear, ask and read for this node.
+
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+use std::time::Duration;
+
+use futures_util::StreamExt as _;
+use tidegate_sql::DatabaseName;
+use tokio::task::JoinSet;
+use tokio::time::{sleep, timeout};
+
+use crate::database::Database;
+use crate::election;
+use crate::seal::Kind;
+use crate::shared::SharedBus;
+
+/// How often a node that follows says that it does.
+const PRESENCE: Duration = Duration::from_secs(1);
+/// The shortest time between two questions.
+const QUESTION: Duration = Duration::from_millis(5);
+
+/// A database with its tasks. Dropping it stops them.
+pub(crate) struct Joined {
+    pub(crate) database: Arc<Database>,
+    _tasks: JoinSet<()>,
+}
+
+impl Joined {
+    pub(crate) fn new(name: DatabaseName, shared: Arc<SharedBus>) -> Self {
+        let database = Arc::new(Database::new(name, shared));
+        let mut tasks = JoinSet::new();
+        tasks.spawn(listen(database.clone()));
+        tasks.spawn(ask(database.clone()));
+        tasks.spawn(election::run(database.clone()));
+        Self {
+            database,
+            _tasks: tasks,
+        }
+    }
+}
+
+/// Hears the other nodes.
+async fn listen(database: Arc<Database>) {
+    loop {
+        let nats = database.shared.first_connection().await;
+        if let Ok(mut messages) = nats.subscribe(format!("{}.*", database.subject)).await {
+            while let Some(message) = messages.next().await {
+                // A message that cannot be read was counted.
+                let _ = database.receive(&message);
+            }
+        }
+        sleep(PRESENCE).await;
+    }
+}
+
+/// Asks the reader how far the log is, when a stream of this node wants to know. Tells it otherwise
+/// that this node follows.
+async fn ask(database: Arc<Database>) {
+    loop {
+        let wanted = timeout(PRESENCE, database.wanted.notified()).await.is_ok();
+        if database.reads.load(Ordering::Relaxed) {
+            if wanted {
+                database.asked.notify_one();
+            }
+            continue;
+        }
+        if let Some(nats) = database.shared.connected() {
+            let question: &[u8] = if wanted { b"?" } else { b"" };
+            let seal = &database.shared.seal;
+            let sealed = seal.seal(&database.name, Kind::Question, question);
+            nats.publish(format!("{}.q", database.subject), sealed)
+                .await;
+        }
+        sleep(QUESTION).await;
+    }
+}

@@ -1,0 +1,97 @@
+//! Reads messages that JetStream keeps, one after the other, to fill a gap.
+
+use std::time::Duration;
+
+use tidegate_changelog::LogIdentity;
+use tokio::time::sleep;
+
+use crate::database::Database;
+use crate::error::{BusError, BusResult};
+use crate::message::Message;
+use crate::nats::Nats;
+use crate::place::Place;
+use crate::seal::Kind;
+
+/// How often JetStream is asked for a message that it may be about to keep, and the pause between.
+const ATTEMPTS: (usize, Duration) = (6, Duration::from_millis(20));
+
+/// The messages behind a place.
+#[derive(Debug, Default)]
+pub(crate) struct KeptMessages {
+    /// The sequence behind the last message that was read.
+    next: Option<u64>,
+}
+
+impl KeptMessages {
+    /// The next message that connects with a place, or is of another log.
+    ///
+    /// # Errors
+    ///
+    /// If JetStream does not answer.
+    pub(crate) async fn next(
+        &mut self,
+        database: &Database,
+        identity: LogIdentity,
+        place: Place,
+    ) -> BusResult<Option<Message>> {
+        let (attempts, pause) = ATTEMPTS;
+        for _ in 0..attempts {
+            let Some(nats) = database.shared.connected() else {
+                return Err(BusError::Request("the connection is broken".to_owned()));
+            };
+            let found = match self.next {
+                Some(sequence) => at(database, &nats, sequence).await?,
+                None => first(database, &nats, (identity, place)).await?,
+            };
+            if let Some((sequence, message)) = found
+                && (message.from <= place || message.identity != identity)
+            {
+                self.next = Some(sequence + 1);
+                return Ok(Some(message));
+            }
+            sleep(pause).await;
+        }
+        Ok(None)
+    }
+}
+
+/// The first message behind a place. Messages are in the order of their places except where the
+/// reader has changed, and there they overlap, so it is found by bisection.
+async fn first(
+    database: &Database,
+    nats: &Nats,
+    (identity, place): (LogIdentity, Place),
+) -> BusResult<Option<(u64, Message)>> {
+    let (mut low, last) = nats.range().await?;
+    let (mut high, mut found) = (last + 1, None);
+    while low < high {
+        let middle = low + (high - low) / 2;
+        match at(database, nats, middle).await? {
+            Some((sequence, message)) if message.identity != identity || message.to <= place => {
+                low = sequence + 1;
+            }
+            behind => {
+                high = middle;
+                found = behind.or(found);
+            }
+        }
+    }
+    Ok(found)
+}
+
+/// The first message of the database at or after a sequence. Messages without
+/// the seal of this cluster are passed over.
+async fn at(database: &Database, nats: &Nats, sequence: u64) -> BusResult<Option<(u64, Message)>> {
+    let mut sequence = sequence;
+    loop {
+        let kept = nats.next(&database.event_subject(), sequence).await?;
+        let Some(kept) = kept else {
+            return Ok(None);
+        };
+        let text = database.unseal(Kind::Event, &kept.payload);
+        if let Ok(message) = text.and_then(Message::decode) {
+            return Ok(Some((kept.sequence, message)));
+        }
+        sequence = kept.sequence + 1;
+    }
+}

@@ -1,0 +1,26 @@
+#![doc = include_str!("../README.md")]
+
+pub mod batch;
+mod bus;
+pub mod chain;
+mod connection;
+mod database;
+mod election;
+mod error;
+pub mod follower;
+mod joined;
+mod kept_messages;
+pub mod message;
+mod nats;
+pub mod place;
+mod reader;
+pub mod seal;
+mod settings;
+mod shared;
+mod status;
+mod stream;
+
+pub use bus::Bus;
+pub use error::{BusError, BusResult};
+pub use settings::BusSettings;
+pub use status::{BusStatus, DatabaseRole};

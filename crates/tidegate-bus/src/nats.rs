@@ -1,0 +1,244 @@
+//! The connection to NATS, and the requests of JetStream that the bus needs (NATS, "JetStream wire
+//! API Reference").
+
+mod address;
+
+use std::fmt;
+use std::sync::Arc;
+use std::time::Duration;
+
+use async_nats::connection::State;
+use async_nats::{Client, ConnectErrorKind, Event, RequestErrorKind, Subscriber};
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD as BASE64;
+use bytes::Bytes;
+use serde_json::{Value, json};
+use tokio::sync::Notify;
+use tokio::time::timeout;
+
+use crate::error::{BusError, BusResult};
+use crate::settings::BusSettings;
+
+/// The longest wait for an answer.
+const PATIENCE: Duration = Duration::from_secs(3);
+/// The longest wait for a message or for the state of the stream, while events wait for it.
+const READ_PATIENCE: Duration = Duration::from_secs(1);
+/// How often the connection is checked. Two checks without an answer break it.
+const PING: Duration = Duration::from_secs(1);
+/// The longest wait for room in the connection's queue.
+const QUEUE_PATIENCE: Duration = Duration::from_millis(100);
+/// How many messages wait for the connection, and for a subscription.
+const QUEUE: usize = 256;
+/// The most bytes of the API around a message: the subject, the headers.
+const OVERHEAD: usize = 1024;
+/// The error codes of JetStream (nats-server, `server/errors.json`): resources, memory, storage,
+/// store size of an account.
+const FULL: [u64; 4] = [10_023, 10_028, 10_047, 10_002];
+/// No suitable peers; more than one replica without a cluster; too many replicas.
+const REPLICAS: [u64; 3] = [10_005, 10_074, 10_079];
+/// JetStream is not enabled, also for the account; the system is unavailable.
+const NO_JETSTREAM: [u64; 3] = [10_076, 10_039, 10_035];
+/// There is no such message.
+const NO_MESSAGE: u64 = 10_037;
+/// A stream of this name has another configuration.
+const EXISTS: u64 = 10_058;
+
+/// A connection to NATS. It connects again by itself.
+pub(crate) struct Nats {
+    client: Client,
+    /// The name of the stream in JetStream.
+    stream: String,
+    config: Value,
+    replicas: usize,
+    bytes: u64,
+}
+
+/// A message that JetStream has kept.
+pub(crate) struct Kept {
+    pub(crate) sequence: u64,
+    pub(crate) payload: Vec<u8>,
+}
+
+impl Nats {
+    /// Connects. The stream `name` is for `subjects`; `opened` is notified whenever the connection was
+    /// opened.
+    pub(crate) async fn connect(
+        settings: &BusSettings,
+        (name, subjects): (&str, &str),
+        opened: Arc<Notify>,
+    ) -> BusResult<Self> {
+        let (addresses, servers) = address::parse(&settings.url)?;
+        let replicas = addresses.len().min(3);
+        let options = address::login(&addresses)?
+            .name("tidegate")
+            .event_callback(move |event| {
+                if matches!(event, Event::Connected) {
+                    opened.notify_one();
+                }
+                std::future::ready(())
+            })
+            .no_echo()
+            .ping_interval(PING)
+            .client_capacity(QUEUE)
+            .subscription_capacity(4 * QUEUE)
+            .connection_timeout(PATIENCE)
+            .request_timeout(Some(PATIENCE));
+        let client = options
+            .connect(addresses)
+            .await
+            .map_err(|error| match error.kind() {
+                ConnectErrorKind::Authentication | ConnectErrorKind::AuthorizationViolation => {
+                    BusError::Refused { servers }
+                }
+                _ => BusError::Unreachable {
+                    servers,
+                    reason: error.to_string(),
+                },
+            })?;
+        if !client.is_server_compatible(2, 9, 0) {
+            let version = client.server_info().version;
+            return Err(BusError::TooOld { version });
+        }
+        Ok(Self {
+            client,
+            stream: name.to_owned(),
+            config: json!({
+                "name": name,
+                "description": "Change events of Tidegate, encrypted",
+                "subjects": [subjects],
+                "retention": "limits",
+                "storage": "file",
+                "discard": "old",
+                "num_replicas": replicas,
+                "max_age": u64::try_from(settings.window.as_nanos()).unwrap_or(u64::MAX),
+                "max_bytes": settings.bytes,
+                "max_msgs": -1,
+                "max_consumers": -1,
+            }),
+            replicas,
+            bytes: settings.bytes,
+        })
+    }
+
+    /// Whether the connection is open.
+    pub(crate) fn is_connected(&self) -> bool {
+        self.client.connection_state() == State::Connected
+    }
+
+    /// The most bytes of a message.
+    pub(crate) fn longest(&self) -> usize {
+        self.client.max_payload().saturating_sub(OVERHEAD)
+    }
+
+    /// Creates the stream, or changes it as the settings say.
+    pub(crate) async fn ensure_stream(&self) -> BusResult<()> {
+        match self.api("STREAM.CREATE", &self.config).await {
+            Err(BusError::JetStream { code: EXISTS, .. }) => {
+                self.api("STREAM.UPDATE", &self.config).await?;
+            }
+            created => drop(created?),
+        }
+        Ok(())
+    }
+
+    /// The first and the last sequence of the stream.
+    pub(crate) async fn range(&self) -> BusResult<(u64, u64)> {
+        let info = self.read_api("STREAM.INFO", &Value::Null).await?;
+        let number = |name: &str| info["state"][name].as_u64().unwrap_or_default();
+        Ok((number("first_seq"), number("last_seq")))
+    }
+
+    /// The first message on a subject at or after a sequence.
+    pub(crate) async fn next(&self, subject: &str, sequence: u64) -> BusResult<Option<Kept>> {
+        let request = json!({"seq": sequence, "next_by_subj": subject});
+        self.get(&request).await
+    }
+
+    /// The last message on a subject.
+    pub(crate) async fn last(&self, subject: &str) -> BusResult<Option<Kept>> {
+        self.get(&json!({"last_by_subj": subject})).await
+    }
+
+    /// Asks the leader of the stream, because a copy that has just started may lack the last messages.
+    async fn get(&self, request: &Value) -> BusResult<Option<Kept>> {
+        let answer = match self.read_api("STREAM.MSG.GET", request).await {
+            Err(BusError::JetStream {
+                code: NO_MESSAGE, ..
+            }) => return Ok(None),
+            answer => answer?,
+        };
+        let message = &answer["message"];
+        let payload = message["data"].as_str().unwrap_or_default();
+        let payload = BASE64.decode(payload).ok();
+        let kept = payload.zip(message["seq"].as_u64());
+        let kept = kept.map(|(payload, sequence)| Kept { sequence, payload });
+        let unreadable = || BusError::Request("its answer has no message".to_owned());
+        kept.map(Some).ok_or_else(unreadable)
+    }
+
+    /// Sends a message, unless the connection is broken or too slow: those who miss it notice the
+    /// gap. Returns whether it was sent.
+    pub(crate) async fn publish(&self, subject: String, payload: Vec<u8>) -> bool {
+        if !self.is_connected() {
+            return false;
+        }
+        let sent = timeout(QUEUE_PATIENCE, self.client.publish(subject, payload.into()));
+        matches!(sent.await, Ok(Ok(())))
+    }
+
+    pub(crate) async fn subscribe(&self, subject: String) -> BusResult<Subscriber> {
+        let subscribed = self.client.subscribe(subject).await;
+        subscribed.map_err(|error| BusError::Request(error.to_string()))
+    }
+
+    async fn read_api(&self, request: &str, body: &Value) -> BusResult<Value> {
+        let answer = timeout(READ_PATIENCE, self.api(request, body)).await;
+        answer.unwrap_or_else(|_| Err(BusError::Request("no answer in time".to_owned())))
+    }
+
+    async fn api(&self, request: &str, body: &Value) -> BusResult<Value> {
+        let subject = format!("$JS.API.{request}.{}", self.stream);
+        let body = if body.is_null() {
+            Bytes::new()
+        } else {
+            body.to_string().into()
+        };
+        let answer = self.client.request(subject, body).await;
+        let answer = answer.map_err(|error| match error.kind() {
+            RequestErrorKind::NoResponders => BusError::NoJetStream,
+            _ => BusError::Request(error.to_string()),
+        })?;
+        self.read(&answer.payload)
+    }
+
+    fn read(&self, answer: &[u8]) -> BusResult<Value> {
+        let answer: Value = serde_json::from_slice(answer)
+            .map_err(|_| BusError::Request("its answer is no JSON".to_owned()))?;
+        let Some(error) = answer.get("error") else {
+            return Ok(answer);
+        };
+        let code = error["err_code"].as_u64().unwrap_or_default();
+        let reason = error["description"].as_str().unwrap_or("no reason given");
+        let reason = reason.to_owned();
+        Err(match code {
+            _ if FULL.contains(&code) => BusError::Full {
+                bytes: self.bytes,
+                reason,
+            },
+            _ if REPLICAS.contains(&code) => BusError::Replicas {
+                replicas: self.replicas,
+                reason,
+            },
+            _ if NO_JETSTREAM.contains(&code) => BusError::NoJetStream,
+            _ => BusError::JetStream { reason, code },
+        })
+    }
+}
+
+impl fmt::Debug for Nats {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Nats")
+            .field("stream", &self.stream)
+            .finish_non_exhaustive()
+    }
+}

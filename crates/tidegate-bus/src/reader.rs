@@ -1,0 +1,141 @@
+//! Reads the changes of a database for all nodes.
+
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+use std::time::Duration;
+
+use tidegate_changelog::{LogError, LogMessage, LogPosition, LogStream};
+use tokio::sync::mpsc;
+use tokio::time::{Instant, MissedTickBehavior, interval, interval_at};
+
+use crate::batch::Batcher;
+use crate::database::Database;
+use crate::message::Message;
+use crate::place::Place;
+use crate::seal::Kind;
+
+/// How often the reader says that it is there, and how far it is.
+const HEARTBEAT: Duration = Duration::from_millis(200);
+/// How often the reader looks whether JetStream has kept what it sent. PostgreSQL keeps the changes
+/// of one to two intervals, in case JetStream loses its last ones.
+const CONFIRM: Duration = Duration::from_secs(10);
+/// The most bytes of a message, unless one change is larger.
+const LIMIT: usize = 128 << 10;
+/// What a message needs besides one change: places, descriptions of tables, the seal.
+const OVERHEAD: usize = 64 << 10;
+
+struct Reader<'a> {
+    database: &'a Arc<Database>,
+    stream: Box<dyn LogStream>,
+    batcher: Batcher,
+    /// Whether a node waits to be told how far the log is.
+    owes_progress: bool,
+    complete: LogPosition,
+    /// Where the stream was when JetStream was last looked at.
+    mark: LogPosition,
+    kept: mpsc::Sender<LogPosition>,
+}
+
+/// Reads until the stream breaks.
+pub(crate) async fn run(database: &Arc<Database>, stream: Box<dyn LogStream>) -> LogError {
+    let start = stream.start();
+    let nats = database.shared.connected();
+    let longest = nats.map_or(LIMIT, |nats| nats.longest().saturating_sub(OVERHEAD));
+    let (kept, mut confirmations) = mpsc::channel(1);
+    let mut reader = Reader {
+        batcher: Batcher::new(stream.lineage().clone(), start, LIMIT.min(longest), longest),
+        database,
+        stream,
+        owes_progress: false,
+        complete: start,
+        mark: start,
+        kept,
+    };
+    let mut heartbeat = interval(HEARTBEAT);
+    heartbeat.set_missed_tick_behavior(MissedTickBehavior::Delay);
+    let mut confirm = interval_at(Instant::now() + CONFIRM, CONFIRM);
+    let (mut batch, mut out) = (Vec::new(), Vec::new());
+    loop {
+        tokio::select! {
+            next = reader.stream.next(&mut batch) => {
+                let taken = match next {
+                    Ok(()) => reader.take(&mut batch, &mut out),
+                    Err(error) => Err(error),
+                };
+                if let Err(error) = taken {
+                    // The next reader begins earlier, and the others learn how far this one came.
+                    database.publish(reader.batcher.progress(), true).await;
+                    return error;
+                }
+            }
+            () = database.asked.notified() => {
+                reader.stream.request_position();
+                reader.owes_progress = true;
+            }
+            _ = heartbeat.tick() => {
+                out.push(reader.batcher.progress());
+                reader.confirm_window();
+            }
+            _ = confirm.tick() => {
+                let has_moved = reader.complete > reader.mark;
+                reader.look_into_store();
+                if has_moved {
+                    database.publish(reader.batcher.progress(), true).await;
+                }
+            }
+            Some(position) = confirmations.recv() => reader.stream.confirm(position),
+        }
+        for message in out.drain(..) {
+            database.publish(message, false).await;
+        }
+    }
+}
+
+impl Reader<'_> {
+    fn take(
+        &mut self,
+        batch: &mut Vec<LogMessage>,
+        out: &mut Vec<Message>,
+    ) -> Result<(), LogError> {
+        let mut has_position = false;
+        for message in batch.drain(..) {
+            has_position |= matches!(message, LogMessage::Reached(_));
+            let pushed = self.batcher.push(message, out);
+            pushed.map_err(|error| LogError::Internal(Box::new(error)))?;
+        }
+        self.batcher.finish(out);
+        if has_position && std::mem::take(&mut self.owes_progress) {
+            out.push(self.batcher.progress());
+        }
+        let place = self.batcher.place();
+        if !place.is_open() {
+            self.complete = place.lsn;
+        }
+        Ok(())
+    }
+
+    /// Confirms what is before the retention window of this node's feed.
+    fn confirm_window(&mut self) {
+        let keep = LogPosition(self.database.keep.load(Ordering::Relaxed));
+        self.stream.confirm(keep.min(self.complete));
+    }
+
+    /// Looks whether JetStream has everything up to where the stream was at the last time. Then
+    /// PostgreSQL need not keep it any more.
+    fn look_into_store(&mut self) {
+        let mark = std::mem::replace(&mut self.mark, self.complete);
+        let identity = self.stream.lineage().log;
+        let (database, kept) = (self.database.clone(), self.kept.clone());
+        tokio::spawn(async move {
+            let nats = database.shared.connected()?;
+            let last = nats.last(&database.event_subject()).await.ok()??;
+            let text = database.unseal(Kind::Event, &last.payload).ok()?;
+            let last = Message::decode(text).ok()?;
+            if last.identity == identity && last.to >= Place::at(mark) {
+                // A reader that has ended needs no confirmation.
+                let _ = kept.try_send(mark);
+            }
+            Some(())
+        });
+    }
+}

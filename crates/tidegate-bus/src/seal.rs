@@ -1,0 +1,222 @@
+//! Encrypts and authenticates what nodes send each other.
+
+use std::fmt::{self, Write as _};
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use bytes::Bytes;
+use parking_lot::Mutex;
+use ring::aead::{Aad, CHACHA20_POLY1305, LessSafeKey, NONCE_LEN, Nonce, UnboundKey};
+use ring::hkdf;
+use tidegate_sql::DatabaseName;
+use zeroize::Zeroizing;
+
+use crate::place::Malformed;
+
+/// The first byte of everything that is sent, so that another format can follow.
+const VERSION: u8 = 1;
+/// The length of version, session and number.
+const HEAD: usize = 1 + SESSION + 8;
+const SESSION: usize = 16;
+/// The most session keys that are kept.
+const MOST_KEYS: usize = 64;
+
+/// Identifies a run of a process. It must be random.
+pub type SealSession = [u8; SESSION];
+
+/// What a sealed text is. A text of one kind cannot pass for one of another.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Kind {
+    /// A message of the reader.
+    Event,
+    /// A question to the reader.
+    Question,
+}
+
+/// Seals with a key that is derived from the master key.
+///
+/// Each session has a key of its own for each database: HKDF-SHA256 (RFC 5869) of the master's key
+/// with the session as the salt. Nonces are numbers that a session never repeats, so there is no
+/// limit of messages that random nonces would have (RFC 8439, section 2.8).
+pub struct Seal {
+    master: Zeroizing<[u8; 32]>,
+    session: SealSession,
+    number: AtomicU64,
+    /// The keys of sessions that were heard of, the latest last.
+    keys: Mutex<Vec<((DatabaseName, SealSession), LessSafeKey)>>,
+}
+
+impl Seal {
+    /// Creates a seal. `session` must be random bytes.
+    pub fn new(master: Zeroizing<[u8; 32]>, session: SealSession) -> Self {
+        Self {
+            master,
+            session,
+            number: AtomicU64::new(0),
+            keys: Mutex::default(),
+        }
+    }
+
+    /// A name that reveals nothing: always the same for the same purpose.
+    pub fn name(&self, purpose: &str) -> String {
+        let name = self.derive(b"name", purpose);
+        let mut text = String::with_capacity(24);
+        for byte in &name[..12] {
+            write!(text, "{byte:02x}").expect("a String takes everything");
+        }
+        text
+    }
+
+    /// Encrypts a text of a database.
+    ///
+    /// # Panics
+    ///
+    /// If the text has more than 256 GiB.
+    pub fn seal(&self, database: &DatabaseName, kind: Kind, text: &[u8]) -> Vec<u8> {
+        let number = self.number.fetch_add(1, Ordering::Relaxed);
+        let mut sealed = Vec::with_capacity(HEAD + text.len() + CHACHA20_POLY1305.tag_len());
+        sealed.push(VERSION);
+        sealed.extend_from_slice(&self.session);
+        sealed.extend_from_slice(&number.to_be_bytes());
+        sealed.extend_from_slice(text);
+        let key = self.key(database, self.session);
+        let tag = key.seal_in_place_separate_tag(
+            nonce(number),
+            Aad::from(label(database, kind)),
+            &mut sealed[HEAD..],
+        );
+        let tag = tag.expect("a message is shorter than 256 GiB");
+        sealed.extend_from_slice(tag.as_ref());
+        sealed
+    }
+
+    /// Decrypts what a node with the same master key has sealed for the same database and kind.
+    ///
+    /// # Errors
+    ///
+    /// If it was not sealed so.
+    pub fn open(
+        &self,
+        database: &DatabaseName,
+        kind: Kind,
+        sealed: &[u8],
+    ) -> Result<Bytes, Malformed> {
+        let (head, text) = sealed.split_at_checked(HEAD).ok_or(Malformed)?;
+        let (&version, head) = head.split_first().ok_or(Malformed)?;
+        let (session, number) = head.split_first_chunk::<SESSION>().ok_or(Malformed)?;
+        let number = number.first_chunk::<8>().ok_or(Malformed)?;
+        if version != VERSION {
+            return Err(Malformed);
+        }
+        let key = self.key(database, *session);
+        let mut text = text.to_vec();
+        let nonce = nonce(u64::from_be_bytes(*number));
+        let label = Aad::from(label(database, kind));
+        let opened = key.open_in_place(nonce, label, &mut text);
+        let length = opened.map_err(|_| Malformed)?.len();
+        text.truncate(length);
+        Ok(text.into())
+    }
+
+    fn key(&self, database: &DatabaseName, session: SealSession) -> LessSafeKey {
+        let mut keys = self.keys.lock();
+        let known = |((name, other), _): &&((DatabaseName, SealSession), _)| {
+            *other == session && name == database
+        };
+        if let Some((_, key)) = keys.iter().find(known) {
+            return key.clone();
+        }
+        let secret = self.derive(&session, database.as_str());
+        let key = UnboundKey::new(&CHACHA20_POLY1305, secret.as_slice());
+        let key = LessSafeKey::new(key.expect("ChaCha20-Poly1305 keys have 32 bytes"));
+        if keys.len() >= MOST_KEYS {
+            keys.remove(0);
+        }
+        keys.push(((database.clone(), session), key.clone()));
+        key
+    }
+
+    fn derive(&self, salt: &[u8], purpose: &str) -> Zeroizing<[u8; 32]> {
+        let mut derived = Zeroizing::new([0; 32]);
+        let salt = hkdf::Salt::new(hkdf::HKDF_SHA256, salt);
+        let parts = [b"tidegate bus ".as_slice(), purpose.as_bytes()];
+        let expanded = salt.extract(self.master.as_slice());
+        let filled = expanded
+            .expand(&parts, hkdf::HKDF_SHA256)
+            .and_then(|key| key.fill(derived.as_mut_slice()));
+        filled.expect("32 bytes are within HKDF's limit");
+        derived
+    }
+}
+
+impl fmt::Debug for Seal {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Seal").finish_non_exhaustive()
+    }
+}
+
+fn nonce(number: u64) -> Nonce {
+    let mut nonce = [0; NONCE_LEN];
+    nonce[NONCE_LEN - 8..].copy_from_slice(&number.to_be_bytes());
+    Nonce::assume_unique_for_key(nonce)
+}
+
+fn label(database: &DatabaseName, kind: Kind) -> Vec<u8> {
+    let kind = match kind {
+        Kind::Event => b'e',
+        Kind::Question => b'q',
+    };
+    let mut label = vec![kind];
+    label.extend_from_slice(database.as_str().as_bytes());
+    label
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn seal(master: u8, session: u8) -> Seal {
+        Seal::new(Zeroizing::new([master; 32]), [session; 16])
+    }
+
+    #[test]
+    fn another_session_of_the_same_key_reads_it() {
+        let shop = DatabaseName::new("shop");
+        let (one, other) = (seal(1, 1), seal(1, 2));
+        for _ in 0..3 {
+            let sealed = one.seal(&shop, Kind::Event, b"a secret row");
+            let opened = other.open(&shop, Kind::Event, &sealed).unwrap();
+            assert_eq!(opened, &b"a secret row"[..]);
+            assert!(!sealed.windows(6).any(|part| part == b"secret"));
+        }
+    }
+
+    #[test]
+    fn what_was_changed_or_meant_for_something_else_is_refused() {
+        let (shop, other) = (DatabaseName::new("shop"), DatabaseName::new("other"));
+        let one = seal(1, 1);
+        let sealed = one.seal(&shop, Kind::Event, b"text");
+        assert!(one.open(&shop, Kind::Event, &sealed).is_ok());
+        assert!(one.open(&shop, Kind::Question, &sealed).is_err());
+        assert!(one.open(&other, Kind::Event, &sealed).is_err());
+        assert!(seal(2, 1).open(&shop, Kind::Event, &sealed).is_err());
+        for at in 0..sealed.len() {
+            let mut changed = sealed.clone();
+            changed[at] ^= 1;
+            let opened = one.open(&shop, Kind::Event, &changed);
+            assert_eq!(opened, Err(Malformed), "byte {at}");
+            assert!(one.open(&shop, Kind::Event, &sealed[..at]).is_err());
+        }
+    }
+
+    #[test]
+    fn a_session_never_repeats_a_nonce_and_names_reveal_nothing() {
+        let one = seal(1, 1);
+        let shop = DatabaseName::new("shop");
+        let first = one.seal(&shop, Kind::Question, b"");
+        let second = one.seal(&shop, Kind::Question, b"");
+        assert_ne!(first[..HEAD], second[..HEAD]);
+        assert_eq!(one.name("shop"), seal(1, 2).name("shop"));
+        assert_ne!(one.name("shop"), seal(2, 1).name("shop"));
+        assert_eq!(one.name("shop").len(), 24);
+    }
+}

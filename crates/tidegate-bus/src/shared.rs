@@ -1,0 +1,99 @@
+//! What all databases of a node share.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, AtomicUsize};
+use std::time::Duration;
+
+use parking_lot::Mutex;
+use tidegate_changelog::SharedLog;
+use tidegate_sql::DatabaseName;
+use tokio::sync::{Notify, watch};
+use tokio::time::Instant;
+
+use crate::nats::Nats;
+use crate::seal::Seal;
+use crate::settings::BusSettings;
+
+/// How long a node counts as using a database after it was last heard.
+const PRESENCE: Duration = Duration::from_secs(5);
+
+/// What all databases of a node share.
+pub(crate) struct SharedBus {
+    pub(crate) log: Arc<dyn SharedLog>,
+    pub(crate) settings: BusSettings,
+    pub(crate) seal: Seal,
+    /// The beginning of all subjects.
+    pub(crate) cell: String,
+    /// The connection, once there is one.
+    pub(crate) nats: watch::Sender<Option<Arc<Nats>>>,
+    /// Says that the connection was opened, again or for the first time.
+    pub(crate) opened: Arc<Notify>,
+    /// Why the bus cannot be used, or not completely.
+    pub(crate) problem: Mutex<Option<String>>,
+    /// When another node was last heard that uses a database.
+    others: Mutex<HashMap<DatabaseName, Instant>>,
+    /// How many databases this node reads for others.
+    pub(crate) reading: AtomicUsize,
+    pub(crate) counters: Counters,
+}
+
+/// What has happened since the start of the process.
+#[derive(Debug, Default)]
+pub(crate) struct Counters {
+    pub(crate) sent: AtomicU64,
+    pub(crate) unsent: AtomicU64,
+    pub(crate) received: AtomicU64,
+    pub(crate) refused: AtomicU64,
+    pub(crate) from_store: AtomicU64,
+    pub(crate) from_slot: AtomicU64,
+}
+
+impl SharedBus {
+    pub(crate) fn new(log: Arc<dyn SharedLog>, settings: BusSettings) -> Self {
+        let seal = Seal::new(settings.key.clone(), settings.session);
+        Self {
+            log,
+            cell: format!("tidegate.{}", seal.name("cell")),
+            seal,
+            settings,
+            nats: watch::Sender::new(None),
+            opened: Arc::default(),
+            problem: Mutex::default(),
+            others: Mutex::default(),
+            reading: AtomicUsize::new(0),
+            counters: Counters::default(),
+        }
+    }
+
+    /// The connection, unless it is broken.
+    pub(crate) fn connected(&self) -> Option<Arc<Nats>> {
+        let nats = self.nats.borrow().clone();
+        nats.filter(|nats| nats.is_connected())
+    }
+
+    /// Waits for the first connection.
+    pub(crate) async fn first_connection(&self) -> Arc<Nats> {
+        let mut nats = self.nats.subscribe();
+        loop {
+            if let Some(nats) = nats.borrow_and_update().clone() {
+                return nats;
+            }
+            // The sender lives as long as `self`.
+            let _ = nats.changed().await;
+        }
+    }
+
+    /// Notes that another node uses a database.
+    pub(crate) fn note_other_node(&self, database: &DatabaseName) {
+        let mut others = self.others.lock();
+        others.retain(|_, heard| heard.elapsed() < PRESENCE);
+        others.insert(database.clone(), Instant::now());
+    }
+
+    /// Whether another node uses a database.
+    pub(crate) fn has_others(&self, database: &DatabaseName) -> bool {
+        let heard = self.others.lock().get(database).copied();
+        heard.is_some_and(|heard| heard.elapsed() < PRESENCE)
+    }
+}

@@ -1,0 +1,276 @@
+//! A stream of changes that come over the bus.
+
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+use std::time::Duration;
+
+use tidegate_changelog::{
+    Lineage, LogError, LogMessage, LogPosition, LogResult, LogStart, LogStream,
+};
+use tidegate_sql::BoxFuture;
+use tokio::sync::broadcast::error::RecvError;
+use tokio::sync::{Notify, broadcast, mpsc};
+use tokio::task::JoinHandle;
+use tokio::time::sleep;
+use tracing::debug;
+
+use crate::chain::Offered;
+use crate::follower::{Follower, Source};
+use crate::joined::Joined;
+use crate::kept_messages::KeptMessages;
+use crate::message::Message;
+use crate::place::Malformed;
+
+/// The silence of the reader after which a stream reads the log itself.
+const SILENCE: Duration = Duration::from_secs(2);
+/// How many batches wait for the feed.
+const QUEUE: usize = 4;
+
+/// A stream of changes that come over the bus.
+pub(crate) struct BusStream {
+    lineage: Lineage,
+    start: LogPosition,
+    batches: mpsc::Receiver<LogResult<Vec<LogMessage>>>,
+    joined: Arc<Joined>,
+    /// Asks the stream of the node's own how far the log is.
+    wanted: Arc<Notify>,
+    worker: JoinHandle<()>,
+}
+
+impl BusStream {
+    /// A stream whose first messages come from `follower`'s source. `live` must be older than what
+    /// `follower` begins with.
+    pub(crate) fn new(
+        joined: Arc<Joined>,
+        (lineage, start): (Lineage, LogPosition),
+        live: broadcast::Receiver<Arc<Message>>,
+        local: Option<Box<dyn LogStream>>,
+    ) -> Self {
+        let mut follower = Follower::new(lineage.log, start);
+        if local.is_some() {
+            follower.leave();
+            follower.opened(start);
+        }
+        let wanted = Arc::new(Notify::new());
+        let worker = Worker {
+            joined: joined.clone(),
+            follower,
+            live,
+            local,
+            kept: KeptMessages::default(),
+            has_asked: false,
+            wanted: wanted.clone(),
+        };
+        let (sender, batches) = mpsc::channel(QUEUE);
+        Self {
+            lineage,
+            start,
+            batches,
+            joined,
+            wanted,
+            worker: tokio::spawn(worker.run(sender)),
+        }
+    }
+}
+
+impl Drop for BusStream {
+    fn drop(&mut self) {
+        self.worker.abort();
+    }
+}
+
+impl LogStream for BusStream {
+    fn lineage(&self) -> &Lineage {
+        &self.lineage
+    }
+
+    fn start(&self) -> LogPosition {
+        self.start
+    }
+
+    fn next<'a>(&'a mut self, batch: &'a mut Vec<LogMessage>) -> BoxFuture<'a, LogResult<()>> {
+        Box::pin(async {
+            let ended = || Err(LogError::Unavailable("the stream of the bus ended".into()));
+            let mut received = self.batches.recv().await.unwrap_or_else(ended)?;
+            batch.append(&mut received);
+            Ok(())
+        })
+    }
+
+    /// The reader confirms for all.
+    fn confirm(&mut self, _position: LogPosition) {}
+
+    fn request_position(&mut self) {
+        self.wanted.notify_one();
+        self.joined.database.wanted.notify_one();
+    }
+}
+
+struct Worker {
+    joined: Arc<Joined>,
+    follower: Follower,
+    live: broadcast::Receiver<Arc<Message>>,
+    /// The stream of the node's own, while the follower needs it.
+    local: Option<Box<dyn LogStream>>,
+    /// What JetStream has, while a gap is filled.
+    kept: KeptMessages,
+    /// Whether JetStream was asked, and does not have what is missing.
+    has_asked: bool,
+    wanted: Arc<Notify>,
+}
+
+impl Worker {
+    async fn run(mut self, batches: mpsc::Sender<LogResult<Vec<LogMessage>>>) {
+        let mut out = Vec::new();
+        loop {
+            let step = match self.follower.source() {
+                Source::Live => self.live(&mut out).await,
+                Source::Store => self.fetch(&mut out).await,
+                Source::Slot => self.read(&mut out).await,
+            };
+            // Without a receiver the stream was dropped.
+            if !out.is_empty() && batches.send(Ok(std::mem::take(&mut out))).await.is_err() {
+                return;
+            }
+            if let Err(error) = step {
+                let _ = batches.send(Err(error)).await;
+                return;
+            }
+        }
+    }
+
+    /// Waits for live messages.
+    async fn live(&mut self, out: &mut Vec<LogMessage>) -> LogResult<()> {
+        let silence = self.joined.database.silence();
+        let Some(patience) = SILENCE.checked_sub(silence) else {
+            debug!(database = %self.joined.database.name, "no reader is heard; reading the changes");
+            self.has_asked = false;
+            self.follower.leave();
+            return Ok(());
+        };
+        tokio::select! {
+            received = self.live.recv() => self.take(received, out)?,
+            () = sleep(patience) => return Ok(()),
+        }
+        while self.follower.source() == Source::Live
+            && let Ok(message) = self.live.try_recv()
+        {
+            self.take(Ok(message), out)?;
+        }
+        Ok(())
+    }
+
+    fn take(
+        &mut self,
+        received: Result<Arc<Message>, RecvError>,
+        out: &mut Vec<LogMessage>,
+    ) -> LogResult<()> {
+        let message = match received {
+            Ok(message) => message,
+            // The next message shows the gap.
+            Err(RecvError::Lagged(_)) => return Ok(()),
+            Err(RecvError::Closed) => {
+                return Err(LogError::Unavailable("the bus was closed".into()));
+            }
+        };
+        match self.follower.live(&message, out).map_err(malformed)? {
+            Offered::OtherLog => Err(other_timeline()),
+            Offered::Taken | Offered::Known | Offered::Gap => Ok(()),
+        }
+    }
+
+    /// Fills a gap from JetStream.
+    async fn fetch(&mut self, out: &mut Vec<LogMessage>) -> LogResult<()> {
+        let database = &self.joined.database;
+        let (identity, place) = (self.follower.identity(), self.follower.place());
+        let message = self.kept.next(database, identity, place).await;
+        // While JetStream has no leader, the answer is worth waiting for; not if it does not work.
+        self.has_asked = message.is_ok() || database.shared.problem.lock().is_some();
+        let message = message.ok().flatten();
+        if message.is_some() {
+            let count = &database.shared.counters.from_store;
+            count.fetch_add(1, Ordering::Relaxed);
+        } else {
+            debug!(database = %database.name, "JetStream does not have the missing changes");
+        }
+        let fetched = self.follower.fetched(message.as_ref(), out);
+        fetched.map_err(malformed)?;
+        if self.follower.source() != Source::Store {
+            self.kept = KeptMessages::default();
+        }
+        Ok(())
+    }
+
+    /// Reads the log, until live messages connect.
+    async fn read(&mut self, out: &mut Vec<LogMessage>) -> LogResult<()> {
+        let Some(mut local) = self.local.take() else {
+            return self.open(out).await;
+        };
+        let mut batch = Vec::new();
+        tokio::select! {
+            next = local.next(&mut batch) => {
+                next?;
+                for message in batch.drain(..) {
+                    self.follower.local(&message, out).map_err(malformed)?;
+                }
+                local.confirm(self.follower.complete());
+            }
+            received = self.live.recv() => self.take(received, out)?,
+            () = self.wanted.notified() => local.request_position(),
+        }
+        if self.follower.source() == Source::Slot {
+            self.local = Some(local);
+        }
+        Ok(())
+    }
+
+    /// Opens a stream of the node's own, unless live messages connect before it is open.
+    async fn open(&mut self, out: &mut Vec<LogMessage>) -> LogResult<()> {
+        let database = self.joined.database.clone();
+        let start = LogStart::At {
+            log: self.follower.identity(),
+            position: self.follower.complete(),
+        };
+        let mut open = database.shared.log.open(&database.name, start);
+        let stream = loop {
+            tokio::select! {
+                opened = &mut open => break opened.map_err(|error| self.explain(error))?,
+                received = self.live.recv() => {
+                    self.take(received, out)?;
+                    if self.follower.source() != Source::Slot {
+                        return Ok(());
+                    }
+                }
+            }
+        };
+        if stream.lineage().log != self.follower.identity() {
+            return Err(other_timeline());
+        }
+        database
+            .shared
+            .counters
+            .from_slot
+            .fetch_add(1, Ordering::Relaxed);
+        self.follower.opened(stream.start());
+        self.local = Some(stream);
+        Ok(())
+    }
+
+    /// What PostgreSQL no longer has, JetStream may have: then the stream is opened again.
+    fn explain(&self, error: LogError) -> LogError {
+        match error {
+            LogError::Gone if !self.has_asked => {
+                LogError::Unavailable("no node reads the changes".into())
+            }
+            error => error,
+        }
+    }
+}
+
+fn malformed(error: Malformed) -> LogError {
+    LogError::Internal(Box::new(error))
+}
+
+fn other_timeline() -> LogError {
+    LogError::Unavailable("the log continues on another timeline".into())
+}

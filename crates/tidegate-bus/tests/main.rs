@@ -1,0 +1,5 @@
+//! Tests of the bus.
+
+#![expect(clippy::unwrap_used, reason = "a test may panic")]
+
+mod schedules;

@@ -1,0 +1,323 @@
+//! Random schedules: several readers of one log, and a network and a store that lose, repeat and
+//! reorder messages. A follower hands out every change once and in order, whatever happens.
+
+use std::collections::VecDeque;
+
+use bytes::Bytes;
+use proptest::prelude::*;
+use tidegate_bus::batch::Batcher;
+use tidegate_bus::follower::{Follower, Source};
+use tidegate_bus::message::Message;
+use tidegate_bus::place::{MessageKind, Place};
+use tidegate_changelog::{Lineage, LogIdentity, LogMessage, LogPosition};
+
+const IDENTITY: LogIdentity = LogIdentity(7);
+/// Longer items are not sent.
+const LONGEST: usize = 60;
+
+/// A transaction: the position of its commit, its end, and the tables that it changes.
+#[derive(Clone, Debug)]
+struct Transaction {
+    commit: u64,
+    end: u64,
+    changes: Vec<(u32, bool)>,
+}
+
+fn begin(commit: u64) -> Bytes {
+    let mut bytes = vec![b'B'];
+    bytes.extend(commit.to_be_bytes());
+    bytes.into()
+}
+
+fn commit(end: u64) -> Bytes {
+    let mut bytes = vec![b'C', 0];
+    bytes.extend(0_u64.to_be_bytes());
+    bytes.extend(end.to_be_bytes());
+    bytes.into()
+}
+
+fn insert(table: u32, number: usize, is_long: bool) -> Bytes {
+    let mut bytes = vec![b'I'];
+    bytes.extend(table.to_be_bytes());
+    bytes.extend(number.to_be_bytes());
+    bytes.resize(if is_long { LONGEST + 1 } else { 20 }, 0);
+    bytes.into()
+}
+
+fn relation(table: u32) -> Bytes {
+    let mut bytes = vec![b'R'];
+    bytes.extend(table.to_be_bytes());
+    bytes.into()
+}
+
+/// The items of a transaction, as every reader gets them.
+fn items(transaction: &Transaction) -> Vec<Bytes> {
+    let mut items = vec![begin(transaction.commit)];
+    for (number, (table, is_long)) in transaction.changes.iter().enumerate() {
+        items.push(insert(*table, number, *is_long));
+    }
+    items.push(commit(transaction.end));
+    items
+}
+
+/// What PostgreSQL sends to a stream that starts at a position: each table is described before its
+/// first change.
+fn stream(log: &[Transaction], start: LogPosition) -> Vec<LogMessage> {
+    let mut described = Vec::new();
+    let mut sent = Vec::new();
+    for transaction in log.iter().filter(|one| one.commit >= start.0) {
+        for item in items(transaction) {
+            if let Ok(MessageKind::Change(tables)) = MessageKind::of(&item) {
+                for table in tables {
+                    if !described.contains(&table) {
+                        described.push(table);
+                        sent.push(LogMessage::Change(relation(table)));
+                    }
+                }
+            }
+            sent.push(LogMessage::Change(item));
+        }
+        sent.push(LogMessage::Reached(LogPosition(transaction.end + 1)));
+    }
+    sent
+}
+
+fn log() -> impl Strategy<Value = Vec<Transaction>> {
+    let change = (1..4_u32, prop::bool::weighted(0.03));
+    let transaction = (0..5_u64, prop::collection::vec(change, 0..12));
+    prop::collection::vec(transaction, 1..14).prop_map(|all| {
+        let mut position = 100;
+        let place = |(gap, changes): (u64, Vec<(u32, bool)>)| {
+            let commit = position + gap;
+            position = commit + 10;
+            Transaction {
+                commit,
+                end: commit + 5,
+                changes,
+            }
+        };
+        all.into_iter().map(place).collect()
+    })
+}
+
+/// The choices of a schedule.
+#[derive(Clone, Debug)]
+struct Schedule {
+    /// For each reader: the transaction before which it starts, its size of messages, and how
+    /// often it ends a batch.
+    readers: Vec<(usize, usize, usize)>,
+    /// For each message what the network does: 0 loses it, 1 repeats it, 2 delays it.
+    network: Vec<u8>,
+    /// For each message whether JetStream keeps it.
+    kept: Vec<bool>,
+    /// The transaction before which the follower starts.
+    start: usize,
+    /// At which messages the node reads the log itself.
+    leaves: Vec<bool>,
+}
+
+fn schedule() -> impl Strategy<Value = Schedule> {
+    let reader = (0..14_usize, 1..200_usize, 1..30_usize);
+    let length = 1..60_usize;
+    (
+        prop::collection::vec(reader, 1..4),
+        prop::collection::vec(0..8_u8, length.clone()),
+        prop::collection::vec(prop::bool::weighted(0.7), length.clone()),
+        0..14_usize,
+        prop::collection::vec(prop::bool::weighted(0.05), length),
+    )
+        .prop_map(|(readers, network, kept, start, leaves)| Schedule {
+            readers,
+            network,
+            kept,
+            start,
+            leaves,
+        })
+}
+
+fn position(log: &[Transaction], index: usize) -> LogPosition {
+    LogPosition(log[index.min(log.len() - 1)].commit)
+}
+
+/// The messages of a reader, and its progress at the end.
+fn publish(log: &[Transaction], reader: (usize, usize, usize)) -> (Vec<Message>, Message) {
+    let start = position(log, reader.0);
+    let mut batcher = Batcher::new(Lineage::new(IDENTITY), start, reader.1, LONGEST);
+    let mut sent = Vec::new();
+    for (number, message) in stream(log, start).into_iter().enumerate() {
+        batcher.push(message, &mut sent).unwrap();
+        if number % reader.2 == 0 {
+            batcher.finish(&mut sent);
+        }
+    }
+    batcher.finish(&mut sent);
+    (sent, batcher.progress())
+}
+
+/// The world around a follower.
+struct World<'a> {
+    log: &'a [Transaction],
+    kept: Vec<Message>,
+    /// Live messages that wait until a gap is filled.
+    queue: VecDeque<Message>,
+    follower: Follower,
+    local: Option<std::vec::IntoIter<LogMessage>>,
+    out: Vec<LogMessage>,
+}
+
+impl World<'_> {
+    /// One step of whatever the follower waits for. Returns whether there was any.
+    fn step(&mut self) -> bool {
+        match self.follower.source() {
+            Source::Live => match self.queue.pop_front() {
+                Some(message) => self.take(&message),
+                None => return false,
+            },
+            Source::Store => {
+                let place = self.follower.place();
+                let found = self.kept.iter().find(|one| one.to > place);
+                self.follower.fetched(found, &mut self.out).unwrap();
+            }
+            Source::Slot => return self.read_slot(),
+        }
+        true
+    }
+
+    fn read_slot(&mut self) -> bool {
+        let local = self.local.get_or_insert_with(|| {
+            let start = self.follower.complete();
+            self.follower.opened(start);
+            stream(self.log, start).into_iter()
+        });
+        let Some(message) = local.next() else {
+            return false;
+        };
+        self.follower.local(&message, &mut self.out).unwrap();
+        true
+    }
+
+    fn take(&mut self, message: &Message) {
+        self.follower.live(message, &mut self.out).unwrap();
+        if self.follower.source() != Source::Slot {
+            self.local = None;
+        }
+    }
+
+    /// A message comes. While a gap is filled from JetStream, it waits.
+    fn live(&mut self, message: &Message) {
+        if self.follower.source() == Source::Slot {
+            self.take(message);
+        } else {
+            self.queue.push_back(message.clone());
+        }
+    }
+}
+
+fn run(log: &[Transaction], schedule: &Schedule) -> Vec<LogMessage> {
+    let runs: Vec<_> = schedule
+        .readers
+        .iter()
+        .map(|reader| publish(log, *reader))
+        .collect();
+    let sent: Vec<_> = runs.iter().flat_map(|(sent, _)| sent.clone()).collect();
+    let (_, progress) = runs.last().unwrap();
+    let choose = |list: &[bool], index: usize| list[index % list.len()];
+    let is_kept =
+        |(index, one): &(usize, &Message)| choose(&schedule.kept, *index) && !one.items.is_empty();
+    let kept = sent.iter().enumerate().filter(is_kept);
+    let mut world = World {
+        log,
+        kept: kept.map(|(_, one)| one.clone()).collect(),
+        queue: VecDeque::new(),
+        follower: Follower::new(IDENTITY, position(log, schedule.start)),
+        local: None,
+        out: Vec::new(),
+    };
+    let mut delayed: Vec<&Message> = Vec::new();
+    for (index, message) in sent.iter().enumerate() {
+        match schedule.network[index % schedule.network.len()] {
+            0 => {}
+            1 => {
+                world.live(message);
+                world.live(message);
+            }
+            2 => delayed.push(message),
+            _ => {
+                world.live(message);
+                delayed.drain(..).for_each(|one| world.live(one));
+            }
+        }
+        if choose(&schedule.leaves, index) {
+            world.follower.leave();
+            world.local = None;
+        }
+        for _ in 0..index % 3 {
+            world.step();
+        }
+    }
+    // In the end the reader says how far it is until that connects.
+    for _ in 0..10_000 {
+        while world.step() {}
+        let end = Place::at(LogPosition(log.last().unwrap().end));
+        if world.follower.place() >= end {
+            break;
+        }
+        world.live(progress);
+    }
+    world.out
+}
+
+/// The changes without descriptions and positions.
+fn changes(out: &[LogMessage]) -> Vec<Bytes> {
+    let change = |message: &LogMessage| match message {
+        LogMessage::Change(item) if item.first() != Some(&b'R') => Some(item.clone()),
+        _ => None,
+    };
+    out.iter().filter_map(change).collect()
+}
+
+/// Each table is described before its first change, and a position is outside of transactions and
+/// behind everything that has committed before it.
+fn assert_readable(out: &[LogMessage], log: &[Transaction], start: LogPosition) {
+    let mut described = Vec::new();
+    let mut place = Place::at(start);
+    for message in out {
+        let item = match message {
+            LogMessage::Change(item) => item,
+            LogMessage::Reached(position) => {
+                assert!(!place.is_open() && *position >= place.lsn, "{place:?}");
+                let due = log.iter().filter(|one| one.end <= position.0).count();
+                let done = log.iter().filter(|one| one.end <= place.lsn.0).count();
+                assert_eq!(due, done, "{position} was reached at {place:?}");
+                place = Place::at(*position);
+                continue;
+            }
+        };
+        let kind = MessageKind::of(item).unwrap();
+        match &kind {
+            MessageKind::Relation(table) => described.push(*table),
+            MessageKind::Change(tables) => {
+                assert!(tables.iter().all(|table| described.contains(table)));
+            }
+            _ => {}
+        }
+        place = place.after(&kind).unwrap();
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 20_000, failure_persistence: None, ..ProptestConfig::default() })]
+
+    #[test]
+    fn every_change_comes_once_and_in_order(log in log(), schedule in schedule()) {
+        let out = run(&log, &schedule);
+        let start = position(&log, schedule.start);
+        let expected: Vec<_> = log
+            .iter()
+            .filter(|one| one.commit >= start.0)
+            .flat_map(items)
+            .collect();
+        prop_assert_eq!(changes(&out), expected);
+        assert_readable(&out, &log, start);
+    }
+}

@@ -1,0 +1,31 @@
+//! The port to a change log that several processes share.
+
+use std::time::Duration;
+
+use tidegate_sql::{BoxFuture, DatabaseName};
+
+use crate::change_log::{ChangeLog, LogStream};
+use crate::error::LogResult;
+
+/// A change log that one process at a time can read for all others.
+pub trait SharedLog: ChangeLog {
+    /// Opens the stream of the only reader. It starts at the earliest position from which the log
+    /// is kept, and what it confirms is kept no longer. Returns `None` while another process has it
+    /// open.
+    ///
+    /// # Errors
+    ///
+    /// Those of [`ChangeLog::open`].
+    fn open_reader<'a>(
+        &'a self,
+        database: &'a DatabaseName,
+    ) -> BoxFuture<'a, LogResult<Option<Box<dyn LogStream>>>>;
+
+    /// Closes the stream of the only reader, because its process has fallen silent. A stream that
+    /// was opened less than `age` ago stays.
+    fn close_reader<'a>(
+        &'a self,
+        database: &'a DatabaseName,
+        age: Duration,
+    ) -> BoxFuture<'a, LogResult<()>>;
+}
