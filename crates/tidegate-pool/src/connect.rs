@@ -10,7 +10,7 @@ use tracing::{info, warn};
 use super::Inner;
 use super::acquire_error::AcquireError;
 use super::connector::{Cause, Connector, OpenError, PoolKey};
-use super::entry::PoolEntry;
+use super::pooled_connection::PoolEntry;
 use super::role::{Phase, Role};
 use super::state::{Action, State, TenantConnections};
 

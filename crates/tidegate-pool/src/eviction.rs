@@ -4,7 +4,7 @@ use tidegate_sql::DatabaseName;
 use tokio::time::Instant;
 
 use super::connector::{Connector, PoolKey};
-use super::entry::PoolEntry;
+use super::pooled_connection::PoolEntry;
 use super::role::Role;
 use super::state::{State, TenantConnections};
 

@@ -5,7 +5,6 @@ mod circuit_breaker;
 mod connect;
 mod connector;
 mod counters;
-mod entry;
 mod eviction;
 mod login_time;
 mod pooled_connection;
@@ -39,7 +38,7 @@ use tidegate_wire::backoff::{Backoff, Jitter};
 
 use acquire_error::AcquireError;
 use circuit_breaker::CircuitBreaker;
-use entry::PoolEntry;
+use pooled_connection::PoolEntry;
 use role::Phase;
 use state::{Action, State};
 

@@ -1,18 +1,29 @@
-//! A connection that is checked out.
+//! A connection of the pool, and a connection that is checked out.
 
 use std::fmt;
 use std::ops::{Deref, DerefMut};
 use std::sync::Arc;
 
+use tidegate_sql::RoleUse;
 use tokio::time::Instant;
 
 use super::Inner;
 use super::connector::{Connector, PoolKey, Recycle};
-use super::entry::PoolEntry;
 
 /// If a role may have at least this many connections, its requests can share one of them, and do
 /// not make that connection wanted.
 const SEVERAL: usize = 4;
+
+/// A connection and the data that the pool keeps about it.
+pub(super) struct PoolEntry<K: Connector> {
+    pub(super) connection: K::Connection,
+    pub(super) key: PoolKey,
+    /// The number of the event at which the opening of the connection was decided.
+    pub(super) serial: u64,
+    pub(super) opened: Instant,
+    pub(super) idle_since: Instant,
+    pub(super) session: Option<RoleUse>,
+}
 
 /// A connection that is checked out. Dropping it returns the connection to the pool.
 ///

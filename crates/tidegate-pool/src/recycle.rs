@@ -8,7 +8,7 @@ use tracing::{info, warn};
 
 use super::Inner;
 use super::connector::{Connector, Recycle};
-use super::entry::PoolEntry;
+use super::pooled_connection::PoolEntry;
 use super::role::Phase;
 
 /// The time within which a reset usually ends.

@@ -9,8 +9,7 @@ use tokio::time::Instant;
 
 use super::acquire_error::AcquireError;
 use super::connector::{Connector, PoolKey};
-use super::entry::PoolEntry;
-use super::pooled_connection::PooledConnection;
+use super::pooled_connection::{PoolEntry, PooledConnection};
 
 /// How long a role still counts as shared after an anonymous caller or a member last requested a
 /// connection.

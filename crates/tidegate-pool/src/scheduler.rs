@@ -10,7 +10,7 @@ use tokio::time::Instant;
 
 use super::acquire_error::AcquireError;
 use super::connector::{Connector, PoolKey};
-use super::entry::PoolEntry;
+use super::pooled_connection::PoolEntry;
 use super::role::{Phase, Reply, Role, Waiter};
 use super::server_limit;
 use super::state::{Action, State, TenantConnections, set_session};

@@ -11,7 +11,7 @@ use tokio::time::Instant;
 
 use super::super::circuit_breaker::CircuitBreaker;
 use super::super::connector::{Connector, OpenError, PoolKey, Recycle, ResetFailed};
-use super::super::entry::PoolEntry;
+use super::super::pooled_connection::PoolEntry;
 use super::super::role::Phase;
 use super::super::settings::Settings;
 use super::super::state::{Action, State};

@@ -27,7 +27,6 @@ use crate::multiplex::InFlightGuard;
 use crate::session::take_reported_ddl;
 use crate::statement::{RunError, is_stateless};
 use member_route::claims_error;
-use role_defaults::may_change_role_defaults;
 use route::Route;
 use user_executor::{check, ddl_guard, forget_if_malformed, return_connection};
 
@@ -243,4 +242,16 @@ impl UserExecutor {
 /// transactions.
 fn may_commit(bound: &BoundStatement) -> bool {
     matches!(bound.statement.kind(), Kind::Other | Kind::Procedural)
+}
+
+/// Whether the statement's text may change role defaults. The periodic check finds all other
+/// changes within a second.
+fn may_change_role_defaults(bound: &BoundStatement) -> bool {
+    let statement = &bound.statement;
+    if !matches!(statement.kind(), Kind::Other | Kind::Procedural) {
+        return false;
+    }
+    let text = statement.text().to_ascii_lowercase();
+    let whose = ["role", "user", "database"];
+    text.contains("alter") && whose.iter().any(|word| text.contains(word))
 }

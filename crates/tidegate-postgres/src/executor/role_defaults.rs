@@ -1,11 +1,10 @@
-//! Detects statements that may change role defaults, the settings with which sessions start
-//! (PostgreSQL, "ALTER ROLE", `SET`), so that the next request uses the new settings.
+//! Checks after a statement whether role defaults, the settings with which sessions start
+//! (PostgreSQL, "ALTER ROLE", `SET`), have changed, so that the next request uses the new settings.
 
 use std::sync::Arc;
 use std::time::Duration;
 
 use tidegate_pool::Pool;
-use tidegate_sql::statement::{BoundStatement, Kind};
 use tidegate_sql::{Executor, Login, RoleUse};
 
 use crate::connector::RoleConnector;
@@ -40,16 +39,4 @@ impl RoleDefaults {
             tracing::debug!(%database, ?outcome, "role defaults not checked; the next check does it");
         }
     }
-}
-
-/// Whether the statement's text may change role defaults. The periodic check finds all other
-/// changes within a second.
-pub(super) fn may_change_role_defaults(bound: &BoundStatement) -> bool {
-    let statement = &bound.statement;
-    if !matches!(statement.kind(), Kind::Other | Kind::Procedural) {
-        return false;
-    }
-    let text = statement.text().to_ascii_lowercase();
-    let whose = ["role", "user", "database"];
-    text.contains("alter") && whose.iter().any(|word| text.contains(word))
 }

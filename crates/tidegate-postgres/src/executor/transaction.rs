@@ -9,8 +9,8 @@ use tidegate_sql::{
 };
 use tokio::time::Instant;
 
+use super::may_change_role_defaults;
 use super::member_route::claims_error;
-use super::role_defaults::may_change_role_defaults;
 use super::route::{CheckedOut, check_author};
 use super::user_executor::{
     UserExecutor, check, ddl_guard, forget_if_malformed, return_connection,
