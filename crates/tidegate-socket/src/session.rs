@@ -34,15 +34,13 @@ use tidegate_http::report::{Context, Errors, Protocol};
 
 /// The size of the largest accepted message, in bytes.
 const MAX_MESSAGE_SIZE: usize = 256 * 1024;
-/// The size of the WebSocket library's buffers, in bytes. An idle socket must use little memory,
-/// and the default buffers take 256 KiB.
+/// The size of the library's buffers, in bytes. The default buffers take 256 KiB for each socket.
 const BUFFER_SIZE: usize = 2 * 1024;
 /// The interval at which the task checks whether the caller's session has ended.
 const CHECK_INTERVAL: Duration = Duration::from_millis(2_500);
 /// How many checks pass between two pings. A ping is sent every 25 seconds.
 const CHECKS_PER_PING: u8 = 10;
-/// How long the first message may take on a socket without a token, and `connection_init` on any
-/// socket.
+/// The time limit of the first message without a token, and of `connection_init`.
 const FIRST_MESSAGE_TIMEOUT: Duration = Duration::from_secs(10);
 const MAX_SUBSCRIPTIONS: usize = 100;
 /// The limit on operations that run at the same time on a socket. At the limit, no message is read
