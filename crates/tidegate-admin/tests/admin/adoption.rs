@@ -351,7 +351,7 @@ async fn an_administrator_without_the_owners_privileges_gets_the_missing_grants(
     let error = admin.plan_adoption(&tenant, &role("lacking")).await;
     let error = error.unwrap_err().to_string();
     assert!(
-        error.contains("is a superuser, and so is whoever may act for it"),
+        error.contains("is a superuser, and so is every role that may act for it"),
         "{error}"
     );
     root.batch_execute("DROP TABLE of_root").await.unwrap();
