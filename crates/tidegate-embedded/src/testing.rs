@@ -28,7 +28,7 @@ pub fn cluster() -> &'static Cluster {
     SHARED.get_or_init(|| {
         let settings = settings()
             .with("max_connections", "300")
-            .with("max_replication_slots", "100")
+            .with("max_replication_slots", "200")
             .with("max_wal_senders", "100");
         Cluster::start_blocking(&settings).unwrap_or_else(|error| panic!("{error}"))
     })

@@ -185,7 +185,7 @@ async fn slots_are_shown_with_what_they_keep() {
         found.map(|(_, value)| value.as_str())
     };
     assert_eq!(setting("wal_level"), Some("logical"));
-    assert_eq!(setting("max_replication_slots"), Some("100"));
+    assert_eq!(setting("max_replication_slots"), Some("200"));
     assert_eq!(setting("max_wal_senders"), Some("100"));
     assert!(setting("max_slot_wal_keep_size").is_some());
     let oid: String = fixture
