@@ -43,7 +43,8 @@ const TICKS_PER_ROLE_CHECK: u32 = 2;
 const MAX_TICKS_WITHOUT_CHECK: u32 = 50;
 /// The largest number of databases that are checked at the same time.
 const CONCURRENT_CHECKS: usize = 4;
-/// Listening to a database ends after this many ticks without a statement in it.
+/// After this many ticks without a statement, a database counts as unused. Listening to it ends
+/// then, unless its schemas are still watched.
 const UNUSED_AFTER_TICKS: u32 = 60;
 /// The node cannot listen to some databases, because no service connection is free. This many of
 /// them are polled in a tick. The databases that have waited longest come first. There may be

@@ -37,7 +37,7 @@ struct TokenResponse {
     error_description: Option<String>,
 }
 
-/// The provider refused the authorization code (RFC 6749, section 5.2).
+/// An error response of the provider's token endpoint (RFC 6749, section 5.2).
 #[derive(Debug, thiserror::Error)]
 struct TokenError {
     code: String,

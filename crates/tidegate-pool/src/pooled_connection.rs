@@ -10,8 +10,8 @@ use tokio::time::Instant;
 use super::Inner;
 use super::connector::{Connector, PoolKey, Recycle};
 
-/// If a role may have at least this many connections, its requests can share one of them, and do
-/// not make that connection wanted.
+/// The limit from which on a role has several connections, so that its requests can be multiplexed.
+/// Then requests of the connection's own role that wait do not make the connection wanted.
 const SEVERAL: usize = 4;
 
 /// A connection and the data that the pool keeps about it.

@@ -18,7 +18,7 @@ pub struct Context<'a> {
 
 impl Context<'_> {
     /// The database of the tenant whose methods are called. Fails with [`Error::MethodNotFound`]
-    /// for the service itself, which has no methods.
+    /// if the principal has no database.
     pub(crate) fn tenant(&self) -> Result<&DatabaseName, Error> {
         self.principal.database().ok_or(Error::MethodNotFound)
     }

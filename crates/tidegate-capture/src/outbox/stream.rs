@@ -32,8 +32,8 @@ pub(super) struct Stream {
 pub(super) struct PollIntervals(pub(super) Duration, pub(super) Duration);
 
 impl Stream {
-    /// Starts to read. `confirmed` has the position that the stream has confirmed, at first its
-    /// start.
+    /// Starts to read. `confirmed` holds the position at which the stream starts, and later the
+    /// position that was confirmed.
     pub(super) fn new(
         tailer: OutboxTailer,
         lineage: Lineage,

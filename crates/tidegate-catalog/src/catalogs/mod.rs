@@ -88,7 +88,7 @@ pub enum WatchOutcome {
     Changed,
 }
 
-/// The condition for comparing the fingerprint of a database.
+/// What a check of a database compares, and when.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Comparison {
     /// The fingerprint is always compared, because there may be changes that are not counted.

@@ -219,7 +219,7 @@ impl EventSender {
         }
     }
 
-    /// Removes a subscription that has ended.
+    /// Forgets the position of the replay of a subscription that has ended. Its queued items stay.
     pub(crate) fn forget(&self, subscription: u64) {
         let mut state = self.0.state.lock();
         state

@@ -19,7 +19,7 @@ use crate::error::ApiError;
 
 /// How long the result of a look-up of names is used without asking the store.
 const CACHE_TTL: Duration = Duration::from_secs(4);
-/// For how many lists of names the result is cached.
+/// The maximum number of cached look-ups, one for each database and list of names.
 const CACHED_NAMES: usize = 10_000;
 /// Claims that differ in every token of a person. They are left out of the claims for policies, so
 /// that a renewed token has the same claims as the previous token.

@@ -1,5 +1,5 @@
-//! Converts the literals of the parsing schema into [`Value`], and into literals that juniper's
-//! rules can check against the real schema.
+//! Converts literals, as the parsing schema marks them with a letter, into [`Value`], and into
+//! literals that juniper's rules can check against the real schema.
 
 use std::collections::HashSet;
 
