@@ -81,12 +81,12 @@ pub(crate) struct Arguments {
     /// the cases of the folder. The numbers mean nothing
     #[arg(long)]
     pub(crate) quick: bool,
-    /// Also let so many people sign up as members through the pages, and check that each sees only
-    /// its own rows, in queries and in live events; not in a folder that was kept
+    /// Also sign up N members through the pages, and check that each sees only its own rows, in
+    /// queries and in live events; not with a folder that was kept
     #[arg(long, default_value_t = 0, value_name = "N")]
     pub(crate) page_sign_ups: u32,
-    /// Also measure sign-in, refresh and first request of members before and after so many other
-    /// members are in the control database; not in a folder that was kept
+    /// Also measure sign-in, refresh and first request of members, before and after N other members
+    /// are added to the control database; not with a folder that was kept
     #[arg(long, default_value_t = 0, value_name = "N")]
     pub(crate) others: u32,
     /// Also export ten million rows as csv and ndjson, beside COPY

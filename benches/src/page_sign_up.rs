@@ -24,11 +24,12 @@ const CLIENT: &str = "bench-sign-ups";
 /// A policy that the service decides by itself, and one that PostgreSQL evaluates for each member.
 const KNOWN_POLICY: &str = "author = (select tidegate.user_id())";
 const OTHER_POLICY: &str = "lower(author) = lower((select tidegate.user_id()))";
-/// At most so many people subscribe under the other policy, and so many rows are inserted.
+/// The maximum number of people who subscribe under the policy that only PostgreSQL evaluates.
 const OTHER_PEOPLE: usize = 1_000;
+/// The number of rows that are inserted under this policy.
 const OTHER_ROWS: u32 = 5;
 /// How long the schema may take to have the new table.
-const PATIENCE: Duration = Duration::from_secs(10);
+const SCHEMA_TIMEOUT: Duration = Duration::from_secs(10);
 /// How long an event of another person may take to arrive.
 const GRACE: Duration = Duration::from_secs(2);
 
@@ -140,7 +141,7 @@ async fn table(service: &Service, (name, policy): (&str, &str), token: &str) -> 
     let query = format!("{{ get{} {{ id }} }}", type_name(name));
     let started = Instant::now();
     while let Err(error) = graphql(&mut connection, service.address, (token, &query)).await {
-        if started.elapsed() > PATIENCE {
+        if started.elapsed() > SCHEMA_TIMEOUT {
             return Err(error);
         }
         tokio::time::sleep(Duration::from_millis(50)).await;

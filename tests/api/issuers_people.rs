@@ -173,6 +173,22 @@ async fn people_are_recorded_where_the_issuer_says_so_and_can_be_kept_out() {
     assert_eq!(status, 201);
     let moved = json!({"sub": "a/1", "roles": ["other"]});
     assert_eq!(world.role(&world.token(moved)).await.unwrap_err().0, 401);
+    // Nor does an issuer that records no more people, or a claim that names another user.
+    world.user("eve", json!({})).await;
+    let path = format!("{ISSUERS}/id");
+    for more in [
+        json!({"create_members": false}),
+        json!({"user_claim": "nickname"}),
+    ] {
+        let (status, answer) = world.rest(Method::PATCH, &path, more).await;
+        assert_eq!(status, 303, "{answer}");
+        let claims = json!({"sub": "a/1", "org": "acme", "nickname": "eve"});
+        let refused = world.role(&world.token(claims)).await;
+        assert_eq!(refused.unwrap_err().0, 401);
+    }
+    let again = json!({"create_members": true, "user_claim": null});
+    let (status, answer) = world.rest(Method::PATCH, &path, again).await;
+    assert_eq!(status, 303, "{answer}");
     change(&world, name, json!({"disabled": false})).await;
     answered(&world, &ada, 200).await;
     // The record follows the group of the token.

@@ -99,7 +99,7 @@ impl Shop {
         answered(&mut browser, &page, &answer).await
     }
 
-    /// What the user is called in its token.
+    /// Signs in with a passkey; returns the name of the user in the token.
     async fn token_of(&self, device: &mut Authenticator) -> String {
         let mut browser = self.browser();
         let page = browser.get(&authorization("app")).await;

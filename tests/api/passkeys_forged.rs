@@ -1,4 +1,4 @@
-//! What a thief or another site could send instead of the answer of a passkey.
+//! Forged responses of passkeys: by another person, another site, or a repeated request.
 
 use reqwest::Method;
 use serde_json::{Value, json};

@@ -15,7 +15,7 @@ use crate::feed::sockets::{PONG, frame, messages, open};
 /// How long all sockets together may take for a step.
 const PATIENCE: Duration = Duration::from_mins(2);
 
-/// What all sockets together have received.
+/// How many messages all sockets together have received.
 #[derive(Debug, Default)]
 struct Counts {
     acknowledged: AtomicU32,
@@ -64,7 +64,7 @@ impl Listeners {
         self.until(|counts| &counts.own, self.expected).await
     }
 
-    /// Waits until so many sockets have received the event of their own row.
+    /// Waits until `count` sockets have received the event of their own row.
     pub(crate) async fn some_have_their_own(&self, count: u32) -> Result<()> {
         self.until(|counts| &counts.own, count).await
     }

@@ -190,8 +190,8 @@ fn parameter(text: &str) -> Result<(String, Value)> {
     Ok((name.trim().to_owned(), Value::parse(value)?))
 }
 
-/// Parses rows such as `1000 {"name": "x"}`, which stands for 1000 copies of the object. Returns a
-/// JSON array.
+/// Parses a number and a JSON object, such as `1000 {"name": "x"}`. Returns a JSON array with that
+/// number of copies of the object.
 fn rows(text: &str) -> Result<String> {
     let wrong = || format!("`{text}`: expected a number and a JSON object");
     let (count, object) = text.split_once(' ').ok_or_else(wrong)?;

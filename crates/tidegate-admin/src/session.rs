@@ -14,7 +14,7 @@ use super::{Error, Result};
 pub(super) struct AdvisoryLock<'a> {
     /// The text whose hash is the key of the lock.
     pub(super) key: &'a str,
-    /// What the session that holds the lock is doing: the text of [`Error::Busy`].
+    /// The operation of the session that holds the lock, for the text of [`Error::Busy`].
     pub(super) others: &'static str,
     /// The longest wait for the lock.
     pub(super) timeout: Duration,

@@ -4,9 +4,9 @@
 #![expect(clippy::print_stdout, reason = "the example's output")]
 
 use tidegate_bus::chain::Chain;
-use tidegate_bus::message::Message;
+use tidegate_bus::message::BusMessage;
 use tidegate_bus::place::Place;
-use tidegate_bus::seal::{Kind, Seal};
+use tidegate_bus::seal::{Seal, SealedKind};
 use tidegate_changelog::{LogIdentity, LogPosition};
 use tidegate_sql::DatabaseName;
 use zeroize::Zeroizing;
@@ -14,7 +14,7 @@ use zeroize::Zeroizing;
 fn main() -> Result<(), Box<dyn std::error::Error>> {
     let database = DatabaseName::new("shop");
     let seal = Seal::new(Zeroizing::new([7; 32]), [1; 16]);
-    let message = Message {
+    let message = BusMessage {
         identity: LogIdentity(1),
         from: Place::at(LogPosition(10)),
         to: Place::at(LogPosition(20)),
@@ -22,8 +22,8 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
         items: Vec::new(),
         ancestors: Vec::new(),
     };
-    let sealed = seal.seal(&database, Kind::Event, &message.encode());
-    let opened = Message::decode(seal.open(&database, Kind::Event, &sealed)?)?;
+    let sealed = seal.seal(&database, SealedKind::Event, &message.encode());
+    let opened = BusMessage::decode(seal.open(&database, SealedKind::Event, &sealed)?)?;
     let mut chain = Chain::new(LogIdentity(1), LogPosition(15));
     let mut new = Vec::new();
     let offered = chain.offer(&opened, &mut new)?;

@@ -5,10 +5,10 @@ use std::collections::{HashMap, HashSet};
 use bytes::Bytes;
 use tidegate_changelog::{Lineage, LogMessage, LogPosition};
 
-use crate::message::Message;
+use crate::message::BusMessage;
 use crate::place::{Malformed, MessageKind, Place};
 
-/// Cuts the messages of a stream into [`Message`]s, each of which can be read without those before
+/// Cuts the messages of a stream into [`BusMessage`]s, each of which can be read without those before
 /// it.
 #[derive(Debug)]
 pub struct Batcher {
@@ -64,14 +64,14 @@ impl Batcher {
     }
 
     /// The message that says how far the log was read. It has no changes.
-    pub fn progress(&self) -> Message {
+    pub fn progress(&self) -> BusMessage {
         // Inside of a transaction there is nothing to tell: the next message will.
         let to = if self.place.is_open() {
             self.sent
         } else {
             self.place
         };
-        Message {
+        BusMessage {
             identity: self.lineage.log,
             from: self.sent,
             to,
@@ -86,7 +86,11 @@ impl Batcher {
     /// # Errors
     ///
     /// If the message cannot follow the previous ones.
-    pub fn push(&mut self, message: LogMessage, out: &mut Vec<Message>) -> Result<(), Malformed> {
+    pub fn push(
+        &mut self,
+        message: LogMessage,
+        out: &mut Vec<BusMessage>,
+    ) -> Result<(), Malformed> {
         match message {
             LogMessage::Reached(position) => {
                 if !self.place.is_open() && position > self.place.lsn {
@@ -100,7 +104,7 @@ impl Batcher {
         }
     }
 
-    fn push_item(&mut self, item: Bytes, out: &mut Vec<Message>) -> Result<(), Malformed> {
+    fn push_item(&mut self, item: Bytes, out: &mut Vec<BusMessage>) -> Result<(), Malformed> {
         let kind = MessageKind::of(&item)?;
         let after = self.place.after(&kind)?;
         let changed = match kind {
@@ -143,18 +147,18 @@ impl Batcher {
     }
 
     /// Ends the messages of a batch, so that nothing waits for the next one.
-    pub fn finish(&mut self, out: &mut Vec<Message>) {
+    pub fn finish(&mut self, out: &mut Vec<BusMessage>) {
         self.flush(out);
         if std::mem::take(&mut self.moved) && !self.place.is_open() && self.place > self.sent {
             out.push(self.progress());
         }
     }
 
-    fn flush(&mut self, out: &mut Vec<Message>) {
+    fn flush(&mut self, out: &mut Vec<BusMessage>) {
         if self.items.is_empty() {
             return;
         }
-        out.push(Message {
+        out.push(BusMessage {
             identity: self.lineage.log,
             from: self.sent,
             to: self.place,

@@ -17,7 +17,7 @@ use crate::connection;
 use crate::database::Head;
 use crate::joined::Joined;
 use crate::settings::BusSettings;
-use crate::shared::SharedBus;
+use crate::shared::{PRESENCE, SharedBus};
 use crate::status::{BusStatus, DatabaseRole};
 use crate::stream::BusStream;
 
@@ -136,8 +136,8 @@ impl Bus {
     }
 }
 
-/// Where a stream begins that follows the reader; `None` if the reader is not so far, or reads
-/// another log.
+/// The log and the position at which a stream over the bus begins. `None` if the reader has not
+/// reached `start`, or reads another log.
 fn begin(head: Head, start: LogStart) -> Option<(Lineage, LogPosition)> {
     match start {
         LogStart::Earliest => None,
@@ -216,11 +216,18 @@ impl ChangeLog for Bus {
         Box::pin(self.retain_window(database, keep))
     }
 
-    /// Leaves the slot to the last node that uses the database.
+    /// Leaves the slot to the last node that uses the database. Another node may have stopped using
+    /// it a moment ago, so a node counts only if it is heard again. The change log below keeps a slot
+    /// that is read.
     fn abandon<'a>(&'a self, database: &'a DatabaseName) -> BoxFuture<'a, LogResult<()>> {
-        if self.is_shared(database) {
-            return Box::pin(std::future::ready(Ok(())));
-        }
-        self.shared.log.abandon(database)
+        Box::pin(async move {
+            if self.is_shared(database) {
+                tokio::time::sleep(PRESENCE).await;
+            }
+            if self.is_shared(database) {
+                return Ok(());
+            }
+            self.shared.log.abandon(database).await
+        })
     }
 }

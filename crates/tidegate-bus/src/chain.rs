@@ -6,10 +6,10 @@ use std::collections::HashMap;
 use bytes::Bytes;
 use tidegate_changelog::{LogIdentity, LogMessage, LogPosition};
 
-use crate::message::Message;
+use crate::message::BusMessage;
 use crate::place::{Malformed, MessageKind, Place};
 
-/// What a chain has made of a message.
+/// The result of offering a message to a chain.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Offered {
     /// Some of it was new.
@@ -53,7 +53,7 @@ impl Sequence {
         }
     }
 
-    fn of(message: &Message) -> Result<Self, Malformed> {
+    fn of(message: &BusMessage) -> Result<Self, Malformed> {
         let mut relations = HashMap::new();
         for item in &message.relations {
             let MessageKind::Relation(oid) = MessageKind::of(item)? else {
@@ -102,7 +102,7 @@ impl Chain {
     /// If the message contradicts itself. The chain must not be used any more.
     pub fn offer(
         &mut self,
-        message: &Message,
+        message: &BusMessage,
         out: &mut Vec<LogMessage>,
     ) -> Result<Offered, Malformed> {
         if message.identity != self.identity {

@@ -12,16 +12,16 @@ use tokio::sync::{Notify, broadcast, watch};
 use tokio::time::{Instant, timeout};
 use tracing::warn;
 
-use crate::message::Message;
+use crate::message::BusMessage;
 use crate::place::Malformed;
-use crate::seal::Kind;
+use crate::seal::SealedKind;
 use crate::shared::SharedBus;
 
 /// How many live messages wait for a slow stream. A stream that misses some reads them from
 /// JetStream.
 const QUEUE: usize = 256;
 /// How long to wait for the reader, or for this node to become the reader.
-const HEAD_PATIENCE: Duration = Duration::from_millis(1500);
+const HEAD_TIMEOUT: Duration = Duration::from_millis(1500);
 /// The longest silence of a reader that is well.
 pub(crate) const SILENCE: Duration = Duration::from_millis(650);
 /// How long a node that has just come waits for a reader.
@@ -42,7 +42,7 @@ pub(crate) struct Database {
     /// The beginning of the database's subjects: `.e` are messages with changes, which JetStream
     /// keeps, `.p` those without, `.q` questions.
     pub(crate) subject: String,
-    pub(crate) live: broadcast::Sender<Arc<Message>>,
+    pub(crate) live: broadcast::Sender<Arc<BusMessage>>,
     head: watch::Sender<Option<Head>>,
     heard: Mutex<Instant>,
     pub(crate) reads: AtomicBool,
@@ -92,7 +92,7 @@ impl Database {
         self.wanted.notify_one();
         let mut head = self.head.subscribe();
         let is_fresh = |head: &Option<Head>| head.is_some() && self.silence() < SILENCE;
-        let fresh = timeout(HEAD_PATIENCE, head.wait_for(is_fresh)).await;
+        let fresh = timeout(HEAD_TIMEOUT, head.wait_for(is_fresh)).await;
         fresh.ok()?.ok()?.clone()
     }
 
@@ -102,7 +102,7 @@ impl Database {
     }
 
     /// Takes a message of the reader, and hands it to this node's streams.
-    pub(crate) fn take_message(&self, message: Message) {
+    pub(crate) fn take_message(&self, message: BusMessage) {
         *self.heard.lock() = Instant::now();
         self.head.send_modify(|head| {
             let same = head.take().filter(|it| it.lineage.log == message.identity);
@@ -126,7 +126,7 @@ impl Database {
 
     /// Sends a message to all nodes, as the reader. JetStream keeps it if it has changes, and with
     /// `kept` in any case.
-    pub(crate) async fn publish(&self, message: Message, kept: bool) {
+    pub(crate) async fn publish(&self, message: BusMessage, kept: bool) {
         let counters = &self.shared.counters;
         if let Some(nats) = self.shared.connected() {
             let is_kept = kept || !message.items.is_empty();
@@ -134,7 +134,7 @@ impl Database {
             let sealed = self
                 .shared
                 .seal
-                .seal(&self.name, Kind::Event, &message.encode());
+                .seal(&self.name, SealedKind::Event, &message.encode());
             let sent = nats
                 .publish(format!("{}.{kind}", self.subject), sealed)
                 .await;
@@ -155,7 +155,7 @@ impl Database {
     /// # Errors
     ///
     /// If it was not sealed by a node of this cluster for this database.
-    pub(crate) fn unseal(&self, kind: Kind, sealed: &[u8]) -> Result<Bytes, Malformed> {
+    pub(crate) fn unseal(&self, kind: SealedKind, sealed: &[u8]) -> Result<Bytes, Malformed> {
         let opened = self.shared.seal.open(&self.name, kind, sealed);
         if opened.is_err() {
             self.shared.counters.refused.fetch_add(1, Ordering::Relaxed);
@@ -169,20 +169,20 @@ impl Database {
     /// Takes a message of the bus.
     pub(crate) fn receive(&self, message: &async_nats::Message) -> Result<(), Malformed> {
         if message.subject.ends_with(".q") {
-            let question = self.unseal(Kind::Question, &message.payload)?;
+            let question = self.unseal(SealedKind::Question, &message.payload)?;
             self.shared.note_other_node(&self.name);
             if !question.is_empty() && self.reads.load(Ordering::Relaxed) {
                 self.asked.notify_one();
             }
             return Ok(());
         }
-        let text = self.unseal(Kind::Event, &message.payload)?;
+        let text = self.unseal(SealedKind::Event, &message.payload)?;
         self.shared
             .counters
             .received
             .fetch_add(1, Ordering::Relaxed);
         self.shared.note_other_node(&self.name);
-        self.take_message(Message::decode(text)?);
+        self.take_message(BusMessage::decode(text)?);
         Ok(())
     }
 }

@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
-use tokio::time::sleep;
+use tokio::time::{Instant, sleep};
 use tracing::{debug, info};
 
 use crate::database::{Database, SILENCE};
@@ -14,10 +14,12 @@ use crate::reader;
 const FROZEN: Duration = Duration::from_secs(3);
 /// The pause after an attempt to become the reader, and the longest.
 const PAUSE: (Duration, Duration) = (Duration::from_millis(500), Duration::from_secs(5));
-/// How often a broken connection is looked at.
+/// How long a node must have read before the pause is short again.
+const STABLE: Duration = Duration::from_secs(30);
+/// The interval at which a broken connection is checked.
 const RECONNECTION: Duration = Duration::from_millis(100);
-/// How much later a node wants to be the reader for each database that it reads already, and the
-/// most.
+/// The extra silence that a node waits for, for each database that it already reads, and the maximum
+/// number of databases that count.
 const LOAD: (Duration, u32) = (Duration::from_millis(20), 20);
 
 /// Becomes the reader of a database when there is none.
@@ -28,11 +30,14 @@ pub(crate) async fn run(database: Arc<Database>) {
         let shared = &database.shared;
         match shared.log.open_reader(&database.name).await {
             Ok(Some(stream)) => {
-                pause = PAUSE.0;
+                let began = Instant::now();
                 let _role = Role::new(&database);
                 info!(database = %database.name, "this node reads the changes for all nodes");
                 let error = reader::run(&database, stream).await;
                 info!(database = %database.name, %error, "this node no longer reads the changes for all nodes");
+                if began.elapsed() >= STABLE {
+                    pause = PAUSE.0;
+                }
             }
             Ok(None) => {
                 if database.silence() > FROZEN && shared.connected().is_some() {
@@ -40,10 +45,12 @@ pub(crate) async fn run(database: Arc<Database>) {
                     if let Err(error) = closed {
                         debug!(database = %database.name, %error, "could not close the reader");
                     }
+                    sleep(pause).await;
                     // A node that cannot hear a reader that is well must not end it again and again.
                     pause = (pause * 2).min(PAUSE.1);
+                } else {
+                    sleep(PAUSE.0).await;
                 }
-                sleep(PAUSE.0).await;
             }
             Err(error) => {
                 debug!(database = %database.name, %error, "could not become the reader");
@@ -54,7 +61,7 @@ pub(crate) async fn run(database: Arc<Database>) {
     }
 }
 
-/// Waits until no reader is heard, although there is a connection on which it would be.
+/// Waits until the reader has been silent for too long while this node is connected to NATS.
 async fn wait_for_silence(database: &Database) {
     loop {
         let reading = database.shared.reading.load(Ordering::Relaxed);

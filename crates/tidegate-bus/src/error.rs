@@ -23,7 +23,7 @@ pub enum BusError {
     Unreachable {
         /// Hosts and ports.
         servers: String,
-        /// What the client says.
+        /// The error text of the NATS client.
         reason: String,
     },
     /// The server refuses the login.
@@ -52,7 +52,7 @@ pub enum BusError {
     Full {
         /// The size that was requested.
         bytes: u64,
-        /// What the server says.
+        /// The error text of the NATS server.
         reason: String,
     },
     /// JetStream cannot keep as many copies.
@@ -63,13 +63,13 @@ pub enum BusError {
     Replicas {
         /// The number of copies that was requested.
         replicas: usize,
-        /// What the server says.
+        /// The error text of the NATS server.
         reason: String,
     },
     /// JetStream refuses a request for another reason.
     #[error("JetStream refuses a request: {reason} ({code})")]
     JetStream {
-        /// What the server says.
+        /// The error text of the NATS server.
         reason: String,
         /// The code of the error.
         code: u64,

@@ -3,7 +3,7 @@
 use tidegate_changelog::{LogIdentity, LogMessage, LogPosition};
 
 use crate::chain::{Chain, Offered, Sequence};
-use crate::message::Message;
+use crate::message::BusMessage;
 use crate::place::{Malformed, Place};
 
 /// From where the next changes come.
@@ -23,7 +23,7 @@ pub struct Follower {
     chain: Chain,
     source: Source,
     /// The live message behind the gap that is being filled.
-    waiting: Option<Message>,
+    waiting: Option<BusMessage>,
     /// The stream that the node reads itself.
     local: Option<Sequence>,
 }
@@ -66,7 +66,7 @@ impl Follower {
     /// Those of [`Chain::offer`].
     pub fn live(
         &mut self,
-        message: &Message,
+        message: &BusMessage,
         out: &mut Vec<LogMessage>,
     ) -> Result<Offered, Malformed> {
         let offered = self.chain.offer(message, out)?;
@@ -93,7 +93,7 @@ impl Follower {
     /// Those of [`Chain::offer`].
     pub fn fetched(
         &mut self,
-        message: Option<&Message>,
+        message: Option<&BusMessage>,
         out: &mut Vec<LogMessage>,
     ) -> Result<(), Malformed> {
         let offered = match message {

@@ -11,7 +11,7 @@ use tokio::time::{sleep, timeout};
 
 use crate::database::Database;
 use crate::election;
-use crate::seal::Kind;
+use crate::seal::SealedKind;
 use crate::shared::SharedBus;
 
 /// How often a node that follows says that it does.
@@ -67,7 +67,7 @@ async fn ask(database: Arc<Database>) {
         if let Some(nats) = database.shared.connected() {
             let question: &[u8] = if wanted { b"?" } else { b"" };
             let seal = &database.shared.seal;
-            let sealed = seal.seal(&database.name, Kind::Question, question);
+            let sealed = seal.seal(&database.name, SealedKind::Question, question);
             nats.publish(format!("{}.q", database.subject), sealed)
                 .await;
         }

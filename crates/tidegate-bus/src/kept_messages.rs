@@ -7,10 +7,10 @@ use tokio::time::sleep;
 
 use crate::database::Database;
 use crate::error::{BusError, BusResult};
-use crate::message::Message;
+use crate::message::BusMessage;
 use crate::nats::Nats;
 use crate::place::Place;
-use crate::seal::Kind;
+use crate::seal::SealedKind;
 
 /// How often JetStream is asked for a message that it may be about to keep, and the pause between.
 const ATTEMPTS: (usize, Duration) = (6, Duration::from_millis(20));
@@ -33,7 +33,7 @@ impl KeptMessages {
         database: &Database,
         identity: LogIdentity,
         place: Place,
-    ) -> BusResult<Option<Message>> {
+    ) -> BusResult<Option<BusMessage>> {
         let (attempts, pause) = ATTEMPTS;
         for _ in 0..attempts {
             let Some(nats) = database.shared.connected() else {
@@ -61,7 +61,7 @@ async fn first(
     database: &Database,
     nats: &Nats,
     (identity, place): (LogIdentity, Place),
-) -> BusResult<Option<(u64, Message)>> {
+) -> BusResult<Option<(u64, BusMessage)>> {
     let (mut low, last) = nats.range().await?;
     let (mut high, mut found) = (last + 1, None);
     while low < high {
@@ -81,15 +81,19 @@ async fn first(
 
 /// The first message of the database at or after a sequence. Messages without
 /// the seal of this cluster are passed over.
-async fn at(database: &Database, nats: &Nats, sequence: u64) -> BusResult<Option<(u64, Message)>> {
+async fn at(
+    database: &Database,
+    nats: &Nats,
+    sequence: u64,
+) -> BusResult<Option<(u64, BusMessage)>> {
     let mut sequence = sequence;
     loop {
         let kept = nats.next(&database.event_subject(), sequence).await?;
         let Some(kept) = kept else {
             return Ok(None);
         };
-        let text = database.unseal(Kind::Event, &kept.payload);
-        if let Ok(message) = text.and_then(Message::decode) {
+        let text = database.unseal(SealedKind::Event, &kept.payload);
+        if let Ok(message) = text.and_then(BusMessage::decode) {
             return Ok(Some((kept.sequence, message)));
         }
         sequence = kept.sequence + 1;

@@ -7,7 +7,7 @@ use crate::place::{Malformed, Place};
 
 /// A part of a log: everything between two places.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Message {
+pub struct BusMessage {
     /// The log, with its timeline.
     pub identity: LogIdentity,
     /// The end of the last message with changes that the same reader sent before this one.
@@ -24,7 +24,7 @@ pub struct Message {
     pub ancestors: Vec<(LogIdentity, LogPosition)>,
 }
 
-impl Message {
+impl BusMessage {
     /// The message as bytes.
     pub fn encode(&self) -> Vec<u8> {
         let size = |list: &[Bytes]| list.iter().map(|item| item.len() + 4).sum::<usize>();
@@ -127,7 +127,7 @@ mod tests {
             lsn: LogPosition(lsn),
             index,
         };
-        let message = Message {
+        let message = BusMessage {
             identity: LogIdentity(7),
             from: place(1, 0),
             to: place(u64::MAX, 5),
@@ -136,10 +136,10 @@ mod tests {
             ancestors: vec![(LogIdentity(3), LogPosition(9))],
         };
         let bytes = Bytes::from(message.encode());
-        assert_eq!(Message::decode(bytes.clone()), Ok(message));
+        assert_eq!(BusMessage::decode(bytes.clone()), Ok(message));
         for end in [0, 3, 20, 37, 41, 53] {
             let part = bytes.slice(..end);
-            assert_eq!(Message::decode(part), Err(Malformed), "{end}");
+            assert_eq!(BusMessage::decode(part), Err(Malformed), "{end}");
         }
     }
 }

@@ -8,7 +8,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use async_nats::connection::State;
-use async_nats::{Client, ConnectErrorKind, Event, RequestErrorKind, Subscriber};
+use async_nats::{Client, ConnectErrorKind, Event, RequestErrorKind, ServerAddr, Subscriber};
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD as BASE64;
 use bytes::Bytes;
@@ -20,13 +20,13 @@ use crate::error::{BusError, BusResult};
 use crate::settings::BusSettings;
 
 /// The longest wait for an answer.
-const PATIENCE: Duration = Duration::from_secs(3);
+const TIMEOUT: Duration = Duration::from_secs(3);
 /// The longest wait for a message or for the state of the stream, while events wait for it.
-const READ_PATIENCE: Duration = Duration::from_secs(1);
+const READ_TIMEOUT: Duration = Duration::from_secs(1);
 /// How often the connection is checked. Two checks without an answer break it.
 const PING: Duration = Duration::from_secs(1);
 /// The longest wait for room in the connection's queue.
-const QUEUE_PATIENCE: Duration = Duration::from_millis(100);
+const QUEUE_TIMEOUT: Duration = Duration::from_millis(100);
 /// How many messages wait for the connection, and for a subscription.
 const QUEUE: usize = 256;
 /// The most bytes of the API around a message: the subject, the headers.
@@ -77,12 +77,15 @@ impl Nats {
                 }
                 std::future::ready(())
             })
+            // Servers name others in plain text before TLS. The password must not go there.
+            .ignore_discovered_servers()
+            .require_tls(addresses.iter().any(ServerAddr::tls_required))
             .no_echo()
             .ping_interval(PING)
             .client_capacity(QUEUE)
             .subscription_capacity(4 * QUEUE)
-            .connection_timeout(PATIENCE)
-            .request_timeout(Some(PATIENCE));
+            .connection_timeout(TIMEOUT)
+            .request_timeout(Some(TIMEOUT));
         let client = options
             .connect(addresses)
             .await
@@ -182,7 +185,7 @@ impl Nats {
         if !self.is_connected() {
             return false;
         }
-        let sent = timeout(QUEUE_PATIENCE, self.client.publish(subject, payload.into()));
+        let sent = timeout(QUEUE_TIMEOUT, self.client.publish(subject, payload.into()));
         matches!(sent.await, Ok(Ok(())))
     }
 
@@ -192,7 +195,7 @@ impl Nats {
     }
 
     async fn read_api(&self, request: &str, body: &Value) -> BusResult<Value> {
-        let answer = timeout(READ_PATIENCE, self.api(request, body)).await;
+        let answer = timeout(READ_TIMEOUT, self.api(request, body)).await;
         answer.unwrap_or_else(|_| Err(BusError::Request("no answer in time".to_owned())))
     }
 

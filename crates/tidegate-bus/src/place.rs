@@ -57,7 +57,7 @@ impl Place {
 #[error("a message of the change log or of the bus is malformed")]
 pub struct Malformed;
 
-/// What the bus needs to know of a message of pgoutput (PostgreSQL, "Logical Replication Message
+/// The part of a pgoutput message that the bus reads (PostgreSQL, "Logical Replication Message
 /// Formats").
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum MessageKind {

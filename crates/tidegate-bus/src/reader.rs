@@ -10,9 +10,9 @@ use tokio::time::{Instant, MissedTickBehavior, interval, interval_at};
 
 use crate::batch::Batcher;
 use crate::database::Database;
-use crate::message::Message;
+use crate::message::BusMessage;
 use crate::place::Place;
-use crate::seal::Kind;
+use crate::seal::SealedKind;
 
 /// How often the reader says that it is there, and how far it is.
 const HEARTBEAT: Duration = Duration::from_millis(200);
@@ -21,7 +21,8 @@ const HEARTBEAT: Duration = Duration::from_millis(200);
 const CONFIRM: Duration = Duration::from_secs(10);
 /// The most bytes of a message, unless one change is larger.
 const LIMIT: usize = 128 << 10;
-/// What a message needs besides one change: places, descriptions of tables, the seal.
+/// The maximum size of a message without its changes, in bytes: places, descriptions of tables, the
+/// seal.
 const OVERHEAD: usize = 64 << 10;
 
 struct Reader<'a> {
@@ -31,7 +32,7 @@ struct Reader<'a> {
     /// Whether a node waits to be told how far the log is.
     owes_progress: bool,
     complete: LogPosition,
-    /// Where the stream was when JetStream was last looked at.
+    /// The position of the stream when JetStream was last asked.
     mark: LogPosition,
     kept: mpsc::Sender<LogPosition>,
 }
@@ -95,7 +96,7 @@ impl Reader<'_> {
     fn take(
         &mut self,
         batch: &mut Vec<LogMessage>,
-        out: &mut Vec<Message>,
+        out: &mut Vec<BusMessage>,
     ) -> Result<(), LogError> {
         let mut has_position = false;
         for message in batch.drain(..) {
@@ -129,8 +130,8 @@ impl Reader<'_> {
         tokio::spawn(async move {
             let nats = database.shared.connected()?;
             let last = nats.last(&database.event_subject()).await.ok()??;
-            let text = database.unseal(Kind::Event, &last.payload).ok()?;
-            let last = Message::decode(text).ok()?;
+            let text = database.unseal(SealedKind::Event, &last.payload).ok()?;
+            let last = BusMessage::decode(text).ok()?;
             if last.identity == identity && last.to >= Place::at(mark) {
                 // A reader that has ended needs no confirmation.
                 let _ = kept.try_send(mark);

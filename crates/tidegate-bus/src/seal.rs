@@ -23,9 +23,9 @@ const MOST_KEYS: usize = 64;
 /// Identifies a run of a process. It must be random.
 pub type SealSession = [u8; SESSION];
 
-/// What a sealed text is. A text of one kind cannot pass for one of another.
+/// The kind of a sealed text. Opening a text as another kind fails.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Kind {
+pub enum SealedKind {
     /// A message of the reader.
     Event,
     /// A question to the reader.
@@ -71,7 +71,7 @@ impl Seal {
     /// # Panics
     ///
     /// If the text has more than 256 GiB.
-    pub fn seal(&self, database: &DatabaseName, kind: Kind, text: &[u8]) -> Vec<u8> {
+    pub fn seal(&self, database: &DatabaseName, kind: SealedKind, text: &[u8]) -> Vec<u8> {
         let number = self.number.fetch_add(1, Ordering::Relaxed);
         let mut sealed = Vec::with_capacity(HEAD + text.len() + CHACHA20_POLY1305.tag_len());
         sealed.push(VERSION);
@@ -97,7 +97,7 @@ impl Seal {
     pub fn open(
         &self,
         database: &DatabaseName,
-        kind: Kind,
+        kind: SealedKind,
         sealed: &[u8],
     ) -> Result<Bytes, Malformed> {
         let (head, text) = sealed.split_at_checked(HEAD).ok_or(Malformed)?;
@@ -160,10 +160,10 @@ fn nonce(number: u64) -> Nonce {
     Nonce::assume_unique_for_key(nonce)
 }
 
-fn label(database: &DatabaseName, kind: Kind) -> Vec<u8> {
+fn label(database: &DatabaseName, kind: SealedKind) -> Vec<u8> {
     let kind = match kind {
-        Kind::Event => b'e',
-        Kind::Question => b'q',
+        SealedKind::Event => b'e',
+        SealedKind::Question => b'q',
     };
     let mut label = vec![kind];
     label.extend_from_slice(database.as_str().as_bytes());
@@ -183,8 +183,8 @@ mod tests {
         let shop = DatabaseName::new("shop");
         let (one, other) = (seal(1, 1), seal(1, 2));
         for _ in 0..3 {
-            let sealed = one.seal(&shop, Kind::Event, b"a secret row");
-            let opened = other.open(&shop, Kind::Event, &sealed).unwrap();
+            let sealed = one.seal(&shop, SealedKind::Event, b"a secret row");
+            let opened = other.open(&shop, SealedKind::Event, &sealed).unwrap();
             assert_eq!(opened, &b"a secret row"[..]);
             assert!(!sealed.windows(6).any(|part| part == b"secret"));
         }
@@ -194,17 +194,17 @@ mod tests {
     fn what_was_changed_or_meant_for_something_else_is_refused() {
         let (shop, other) = (DatabaseName::new("shop"), DatabaseName::new("other"));
         let one = seal(1, 1);
-        let sealed = one.seal(&shop, Kind::Event, b"text");
-        assert!(one.open(&shop, Kind::Event, &sealed).is_ok());
-        assert!(one.open(&shop, Kind::Question, &sealed).is_err());
-        assert!(one.open(&other, Kind::Event, &sealed).is_err());
-        assert!(seal(2, 1).open(&shop, Kind::Event, &sealed).is_err());
+        let sealed = one.seal(&shop, SealedKind::Event, b"text");
+        assert!(one.open(&shop, SealedKind::Event, &sealed).is_ok());
+        assert!(one.open(&shop, SealedKind::Question, &sealed).is_err());
+        assert!(one.open(&other, SealedKind::Event, &sealed).is_err());
+        assert!(seal(2, 1).open(&shop, SealedKind::Event, &sealed).is_err());
         for at in 0..sealed.len() {
             let mut changed = sealed.clone();
             changed[at] ^= 1;
-            let opened = one.open(&shop, Kind::Event, &changed);
+            let opened = one.open(&shop, SealedKind::Event, &changed);
             assert_eq!(opened, Err(Malformed), "byte {at}");
-            assert!(one.open(&shop, Kind::Event, &sealed[..at]).is_err());
+            assert!(one.open(&shop, SealedKind::Event, &sealed[..at]).is_err());
         }
     }
 
@@ -212,8 +212,8 @@ mod tests {
     fn a_session_never_repeats_a_nonce_and_names_reveal_nothing() {
         let one = seal(1, 1);
         let shop = DatabaseName::new("shop");
-        let first = one.seal(&shop, Kind::Question, b"");
-        let second = one.seal(&shop, Kind::Question, b"");
+        let first = one.seal(&shop, SealedKind::Question, b"");
+        let second = one.seal(&shop, SealedKind::Question, b"");
         assert_ne!(first[..HEAD], second[..HEAD]);
         assert_eq!(one.name("shop"), seal(1, 2).name("shop"));
         assert_ne!(one.name("shop"), seal(2, 1).name("shop"));

@@ -1,4 +1,4 @@
-//! What all databases of a node share.
+//! The state that all databases of a node share.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -16,9 +16,9 @@ use crate::seal::Seal;
 use crate::settings::BusSettings;
 
 /// How long a node counts as using a database after it was last heard.
-const PRESENCE: Duration = Duration::from_secs(5);
+pub(crate) const PRESENCE: Duration = Duration::from_secs(5);
 
-/// What all databases of a node share.
+/// The state that all databases of a node share.
 pub(crate) struct SharedBus {
     pub(crate) log: Arc<dyn SharedLog>,
     pub(crate) settings: BusSettings,
@@ -27,18 +27,18 @@ pub(crate) struct SharedBus {
     pub(crate) cell: String,
     /// The connection, once there is one.
     pub(crate) nats: watch::Sender<Option<Arc<Nats>>>,
-    /// Says that the connection was opened, again or for the first time.
+    /// Notified when the connection was opened or reopened.
     pub(crate) opened: Arc<Notify>,
-    /// Why the bus cannot be used, or not completely.
+    /// Why the bus does not work, or works only in part; `None` if it works.
     pub(crate) problem: Mutex<Option<String>>,
-    /// When another node was last heard that uses a database.
+    /// When a message of another node that uses the database was last received.
     others: Mutex<HashMap<DatabaseName, Instant>>,
     /// How many databases this node reads for others.
     pub(crate) reading: AtomicUsize,
     pub(crate) counters: Counters,
 }
 
-/// What has happened since the start of the process.
+/// Counters since the start of the process.
 #[derive(Debug, Default)]
 pub(crate) struct Counters {
     pub(crate) sent: AtomicU64,

@@ -25,7 +25,7 @@ pub struct BusStatus {
     pub from_slot: u64,
 }
 
-/// What a node does for a database.
+/// The role of a node for a database.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct DatabaseRole {
     /// The database.

@@ -18,7 +18,7 @@ use crate::chain::Offered;
 use crate::follower::{Follower, Source};
 use crate::joined::Joined;
 use crate::kept_messages::KeptMessages;
-use crate::message::Message;
+use crate::message::BusMessage;
 use crate::place::Malformed;
 
 /// The silence of the reader after which a stream reads the log itself.
@@ -43,7 +43,7 @@ impl BusStream {
     pub(crate) fn new(
         joined: Arc<Joined>,
         (lineage, start): (Lineage, LogPosition),
-        live: broadcast::Receiver<Arc<Message>>,
+        live: broadcast::Receiver<Arc<BusMessage>>,
         local: Option<Box<dyn LogStream>>,
     ) -> Self {
         let mut follower = Follower::new(lineage.log, start);
@@ -109,10 +109,10 @@ impl LogStream for BusStream {
 struct Worker {
     joined: Arc<Joined>,
     follower: Follower,
-    live: broadcast::Receiver<Arc<Message>>,
+    live: broadcast::Receiver<Arc<BusMessage>>,
     /// The stream of the node's own, while the follower needs it.
     local: Option<Box<dyn LogStream>>,
-    /// What JetStream has, while a gap is filled.
+    /// The messages from JetStream that fill a gap.
     kept: KeptMessages,
     /// Whether JetStream was asked, and does not have what is missing.
     has_asked: bool,
@@ -162,7 +162,7 @@ impl Worker {
 
     fn take(
         &mut self,
-        received: Result<Arc<Message>, RecvError>,
+        received: Result<Arc<BusMessage>, RecvError>,
         out: &mut Vec<LogMessage>,
     ) -> LogResult<()> {
         let message = match received {
@@ -256,7 +256,8 @@ impl Worker {
         Ok(())
     }
 
-    /// What PostgreSQL no longer has, JetStream may have: then the stream is opened again.
+    /// The error with which the stream ends. If PostgreSQL no longer has the changes but JetStream was
+    /// not asked yet, the error lets the feed open the stream again.
     fn explain(&self, error: LogError) -> LogError {
         match error {
             LogError::Gone if !self.has_asked => {

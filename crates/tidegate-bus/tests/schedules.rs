@@ -7,7 +7,7 @@ use bytes::Bytes;
 use proptest::prelude::*;
 use tidegate_bus::batch::Batcher;
 use tidegate_bus::follower::{Follower, Source};
-use tidegate_bus::message::Message;
+use tidegate_bus::message::BusMessage;
 use tidegate_bus::place::{MessageKind, Place};
 use tidegate_changelog::{Lineage, LogIdentity, LogMessage, LogPosition};
 
@@ -140,7 +140,7 @@ fn position(log: &[Transaction], index: usize) -> LogPosition {
 }
 
 /// The messages of a reader, and its progress at the end.
-fn publish(log: &[Transaction], reader: (usize, usize, usize)) -> (Vec<Message>, Message) {
+fn publish(log: &[Transaction], reader: (usize, usize, usize)) -> (Vec<BusMessage>, BusMessage) {
     let start = position(log, reader.0);
     let mut batcher = Batcher::new(Lineage::new(IDENTITY), start, reader.1, LONGEST);
     let mut sent = Vec::new();
@@ -157,9 +157,9 @@ fn publish(log: &[Transaction], reader: (usize, usize, usize)) -> (Vec<Message>,
 /// The world around a follower.
 struct World<'a> {
     log: &'a [Transaction],
-    kept: Vec<Message>,
+    kept: Vec<BusMessage>,
     /// Live messages that wait until a gap is filled.
-    queue: VecDeque<Message>,
+    queue: VecDeque<BusMessage>,
     follower: Follower,
     local: Option<std::vec::IntoIter<LogMessage>>,
     out: Vec<LogMessage>,
@@ -196,7 +196,7 @@ impl World<'_> {
         true
     }
 
-    fn take(&mut self, message: &Message) {
+    fn take(&mut self, message: &BusMessage) {
         self.follower.live(message, &mut self.out).unwrap();
         if self.follower.source() != Source::Slot {
             self.local = None;
@@ -204,7 +204,7 @@ impl World<'_> {
     }
 
     /// A message comes. While a gap is filled from JetStream, it waits.
-    fn live(&mut self, message: &Message) {
+    fn live(&mut self, message: &BusMessage) {
         if self.follower.source() == Source::Slot {
             self.take(message);
         } else {
@@ -222,8 +222,9 @@ fn run(log: &[Transaction], schedule: &Schedule) -> Vec<LogMessage> {
     let sent: Vec<_> = runs.iter().flat_map(|(sent, _)| sent.clone()).collect();
     let (_, progress) = runs.last().unwrap();
     let choose = |list: &[bool], index: usize| list[index % list.len()];
-    let is_kept =
-        |(index, one): &(usize, &Message)| choose(&schedule.kept, *index) && !one.items.is_empty();
+    let is_kept = |(index, one): &(usize, &BusMessage)| {
+        choose(&schedule.kept, *index) && !one.items.is_empty()
+    };
     let kept = sent.iter().enumerate().filter(is_kept);
     let mut world = World {
         log,
@@ -233,7 +234,7 @@ fn run(log: &[Transaction], schedule: &Schedule) -> Vec<LogMessage> {
         local: None,
         out: Vec::new(),
     };
-    let mut delayed: Vec<&Message> = Vec::new();
+    let mut delayed: Vec<&BusMessage> = Vec::new();
     for (index, message) in sent.iter().enumerate() {
         match schedule.network[index % schedule.network.len()] {
             0 => {}

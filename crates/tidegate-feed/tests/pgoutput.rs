@@ -3,7 +3,7 @@
 use bytes::{BufMut, Bytes, BytesMut};
 use proptest::prelude::*;
 use tidegate_changelog::LogPosition;
-use tidegate_feed::pgoutput::{ColumnValue, DecodeError, Message, OldRow, decode};
+use tidegate_feed::pgoutput::{ColumnValue, DecodeError, OldRow, PgOutputMessage, decode};
 
 fn text(out: &mut BytesMut, text: &str) {
     out.put_slice(text.as_bytes());
@@ -125,20 +125,20 @@ fn every_kind_of_message_is_read() {
     let place = LogPosition(7);
     assert_eq!(
         messages[0],
-        Message::Begin {
+        PgOutputMessage::Begin {
             commit: place,
             transaction: 9
         }
     );
     assert_eq!(
         messages[1],
-        Message::Commit {
+        PgOutputMessage::Commit {
             commit: place,
             end: LogPosition(8)
         }
     );
-    assert_eq!(messages[2], Message::Origin);
-    let Message::Relation(relation) = &messages[3] else {
+    assert_eq!(messages[2], PgOutputMessage::Origin);
+    let PgOutputMessage::Relation(relation) = &messages[3] else {
         panic!("{:?}", messages[3]);
     };
     assert_eq!((&*relation.schema, &*relation.name), ("public", "t"));
@@ -146,8 +146,8 @@ fn every_kind_of_message_is_read() {
     assert_eq!(&*relation.columns[1].name, "a b");
     let in_identity = relation.columns.iter().map(|one| one.in_replica_identity);
     assert!(in_identity.eq([true, false]));
-    assert_eq!(messages[4], Message::Type { oid: 77 });
-    let Message::Insert { relation: 5, new } = &messages[5] else {
+    assert_eq!(messages[4], PgOutputMessage::Type { oid: 77 });
+    let PgOutputMessage::Insert { relation: 5, new } = &messages[5] else {
         panic!("{:?}", messages[5]);
     };
     assert_eq!(new.value(0), ColumnValue::Text(b"1"));
@@ -155,24 +155,24 @@ fn every_kind_of_message_is_read() {
     assert_eq!(new.value(2), ColumnValue::Text("é\n".as_bytes()));
     assert_eq!(new.value(3), ColumnValue::Absent);
     assert!(
-        matches!(&messages[6], Message::Update { old: Some(OldRow::Row(old)), new, .. } if old.value(0) == new.value(0))
+        matches!(&messages[6], PgOutputMessage::Update { old: Some(OldRow::Row(old)), new, .. } if old.value(0) == new.value(0))
     );
     assert!(matches!(
         &messages[7],
-        Message::Delete {
+        PgOutputMessage::Delete {
             old: OldRow::Key(_),
             ..
         }
     ));
     assert_eq!(
         messages[8],
-        Message::Truncate {
+        PgOutputMessage::Truncate {
             relations: [5, 6].into()
         }
     );
     assert_eq!(
         messages[9],
-        Message::Emitted {
+        PgOutputMessage::Emitted {
             content: Bytes::from_static(b"xy")
         }
     );
@@ -195,7 +195,7 @@ proptest! {
     fn a_row_comes_out_as_it_went_in(values: Vec<Option<String>>) {
         let mut message = BytesMut::from(&b"I\0\0\0\x05N"[..]);
         tuple(&mut message, &values);
-        let Message::Insert { relation: 5, new } = decode(&message.freeze()).unwrap() else {
+        let PgOutputMessage::Insert { relation: 5, new } = decode(&message.freeze()).unwrap() else {
             panic!("no INSERT");
         };
         prop_assert_eq!(new.len(), values.len());
@@ -215,7 +215,7 @@ proptest! {
         let mut bytes = BytesMut::from(&samples()[sample][..]);
         let at = at.index(bytes.len());
         bytes[at] = byte;
-        if let Ok(Message::Insert { new, .. }) = decode(&bytes.freeze()) {
+        if let Ok(PgOutputMessage::Insert { new, .. }) = decode(&bytes.freeze()) {
             (0..new.len()).for_each(|at| drop(format!("{:?}", new.value(at))));
         }
     }

@@ -5,7 +5,7 @@ use tidegate_values::{Type, TypeKind, base_type, is_hstore, is_spatial};
 
 /// The GraphQL type of a column's values, without `!`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Kind {
+pub(crate) struct FieldType {
     /// The type of the value, or of each element if the value is a list.
     pub named: Named,
     /// Whether a value of the column is a list.
@@ -247,7 +247,7 @@ pub(crate) fn takes_any_json(name: &str) -> bool {
     scalars.any(|scalar| scalar.name == name && scalar.input == ScalarInput::AnyJson)
 }
 
-impl Kind {
+impl FieldType {
     /// The GraphQL type of a column. A primary key column is an `ID`, whatever its PostgreSQL type.
     pub(crate) fn of_column(relation: &Relation, id: ColumnId) -> Self {
         if relation.is_key(id) {

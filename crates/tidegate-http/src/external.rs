@@ -82,6 +82,10 @@ impl ExternalToken {
         let mut identity = self.identity.lock().unwrap_or_else(PoisonError::into_inner);
         *identity = Some((user, Instant::now()));
     }
+
+    fn forget_identity(&self) {
+        *self.identity.lock().unwrap_or_else(PoisonError::into_inner) = None;
+    }
 }
 
 impl fmt::Debug for ExternalToken {
@@ -196,7 +200,10 @@ impl ExternalTokens {
                 Some((user, asked_at)) if asked_at.elapsed() < STALE_TTL => Ok(user),
                 _ => Err(failure),
             },
-            Err(failure) => Err(failure),
+            Err(failure) => {
+                known.forget_identity();
+                Err(failure)
+            }
         }
     }
 

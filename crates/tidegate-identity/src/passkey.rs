@@ -7,9 +7,9 @@ use crate::Timestamp;
 pub struct Passkey {
     /// The id of the credential in base64url.
     pub id: String,
-    /// What its owner calls it: at first the browser in which it was created.
+    /// The name that the user gives it. Initially the name of the browser in which it was created.
     pub name: String,
-    /// What is needed to verify it, as JSON: its public key and its counter of signatures.
+    /// The credential as JSON, with its public key and its signature counter.
     pub record: String,
     /// When it was created.
     pub created_at: Timestamp,

@@ -1,7 +1,7 @@
 //! Tests of the enrolment, verification and removal of a second factor.
 
 use ring::hmac;
-use tidegate_identity::{Browser, Clock as _, RequestContext, Secret, UserKey};
+use tidegate_identity::{Browser, Clock as _, Enrolment, RequestContext, Secret, UserKey};
 
 use crate::fixture::{Fixture, fault};
 
@@ -34,14 +34,20 @@ fn shown(api: &Fixture, secret: &Secret) -> String {
     )
 }
 
+async fn begun(api: &Fixture, browser: &Browser) -> Enrolment {
+    let context = RequestContext::default();
+    let begun = api.service.begin_enrolment(browser, None, &context);
+    begun.await.unwrap()
+}
+
 /// A browser of alice with a second factor, its secret and its recovery codes.
 async fn enrolled(api: &Fixture) -> (Browser, Secret, Vec<Secret>) {
     let before = signed_in(api).await;
     assert!(!before.lacks_second_factor);
-    let begun = api.service.begin_enrolment(&before.user.key, None).unwrap();
+    let begun = begun(api, &before).await;
     let again = api
         .service
-        .begin_enrolment(&before.user.key, Some(&begun.sealed))
+        .resume_enrolment(&before.user.key, &begun.sealed)
         .unwrap();
     assert_eq!(begun.secret, again.secret, "the form brings it back");
     let name = "otpauth://totp/Tidegate:demo%2Falice?secret=";
@@ -187,7 +193,7 @@ async fn removing_it_needs_a_browser_that_verified_it() {
         .service
         .remove_second_factor(&second, &password, &context);
     assert_eq!(fault(refused.await), "SecondFactorRequired");
-    let begun = api.service.begin_enrolment(&second.user.key, None).unwrap();
+    let begun = begun(&api, &second).await;
     let own = shown(&api, &begun.secret);
     let replaced = api
         .service
@@ -252,13 +258,10 @@ async fn the_password_or_any_code_removes_it() {
 #[tokio::test]
 async fn a_sealed_secret_belongs_to_its_user() {
     let api = Fixture::start().await;
-    let begun = api
-        .service
-        .begin_enrolment(&UserKey::owner("demo"), None)
-        .unwrap();
-    let alice = UserKey::new("demo", "alice");
+    let begun = begun(&api, &signed_in(&api).await).await;
+    let owner = UserKey::owner("demo");
     for foreign in [&*begun.sealed, "", "x"] {
-        let opened = api.service.begin_enrolment(&alice, Some(foreign));
+        let opened = api.service.resume_enrolment(&owner, foreign);
         assert_eq!(fault(opened), "Malformed");
     }
 }

@@ -41,7 +41,8 @@ pub struct IssuerSettings {
     #[serde(default)]
     pub default_role: Option<String>,
     /// Whether people in a group get a record as members of the tenant when they first come.
-    #[serde(default)]
+    // Only stored if set: a node of a release without it refuses the settings that have it.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub create_members: bool,
     /// The clock skew that is tolerated, in seconds. The default is 60.
     #[serde(default = "default_clock_skew")]

@@ -86,3 +86,16 @@ fn only_algorithms_with_public_keys_can_be_configured() {
     let error = serde_json::from_value::<IssuerSettings>(with("role_claim", json!("a[")));
     assert!(error.unwrap_err().to_string().contains("an index"));
 }
+
+/// A node of an earlier release refuses settings that it does not know.
+#[test]
+fn settings_of_later_releases_are_stored_only_if_they_are_set() {
+    let mut settings: IssuerSettings =
+        serde_json::from_value(json!({"issuer": "https://id.example.com", "audience": ["api"]}))
+            .unwrap();
+    let stored = serde_json::to_value(&settings).unwrap();
+    assert_eq!(stored.get("create_members"), None);
+    settings.create_members = true;
+    let stored = serde_json::to_value(&settings).unwrap();
+    assert_eq!(stored["create_members"], true);
+}

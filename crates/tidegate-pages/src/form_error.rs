@@ -149,3 +149,16 @@ pub(super) fn request_error(error: Error) -> ApiError {
         )),
     }
 }
+
+/// The message beside the password that a page asks for; `None` if none was given.
+pub(super) fn wrong_password(error: IdentityError) -> Result<Option<FormError>, ApiError> {
+    if matches!(error, IdentityError::ReauthenticationRequired) {
+        return Ok(None);
+    }
+    let wrong = matches!(error, IdentityError::WrongCredentials);
+    let mut refused = FormError::of("password", error)?;
+    if wrong {
+        "The password is wrong.".clone_into(&mut refused.message.text);
+    }
+    Ok(Some(refused))
+}

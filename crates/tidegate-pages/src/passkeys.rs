@@ -5,7 +5,7 @@ use tidegate_identity::{Browser, Error as IdentityError, PasskeyRequest, Secret}
 
 use super::account_linking::notify_user;
 use super::context::{PageContext, form};
-use super::form_error::FormError;
+use super::form_error::{FormError, wrong_password};
 use super::overview::overview;
 use super::purpose::Purpose;
 use crate::template;
@@ -71,17 +71,14 @@ pub(super) async fn begin(
             let page = context.show("Add a passkey", &card, (None, None));
             Ok(template::with_script(page))
         }
-        Err(IdentityError::ReauthenticationRequired) if browser.user.password_hash.is_some() => {
-            let form = form(&action, &token, None);
-            let card = template::confirm_passkey(&form, &browser.user.key.name);
-            Ok(context.show("Is it you?", &card, (None, None)))
-        }
-        Err(error @ IdentityError::WrongCredentials) => {
-            let mut refused = FormError::of("password", error)?;
-            "The password is wrong.".clone_into(&mut refused.message.text);
-            let form = form(&action, &token, Some(&refused));
-            let card = template::confirm_passkey(&form, &browser.user.key.name);
-            Ok(context.show("Is it you?", &card, (Some(&refused), None)))
+        Err(
+            error @ (IdentityError::ReauthenticationRequired | IdentityError::WrongCredentials),
+        ) if browser.user.password_hash.is_some() => {
+            let refused = wrong_password(error)?;
+            let form = form(&action, &token, refused.as_ref());
+            let step = ("begin_passkey", "add a passkey");
+            let card = template::confirm_password(&form, &browser.user.key.name, step);
+            Ok(context.show("Is it you?", &card, (refused.as_ref(), None)))
         }
         Err(error) => {
             let refused = refused("account", error)?;
@@ -166,7 +163,7 @@ pub(super) fn question(context: &PageContext<'_>) -> Option<(PasskeyRequest, Str
     request.map(|request| (request, context.path(SCRIPT)))
 }
 
-/// What the account page says of a passkey that it showed and that is removed.
+/// The message for a passkey that no longer exists.
 const GONE: &str = "The passkey is removed.";
 /// The path of the script.
 const SCRIPT: &str = "/assets/passkeys.js";

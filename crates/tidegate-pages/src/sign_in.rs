@@ -2,11 +2,11 @@
 //! factor if one is required.
 
 use http::Response;
-use tidegate_identity::{Browser, Secret, UserKey};
+use tidegate_identity::{Browser, Enrolment, Error as IdentityError, Secret, UserKey};
 
 use super::context::{PageContext, form};
 use super::email_sign_in;
-use super::form_error::{FormError, failure};
+use super::form_error::{FormError, failure, wrong_password};
 use super::passkeys;
 use super::purpose::Purpose;
 use crate::template::{self, SignIn};
@@ -228,12 +228,45 @@ pub(super) async fn enrol(
         }
         begun = Some(sealed);
     }
-    let enrolment = issuer
-        .identity()
-        .begin_enrolment(&browser.user.key, begun.as_deref())
-        .map_err(failure)?;
     let token = context.token();
+    let enrolment = match begun {
+        Some(sealed) => issuer
+            .identity()
+            .resume_enrolment(&browser.user.key, &sealed)
+            .map_err(failure)?,
+        None => match begin_enrolment(context, &browser).await {
+            Ok(enrolment) => enrolment,
+            // Without a password only a new sign-in shows who the person is.
+            Err(IdentityError::ReauthenticationRequired)
+                if browser.user.password_hash.is_none() =>
+            {
+                return Ok(sign_in_page(context, purpose, None));
+            }
+            Err(error) => {
+                let refused = wrong_password(error)?;
+                let form = form(purpose.back, &token, refused.as_ref());
+                let step = ("begin_enrolment", "set up two-step sign-in");
+                let card = template::confirm_password(&form, &browser.user.key.name, step);
+                return Ok(context.show(
+                    "Is it you?",
+                    &card,
+                    (refused.as_ref(), purpose.returns_to),
+                ));
+            }
+        },
+    };
     let card = template::enrol(&form(purpose.back, &token, refused.as_ref()), &enrolment);
     let more = (refused.as_ref(), purpose.returns_to);
     Ok(context.show("Two-step sign-in", &card, more))
+}
+
+async fn begin_enrolment(
+    context: &PageContext<'_>,
+    browser: &Browser,
+) -> Result<Enrolment, IdentityError> {
+    let password = context.field("password").map(Secret::new);
+    let identity = context.app.issuer().identity();
+    identity
+        .begin_enrolment(browser, password.as_ref(), &context.request)
+        .await
 }

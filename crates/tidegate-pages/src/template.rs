@@ -13,14 +13,14 @@ mod sign_in;
 mod sign_up;
 mod words;
 
-pub(crate) use account::{account, confirm_link};
+pub(crate) use account::{account, confirm_link, confirm_password};
 pub(crate) use form::{FormMessage, PageForm};
 pub(crate) use layout::layout;
 pub(crate) use notice::{
     FailureLinks, consent, decided, device_consent, failure, failure_links, notice, select_account,
     sign_out, user_code,
 };
-pub(crate) use passkeys::{add_passkey, confirm_passkey};
+pub(crate) use passkeys::add_passkey;
 pub(crate) use reset::{ask_for_email, choose_password, confirm_sign_up};
 pub(crate) use second_factor::{enrol, recovery_codes, second_factor};
 pub(crate) use sign_in::{Choice, SignIn, email_sign_in, sign_in};

@@ -1,5 +1,7 @@
 //! Tests of what the pages refuse: forged forms, guessed device codes, and names with markup.
 
+use std::time::Duration;
+
 use http::Method;
 use serde_json::{Value, json};
 use tidegate_identity::TenantName;
@@ -130,6 +132,29 @@ async fn every_form_of_the_account_page_has_to_be_ours() {
         ..page
     };
     only_from_here(&api, &browser, (&forged, "remove_second_factor"), "").await;
+}
+
+/// The enrolment ends with a new browser session, with which a passkey can be added.
+#[tokio::test]
+async fn two_step_sign_in_is_set_up_after_a_recent_sign_in_only() {
+    let api = Api::start().await;
+    let mut browser = signed_in(&api).await;
+    api.clock.advance(Duration::from_mins(10));
+    let account = browser.get(&api, "/account").await;
+    let asked = browser.post(&api, (&account, "begin_enrolment"), &[]).await;
+    assert!(asked.text().contains("Is it you?"), "{}", asked.text());
+    assert!(!asked.text().contains("name=\"sealed\""));
+    let wrong = [("password", "alice4321")];
+    let refused = browser
+        .post(&api, (&asked, "begin_enrolment"), &wrong)
+        .await;
+    assert_eq!(refused.status, 400, "{}", refused.text());
+    assert!(!refused.text().contains("name=\"sealed\""));
+    let right = [("password", "alice1234")];
+    let page = browser
+        .post(&api, (&refused, "begin_enrolment"), &right)
+        .await;
+    assert!(page.text().contains("name=\"sealed\""), "{}", page.text());
 }
 
 #[tokio::test]

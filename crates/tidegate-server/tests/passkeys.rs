@@ -1,5 +1,5 @@
-//! Passkeys over time, their emails and events, with an authenticator in software. What a thief could
-//! send is in `tests/api`, Chromium's authenticator in `tests/clients/browser`.
+//! Passkeys over time, their emails and events, with an authenticator in software. Forged
+//! responses are tested in `tests/api`, Chromium's authenticator in `tests/clients/browser`.
 
 #[expect(dead_code, reason = "it also serves the black-box tests")]
 mod authenticator;

@@ -7,7 +7,7 @@ use serde_json::value::RawValue;
 use tidegate_values::json::{self, JsonKind, Members};
 
 /// A message of a client.
-pub(super) enum Message<'a> {
+pub(super) enum TransportMessage<'a> {
     /// `connection_init`, which starts the protocol. Its payload may contain a token and a schema.
     Init {
         token: Option<String>,
@@ -25,7 +25,7 @@ pub(super) enum Message<'a> {
 }
 
 /// Parses a message. The error is the reason for which the socket is closed with the code 4400.
-pub(super) fn read(text: &str) -> Result<Message<'_>, &'static str> {
+pub(super) fn read(text: &str) -> Result<TransportMessage<'_>, &'static str> {
     let document: &RawValue = serde_json::from_str(text).map_err(|_| "the message is not JSON")?;
     if JsonKind::of(document.get()) != JsonKind::Object {
         return Err("the message is not an object");
@@ -43,7 +43,7 @@ pub(super) fn read(text: &str) -> Result<Message<'_>, &'static str> {
     };
     Ok(match &*kind {
         "connection_init" => init(payload),
-        "subscribe" => Message::Subscribe {
+        "subscribe" => TransportMessage::Subscribe {
             id: id()?,
             payload: payload
                 .filter(|payload| {
@@ -52,14 +52,14 @@ pub(super) fn read(text: &str) -> Result<Message<'_>, &'static str> {
                 })
                 .ok_or("the payload has no query")?,
         },
-        "complete" => Message::Complete(id()?),
-        "ping" => Message::Ping(payload),
-        "pong" => Message::Pong,
+        "complete" => TransportMessage::Complete(id()?),
+        "ping" => TransportMessage::Ping(payload),
+        "pong" => TransportMessage::Pong,
         _ => return Err("the type of the message is unknown"),
     })
 }
 
-fn init(payload: Option<&RawValue>) -> Message<'static> {
+fn init(payload: Option<&RawValue>) -> TransportMessage<'static> {
     let members = payload.map(|payload| json::members(payload.get()).unwrap_or_default());
     let members = members.unwrap_or_default();
     let named = |key: &str| {
@@ -73,7 +73,7 @@ fn init(payload: Option<&RawValue>) -> Message<'static> {
         Some((scheme, token)) if scheme.eq_ignore_ascii_case("bearer") => token.trim().to_owned(),
         _ => text,
     };
-    Message::Init {
+    TransportMessage::Init {
         token: token.map(bare).filter(|token| !token.is_empty()),
         schema: named("schema"),
     }

@@ -14,7 +14,7 @@ use tokio_postgres::Client;
 use crate::fixture::Fixture;
 use crate::store::{NOW, session};
 
-/// So many that PostgreSQL prefers every index to reading the table.
+/// Creates so many members that PostgreSQL uses every index instead of reading the table.
 const SEEDED: &str = "\
     insert into tidegate.users (database, name, kind, id, email, user_group, default_user, \
         created_at) \

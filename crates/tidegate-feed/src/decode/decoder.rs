@@ -9,7 +9,7 @@ use tidegate_changelog::LogPosition;
 use tidegate_values::Type;
 
 use crate::decode::change::{ChangeKind, RowChange};
-use crate::decode::pgoutput::{self, DecodeError, Message, OldRow, Relation, Tuple};
+use crate::decode::pgoutput::{self, DecodeError, OldRow, PgOutputMessage, Relation, Tuple};
 use crate::decode::schema::{RelationSchema, unknown_types};
 use crate::event::cursor::EventPosition;
 use crate::event::operation::Operation;
@@ -81,7 +81,7 @@ impl ChangeDecoder {
         types: &HashMap<u32, Type>,
     ) -> Result<Decoded, DecoderError> {
         match pgoutput::decode(message)? {
-            Message::Begin {
+            PgOutputMessage::Begin {
                 commit,
                 transaction,
             } => {
@@ -89,21 +89,21 @@ impl ChangeDecoder {
                 self.transaction_id = transaction;
                 Ok(Decoded::Nothing)
             }
-            Message::Commit { end, .. } => {
+            PgOutputMessage::Commit { end, .. } => {
                 self.open
                     .take()
                     .ok_or(DecoderError::Order("a commit without a begin"))?;
                 Ok(Decoded::Committed(end))
             }
-            Message::Relation(relation) => {
+            PgOutputMessage::Relation(relation) => {
                 let unknown = unknown_types(&relation, types);
                 if unknown.is_empty() {
                     return Ok(Decoded::Described(self.describe(relation, types)));
                 }
                 Ok(Decoded::Undescribed(relation, unknown))
             }
-            Message::Insert { relation, new } => self.row(relation, Operation::Insert, new),
-            Message::Update {
+            PgOutputMessage::Insert { relation, new } => self.row(relation, Operation::Insert, new),
+            PgOutputMessage::Update {
                 relation,
                 old,
                 mut new,
@@ -113,7 +113,7 @@ impl ChangeDecoder {
                 }
                 self.row(relation, Operation::Update, new)
             }
-            Message::Delete { relation, old } => {
+            PgOutputMessage::Delete { relation, old } => {
                 let row = match old {
                     OldRow::Row(row) => row,
                     OldRow::Key(mut key) => {
@@ -129,16 +129,16 @@ impl ChangeDecoder {
                 };
                 self.row(relation, Operation::Delete, row)
             }
-            Message::Truncate { relations } => {
+            PgOutputMessage::Truncate { relations } => {
                 let changes = relations.iter().map(|relation| {
                     let schema = self.schema(*relation)?;
                     self.change(schema, ChangeKind::Truncated)
                 });
                 Ok(Decoded::Truncated(changes.collect::<Result<_, _>>()?))
             }
-            Message::Origin | Message::Type { .. } | Message::Emitted { .. } => {
-                Ok(Decoded::Nothing)
-            }
+            PgOutputMessage::Origin
+            | PgOutputMessage::Type { .. }
+            | PgOutputMessage::Emitted { .. } => Ok(Decoded::Nothing),
         }
     }
 

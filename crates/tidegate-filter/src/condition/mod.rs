@@ -6,7 +6,7 @@ mod token;
 use tidegate_catalog::{Relation, RelationId, Schema};
 use tidegate_values::json::JsonKind;
 
-use self::token::{ConditionToken, Kind, tokens};
+use self::token::{ConditionToken, ConditionTokenKind, tokens};
 use crate::error::{Error, Result};
 use crate::filter::Filter;
 use crate::json::{Json, write_string};
@@ -39,7 +39,7 @@ impl Filter {
         };
         let filter = parser.any()?;
         match parser.peek() {
-            Kind::End => Ok(filter),
+            ConditionTokenKind::End => Ok(filter),
             _ => Err(parser.unexpected("`AND`, `OR` or the end")),
         }
     }
@@ -234,12 +234,12 @@ impl<'a> Parser<'a> {
 
     fn operator(&mut self) -> Result<Operator> {
         let operator = match self.peek() {
-            Kind::Symbol("=") => Operator::Eq,
-            Kind::Symbol("<>" | "!=") => Operator::Neq,
-            Kind::Symbol("<") => Operator::Lt,
-            Kind::Symbol("<=") => Operator::Lte,
-            Kind::Symbol(">") => Operator::Gt,
-            Kind::Symbol(">=") => Operator::Gte,
+            ConditionTokenKind::Symbol("=") => Operator::Eq,
+            ConditionTokenKind::Symbol("<>" | "!=") => Operator::Neq,
+            ConditionTokenKind::Symbol("<") => Operator::Lt,
+            ConditionTokenKind::Symbol("<=") => Operator::Lte,
+            ConditionTokenKind::Symbol(">") => Operator::Gt,
+            ConditionTokenKind::Symbol(">=") => Operator::Gte,
             _ => return Err(self.unexpected("a comparison")),
         };
         self.at += 1;
@@ -250,8 +250,8 @@ impl<'a> Parser<'a> {
     /// such column, in lower case.
     fn column(&mut self) -> Result<ComparedColumn<'a>> {
         let id = match self.peek() {
-            Kind::Name(name) => self.relation.find_column(name),
-            Kind::Word(word) => self
+            ConditionTokenKind::Name(name) => self.relation.find_column(name),
+            ConditionTokenKind::Word(word) => self
                 .relation
                 .find_column(word)
                 .or_else(|| self.relation.find_column(&word.to_lowercase())),
@@ -282,9 +282,11 @@ impl<'a> Parser<'a> {
     /// or it is read as a literal.
     fn literal(&mut self) -> Option<Literal> {
         let (json, is_number) = match self.peek() {
-            Kind::Text(text) => (string(text), false),
-            Kind::Number(number) if is_json(number) => (Json::from(number.clone()), true),
-            Kind::Number(number) => (string(number), true),
+            ConditionTokenKind::Text(text) => (string(text), false),
+            ConditionTokenKind::Number(number) if is_json(number) => {
+                (Json::from(number.clone()), true)
+            }
+            ConditionTokenKind::Number(number) => (string(number), true),
             kind if kind.is("true") => (Json::from("true"), false),
             kind if kind.is("false") => (Json::from("false"), false),
             _ => return None,
@@ -299,10 +301,10 @@ impl<'a> Parser<'a> {
         })
     }
 
-    fn peek(&self) -> &Kind {
+    fn peek(&self) -> &ConditionTokenKind {
         self.tokens
             .get(self.at)
-            .map_or(&Kind::End, |token| &token.kind)
+            .map_or(&ConditionTokenKind::End, |token| &token.kind)
     }
 
     fn position(&self) -> usize {
@@ -319,7 +321,7 @@ impl<'a> Parser<'a> {
 
     /// Consumes the next token if it is this symbol; returns whether it is.
     fn symbol(&mut self, symbol: &str) -> bool {
-        let found = matches!(self.peek(), Kind::Symbol(next) if *next == symbol);
+        let found = matches!(self.peek(), ConditionTokenKind::Symbol(next) if *next == symbol);
         self.at += usize::from(found);
         found
     }

@@ -5,13 +5,13 @@ use crate::error::{Error, Result};
 /// A token and its position.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct ConditionToken {
-    pub(super) kind: Kind,
+    pub(super) kind: ConditionTokenKind,
     /// The position of the token's first character, from 1.
     pub(super) position: usize,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) enum Kind {
+pub(super) enum ConditionTokenKind {
     /// A keyword or the name of an unquoted column, as written.
     Word(String),
     /// A quoted column name.
@@ -26,14 +26,14 @@ pub(super) enum Kind {
     End,
 }
 
-impl Kind {
+impl ConditionTokenKind {
     /// Whether the token is this keyword, in any letter case.
     pub(super) fn is(&self, keyword: &str) -> bool {
         matches!(self, Self::Word(word) if word.eq_ignore_ascii_case(keyword))
     }
 }
 
-impl std::fmt::Display for Kind {
+impl std::fmt::Display for ConditionTokenKind {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match self {
             Self::Word(text) | Self::Number(text) => write!(f, "`{text}`"),
@@ -48,7 +48,7 @@ impl std::fmt::Display for Kind {
 /// The symbols. A longer symbol comes before those that it begins with.
 const SYMBOLS: [&str; 10] = ["<>", "!=", "<=", ">=", "=", "<", ">", "(", ")", ","];
 
-/// Splits a text into tokens. The last token is `Kind::End`.
+/// Splits a text into tokens. The last token is `ConditionTokenKind::End`.
 pub(super) fn tokens(text: &str) -> Result<Vec<ConditionToken>> {
     let mut lexer = Lexer {
         rest: text,
@@ -59,7 +59,7 @@ pub(super) fn tokens(text: &str) -> Result<Vec<ConditionToken>> {
         lexer.take_while(char::is_whitespace);
         let position = lexer.position;
         let kind = lexer.next()?;
-        let last = kind == Kind::End;
+        let last = kind == ConditionTokenKind::End;
         tokens.push(ConditionToken { kind, position });
         if last {
             return Ok(tokens);
@@ -73,19 +73,19 @@ struct Lexer<'a> {
 }
 
 impl<'a> Lexer<'a> {
-    fn next(&mut self) -> Result<Kind> {
+    fn next(&mut self) -> Result<ConditionTokenKind> {
         let Some(first) = self.rest.chars().next() else {
-            return Ok(Kind::End);
+            return Ok(ConditionTokenKind::End);
         };
         if first == '\'' {
-            return Ok(Kind::Text(self.quoted('\'')?));
+            return Ok(ConditionTokenKind::Text(self.quoted('\'')?));
         }
         if first == '"' {
-            return Ok(Kind::Name(self.quoted('"')?));
+            return Ok(ConditionTokenKind::Name(self.quoted('"')?));
         }
         if first.is_alphabetic() || first == '_' {
             let word = self.take_while(|c| c.is_alphanumeric() || matches!(c, '_' | '$'));
-            return Ok(Kind::Word(word.to_owned()));
+            return Ok(ConditionTokenKind::Word(word.to_owned()));
         }
         if first.is_ascii_digit() || matches!(first, '-' | '+' | '.') {
             return self.number();
@@ -95,7 +95,7 @@ impl<'a> Lexer<'a> {
             .find(|symbol| self.rest.starts_with(**symbol));
         let symbol = symbol.ok_or_else(|| self.error(format!("`{first}` has no meaning here")))?;
         self.take(symbol.len());
-        Ok(Kind::Symbol(symbol))
+        Ok(ConditionTokenKind::Symbol(symbol))
     }
 
     /// The text between two quotes. A doubled quote is one quote character.
@@ -123,7 +123,7 @@ impl<'a> Lexer<'a> {
         Ok(quoted)
     }
 
-    fn number(&mut self) -> Result<Kind> {
+    fn number(&mut self) -> Result<ConditionTokenKind> {
         let whole = self.rest;
         let wrong = self.error("not a valid number".to_owned());
         self.take(usize::from(whole.starts_with(['-', '+'])));
@@ -146,7 +146,7 @@ impl<'a> Lexer<'a> {
         if !fits {
             return Err(wrong);
         }
-        Ok(Kind::Number(
+        Ok(ConditionTokenKind::Number(
             whole[..whole.len() - self.rest.len()].to_owned(),
         ))
     }

@@ -8,7 +8,7 @@ use tidegate_values::{Type, TypeKind as SqlKind, base_type};
 
 use super::table::column_type;
 use super::{FieldDefinition, FieldIter, TypeReference, describe_column};
-use crate::field_type::{Kind, Named};
+use crate::field_type::{FieldType, Named};
 
 /// The aggregate functions with their field names.
 pub(crate) const AGGREGATE_FUNCTIONS: [(&str, AggregateFunction); 4] = [
@@ -38,7 +38,7 @@ pub(crate) fn group_columns(relation: &Relation) -> impl Iterator<Item = (Cow<'_
         function || relation.columns.iter().any(|column| &*column.field == name)
     };
     let readable = relation.columns().filter(|(id, column)| {
-        let scalar = matches!(Kind::of_column(relation, *id).named, Named::Scalar(_));
+        let scalar = matches!(FieldType::of_column(relation, *id).named, Named::Scalar(_));
         let grouped = scalar || tidegate_filter::is_groupable(column);
         grouped && column.rights.select
     });
@@ -76,7 +76,7 @@ pub(crate) fn aggregated(
     match function {
         AggregateFunction::Sum | AggregateFunction::Avg => number.map(TypeReference::nullable),
         AggregateFunction::Min | AggregateFunction::Max => {
-            let shown = matches!(Kind::of_column(relation, id).named, Named::Scalar(_));
+            let shown = matches!(FieldType::of_column(relation, id).named, Named::Scalar(_));
             // `min(anyenum)` and `max(anyenum)` do not accept a domain over an enum.
             let is_enum = matches!(column.r#type.kind(), SqlKind::Enum(_));
             let ordered = shown && (is_enum || column.has_min_max || is_ordered_list(column));

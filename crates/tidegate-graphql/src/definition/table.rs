@@ -6,7 +6,7 @@ use super::{
     ArgumentDefinition, FieldDefinition, FieldIter, TypeReference, describe_column,
     with_placeholder,
 };
-use crate::field_type::Kind;
+use crate::field_type::FieldType;
 
 /// The arguments that every list of rows has, and additional arguments.
 macro_rules! list_arguments {
@@ -71,13 +71,13 @@ fn column(relation: &Relation, id: ColumnId) -> FieldDefinition<'_> {
 
 /// The type of a column's values.
 pub(super) fn column_type(relation: &Relation, id: ColumnId) -> TypeReference<'static> {
-    let kind = Kind::of_column(relation, id);
+    let kind = FieldType::of_column(relation, id);
     let mut r#type = if kind.list {
         TypeReference::list(kind.name())
     } else {
         TypeReference::nullable(kind.name())
     };
-    r#type.not_null = relation.column(id).not_null && !Kind::may_be_json_null(relation, id);
+    r#type.not_null = relation.column(id).not_null && !FieldType::may_be_json_null(relation, id);
     r#type
 }
 

@@ -16,7 +16,7 @@ use crate::definition::{
 };
 use crate::document::Missing;
 use crate::error::Error;
-use crate::field_type::{Kind, Named};
+use crate::field_type::{FieldType, Named};
 
 impl<'d> Lowerer<'d> {
     pub(super) fn aggregate(
@@ -94,7 +94,7 @@ impl<'d> Lowerer<'d> {
         let column = columns.find(|(known, _)| known == name);
         let (_, column) = column.ok_or_else(|| unknown_field(name))?;
         if group_by.contains(&column) {
-            let parts = match Kind::of_column(relation, column).named {
+            let parts = match FieldType::of_column(relation, column).named {
                 Named::Scalar(_) => Vec::new(),
                 Named::Object(object) => self.parts(object, group)?,
             };

@@ -10,7 +10,7 @@ use crate::collect::CollectedField;
 use crate::definition::EMPTY;
 use crate::document::Meaning;
 use crate::error::Error;
-use crate::field_type::{Kind, MemberContent, Named, ValueObject};
+use crate::field_type::{FieldType, MemberContent, Named, ValueObject};
 
 impl<'d> Lowerer<'d> {
     /// Lowers the selection of a field whose type is a relation.
@@ -57,7 +57,7 @@ impl<'d> Lowerer<'d> {
             .into_iter()
             .find(|(_, column)| &*column.field == name && column.rights.select);
         if let Some((column, _)) = column {
-            return Ok(match Kind::of_column(relation, column).named {
+            return Ok(match FieldType::of_column(relation, column).named {
                 Named::Scalar(_) => Meaning::Column(column),
                 Named::Object(object) => Meaning::Object(column, object),
             });

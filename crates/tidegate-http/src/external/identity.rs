@@ -89,6 +89,14 @@ impl Identities {
         token: &Arc<ExternalToken>,
     ) -> Result<ExternalUser, ApiError> {
         let record = token.issuer.record();
+        // A record stays valid if the issuer no longer creates any, or if the token names a user.
+        let recorded = service
+            .external_member(&record.database, &member_id(token))
+            .await
+            .map_err(ApiError::from_bearer)?;
+        if recorded.as_ref().is_some_and(|user| user.disabled) {
+            return Err(disabled());
+        }
         if let Some(name) = &token.token.user
             && let Some(user) = self.user(token, name).await?
         {
@@ -105,7 +113,9 @@ impl Identities {
             .collect();
         let found = match self.role(record, names).await? {
             Some(NamedRole::User(name)) => self.user(token, &name).await?,
-            Some(NamedRole::Group { group, .. }) => Some(person(service, token, &group).await?),
+            Some(NamedRole::Group { group, .. }) => {
+                Some(person(service, token, (&group, recorded)).await?)
+            }
             None => None,
         };
         found.ok_or_else(|| no_identity(record))
@@ -233,20 +243,21 @@ fn as_user(token: &Arc<ExternalToken>, user: User) -> Result<ExternalUser, ApiEr
     })
 }
 
-/// The user for a member of a group. The member's id is the name of the issuer, a colon and the
-/// subject. No user has such a name, and no other issuer can issue a token with this id. If the
+/// The id of a person: the name of the issuer, a colon and the subject. No user has such a name, and
+/// no other issuer can issue a token with this id.
+fn member_id(token: &ExternalToken) -> String {
+    format!("{}:{}", token.issuer.record().name, token.token.subject)
+}
+
+/// The user for a member of a group, with its record if there is one. If the
 /// issuer creates members, the member has a record, which the owner may disable, give properties or
 /// convert.
 async fn person(
     service: &IdentityService,
     token: &Arc<ExternalToken>,
-    group: &str,
+    (group, recorded): (&str, Option<User>),
 ) -> Result<ExternalUser, ApiError> {
-    let (record, verified) = (token.issuer.record(), &token.token);
-    let id = format!("{}:{}", record.name, verified.subject);
-    if !record.settings.create_members {
-        return member(token, (group, &id), None);
-    }
+    let (record, verified, id) = (token.issuer.record(), &token.token, member_id(token));
     let claim = |name| verified.claims.get(name).and_then(Value::as_str);
     let name = claim("preferred_username").or_else(|| claim("email"));
     let person = ExternalMember {
@@ -256,8 +267,13 @@ async fn person(
         group,
         name: name.unwrap_or(&verified.subject),
     };
-    let recorded = service.record_external_member(&person).await;
-    match recorded.map_err(ApiError::from_bearer)? {
+    let recorded = if record.settings.create_members {
+        let recorded = service.record_external_member(&person).await;
+        recorded.map_err(ApiError::from_bearer)?
+    } else {
+        recorded
+    };
+    match recorded {
         Some(user) if user.disabled || !user.is_member() => as_user(token, user),
         recorded => {
             let properties = recorded.and_then(|user| user.properties);

@@ -87,7 +87,7 @@ impl Tables {
         }
         let user = self.users.get(key);
         let password = user.is_some_and(|user| user.password_hash.is_some());
-        if !password && self.identities_of(key).len() == 1 {
+        if !password && self.identities_of(key).len() == 1 && self.passkeys_of(key).is_empty() {
             return UnlinkOutcome::LastCredential;
         }
         self.identities.remove(name);

@@ -1,4 +1,4 @@
-//! Records of people for whom an external issuer vouches, made when they first come.
+//! Records of people who have tokens of an external issuer, created at their first request.
 
 use std::slice;
 
@@ -8,7 +8,8 @@ use super::IdentityService;
 use super::provider_sign_up::name_stem;
 use crate::directory::check;
 use crate::{
-    AttemptKey, AuditEvent, AuditKind, Error, Result, User, UserKey, WriteOutcome, rate_limit,
+    AttemptKey, AuditEvent, AuditKind, EndReason, Error, Result, User, UserKey, WriteOutcome,
+    rate_limit,
 };
 
 /// A person in a group, by a token of an external issuer.
@@ -22,11 +23,16 @@ pub struct ExternalMember<'a> {
     pub id: &'a str,
     /// The group that the token names.
     pub group: &'a str,
-    /// What the issuer calls the person.
+    /// The person's name at the issuer.
     pub name: &'a str,
 }
 
 impl IdentityService {
+    /// The record of a person, by the id of [`ExternalMember`]; `None` if there is none.
+    pub async fn external_member(&self, database: &str, id: &str) -> Result<Option<User>> {
+        Ok(self.ports.store.user_with_id(database, id).await?)
+    }
+
     /// The record of a person, which is created if missing and follows the group of the token. The
     /// role of the group can log in already.
     ///
@@ -96,7 +102,16 @@ impl IdentityService {
         };
         // After a concurrent change the next request records it.
         Ok(match self.ports.store.update_user(&user, &moved).await? {
-            WriteOutcome::Done => moved,
+            WriteOutcome::Done => {
+                // Tokens of the record's own sessions name the group before.
+                let (reason, now) = (EndReason::UserChanged, self.ports.clock.now());
+                let ended = self
+                    .ports
+                    .store
+                    .end_sessions_of_user(&moved.key, reason, now);
+                ended.await?;
+                moved
+            }
             _ => user,
         })
     }

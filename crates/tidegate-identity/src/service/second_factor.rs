@@ -31,29 +31,31 @@ pub struct Enrolment {
 }
 
 impl IdentityService {
-    /// Starts an enrolment for a user. With `sealed` of an earlier form, continues that enrolment.
+    /// Starts an enrolment for the user who is signed in in `browser`. It requires a recent sign-in
+    /// or the password: the enrolment ends with a new browser session, which counts as recent.
+    ///
+    /// Errors: [`Error::ReauthenticationRequired`] if the sign-in is not recent and no password is
+    /// given; those of a sign-in with the password.
+    pub async fn begin_enrolment(
+        &self,
+        browser: &Browser,
+        password: Option<&Secret>,
+        context: &RequestContext,
+    ) -> Result<Enrolment> {
+        self.require_recent_sign_in(browser, password, context)
+            .await?;
+        let (key, random) = (&browser.user.key, &*self.ports.random);
+        let bytes: [u8; SECRET_BYTES] = random.bytes()?;
+        let sealed = self.master.seal(&label(key), &bytes, random)?;
+        Ok(enrolment(key, &bytes, URL_SAFE_NO_PAD.encode(sealed)))
+    }
+
+    /// Continues an enrolment with the sealed secret of an earlier form.
     ///
     /// Errors: [`Error::Malformed`] when `sealed` was not made for this user.
-    pub fn begin_enrolment(&self, key: &UserKey, sealed: Option<&str>) -> Result<Enrolment> {
-        let (secret, sealed) = if let Some(sealed) = sealed {
-            (self.unseal(key, sealed)?, sealed.to_owned())
-        } else {
-            let bytes: [u8; SECRET_BYTES] = self.ports.random.bytes()?;
-            let sealed = self.master.seal(&label(key), &bytes, &*self.ports.random)?;
-            (
-                Zeroizing::new(bytes.to_vec()),
-                URL_SAFE_NO_PAD.encode(sealed),
-            )
-        };
-        let secret = BASE32_NOPAD.encode(&secret);
-        let name = key.to_string();
-        let name = utf8_percent_encode(&name, RESERVED);
-        let uri = format!("otpauth://totp/Tidegate:{name}?secret={secret}&issuer=Tidegate");
-        Ok(Enrolment {
-            sealed,
-            secret: Secret::new(secret),
-            uri: Secret::new(uri),
-        })
+    pub fn resume_enrolment(&self, key: &UserKey, sealed: &str) -> Result<Enrolment> {
+        let secret = self.unseal(key, sealed)?;
+        Ok(enrolment(key, &secret, sealed.to_owned()))
     }
 
     fn unseal(&self, key: &UserKey, sealed: &str) -> Result<Zeroizing<Vec<u8>>> {
@@ -229,6 +231,18 @@ impl IdentityService {
     pub async fn second_factor_of(&self, key: &UserKey) -> Result<Option<u64>> {
         let factor = self.ports.store.second_factor(key).await?;
         Ok(factor.map(|factor| factor.recovery_codes))
+    }
+}
+
+fn enrolment(key: &UserKey, secret: &[u8], sealed: String) -> Enrolment {
+    let secret = BASE32_NOPAD.encode(secret);
+    let name = key.to_string();
+    let name = utf8_percent_encode(&name, RESERVED);
+    let uri = format!("otpauth://totp/Tidegate:{name}?secret={secret}&issuer=Tidegate");
+    Enrolment {
+        sealed,
+        secret: Secret::new(secret),
+        uri: Secret::new(uri),
     }
 }
 

@@ -225,6 +225,25 @@ fn second_factor(form: &PageForm<'_>, browser: &Browser, left: Option<u64>) -> M
     }
 }
 
+/// The form that asks for the password of a person who signed in some time ago. `step` is the name
+/// of the form, `purpose` what the person wants to do.
+pub(crate) fn confirm_password(
+    form: &PageForm<'_>,
+    name: &str,
+    (step, purpose): (&str, &str),
+) -> Markup {
+    let fields = html! {
+        input type="text" name="username" autocomplete="username" value=(name) readonly hidden;
+        (form.field(&FormField { focus: true, ..FormField::password("password", "Your password") }))
+        button.primary type="submit" { "Continue" }
+    };
+    html! {
+        h1 { "Is it you?" }
+        p.lead { "You signed in some time ago. To " (purpose) ", enter your password." }
+        (form.around(step, &fields))
+    }
+}
+
 /// The form that asks for the password before another account is linked.
 pub(crate) fn confirm_link(form: &PageForm<'_>, name: &str, provider: &ProviderName) -> Markup {
     let fields = html! {

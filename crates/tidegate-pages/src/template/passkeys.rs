@@ -3,7 +3,7 @@
 use maud::{Markup, html};
 use tidegate_identity::{Passkey, PasskeyRequest, Timestamp};
 
-use super::form::{FormField, PageForm};
+use super::form::PageForm;
 use super::words::ago;
 
 /// The form on the sign-in page.
@@ -45,20 +45,6 @@ fn question(
         }
     };
     form.around(step, &fields)
-}
-
-/// The form that asks for the password before a passkey is added.
-pub(crate) fn confirm_passkey(form: &PageForm<'_>, name: &str) -> Markup {
-    let fields = html! {
-        input type="text" name="username" autocomplete="username" value=(name) readonly hidden;
-        (form.field(&FormField { focus: true, ..FormField::password("password", "Your password") }))
-        button.primary type="submit" { "Continue" }
-    };
-    html! {
-        h1 { "Is it you?" }
-        p.lead { "You signed in some time ago. To add a passkey, enter your password." }
-        (form.around("begin_passkey", &fields))
-    }
 }
 
 /// The section of the account page.

@@ -29,6 +29,9 @@ struct IssuerView<'a> {
     name: &'a str,
     #[serde(flatten)]
     settings: &'a IssuerSettings,
+    /// `false`; absent if it is among the settings.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    create_members: Option<bool>,
 }
 
 /// The directory of issuers, acting for the caller, and the database of the caller's tenant.
@@ -160,6 +163,7 @@ fn shown(record: &IssuerRecord) -> IssuerView<'_> {
     IssuerView {
         name: &record.name,
         settings: &record.settings,
+        create_members: (!record.settings.create_members).then_some(false),
     }
 }
 

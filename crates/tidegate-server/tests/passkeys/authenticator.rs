@@ -22,7 +22,7 @@ pub(super) const FIRST: u32 = 5;
 pub(super) struct Authenticator {
     pub(super) origin: String,
     pub(super) counter: u32,
-    /// What the browser says of frames: whether one of another site asked.
+    /// The member `crossOrigin` of the client data: whether a frame of another site asked.
     pub(super) cross_origin: bool,
     /// By how much the counter grows with each answer.
     step: u32,

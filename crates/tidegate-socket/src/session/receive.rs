@@ -97,11 +97,13 @@ impl Session {
             CloseReason::new(4400, reason)
         })?;
         match message {
-            graphql_transport_ws::Message::Init { token, schema } => self.init(token, schema).await,
-            graphql_transport_ws::Message::Subscribe { .. } if !self.initialised() => {
+            graphql_transport_ws::TransportMessage::Init { token, schema } => {
+                self.init(token, schema).await
+            }
+            graphql_transport_ws::TransportMessage::Subscribe { .. } if !self.initialised() => {
                 Err(CloseReason::new(4401, "Unauthorized"))
             }
-            graphql_transport_ws::Message::Subscribe { id, payload } => {
+            graphql_transport_ws::TransportMessage::Subscribe { id, payload } => {
                 if self.operations_by_id.contains_key(&id) {
                     self.report("duplicate_id");
                     let reason = format!("Subscriber for {} already exists", id.trim_matches('"'));
@@ -114,18 +116,18 @@ impl Session {
                 self.start(id, after, |work, id, to| work.graphql(id, schema, text, to))
                     .await
             }
-            graphql_transport_ws::Message::Complete(id) => {
+            graphql_transport_ws::TransportMessage::Complete(id) => {
                 self.remove(&id);
                 Ok(())
             }
-            graphql_transport_ws::Message::Ping(payload) => {
+            graphql_transport_ws::TransportMessage::Ping(payload) => {
                 let text = match payload {
                     Some(payload) => format!("{{\"type\":\"pong\",\"payload\":{payload}}}"),
                     None => "{\"type\":\"pong\"}".to_owned(),
                 };
                 self.send(text.into()).await
             }
-            graphql_transport_ws::Message::Pong => Ok(()),
+            graphql_transport_ws::TransportMessage::Pong => Ok(()),
         }
     }
 

@@ -36,9 +36,12 @@ static DELETE: Query = Query::new(
      where database = :database and user_name = :user_name \
        and issuer = :issuer and subject = :subject",
 );
-static HAS_CREDENTIAL: Query = Query::new(
-    "select exists (select from tidegate.identities \
-     where database = :database and user_name = :user_name)",
+/// Whether a user has a passkey or a linked account.
+pub(super) static HAS_CREDENTIAL: Query = Query::new(
+    "select exists (select from tidegate.passkeys \
+       where database = :database and user_name = :user_name) \
+     or exists (select from tidegate.identities \
+       where database = :database and user_name = :user_name)",
 );
 
 pub(super) async fn user(

@@ -2,7 +2,7 @@
 
 use tidegate_identity::{Passkey, Timestamp, UnlinkOutcome, UserKey};
 
-use super::identities::LOCK_USER;
+use super::identities::{HAS_CREDENTIAL, LOCK_USER};
 use crate::error::Result;
 use crate::query::{Argument, Database, Query};
 use crate::row::{self, Record};
@@ -32,13 +32,6 @@ static USE: Query = Query::new(
 static DELETE: Query = Query::new(
     "delete from tidegate.passkeys \
      where database = :database and user_name = :user_name and id = :id",
-);
-
-static HAS_CREDENTIAL: Query = Query::new(
-    "select exists (select from tidegate.passkeys \
-       where database = :database and user_name = :user_name) \
-     or exists (select from tidegate.identities \
-       where database = :database and user_name = :user_name)",
 );
 
 pub(super) async fn find(database: &Database, id: &str) -> Result<Option<(UserKey, Passkey)>> {

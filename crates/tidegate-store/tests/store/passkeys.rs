@@ -103,6 +103,10 @@ async fn the_last_way_to_sign_in_stays(store: Arc<dyn IssuerStore>) {
     };
     let linked = identity("7");
     assert!(store.insert_identity(&alice.key, &linked).await.unwrap());
+    // A passkey is a way to sign in too.
+    let unlinked = store.delete_identity(&alice.key, &linked.issuer, &linked.subject);
+    assert_eq!(unlinked.await.unwrap(), UnlinkOutcome::Done);
+    assert!(store.insert_identity(&alice.key, &linked).await.unwrap());
     let deleted = store.delete_passkey(&alice.key, &left.id).await.unwrap();
     assert_eq!(deleted, UnlinkOutcome::Done);
 }

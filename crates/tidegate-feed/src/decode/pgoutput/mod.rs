@@ -14,7 +14,7 @@ pub use self::tuple::{ColumnValue, Tuple};
 
 /// A message of pgoutput.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Message {
+pub enum PgOutputMessage {
     /// A transaction begins.
     Begin {
         /// The position of the commit. It is greater than that of the transaction before.
@@ -137,14 +137,14 @@ pub enum DecodeError {
 /// # Errors
 ///
 /// If the bytes are not a valid message.
-pub fn decode(message: &Bytes) -> Result<Message, DecodeError> {
+pub fn decode(message: &Bytes) -> Result<PgOutputMessage, DecodeError> {
     let mut reader = MessageReader::new(message);
     let decoded = match reader.u8()? {
         b'B' => {
             let commit = LogPosition(reader.u64()?);
             let _clock = reader.u64()?;
             let transaction = reader.u32()?;
-            Message::Begin {
+            PgOutputMessage::Begin {
                 commit,
                 transaction,
             }
@@ -153,32 +153,32 @@ pub fn decode(message: &Bytes) -> Result<Message, DecodeError> {
             let _flags = reader.u8()?;
             let (commit, end) = (LogPosition(reader.u64()?), LogPosition(reader.u64()?));
             let _clock = reader.u64()?;
-            Message::Commit { commit, end }
+            PgOutputMessage::Commit { commit, end }
         }
         b'O' => {
             reader.u64()?;
             reader.text()?;
-            Message::Origin
+            PgOutputMessage::Origin
         }
-        b'R' => Message::Relation(relation(&mut reader)?),
+        b'R' => PgOutputMessage::Relation(relation(&mut reader)?),
         b'Y' => {
             let oid = reader.u32()?;
             reader.text()?;
             reader.text()?;
-            Message::Type { oid }
+            PgOutputMessage::Type { oid }
         }
         b'I' => {
             let relation = reader.u32()?;
             expect(&mut reader, b'N')?;
             let new = Tuple::read(message, &mut reader)?;
-            Message::Insert { relation, new }
+            PgOutputMessage::Insert { relation, new }
         }
         b'U' => update(message, &mut reader)?,
         b'D' => {
             let relation = reader.u32()?;
             let kind = reader.u8()?;
             let old = old(message, &mut reader, kind)?;
-            Message::Delete { relation, old }
+            PgOutputMessage::Delete { relation, old }
         }
         b'T' => truncate(&mut reader)?,
         b'M' => {
@@ -187,7 +187,7 @@ pub fn decode(message: &Bytes) -> Result<Message, DecodeError> {
             reader.text()?;
             let length = reader.u32()?;
             let content = reader.bytes(length as usize)?;
-            Message::Emitted { content }
+            PgOutputMessage::Emitted { content }
         }
         kind => {
             return Err(DecodeError::Unknown {
@@ -231,7 +231,7 @@ fn relation(reader: &mut MessageReader<'_>) -> Result<Relation, DecodeError> {
     })
 }
 
-fn update(message: &Bytes, reader: &mut MessageReader<'_>) -> Result<Message, DecodeError> {
+fn update(message: &Bytes, reader: &mut MessageReader<'_>) -> Result<PgOutputMessage, DecodeError> {
     let relation = reader.u32()?;
     let old = match reader.u8()? {
         b'N' => None,
@@ -242,7 +242,7 @@ fn update(message: &Bytes, reader: &mut MessageReader<'_>) -> Result<Message, De
         }
     };
     let new = Tuple::read(message, reader)?;
-    Ok(Message::Update { relation, old, new })
+    Ok(PgOutputMessage::Update { relation, old, new })
 }
 
 fn old(message: &Bytes, reader: &mut MessageReader<'_>, kind: u8) -> Result<OldRow, DecodeError> {
@@ -256,14 +256,14 @@ fn old(message: &Bytes, reader: &mut MessageReader<'_>, kind: u8) -> Result<OldR
     }
 }
 
-fn truncate(reader: &mut MessageReader<'_>) -> Result<Message, DecodeError> {
+fn truncate(reader: &mut MessageReader<'_>) -> Result<PgOutputMessage, DecodeError> {
     let count = reader.u32()?;
     let _options = reader.u8()?;
     let mut relations = Vec::new();
     for _ in 0..count {
         relations.push(reader.u32()?);
     }
-    Ok(Message::Truncate {
+    Ok(PgOutputMessage::Truncate {
         relations: relations.into(),
     })
 }

@@ -20,7 +20,7 @@ const MOST: usize = 20;
 /// A question for a new passkey.
 #[derive(Serialize, Deserialize)]
 struct Registration {
-    /// For whom it is.
+    /// The id of the user for whom it is.
     user: String,
     state: RegistrationState,
 }
@@ -126,7 +126,7 @@ fn without_attestation(made: Credential) -> Credential {
     }
 }
 
-/// What is stored of a passkey, as JSON.
+/// The stored form of a credential, as JSON.
 pub(super) fn record(credential: &Credential) -> Result<String> {
     serde_json::to_string(credential).map_err(|_| Error::DamagedSecret)
 }

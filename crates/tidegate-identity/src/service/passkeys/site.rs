@@ -6,7 +6,7 @@ use url::Url;
 use webauthn_rs_core::WebauthnCore;
 
 /// How long the browser lets a person look for the authenticator.
-const PATIENCE: Duration = Duration::from_mins(5);
+const TIMEOUT: Duration = Duration::from_mins(5);
 
 /// The relying party at the service's URL; `None` where browsers allow no passkeys: at an IP
 /// address, and without HTTPS.
@@ -20,7 +20,7 @@ pub(in crate::service) fn relying_party(address: &str) -> Option<WebauthnCore> {
     offered.then(|| {
         let origins = vec![origin];
         WebauthnCore::new_unsafe_experts_only(
-            "Tidegate", &host, origins, PATIENCE, subdomains, ports,
+            "Tidegate", &host, origins, TIMEOUT, subdomains, ports,
         )
     })
 }
