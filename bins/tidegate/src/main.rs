@@ -21,6 +21,7 @@ mod node_share;
 mod password_metrics;
 mod pool;
 mod ports;
+mod private_file;
 mod prompt;
 mod roles;
 mod serve;

@@ -68,7 +68,7 @@ where
     if let Some(body) = &body {
         subject.keep_body(&body.bytes);
     }
-    let options = sql::generated_terms(app, &preferences);
+    let options = sql::options_for_generated(app, &preferences);
     let api = api(app, &caller, schema, &options).await?;
     let work = Handler {
         app,
@@ -98,7 +98,7 @@ pub(crate) async fn sdl<B>(call: Call<'_, B>, schema: &str) -> Result<Response<B
         app,
         &caller,
         schema,
-        &sql::generated_terms(app, &preferences),
+        &sql::options_for_generated(app, &preferences),
     )
     .await?;
     let mut response = Response::new(Body::from(content(app, &caller, api.sdl())));
