@@ -245,9 +245,9 @@ async fn next(session: &Session, prefix: &str, number: &mut u32) -> Result<Optio
     }
 }
 
-/// Returns a script that sets `tidegate.provisioning`. With this setting the event trigger, which
-/// accepts it from superusers only, does not record the grants that follow as objections to
-/// sharing.
+/// Returns a script that sets `tidegate.provisioning`. With this setting the event trigger does not
+/// record the grants that follow as objections to sharing. The event trigger accepts the setting
+/// from superusers only.
 pub(super) fn provisioning_script() -> Script {
     let mut script = Script::default();
     script.push(&[Syntax("SET LOCAL tidegate.provisioning = 'on'")]);

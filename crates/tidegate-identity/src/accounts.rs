@@ -126,8 +126,8 @@ impl Accounts {
         changed
     }
 
-    /// Writes what `tidegate.user_id()` and `tidegate.claims()` return for a user with a role, and
-    /// repeats that if the record changed in the meantime. So after concurrent changes, the
+    /// Writes what `tidegate.user_id()` and `tidegate.claims()` return for a user with a role.
+    /// Writes it again if the record changed in the meantime. So after concurrent changes, the
     /// database has the claims of the change that was recorded last. Does nothing if the user does
     /// not exist any more, and for a member.
     ///

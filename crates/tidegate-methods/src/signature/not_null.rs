@@ -42,9 +42,11 @@ impl NotNull {
     /// Queries the catalog of a database for those candidates that are NOT NULL. Without
     /// candidates nothing is queried.
     ///
-    /// Only what PostgreSQL enforces counts: columns of tables, and of partitioned tables without
-    /// foreign partitions, but not of tables with rewrite rules or child tables (whose columns may
-    /// be NULL), and no constraint that is not validated.
+    /// Only constraints that PostgreSQL enforces count:
+    ///
+    /// - The relation is a table, or a partitioned table without foreign partitions.
+    /// - It has no rewrite rules, and no child tables, whose columns may be NULL.
+    /// - The constraint is validated.
     ///
     /// # Errors
     ///

@@ -91,8 +91,8 @@ impl Issuer {
         }
     }
 
-    /// The client of the request with these parameters, and its redirect URI if the client has
-    /// registered it.
+    /// The client that these parameters of an authorization request name, and the redirect URI of
+    /// the request, which the client must have registered.
     ///
     /// Errors: [`Error::UnknownClient`], [`Error::UnregisteredRedirect`], and those of missing,
     /// repeated and ill-typed parameters.

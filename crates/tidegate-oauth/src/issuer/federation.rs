@@ -35,9 +35,9 @@ pub struct ProviderCallback<'a> {
 }
 
 impl Issuer {
-    /// The URL of an identity provider to which the browser goes to sign in, for an OAuth client.
-    /// `there` is the name of the provider and the URL to which the provider sends the browser
-    /// back. After the login the browser goes to the path `next`.
+    /// Begins a login at an identity provider for an OAuth client. Returns the URL of the provider
+    /// to which the browser goes. `there` is the name of the provider and the URL to which the
+    /// provider sends the browser back. After the login the browser goes to the path `next`.
     ///
     /// Errors: [`IdentityError::NotFound`] for an unknown provider, [`IdentityError::Outbound`]
     /// when the provider cannot be reached.

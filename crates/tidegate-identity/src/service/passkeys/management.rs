@@ -18,7 +18,7 @@ impl IdentityService {
     /// Gives a passkey of the user who is signed in in `browser` another name.
     ///
     /// Errors: [`Error::NotFound`]; [`Error::InvalidMember`] unless the name has 1 to 64 characters
-    /// besides blanks around it.
+    /// without the blanks around it.
     pub async fn rename_passkey(
         &self,
         browser: &Browser,
