@@ -96,7 +96,8 @@ pub(super) fn join(session: &Session, role: &str, users: &[&str]) -> Script {
 /// Creates the role with its privileges if it is missing. Older releases granted these privileges
 /// to each user: such users become members of the role, and their own grants are revoked. Users
 /// with other privileges do not change, for example a user from whom CONNECT was revoked. An
-/// existing role does not change either. `session` is in the tenant's database.
+/// existing role does not change either. Does nothing if the tenant's name is too long for the
+/// role. `session` is in the tenant's database.
 ///
 /// # Errors
 ///

@@ -105,10 +105,11 @@ impl IdentityService {
     }
 
     /// Unlinks an account of a provider from the user who is signed in. Returns the message that
-    /// informs the user.
+    /// informs the user; `None` if the user has no email address.
     ///
     /// Errors: [`Error::NotFound`] when the account is not linked to the user,
-    /// [`Error::LastCredential`] when the user has no password and no other linked account.
+    /// [`Error::LastCredential`] when the user has no password, no passkey and no other linked
+    /// account.
     pub async fn unlink_account(
         &self,
         browser: &Browser,

@@ -123,8 +123,9 @@ impl IdentityService {
 
     /// The content of a link that signs in. Reading the content does not mark the link as used.
     ///
-    /// Errors: [`Error::InvalidLink`] when the link is forged or expired, when the user does not
-    /// exist any more, or when its password or email address has changed.
+    /// Errors: [`Error::InvalidLink`] when the link is forged or expired, when the user was
+    /// dropped, disabled or made the default user, or when its password or email address has
+    /// changed.
     pub async fn email_sign_in(&self, token: &str) -> Result<EmailSignIn> {
         let link: SignInLink = self.open_link(SIGN_IN, token)?;
         self.require_unexpired(link.until)?;

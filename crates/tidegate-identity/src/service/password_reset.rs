@@ -108,8 +108,8 @@ impl IdentityService {
 
     /// The user whose password this reset link changes.
     ///
-    /// Errors: [`Error::InvalidLink`] when the link is forged, expired or used, or when the user's
-    /// email address has changed.
+    /// Errors: [`Error::InvalidLink`] when the link is forged, expired or used, when the user was
+    /// dropped, disabled or made the default user, or when its email address has changed.
     pub async fn reset_user(&self, token: &str) -> Result<UserKey> {
         let link: ResetLink = self.open_link(RESET, token)?;
         self.require_unexpired(link.until)?;

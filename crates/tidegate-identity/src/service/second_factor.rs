@@ -71,8 +71,9 @@ impl IdentityService {
     /// Stores the second factor of the user who is signed in in `browser`, if `code` is right.
     /// Returns the recovery codes, which are shown only once, and the browser's new cookie.
     ///
-    /// Errors: [`Error::WrongSecondFactor`]; [`Error::Taken`] when the user has a second factor
-    /// already.
+    /// Errors: [`Error::WrongSecondFactor`]; [`Error::Malformed`] when `sealed` was not made for
+    /// this user; [`Error::Taken`] when the user has a second factor already;
+    /// [`Error::TooManyAttempts`].
     pub async fn enrol(
         &self,
         browser: &Browser,

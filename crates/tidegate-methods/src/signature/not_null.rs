@@ -44,8 +44,9 @@ impl NotNull {
     ///
     /// Only constraints that PostgreSQL enforces count:
     ///
-    /// - The relation is a table, or a partitioned table without foreign partitions.
-    /// - It has no rewrite rules, and no child tables, whose columns may be NULL.
+    /// - The relation is a table without child tables, whose columns may be NULL, or a partitioned
+    ///   table without foreign partitions.
+    /// - The relation has no rewrite rules.
     /// - The constraint is validated.
     ///
     /// # Errors
@@ -163,9 +164,9 @@ fn words(text: &str) -> impl Iterator<Item = &str> {
         .filter(|word| !word.is_empty())
 }
 
-/// Whether a word ends in a keyword, ignoring the case of ASCII letters. PostgreSQL may start a
-/// keyword directly after a number or a dollar quote (`1left`), so only the end of the word is
-/// compared.
+/// Whether a word is the keyword, ignoring the case of ASCII letters. PostgreSQL may start a
+/// keyword directly after a number or a dollar quote (`1left`). So only the end of a word that
+/// begins with a digit or `$` is compared.
 fn is_keyword(word: &str, keyword: &str) -> bool {
     let begins_word = word.starts_with(|c: char| !c.is_ascii_digit() && c != '$');
     if begins_word {

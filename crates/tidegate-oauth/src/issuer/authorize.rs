@@ -53,8 +53,8 @@ impl Issuer {
     ///
     /// Errors: [`AuthorizationError::Display`] unless the client and its redirect URI are known;
     /// otherwise [`AuthorizationError::Redirect`] with `invalid_request`,
-    /// `unsupported_response_type`, `invalid_scope`, `unauthorized_client`, or an error of OpenID
-    /// Connect for a parameter that is not supported.
+    /// `unsupported_response_type`, `invalid_scope`, `invalid_target`, `unauthorized_client`, or an
+    /// error of OpenID Connect for a parameter that is not supported.
     pub async fn authorization_request(
         &self,
         parameters: &Parameters,

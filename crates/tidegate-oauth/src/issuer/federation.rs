@@ -62,9 +62,10 @@ impl Issuer {
     /// the client allows it, or links the account to the user who is signed in.
     ///
     /// Errors: [`IdentityError::InvalidLink`] for a login that another browser began or that took
-    /// too long, [`IdentityError::LoginDenied`], [`Error::SignUpClosed`],
-    /// [`IdentityError::InvalidMember`] without a verified email address, [`IdentityError::Taken`]
-    /// when the account is linked to another user, [`IdentityError::Outbound`].
+    /// too long, [`IdentityError::LoginDenied`], [`Error::UnknownClient`] when the client was
+    /// dropped, [`Error::SignUpClosed`], [`IdentityError::InvalidMember`] without a verified email
+    /// address, [`IdentityError::Taken`] when the account is linked to another user,
+    /// [`IdentityError::Outbound`].
     pub async fn complete_federated_login(
         &self,
         (providers, accounts): (&dyn IdentityProviders, &Accounts),

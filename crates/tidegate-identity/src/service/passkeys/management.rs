@@ -41,7 +41,7 @@ impl IdentityService {
     }
 
     /// Removes a passkey of the user who is signed in in `browser`. Returns the message that
-    /// informs the user.
+    /// informs the user; `None` if the user has no email address.
     ///
     /// Errors: [`Error::NotFound`]; [`Error::LastCredential`] when the user has no password, no
     /// linked account and no other passkey.

@@ -72,7 +72,7 @@ impl IdentityService {
     }
 
     /// Stores a new passkey, named `name`, of the user who is signed in in `browser`. Returns the
-    /// message that informs the user.
+    /// message that informs the user; `None` if the user has no email address.
     ///
     /// Errors: [`Error::WrongPasskey`]; [`Error::InvalidLink`] when the question is too old;
     /// [`Error::Taken`] when the passkey is known already.
