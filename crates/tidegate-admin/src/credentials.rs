@@ -42,9 +42,10 @@ fn login() -> String {
     )
 }
 
-/// Selects the settings for a session of a role that anonymous callers share. They replace the
-/// role's own settings, which an earlier caller could have changed (`ALTER ROLE … SET`). Each value
-/// is the value configured for the database, or else the value of the server.
+/// Selects the settings for a session of a role that anonymous callers or the members of a group
+/// share. They replace the role's own settings, which an earlier caller could have changed (`ALTER
+/// ROLE … SET`). Each value is the value configured for the database, or else the value of the
+/// server.
 ///
 /// The rows are all settings of PostgreSQL that a role may change, because a concurrent change may
 /// affect any of them, and those settings of extensions that the role has changed. PostgreSQL
@@ -88,8 +89,8 @@ const DEFAULTS: &str = "\
     FROM free f";
 
 /// Provides the credentials of roles: derives passwords from the master secret, and reads the
-/// `search_path` configured for the role. If anonymous callers share the role, also provides values
-/// for all settings that they could have changed.
+/// `search_path` configured for the role. If anonymous callers or the members of a group share the
+/// role, also provides values for all settings that they could have changed.
 pub struct RoleCredentials {
     control: Arc<dyn Executor>,
     passwords: RolePasswords,
