@@ -69,9 +69,10 @@ pub trait ChangeLog: Send + Sync {
         truncations: &'a [u32],
     ) -> BoxFuture<'a, LogResult<Option<LogPosition>>>;
 
-    /// The query that reports whether tables are still captured, because an operator or another
-    /// program may change the capture. It is a statement with little cost that runs on the catalog
-    /// of a database. Its placeholder `:tables` takes the OIDs of tables as the text of an array.
+    /// The query that reports whether tables are still captured. It is needed because an operator
+    /// or another program may change the capture. The query is a statement with little cost that
+    /// runs on the catalog of a database. Its placeholder `:tables` takes the OIDs of tables as the
+    /// text of an array.
     ///
     /// The query returns a row of four texts for each of these tables that exists, and for each
     /// other captured table:
