@@ -54,8 +54,8 @@ pub fn weighted(item: &str) -> (&str, f32) {
     )
 }
 
-/// The format of a result: `named`, the value of the member `output_format`, or else the best
-/// format in `Accept`, or else JSON.
+/// The format of a result. It is `named` (the value of the member `output_format`), or else the
+/// best format in `Accept`, or else JSON.
 ///
 /// # Errors
 ///

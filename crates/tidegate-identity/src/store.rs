@@ -144,9 +144,9 @@ pub trait IdentityStore: Send + Sync {
     /// differ.
     fn insert_members<'a>(&'a self, members: &'a [User]) -> StoreFuture<'a, Option<usize>>;
 
-    /// Replaces `role`, `id`, `email`, `properties`, `user_groups`, `default_user` and `disabled`, if
-    /// these members are unchanged since they were read: `Done`, `Missing` (also after a concurrent
-    /// change), `Taken` (the role) or `DefaultUserTaken`.
+    /// Replaces `role`, `id`, `email`, `properties`, `user_groups`, `default_user` and `disabled`,
+    /// if these members are unchanged since they were read: `Done`, `Missing` (also after a
+    /// concurrent change), `Taken` (the role) or `DefaultUserTaken`.
     fn update_user<'a>(&'a self, read: &'a User, user: &'a User) -> StoreFuture<'a, WriteOutcome>;
 
     /// Replaces the password's hash. If `before` is given, the hash is replaced only if it equals
@@ -293,8 +293,8 @@ pub trait IdentityStore: Send + Sync {
         at: Timestamp,
     ) -> StoreFuture<'a, bool>;
 
-    /// Deletes a user's passkey unless it is the user's only credential. The step is atomic, as that
-    /// of [`delete_identity`](Self::delete_identity).
+    /// Deletes a user's passkey unless it is the user's only credential. The step is atomic, as
+    /// that of [`delete_identity`](Self::delete_identity).
     fn delete_passkey<'a>(
         &'a self,
         key: &'a UserKey,

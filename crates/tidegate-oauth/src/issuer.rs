@@ -121,8 +121,8 @@ impl Issuer {
 
     /// Handles a token request sent from `address`.
     ///
-    /// Errors: those with the codes `unauthorized_client`, `invalid_client`, `invalid_grant`,
-    /// `invalid_scope` and `invalid_target` (RFC 6749, section 5.2; RFC 8707, section 2), and
+    /// Errors: those with the codes of RFC 6749, section 5.2, and `invalid_target` (RFC 8707,
+    /// section 2). For a device code also those with the codes of RFC 8628, section 3.5.
     /// [`Error::Identity`], for example with [`IdentityError::TooManyAttempts`] or
     /// [`IdentityError::Busy`].
     pub async fn token(

@@ -88,7 +88,8 @@ impl<K: Connector> State<K> {
 
     /// Takes an idle connection of the login's role: the one that the same OAuth session used last,
     /// if there is one, otherwise the most recently used one. Returns the connection, and whether
-    /// another OAuth session used it last.
+    /// another OAuth session used it last. `None` if the role has no idle connection with the
+    /// settings that the login needs, or if the limit of the database is reached.
     pub(super) fn claim(
         &mut self,
         login: &Login,

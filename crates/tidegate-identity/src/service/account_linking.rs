@@ -40,8 +40,9 @@ impl IdentityService {
             .map(|_| ())
     }
 
-    /// The URL of an identity provider to which the browser goes so that the signed-in user can
-    /// link an account. The provider sends the browser to `redirect_uri`. `cookie` is the browser's
+    /// Begins a login at an identity provider, after which the signed-in user can link the account.
+    /// Returns the URL of the provider to which the browser goes. `there` is the name of the
+    /// provider and the URL to which the provider sends the browser back. `cookie` is the browser's
     /// cookie.
     ///
     /// Errors: [`Error::ReauthenticationRequired`] when the sign-in is not recent and no `password`
@@ -104,10 +105,11 @@ impl IdentityService {
     }
 
     /// Unlinks an account of a provider from the user who is signed in. Returns the message that
-    /// informs the user.
+    /// informs the user; `None` if the user has no email address.
     ///
     /// Errors: [`Error::NotFound`] when the account is not linked to the user,
-    /// [`Error::LastCredential`] when the user has no password and no other linked account.
+    /// [`Error::LastCredential`] when the user has no password, no passkey and no other linked
+    /// account.
     pub async fn unlink_account(
         &self,
         browser: &Browser,

@@ -42,11 +42,11 @@ impl IdentityService {
     }
 
     /// The messages for a password reset: to the user of this name, or to the users with this email
-    /// address. There is no message for a user without an address, and none when a rate limit is
-    /// reached.
+    /// address. A user without an address gets no message, nor does a user who has reached the rate
+    /// limit.
     ///
-    /// This takes longer for an existing user. It must run after the response was sent, so that the
-    /// response does not reveal which users exist.
+    /// The call takes longer for an existing user. It must run after the response was sent, so that
+    /// the response does not reveal which users exist.
     pub async fn reset_emails(&self, database: &str, name: &str) -> Result<Vec<Email>> {
         let users = self.email_recipients(database, name).await?;
         let messages = users.iter().filter_map(|user| self.reset_email(user));
@@ -108,8 +108,8 @@ impl IdentityService {
 
     /// The user whose password this reset link changes.
     ///
-    /// Errors: [`Error::InvalidLink`] when the link is forged, expired or used, or when the user's
-    /// email address has changed.
+    /// Errors: [`Error::InvalidLink`] when the link is forged, expired or used, when the user was
+    /// dropped, disabled or made the default user, or when its email address has changed.
     pub async fn reset_user(&self, token: &str) -> Result<UserKey> {
         let link: ResetLink = self.open_link(RESET, token)?;
         self.require_unexpired(link.until)?;

@@ -18,7 +18,7 @@ impl IdentityService {
     /// Gives a passkey of the user who is signed in in `browser` another name.
     ///
     /// Errors: [`Error::NotFound`]; [`Error::InvalidMember`] unless the name has 1 to 64 characters
-    /// besides blanks around it.
+    /// without the blanks around it.
     pub async fn rename_passkey(
         &self,
         browser: &Browser,
@@ -41,7 +41,7 @@ impl IdentityService {
     }
 
     /// Removes a passkey of the user who is signed in in `browser`. Returns the message that
-    /// informs the user.
+    /// informs the user; `None` if the user has no email address.
     ///
     /// Errors: [`Error::NotFound`]; [`Error::LastCredential`] when the user has no password, no
     /// linked account and no other passkey.
