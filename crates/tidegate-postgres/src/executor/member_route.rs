@@ -33,9 +33,11 @@ impl UserExecutor {
     }
 
     /// The route for a second attempt, after PostgreSQL refused the caller on the first route with
-    /// `error`. If `sealed` ([`Route::sealed`]) is set, it is the same route with the current key.
-    /// Otherwise it is the caller's own login, and the decision about shared connections is
-    /// invalidated.
+    /// `error`.
+    ///
+    /// `sealed` is [`Route::sealed`] of the first route. If it is `Some`, the second route is the
+    /// same route with the current key. If it is `None`, the second route is the caller's own
+    /// login, and the decision about shared connections is invalidated.
     pub(super) async fn route_again(
         &self,
         login: &Login,
