@@ -27,8 +27,8 @@ pub enum OutboxRemoval {
 }
 
 impl Outbox {
-    /// Removes the outbox and its triggers from a database. With `end_streams`, first ends the
-    /// sessions of running nodes; these nodes connect again as soon as they can.
+    /// Removes the outbox and its triggers from a database. If `end_streams` is true, first ends
+    /// the sessions of nodes that read the outbox. These nodes connect again as soon as they can.
     ///
     /// # Errors
     ///
