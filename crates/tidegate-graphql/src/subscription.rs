@@ -51,7 +51,8 @@ impl Api {
     /// # Errors
     ///
     /// `BAD_USER_INPUT` for a missing or invalid value of a variable, an operation that is not a
-    /// subscription, and a relationship or virtual generated column in the selection.
+    /// subscription or does not have exactly one root field, an invalid condition, and a
+    /// relationship or virtual generated column in the selection.
     pub fn subscribe(
         &self,
         prepared: &PreparedOperation,
