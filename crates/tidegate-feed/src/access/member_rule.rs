@@ -2,9 +2,9 @@
 //!
 //! Many members of a group subscribe to the same table, and a policy shows each of them its own
 //! rows: `owner = (SELECT tidegate.user_id())`. When a member subscribes, the service knows which
-//! value the column must have in the rows that the member may see. So it finds the subscriptions
-//! that may see a row by the row's value in the column ([`crate::dispatch::index`]). Policies of
-//! other forms are evaluated by PostgreSQL, for each member.
+//! value the column must have in the rows that the member may see. So the value of a row in this
+//! column leads to the subscriptions that may see the row ([`crate::dispatch::index`]). PostgreSQL
+//! evaluates policies of other forms, separately for each member.
 
 use tidegate_sql::{ClaimText, Login, Member, RoleUse};
 

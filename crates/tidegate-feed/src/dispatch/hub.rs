@@ -105,8 +105,8 @@ impl Hub {
     }
 
     /// Reports that changes of a table before a position may be missing. A subscription gets no
-    /// report if it began at that position or later, or if a gap up to that position or a later
-    /// one was already reported to it.
+    /// report in two cases: it began at that position or later, or it already got a report about a
+    /// gap that ends at that position or later.
     pub(crate) fn report_missed(&mut self, relation: u32, before: EventPosition, reason: Resync) {
         let mut affected = Vec::new();
         for connection in self.connections.values_mut() {

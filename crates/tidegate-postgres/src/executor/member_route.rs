@@ -65,8 +65,9 @@ impl UserExecutor {
 }
 
 /// Turns the error of a request whose claims the database has refused twice into an outage (HTTP
-/// status 503). The functions or the key in the database are not those of this service, or code in
-/// the transaction has changed the claims. Other errors stay as they are.
+/// status 503). The cause of such an error is that the functions or the key in the database are not
+/// those of this service, or that code in the transaction has changed the claims. Returns other
+/// errors unchanged.
 pub(super) fn claims_error(login: &Login, error: Error) -> Error {
     match error {
         Error::Rejected(said)

@@ -60,9 +60,10 @@ impl UserExecutor {
         }
     }
 
-    /// Sets the executor that queries, as [`tidegate_sql::Principal::Catalog`], which names of a
-    /// database are untrusted. Without this executor, every read counts as impure and is followed
-    /// by a reset.
+    /// Sets the executor that runs the service's own queries, as
+    /// [`tidegate_sql::Principal::Control`] and [`tidegate_sql::Principal::Catalog`]. Without this
+    /// executor, every read counts as impure and is followed by a reset, no statement is
+    /// multiplexed, statements of members fail, and changes of roles do not close connections.
     #[must_use]
     pub fn with_service(mut self, service: Arc<dyn Executor>) -> Self {
         self.service = Some(service);

@@ -10,9 +10,9 @@ use tokio::time::Instant;
 
 use super::latency::LatencyEstimate;
 
-/// How long a description may be used if PostgreSQL does not report changes of the types in it.
-/// These are types that are not built in, types that hints name, and parameter types that
-/// PostgreSQL inferred from tables and functions.
+/// How long a description may be used if it contains types whose changes PostgreSQL does not
+/// report. There are three kinds: types that are not built in, types that hints name, and parameter
+/// types that PostgreSQL inferred from tables and functions.
 const LIFETIME: Duration = Duration::from_secs(4);
 
 /// The parameters and columns of a statement.

@@ -84,8 +84,8 @@ impl NameResolution {
 ///
 /// A plain write may leave the last value of a sequence, which only text of callers can observe.
 /// Therefore the result is `true` for a plain write only on shared connections, which run no text
-/// of callers. On shared connections of members it is `false`, so that a reset follows. The reset
-/// checks whether the statement that seals claims was replaced.
+/// of callers. On shared connections of members the result is `false`, so that a reset follows. The
+/// reset checks whether the statement that seals claims was replaced.
 pub(crate) fn leaves_nothing(bound: &BoundStatement, role_use: &RoleUse) -> bool {
     let statement = &bound.statement;
     let is_plain_write = statement.kind() == Kind::Write
