@@ -46,8 +46,8 @@ pub(super) async fn renew(shared: &Shared, admin: &CaptureSession) -> LogResult<
 
 /// Prepares a session that reads transactions or gives them positions. Its statements may take
 /// long. When the session gives positions, it does not commit with `synchronous_commit = off`.
-/// Therefore its commit also makes the transactions durable that it has read. Otherwise a
-/// subscriber could get a change of a writer with `synchronous_commit = off` that a crash undoes.
+/// Therefore its commit makes the transactions that it has read durable too. Otherwise a subscriber
+/// could get a change of a writer with `synchronous_commit = off` that a crash undoes.
 pub(super) async fn configure_session(admin: &CaptureSession) -> LogResult<()> {
     let timeout = STATEMENT.as_millis();
     admin

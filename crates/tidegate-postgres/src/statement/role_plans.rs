@@ -78,9 +78,9 @@ impl RolePlan {
 }
 
 impl RolePlans {
-    /// Counts a use. Returns the statement prepared for the role if it has the same parameters and
-    /// columns as `description`. Otherwise returns an error, which is `true` if a statement should
-    /// be prepared for the role.
+    /// Counts a use of the statement by the role. Returns the statement prepared for the role if it
+    /// has the same parameters and columns as `description`. Otherwise returns an error, which is
+    /// `true` if a statement should be prepared for the role.
     pub(super) fn find(
         &mut self,
         bound: &BoundStatement,
