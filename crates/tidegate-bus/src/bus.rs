@@ -216,9 +216,10 @@ impl ChangeLog for Bus {
         Box::pin(self.retain_window(database, keep))
     }
 
-    /// Leaves the slot to the last node that uses the database. Another node may have stopped using
-    /// it a moment ago, so a node counts only if it is heard again. The change log below keeps a slot
-    /// that is read.
+    /// Abandons the database only if no other node uses it, because all nodes share the slot. If
+    /// another node was heard recently, waits for `PRESENCE` first: that node may have stopped
+    /// using the database. It counts only if it was heard again after this wait. The change log
+    /// does not drop a slot that is being read.
     fn abandon<'a>(&'a self, database: &'a DatabaseName) -> BoxFuture<'a, LogResult<()>> {
         Box::pin(async move {
             if self.is_shared(database) {

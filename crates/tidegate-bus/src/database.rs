@@ -150,11 +150,12 @@ impl Database {
         self.take_message(message);
     }
 
-    /// Reads a message of the bus.
+    /// Decrypts a message of the bus. Counts a message that cannot be decrypted, and logs the first
+    /// one.
     ///
     /// # Errors
     ///
-    /// If it was not sealed by a node of this cluster for this database.
+    /// If the message was not sealed by a node of this cluster for this database and this kind.
     pub(crate) fn unseal(&self, kind: SealedKind, sealed: &[u8]) -> Result<Bytes, Malformed> {
         let opened = self.shared.seal.open(&self.name, kind, sealed);
         if opened.is_err() {

@@ -98,9 +98,11 @@ fn options() -> QueryOptions {
 }
 
 /// The first statement of a snapshot transaction. It sets the `search_path`, and selects whether
-/// the required transactions are visible in the snapshot. The change log contains only the lower 32
-/// bits of a transaction id. The upper bits are derived from the next id that PostgreSQL will
-/// assign, which is close to the id of a recent transaction.
+/// the transactions `:numbers` are visible in the snapshot. The second result column is `false` if
+/// one of them is not visible, and NULL if there are none.
+///
+/// The change log contains only the lower 32 bits of a transaction id. The upper bits are derived
+/// from the next id that PostgreSQL will assign, which is close to the id of a recent transaction.
 const OPENING_QUERY: &str = "\
     SELECT pg_catalog.set_config('search_path', '', true), (\
         SELECT pg_catalog.bool_and(pg_catalog.txid_visible_in_snapshot(\
@@ -112,7 +114,7 @@ const OPENING_QUERY: &str = "\
 
 /// Runs queries as a principal, in one snapshot. Runs none of them if one of `visible_transactions`
 /// (the lower 32 bits of their ids) is not visible in the snapshot. Every column of the results
-/// must be text. A query is a text with the values of its placeholders.
+/// must be text. A query consists of its SQL text and the values of its placeholders.
 pub(crate) async fn query_snapshot(
     executor: &dyn Executor,
     principal: &Principal,

@@ -38,10 +38,10 @@ pub(crate) enum RouteError {
 
 /// Defines the enum of routes, their properties and their handlers.
 ///
-/// A row is `Route: "path", Methods, Access, Surface, Body => handler;`, where the handler is an
-/// expression of an async function over the request. The rows of `exact` have paths without names.
-/// The rows of `named` have names in their paths, and are tried after all rows of `exact`, in
-/// order.
+/// A row is `Route: "path", Methods, Access, Surface, Body => handler;`. The handler is an
+/// expression that uses the variable `$call`, the request. The paths of the rows of `exact` are
+/// constant, and a path may have aliases, separated by `|`. The rows of `named` have names in their
+/// paths, and are tried after all rows of `exact`, in order.
 macro_rules! routes {
     (
         |$call:ident|

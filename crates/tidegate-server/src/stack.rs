@@ -1,8 +1,8 @@
 //! The layers around the handler of every request, from the outermost to the innermost.
 //!
 //! A layer consists of functions that run before or after the handler; the longer layers are
-//! modules. They are plain functions in one future, because a response is too large to be moved
-//! through one future for each layer.
+//! modules. The layers are plain functions in one future, because a response is too large to be
+//! moved through one future for each layer.
 
 mod compression;
 mod cors;

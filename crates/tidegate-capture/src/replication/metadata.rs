@@ -1,11 +1,17 @@
 //! The capture metadata of a database, stored as the comment of its publication.
 //!
 //! The comment is dropped with the publication, is visible to every node, and changes in the same
-//! transaction as the capture. A line is `table since identity`: `since` is the position from which
-//! the table is captured without a gap (`-` if unknown), `identity` the replica identity before the
-//! service raised it (`-` if it did not). For a partitioned table `changed partitions` follows: a
-//! position after the last change of partitions by which the table gained or lost rows (`-` for
-//! none), and the partitions as last seen.
+//! transaction as the capture. After a first line for human readers, it has one line for each
+//! table: `table since identity`, and for a partitioned table
+//! `table since identity changed partitions`.
+//!
+//! | word | meaning | `-` |
+//! | --- | --- | --- |
+//! | `table` | the OID of the table | |
+//! | `since` | the position from which the table is captured without a gap | unknown |
+//! | `identity` | the replica identity before the service raised it | not raised |
+//! | `changed` | a position after the last change of partitions that added or removed rows | none |
+//! | `partitions` | the partitions as last seen | |
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;

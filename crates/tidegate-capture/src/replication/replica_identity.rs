@@ -1,6 +1,6 @@
 //! Prevents captures from blocking writers. If UPDATE and DELETE of a table are published,
-//! PostgreSQL refuses them unless the table has a replica identity. It has none if its primary key
-//! or index was dropped, or if its owner set NOTHING.
+//! PostgreSQL refuses them unless the table has a replica identity. A table has none if the primary
+//! key or index that served as such was dropped, or if its owner set NOTHING.
 
 use tidegate_changelog::LogResult;
 use tidegate_sql::DatabaseName;

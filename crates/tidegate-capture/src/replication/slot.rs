@@ -262,10 +262,12 @@ async fn drop_slot(session: &mut ReplicationSession, name: &str) -> LogResult<()
     Ok(())
 }
 
-/// Advances the retention slot to `keep`, or further if it keeps too much, and returns the end of
-/// the log. Only a session in the slot's database can advance it, which takes a login. The position
-/// of the slot is read in the control database, so that a slot that need not advance costs no
-/// login.
+/// Advances the retention slot to `keep`, or further if the log after `keep` is larger than the
+/// limit of the retention window. Returns the end of the log.
+///
+/// Advancing the slot takes a login, because only a session in the slot's database can do it.
+/// Therefore the position of the slot is read in the control database, and the slot is advanced
+/// only at intervals, unless it keeps more than the limit.
 pub(super) async fn retain(
     shared: &Shared,
     database: &DatabaseName,

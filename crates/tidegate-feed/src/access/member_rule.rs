@@ -1,10 +1,10 @@
 //! Row level security of members that the service evaluates without a query.
 //!
 //! Many members of a group subscribe to the same table, and a policy shows each of them its own
-//! rows: `owner = (SELECT tidegate.user_id())`. The value that the column has in a member's rows is
-//! known when the member subscribes. So the subscriptions that may see a row are found by the row's
-//! value in the column ([`crate::dispatch::index`]). PostgreSQL evaluates other policies, for each
-//! member.
+//! rows: `owner = (SELECT tidegate.user_id())`. When a member subscribes, the service knows which
+//! value the column must have in the rows that the member may see. So the value of a row in this
+//! column leads to the subscriptions that may see the row ([`crate::dispatch::index`]). PostgreSQL
+//! evaluates policies of other forms, separately for each member.
 
 use tidegate_sql::{ClaimText, Login, Member, RoleUse};
 
@@ -29,8 +29,8 @@ pub(crate) struct RuleKey {
 
 impl MemberRule {
     /// The rule of a member under these policies. Returns `None` if PostgreSQL has to evaluate the
-    /// policies: the caller is not a member, or a policy is not a comparison of a column with a
-    /// text that the service knows.
+    /// policies. That is the case if the caller is not a member, or if a policy does more than
+    /// compare a column with a value that the service knows.
     pub(crate) fn new(login: &Login, policy: &RlsPolicy) -> Option<Self> {
         let RoleUse::Member(member) = &login.role_use else {
             return None;

@@ -5,14 +5,14 @@ use crate::access::rls_policy::{ComparedType, PolicyClause, PolicyEquality};
 use crate::catalog_query::{TextRow, is_true, text};
 
 /// Selects each policy that applies to SELECT: its table, its OID, whether it is permissive, its
-/// condition, and the columns that the condition reads. If the condition only compares a column
-/// with `(SELECT tidegate.user_id())` or `(SELECT tidegate.claim('name'))`, also selects the
-/// column, its type and the name of the claim.
+/// condition, and the columns that the condition reads. Some conditions only compare a column with
+/// `(SELECT tidegate.user_id())` or `(SELECT tidegate.claim('name'))`. For these, it also selects
+/// the column, the column's type and the name of the claim.
 ///
 /// Such a condition is recognised by its text. PostgreSQL prints conditions in the same way in all
 /// supported versions. With an empty `search_path` it qualifies every function and operator that is
-/// not built in with its schema. Only columns of types whose values are equal if and only if their
-/// text forms are equal are recognised. The functions must belong to the service's role.
+/// not built in with its schema. The type of the column must be one whose values are equal if and
+/// only if their text forms are equal. The functions must belong to the service's role.
 pub(crate) const POLICIES: &str = "\
     WITH own AS (SELECT NOT EXISTS (\
         SELECT FROM pg_catalog.pg_namespace s \

@@ -99,9 +99,10 @@ impl RlsEvaluator {
         *self.state.lock().await.fingerprint == *fingerprint
     }
 
-    /// Decides for each change whether the role may see it. An image that lacks a column which the
-    /// policies read is not visible. Returns `None` if the transactions of the changes are not
-    /// visible to queries yet, because the policies may read other effects of these transactions.
+    /// Decides for each change whether the role may see it. A TRUNCATE is always visible. A row
+    /// image that lacks a column which the policies read is not visible. Returns `None` if the
+    /// transactions of the changes are not visible to queries yet, because the policies may read
+    /// other effects of these transactions.
     ///
     /// # Errors
     ///

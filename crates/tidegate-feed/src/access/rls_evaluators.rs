@@ -43,9 +43,9 @@ impl RlsEvaluators {
         }
     }
 
-    /// The evaluator of a role and a table, updated with the policies of `privileges`. If the
-    /// existing evaluator is busy, it cannot be updated. Existing subscriptions then keep it, and
-    /// new subscriptions share a new evaluator.
+    /// The evaluator of a role and a table, updated with the policies of `privileges`. An existing
+    /// evaluator that is busy cannot be updated now. In that case existing subscriptions keep this
+    /// evaluator, and new subscriptions share a new one.
     pub(crate) fn get(
         &self,
         login: &Login,

@@ -10,9 +10,9 @@ use tokio::time::Instant;
 
 use super::latency::LatencyEstimate;
 
-/// How long a description may be used if PostgreSQL does not report changes of the types in it.
-/// These are types that are not built in, types that hints name, and parameter types that
-/// PostgreSQL inferred from tables and functions.
+/// How long a description may be used if it contains types whose changes PostgreSQL does not
+/// report. There are three kinds: types that are not built in, types that hints name, and parameter
+/// types that PostgreSQL inferred from tables and functions.
 const LIFETIME: Duration = Duration::from_secs(4);
 
 /// The parameters and columns of a statement.
@@ -72,9 +72,11 @@ impl StatementDescription {
     #[inline]
     pub(crate) fn is_fresh(&self, generation: u64) -> bool {
         match self.expires {
-            // PostgreSQL refuses to run a prepared statement whose columns have changed, so a
-            // description of columns needs no expiry. But after a change of the inferred parameter
-            // types, PostgreSQL replans the statement with the old types.
+            // A description without an expiry has no parameters, and its columns have built-in
+            // types. PostgreSQL refuses to run a prepared statement whose columns have changed, so
+            // this description is never used when it is stale. Parameters need an expiry: after a
+            // change of an inferred parameter type, PostgreSQL replans the statement with the old
+            // type.
             None => true,
             Some(until) => self.generation == generation && Instant::now() < until,
         }

@@ -131,7 +131,7 @@ impl SendQueue {
     }
 
     /// The prepared statement of a task, and whether the pipeline has to prepare it. Returns `None`
-    /// if the statement must not be multiplexed now. `before` are the earlier reads of the
+    /// if the statement must not be multiplexed now. `before` contains the earlier reads of the
     /// pipeline.
     fn known(
         &mut self,

@@ -47,7 +47,7 @@ pub(super) fn find(definitions: &[Definition]) -> UntrustedSets {
 }
 
 /// Finds the names that these definitions make untrusted. `claims` says whether the functions of
-/// claims belong to the service. If so, calls of these functions are trusted.
+/// claims belong to the service. If `claims` is true, calls of these functions are trusted.
 ///
 /// PostgreSQL prints definitions with an empty `search_path`, so a function without a schema in a
 /// definition is a built-in function. Therefore a definition can be analysed like the text of a

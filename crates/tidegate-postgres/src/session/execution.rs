@@ -107,9 +107,10 @@ impl<'a> Execution<'a> {
         Ok(())
     }
 
-    /// Compares an unconfirmed description with the columns that PostgreSQL described. Passes the
-    /// columns to the sink if they match; otherwise records the failure of a stale description.
-    /// Columns of writes are not compared, because only writes without columns run unconfirmed.
+    /// Compares an unconfirmed description with the columns that PostgreSQL described. If they
+    /// match, passes the columns to the sink, unless these are passed only with the first row.
+    /// Otherwise records that the description is stale. Columns of writes are not compared, because
+    /// only writes without columns run unconfirmed.
     pub(super) fn confirm(
         &mut self,
         fields: &[FieldDescription],

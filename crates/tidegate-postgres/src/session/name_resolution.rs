@@ -10,9 +10,9 @@ use super::internal_query::InternalQuery;
 use crate::connection::Connection;
 use crate::statement::{NameResolution, StatementTask};
 
-/// Selects whether names resolve as at the start of the session. The parameters are the initial
-/// `search_path` and the role as which statements run. The session has a temporary schema only
-/// after it has created a temporary table.
+/// Selects whether names resolve as at the start of the session. The parameter `$1` is the initial
+/// `search_path`, and `$2` the role as which statements run. The session has a temporary schema
+/// only after it has created a temporary table.
 const IS_INITIAL: &str = "SELECT pg_catalog.current_setting('search_path') OPERATOR(pg_catalog.=) $1 \
     AND CURRENT_USER OPERATOR(pg_catalog.=) $2::pg_catalog.name \
     AND pg_catalog.pg_my_temp_schema() OPERATOR(pg_catalog.=) 0::pg_catalog.oid";

@@ -35,16 +35,16 @@ use tidegate_socket::{self as socket, Handoff};
 /// 400 KiB.
 const HTTP1_BUFFER: usize = 64 * 1024;
 /// hyper's limit on the head of an HTTP/2 request in bytes. It is twice the limit of this service.
-/// Heads between the two limits get a response with a body and an id; only larger heads get hyper's
-/// 431 without a body.
+/// A head between the two limits gets an error response of this service, with a body and a request
+/// id. Only larger heads get hyper's 431 without a body.
 const HTTP2_HEADERS: u32 = 2 * stack::HTTP2_HEAD;
 /// How many bytes one HTTP/2 stream may buffer for a client that does not read.
 const HTTP2_SEND_BUFFER: usize = 64 * 1024;
 /// How many streams a client may reset before hyper treats it as an attack (CVE-2023-44487).
 const HTTP2_RESETS: usize = 64;
-/// The interval in which the connection is checked while a client waits for a response. hyper
-/// notices the end of a connection only after it has read all bytes before it. It does not read the
-/// bytes that follow a request until the response has been sent.
+/// The interval at which the connection is checked while a client waits for a response. hyper
+/// notices the end of a connection only after it has read all bytes before the end. But hyper does
+/// not read the bytes that follow a request until the response has been sent.
 const CHECK_INTERVAL: Duration = Duration::from_millis(400);
 
 /// The parameters of a connection's task.

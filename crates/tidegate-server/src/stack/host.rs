@@ -2,7 +2,8 @@
 //! valid value (RFC 9112, section 3.2).
 //!
 //! The service does not use the value of `Host`. But if a proxy could read another host from the
-//! same request, the request is refused.
+//! same request, the request is refused. `Host` may be empty. It may be missing in HTTP/1.0 and
+//! HTTP/2.
 
 use http::header::HOST;
 use http::uri::Authority;
