@@ -41,8 +41,8 @@ impl AuthorizationRequest {
 /// The response to an invalid authorization request.
 #[derive(Debug)]
 pub enum AuthorizationError {
-    /// The client or its redirect URI is not known. Show the error to the person, and do not
-    /// redirect.
+    /// The client is not known, or its redirect URI is missing or not registered. Show the error
+    /// to the person, and do not redirect.
     Display(Error),
     /// The browser goes to this URL, which carries the error to the client.
     Redirect(String),
