@@ -40,9 +40,8 @@ pub use personal_token::{CreatedPersonalToken, NewPersonalToken};
 
 use tidegate_identity::{Error as IdentityError, IdentityService, MasterKey, Timestamp};
 
-use crate::denylist::Denylist;
 use crate::key::KeyRing;
-use crate::token::{self, PersonalTokens, RefreshTokens, Segments, TokenCache};
+use crate::token::{self, Denylist, PersonalTokens, RefreshTokens, Segments, TokenCache};
 use crate::{
     Claims, ClientDirectory, Error, GuestRequest, Ports, Result, Settings, TokenError,
     TokenRequest, TokenResponse,

@@ -9,9 +9,9 @@ mod accept;
 mod activity;
 mod connection;
 mod http1_errors;
+mod request;
 mod stall;
 mod tls;
-mod unread_body;
 
 use std::future::Future;
 use std::io;

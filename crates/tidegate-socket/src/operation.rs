@@ -89,7 +89,7 @@ impl OperationContext {
         };
         let context = tidegate_rpc::Context {
             principal: &self.caller.principal,
-            options: sql::options(&self.app, &Preferences::default()),
+            options: Preferences::default().options(self.app.limits()),
             timezone: None,
         };
         let mut out = Pieces::of(&self.app, &self.caller);
@@ -157,7 +157,7 @@ impl OperationContext {
             Ok(request) => request,
             Err(error) => return Ok(self.refused(id, &[error])),
         };
-        let options = sql::options_for_generated(&self.app, &Preferences::default());
+        let options = Preferences::default().options_for_generated(self.app.limits());
         let api = graphql::api(&self.app, &self.caller, schema, &options).await?;
         let name = request.operation_name.as_deref();
         if self.app.feed().is_none() && api.means_subscription(&request.query, name) {
@@ -203,7 +203,7 @@ impl OperationContext {
         let invalid = |invalid: message::InvalidMessage| ApiError::input(invalid.message);
         let fields = message::fields(text).map_err(invalid)?;
         let name = fields.required("schema").map_err(invalid)?;
-        let options = sql::options_for_generated(&self.app, &Preferences::default());
+        let options = Preferences::default().options_for_generated(self.app.limits());
         let schema = graphql::schema(&self.app, &self.caller, &name, &options).await?;
         let login = self.caller.login();
         let database = login.map_or("", |login| login.database.as_str());

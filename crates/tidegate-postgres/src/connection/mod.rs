@@ -15,8 +15,7 @@ pub(crate) use state::{SessionState, TransactionStatus};
 
 use tidegate_sql::{Error, InputError};
 use tidegate_wire::body::{self, FieldDescription};
-use tidegate_wire::channel::{Channel, ReadError};
-use tidegate_wire::inbound::MAX_MESSAGE;
+use tidegate_wire::channel::{Channel, MAX_MESSAGE, ReadError};
 use tidegate_wire::{
     Backend, Canceller, Config, ConnectError, StartupParameters, log_in, outage, tag,
 };

@@ -12,8 +12,7 @@ use tidegate_wire::rejection::ServerError;
 use tidegate_wire::tag;
 use tokio::time::{Instant, timeout};
 
-use super::execution::Execution;
-use super::parameter_sets::{SEND_AHEAD, SetError};
+use super::execution::{Execution, SEND_AHEAD, SetError};
 use super::pipeline_request::PipelineRequest;
 use crate::connection::{Connection, SNAPSHOT};
 

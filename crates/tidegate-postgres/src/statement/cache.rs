@@ -7,9 +7,9 @@ use std::sync::Arc;
 use tidegate_sql::statement::{Kind, Purity};
 use tidegate_sql::{BoundStatement, TypeHint};
 
-use super::caller_switch::CallerSwitch;
-use super::prepared::PreparedStatement;
 use super::role_plans::RolePlans;
+use super::task::CallerSwitch;
+use super::task::PreparedStatement;
 use super::task::StatementTask;
 use crate::metadata::{StatementDescription, StatementKey};
 

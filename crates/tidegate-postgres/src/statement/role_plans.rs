@@ -23,7 +23,7 @@ use std::sync::Arc;
 
 use tidegate_sql::{BoundStatement, RoleName, TypeHint};
 
-use super::prepared::PreparedStatement;
+use super::task::PreparedStatement;
 use crate::metadata::{StatementDescription, StatementKey};
 
 /// The most plans of a connection. If there are more, the least recently used plan is dropped.

@@ -27,7 +27,6 @@ use tidegate_http::error::{ApiError, NO_STORE};
 use tidegate_http::memory::Reservation;
 use tidegate_http::negotiate::{ContentType, Preferences};
 use tidegate_http::operation::graphql::{LARGE, api, execute};
-use tidegate_http::operation::sql;
 use tidegate_http::percent;
 use tidegate_http::report::Errors;
 use tidegate_http::request_body::{self, BodyError, RequestBody};
@@ -68,7 +67,7 @@ where
     if let Some(body) = &body {
         subject.keep_body(&body.bytes);
     }
-    let options = sql::options_for_generated(app, &preferences);
+    let options = preferences.options_for_generated(app.limits());
     let api = api(app, &caller, schema, &options).await?;
     let work = Handler {
         app,
@@ -98,7 +97,7 @@ pub(crate) async fn sdl<B>(call: Call<'_, B>, schema: &str) -> Result<Response<B
         app,
         &caller,
         schema,
-        &sql::options_for_generated(app, &preferences),
+        &preferences.options_for_generated(app.limits()),
     )
     .await?;
     let mut response = Response::new(Body::from(content(app, &caller, api.sdl())));
