@@ -44,14 +44,14 @@ export function Users() {
             <tbody>
               {users.map((user) => (
                 <tr key={user.name}>
-                  <th scope="row">{user.name}{user.default_user && <small> default user</small>}{user.kind === "member" && <small> member</small>}{user.name === claims.value?.database && <small> owner</small>}</th>
+                  <th scope="row">{user.name}{user.default_user && <small> default user</small>}{user.kind === "member" && <small> member</small>}{isOwner(user) && <small> owner</small>}{user.disabled && <> <span class="pill failed">disabled</span></>}</th>
                   <td>{user.email ?? ""}</td>
                   <td>{groupsOf(user).join(", ")}</td>
                   <td>{user.properties && <code>{JSON.stringify(user.properties)}</code>}</td>
                   <td class="actions">
-                    {offered.value && user.name !== claims.value?.database && <button type="button" class="view-as-user" aria-label={`View as ${user.name}`} onClick={() => void become(user.name)}>View as</button>}
+                    {offered.value && !isOwner(user) && !user.disabled && <button type="button" class="view-as-user" aria-label={`View as ${user.name}`} onClick={() => void become(user.name)}>View as</button>}
                     <button type="button" aria-label={`Edit ${user.name}`} onClick={() => (editing.value = user)}>Edit</button>
-                    {user.name !== claims.value?.database && <button type="button" aria-label={`Delete ${user.name}`} onClick={() => (dropping.value = { user, reassign: false })}>Delete</button>}
+                    {!isOwner(user) && <button type="button" aria-label={`Delete ${user.name}`} onClick={() => (dropping.value = { user, reassign: false })}>Delete</button>}
                   </td>
                 </tr>
               ))}
@@ -93,8 +93,20 @@ function UserForm({ user, onDone, onClose }: { user: User | null; onDone: () => 
       <label>Properties, a JSON object that stands in the user's tokens<textarea name="properties" rows={3} spellcheck={false}>{user?.properties ? JSON.stringify(user.properties, null, 2) : ""}</textarea></label>
       {!user && <label class="check"><input name="member" type="checkbox" /> Member: a user without a role, in exactly one group</label>}
       <label class="check"><input name="default_user" type="checkbox" defaultChecked={user?.default_user} /> Default user: requests without a token run as this user</label>
+      {user && mayBeDisabled(user) && <label class="check"><input name="disabled" type="checkbox" defaultChecked={user.disabled} /> Disabled: neither signs in nor sends requests; the sessions end</label>}
     </FormDialog>
   );
+}
+
+const isOwner = ({ name }: User): boolean => name === claims.value?.database;
+const mayBeDisabled = (user: User): boolean => !isOwner(user) && !user.default_user;
+
+function propertiesOf(text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch (error) {
+    throw new Error(`The properties are no JSON object, such as {"desk": 7}: ${(error as Error).message}.`);
+  }
 }
 
 /** The members to send; of a user that exists only what has changed. */
@@ -104,9 +116,10 @@ function membersOf(fields: FormData, user: User | null): Members {
   const all: Members = {
     email: orNull(textOf(fields, "email")),
     user_group: groups.length === 0 ? null : groups.length === 1 ? groups[0] : groups,
-    properties: properties === "" ? null : JSON.parse(properties),
+    properties: properties === "" ? null : propertiesOf(properties),
     default_user: fields.get("default_user") !== null,
   };
+  if (user && mayBeDisabled(user)) all.disabled = fields.get("disabled") !== null;
   const password = String(fields.get("password") ?? "");
   const changed = Object.entries(all).filter(([name, value]) =>
     JSON.stringify(value) !== JSON.stringify(user ? user[name as keyof User] : name === "default_user" ? false : null));

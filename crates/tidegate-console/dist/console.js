@@ -1882,6 +1882,11 @@ var loadFirstMembers = () => requestJson(`${USERS}?kind=member&limit=${PAGE}`);
 var createUser = (body) => request(USERS, { body });
 var changeUser = (name, body) => request(one(USERS, name), { method: "PATCH", body });
 var dropUser = (name, reassign) => request(`${one(USERS, name)}${reassign ? "?reassign=true" : ""}`, { method: "DELETE" });
+var usersOfGroup = async (group, limit) => (await requestJson(`${USERS}?${new URLSearchParams({ group, limit: String(limit) })}`)).map(({ name }) => name);
+async function addToGroup(name, group) {
+  const groups = groupsOf2(await requestJson(one(USERS, name)));
+  if (!groups.includes(group)) await changeUser(name, { user_group: [...groups, group] });
+}
 var loadClients = () => requestJson(CLIENTS);
 var createClient = (body) => requestJson(CLIENTS, { body });
 var changeClient = (id, body) => request(one(CLIENTS, id), { method: "PATCH", body });
@@ -1890,6 +1895,11 @@ var dropClient = (id) => request(one(CLIENTS, id), { method: "DELETE" });
 var SESSIONS = "/api/v4/sessions";
 var loadSessions = () => requestJson(SESSIONS);
 var endSession = (id) => request(one(SESSIONS, id), { method: "DELETE" });
+var ISSUERS = "/api/v4/issuers";
+var loadIssuers = async () => [await requestJson(ISSUERS)].flat();
+var createIssuer = (body) => request(ISSUERS, { body });
+var changeIssuer = (name, body) => request(one(ISSUERS, name), { method: "PATCH", body });
+var dropIssuer = (name) => request(one(ISSUERS, name), { method: "DELETE" });
 async function loadAudit(since2, pages = 5) {
   const all2 = [];
   let from = since2.toISOString();
@@ -2273,10 +2283,15 @@ var membersOf = (fields) => ({
 
 // src/people/rights_data.ts
 var cellKey = (table2, role) => `${table2}\0${role}`;
+var MOST_HOLDERS = 60;
 var HOLDERS = `
 select rolname as role from pg_roles
-where rolname like replace(replace(current_database()::text, '\\', '\\\\'), '_', '\\_') || '/%'
-  and strpos(rolname::text, '/$') = 0 order by 1 limit 60`;
+where starts_with(rolname::text, current_database()::text || cast(:under as text))
+  and strpos(rolname::text, '/$') = 0 order by 1 limit ${MOST_HOLDERS}`;
+async function loadHolders(under) {
+  const { data } = await sql(statement(HOLDERS, { under }));
+  return data.map(({ role }) => holderOf(String(role)));
+}
 var WORDS = `
 select c.relname as "table", r.rolname as role,
   case
@@ -2291,8 +2306,8 @@ join pg_roles r on r.rolname = any (cast(:roles as text[]))
 where n.nspname = :schema and c.relkind in ('r', 'p', 'v', 'm', 'f') and not c.relispartition
 order by 1, 2`;
 async function loadRights(schema) {
-  const roles = (await sql(statement(HOLDERS))).data.map(({ role }) => String(role));
-  const holders = roles.map(holderOf);
+  const holders = await loadHolders("/");
+  const roles = holders.map(({ role }) => role);
   const list = `{${roles.map((role) => `"${role.replace(/["\\]/g, "\\$&")}"`).join(",")}}`;
   const { data } = await sql(statement(WORDS, { roles: list, schema }));
   const words = new Map(data.map((row) => [cellKey(String(row.table), String(row.role)), row.word]));
@@ -2302,6 +2317,11 @@ function holderOf(role) {
   const rest = role.slice(role.indexOf("/") + 1);
   const group = rest.startsWith("group/");
   return { role, group, name: group ? rest.slice("group/".length) : rest };
+}
+var FIRST_USERS = 12;
+async function loadGroups() {
+  const groups = await loadHolders("/group/");
+  return Promise.all(groups.map(async ({ name, role }) => ({ name, role, users: await usersOfGroup(name, FIRST_USERS + 1) })));
 }
 async function setRight(schema, table2, holder, word) {
   if (!holder.group) {
@@ -2335,8 +2355,182 @@ async function setColumnRight(schema, table2, holder, change) {
   await sql({ q: q2 });
 }
 
+// src/people/groups.tsx
+function Groups() {
+  const { value: groups, problem, reload } = useLoaded(loadGroups);
+  const adding = useSignal(null);
+  return /* @__PURE__ */ a4($, { children: [
+    /* @__PURE__ */ a4("div", { class: "sheet-head", children: [
+      /* @__PURE__ */ a4("h1", { children: "Groups" }),
+      /* @__PURE__ */ a4("button", { type: "button", class: "primary", onClick: () => adding.value = "new", children: "New group" })
+    ] }),
+    /* @__PURE__ */ a4("p", { class: "hint", children: [
+      "What is granted to a group, its users may do. Grant it under ",
+      /* @__PURE__ */ a4("a", { href: hrefOf({ area: "people", part: "rights" }), children: "Rights" }),
+      "; take a user out of it under ",
+      /* @__PURE__ */ a4("a", { href: hrefOf({ area: "people", part: "users" }), children: "Users" }),
+      ", Edit."
+    ] }),
+    problem && /* @__PURE__ */ a4("p", { class: "problem", role: "alert", children: problem }),
+    !groups && !problem && /* @__PURE__ */ a4("p", { class: "hint", children: "Reading the groups…" }),
+    groups?.length === 0 && /* @__PURE__ */ a4("p", { class: "hint", children: "No group yet." }),
+    groups && groups.length > 0 && /* @__PURE__ */ a4("div", { class: "scroll-x panel", tabIndex: 0, role: "region", "aria-label": "List of groups", children: /* @__PURE__ */ a4("table", { children: [
+      /* @__PURE__ */ a4("thead", { children: /* @__PURE__ */ a4("tr", { children: [
+        /* @__PURE__ */ a4("th", { scope: "col", children: "Group" }),
+        /* @__PURE__ */ a4("th", { scope: "col", children: "Role in PostgreSQL" }),
+        /* @__PURE__ */ a4("th", { scope: "col", children: "Users" }),
+        /* @__PURE__ */ a4("th", { scope: "col", children: /* @__PURE__ */ a4("span", { class: "sr", children: "Actions" }) })
+      ] }) }),
+      /* @__PURE__ */ a4("tbody", { children: groups.map((group) => /* @__PURE__ */ a4("tr", { children: [
+        /* @__PURE__ */ a4("th", { scope: "row", children: group.name }),
+        /* @__PURE__ */ a4("td", { children: /* @__PURE__ */ a4("code", { children: group.role }) }),
+        /* @__PURE__ */ a4("td", { children: [
+          group.users.slice(0, FIRST_USERS).join(", "),
+          group.users.length > FIRST_USERS && " and others"
+        ] }),
+        /* @__PURE__ */ a4("td", { class: "actions", children: /* @__PURE__ */ a4("button", { type: "button", "aria-label": `Add users to ${group.name}`, onClick: () => adding.value = group, children: "Add users" }) })
+      ] }, group.name)) })
+    ] }) }),
+    adding.value && /* @__PURE__ */ a4(AddForm, { group: adding.value === "new" ? null : adding.value.name, onDone: reload, onClose: () => adding.value = null })
+  ] });
+}
+function AddForm({ group, onDone, onClose }) {
+  const save = async (fields) => {
+    const name = group ?? textOf2(fields, "group");
+    const users2 = listOf(textOf2(fields, "users"));
+    try {
+      for (const user of users2) await addToGroup(user, name);
+    } finally {
+      await onDone();
+    }
+    sayDone(`${users2.join(", ")} ${users2.length === 1 ? "is" : "are"} in the group ${name} now.`);
+  };
+  return /* @__PURE__ */ a4(FormDialog, { title: group ? `Add users to ${group}` : "New group", action: group ? "Add" : "Create group", onSave: save, onClose, children: [
+    !group && /* @__PURE__ */ a4("label", { children: [
+      "Group",
+      /* @__PURE__ */ a4("input", { name: "group", required: true, autocomplete: "off", spellcheck: false })
+    ] }),
+    /* @__PURE__ */ a4("label", { children: [
+      group ? "Users" : "Its first users",
+      ", separated by commas",
+      /* @__PURE__ */ a4("input", { name: "users", required: true, autocomplete: "off", spellcheck: false })
+    ] })
+  ] });
+}
+
+// src/people/issuers.tsx
+function Issuers() {
+  const { value: issuers, problem, reload } = useLoaded(loadIssuers);
+  const editing = useSignal(null);
+  const dropping = useSignal(null);
+  const drop = async ({ name }) => {
+    dropping.value = null;
+    try {
+      await dropIssuer(name);
+      sayDone(`The issuer ${name} was removed.`);
+    } catch (error) {
+      sayError(error);
+    }
+    await reload();
+  };
+  return /* @__PURE__ */ a4($, { children: [
+    /* @__PURE__ */ a4("div", { class: "sheet-head", children: [
+      /* @__PURE__ */ a4("h1", { children: "Issuers" }),
+      /* @__PURE__ */ a4("button", { type: "button", class: "primary", onClick: () => editing.value = "new", children: "New issuer" })
+    ] }),
+    /* @__PURE__ */ a4("p", { class: "hint", children: [
+      "A service such as Keycloak or Auth0 that signs people in already. Its tokens are accepted here, and policies read their claims. ",
+      /* @__PURE__ */ a4("a", { href: `${home}/docs/how-to/external-issuers`, target: "_blank", rel: "noopener", children: "How to set one up" })
+    ] }),
+    problem && /* @__PURE__ */ a4("p", { class: "problem", role: "alert", children: problem }),
+    !issuers && !problem && /* @__PURE__ */ a4("p", { class: "hint", children: "Reading the issuers…" }),
+    issuers?.length === 0 && /* @__PURE__ */ a4("p", { class: "hint", children: "No issuer yet: only the tokens of Tidegate itself are accepted." }),
+    issuers && issuers.length > 0 && /* @__PURE__ */ a4("div", { class: "scroll-x panel", tabIndex: 0, role: "region", "aria-label": "List of issuers", children: /* @__PURE__ */ a4("table", { children: [
+      /* @__PURE__ */ a4("thead", { children: /* @__PURE__ */ a4("tr", { children: [
+        /* @__PURE__ */ a4("th", { scope: "col", children: "Name" }),
+        /* @__PURE__ */ a4("th", { scope: "col", children: "Issuer" }),
+        /* @__PURE__ */ a4("th", { scope: "col", children: "Audience" }),
+        /* @__PURE__ */ a4("th", { scope: "col", children: "Group or user" }),
+        /* @__PURE__ */ a4("th", { scope: "col", children: "People" }),
+        /* @__PURE__ */ a4("th", { scope: "col", children: /* @__PURE__ */ a4("span", { class: "sr", children: "Actions" }) })
+      ] }) }),
+      /* @__PURE__ */ a4("tbody", { children: issuers.map((issuer) => /* @__PURE__ */ a4("tr", { children: [
+        /* @__PURE__ */ a4("th", { scope: "row", children: issuer.name }),
+        /* @__PURE__ */ a4("td", { children: /* @__PURE__ */ a4("code", { children: issuer.issuer }) }),
+        /* @__PURE__ */ a4("td", { children: audienceOf(issuer).map((one2) => /* @__PURE__ */ a4("code", { class: "line", children: one2 }, one2)) }),
+        /* @__PURE__ */ a4("td", { children: [
+          [issuer.user_claim, issuer.role_claim].filter(Boolean).map((claim) => /* @__PURE__ */ a4("span", { class: "line", children: [
+            "claim ",
+            /* @__PURE__ */ a4("code", { children: claim })
+          ] }, claim)),
+          issuer.default_role && /* @__PURE__ */ a4("span", { class: "line", children: [
+            "else ",
+            issuer.default_role
+          ] })
+        ] }),
+        /* @__PURE__ */ a4("td", { children: issuer.create_members ? "recorded as members" : "not recorded" }),
+        /* @__PURE__ */ a4("td", { class: "actions", children: [
+          /* @__PURE__ */ a4("button", { type: "button", "aria-label": `Edit ${issuer.name}`, onClick: () => editing.value = issuer, children: "Edit" }),
+          /* @__PURE__ */ a4("button", { type: "button", "aria-label": `Remove ${issuer.name}`, onClick: () => dropping.value = issuer, children: "Remove" })
+        ] })
+      ] }, issuer.name)) })
+    ] }) }),
+    editing.value && /* @__PURE__ */ a4(IssuerForm, { issuer: editing.value === "new" ? null : editing.value, onDone: reload, onClose: () => editing.value = null }),
+    dropping.value && /* @__PURE__ */ a4(
+      Confirm,
+      {
+        title: `Remove ${dropping.value.name}?`,
+        action: "Remove",
+        text: "Its tokens are refused at once. Members that were recorded stay.",
+        onConfirm: () => void drop(dropping.value),
+        onClose: () => dropping.value = null
+      }
+    )
+  ] });
+}
+function IssuerForm({ issuer, onDone, onClose }) {
+  const save = async (fields) => {
+    const members2 = membersOf2(fields);
+    const name = issuer?.name ?? textOf2(fields, "name");
+    await (issuer ? changeIssuer(name, members2) : createIssuer({ name, ...members2 }));
+    sayDone(issuer ? `The issuer ${name} was changed.` : `The issuer ${name} was added.`);
+    await onDone();
+  };
+  const text = (name, label, placeholder, required = false) => /* @__PURE__ */ a4("label", { children: [
+    label,
+    /* @__PURE__ */ a4("input", { name, required, placeholder, autocomplete: "off", spellcheck: false, defaultValue: String(issuer?.[name] ?? "") })
+  ] });
+  return /* @__PURE__ */ a4(FormDialog, { title: issuer ? `Issuer ${issuer.name}` : "New issuer", action: issuer ? "Save" : "Add issuer", onSave: save, onClose, children: [
+    !issuer && text("name", "Name, which you choose", "keycloak", true),
+    text("issuer", "Issuer, exactly as in the claim iss", "https://id.example.com/realms/shop", true),
+    /* @__PURE__ */ a4("label", { children: [
+      "Audiences, one a line; a token must name one",
+      /* @__PURE__ */ a4("textarea", { name: "audience", required: true, rows: 2, spellcheck: false, children: issuer ? audienceOf(issuer).join("\n") : "" })
+    ] }),
+    text("jwks_url", "Address of its keys", "found by discovery"),
+    text("user_claim", "Claim that names a user", "none"),
+    text("role_claim", "Claim that names groups", "none, such as realm_access.roles"),
+    text("default_role", "Group or user of tokens that name none", "none"),
+    /* @__PURE__ */ a4("label", { class: "check", children: [
+      /* @__PURE__ */ a4("input", { name: "create_members", type: "checkbox", defaultChecked: issuer?.create_members }),
+      " Record people of groups as members, so that they can be listed and disabled"
+    ] })
+  ] });
+}
+var audienceOf = ({ audience }) => Array.isArray(audience) ? audience : [audience];
+var membersOf2 = (fields) => ({
+  issuer: textOf2(fields, "issuer"),
+  audience: listOf(textOf2(fields, "audience")),
+  jwks_url: orNull(textOf2(fields, "jwks_url")),
+  user_claim: orNull(textOf2(fields, "user_claim")),
+  role_claim: orNull(textOf2(fields, "role_claim")),
+  default_role: orNull(textOf2(fields, "default_role")),
+  create_members: fields.get("create_members") !== null
+});
+
 // src/people/rights.tsx
 var WORDS2 = [["none", "none"], ["read", "read"], ["write", "read, write"]];
+var SAID = { none: "now has no right on", read: "may now read", write: "may now read and write", other: "has some rights on" };
 function Rights() {
   const schemas = [...new Set((tables.value ?? []).map(({ schema: schema2 }) => schema2))];
   const chosen2 = useSignal(null);
@@ -2346,7 +2540,7 @@ function Rights() {
   const set = async (table2, holder, word) => {
     try {
       await setRight(schema, table2, holder, word);
-      sayDone(`${holder.name} now has ${word} on ${table2}.`);
+      sayDone(`${holder.name} ${SAID[word]} ${table2}.`);
     } catch (error) {
       sayError(error);
     }
@@ -2359,6 +2553,11 @@ function Rights() {
     ] }),
     /* @__PURE__ */ a4("p", { class: "hint", children: "What PostgreSQL lets each user and group do. A right that comes through a group or through PUBLIC is shown too." }),
     problem && /* @__PURE__ */ a4("p", { class: "problem", role: "alert", children: problem }),
+    rights?.holders.length === MOST_HOLDERS && /* @__PURE__ */ a4("p", { class: "hint", children: [
+      "The first ",
+      MOST_HOLDERS,
+      " users and groups are shown; GRANT in SQL reaches the others."
+    ] }),
     !rights && !problem && /* @__PURE__ */ a4("p", { class: "hint", children: "Reading the rights…" }),
     rights && /* @__PURE__ */ a4("div", { class: "scroll-x panel", tabIndex: 0, role: "region", "aria-label": "Rights by table", children: /* @__PURE__ */ a4("table", { class: "matrix", children: [
       /* @__PURE__ */ a4("thead", { children: /* @__PURE__ */ a4("tr", { children: [
@@ -2551,15 +2750,19 @@ function Users() {
           user.name,
           user.default_user && /* @__PURE__ */ a4("small", { children: " default user" }),
           user.kind === "member" && /* @__PURE__ */ a4("small", { children: " member" }),
-          user.name === claims.value?.database && /* @__PURE__ */ a4("small", { children: " owner" })
+          isOwner(user) && /* @__PURE__ */ a4("small", { children: " owner" }),
+          user.disabled && /* @__PURE__ */ a4($, { children: [
+            " ",
+            /* @__PURE__ */ a4("span", { class: "pill failed", children: "disabled" })
+          ] })
         ] }),
         /* @__PURE__ */ a4("td", { children: user.email ?? "" }),
         /* @__PURE__ */ a4("td", { children: groupsOf2(user).join(", ") }),
         /* @__PURE__ */ a4("td", { children: user.properties && /* @__PURE__ */ a4("code", { children: JSON.stringify(user.properties) }) }),
         /* @__PURE__ */ a4("td", { class: "actions", children: [
-          offered.value && user.name !== claims.value?.database && /* @__PURE__ */ a4("button", { type: "button", class: "view-as-user", "aria-label": `View as ${user.name}`, onClick: () => void become(user.name), children: "View as" }),
+          offered.value && !isOwner(user) && !user.disabled && /* @__PURE__ */ a4("button", { type: "button", class: "view-as-user", "aria-label": `View as ${user.name}`, onClick: () => void become(user.name), children: "View as" }),
           /* @__PURE__ */ a4("button", { type: "button", "aria-label": `Edit ${user.name}`, onClick: () => editing.value = user, children: "Edit" }),
-          user.name !== claims.value?.database && /* @__PURE__ */ a4("button", { type: "button", "aria-label": `Delete ${user.name}`, onClick: () => dropping.value = { user, reassign: false }, children: "Delete" })
+          !isOwner(user) && /* @__PURE__ */ a4("button", { type: "button", "aria-label": `Delete ${user.name}`, onClick: () => dropping.value = { user, reassign: false }, children: "Delete" })
         ] })
       ] }, user.name)) })
     ] }) }),
@@ -2583,7 +2786,7 @@ function Users() {
 }
 function UserForm({ user, onDone, onClose }) {
   const save = async (fields) => {
-    const members2 = membersOf2(fields, user);
+    const members2 = membersOf3(fields, user);
     await (user ? changeUser(user.name, members2) : createUser(members2));
     sayDone(user ? `The user ${user.name} was changed.` : `The user ${String(members2.name)} was created.`);
     await onDone();
@@ -2616,18 +2819,32 @@ function UserForm({ user, onDone, onClose }) {
     /* @__PURE__ */ a4("label", { class: "check", children: [
       /* @__PURE__ */ a4("input", { name: "default_user", type: "checkbox", defaultChecked: user?.default_user }),
       " Default user: requests without a token run as this user"
+    ] }),
+    user && mayBeDisabled(user) && /* @__PURE__ */ a4("label", { class: "check", children: [
+      /* @__PURE__ */ a4("input", { name: "disabled", type: "checkbox", defaultChecked: user.disabled }),
+      " Disabled: neither signs in nor sends requests; the sessions end"
     ] })
   ] });
 }
-function membersOf2(fields, user) {
+var isOwner = ({ name }) => name === claims.value?.database;
+var mayBeDisabled = (user) => !isOwner(user) && !user.default_user;
+function propertiesOf(text) {
+  try {
+    return JSON.parse(text);
+  } catch (error) {
+    throw new Error(`The properties are no JSON object, such as {"desk": 7}: ${error.message}.`);
+  }
+}
+function membersOf3(fields, user) {
   const groups = listOf(textOf2(fields, "groups"));
   const properties = textOf2(fields, "properties");
   const all2 = {
     email: orNull(textOf2(fields, "email")),
     user_group: groups.length === 0 ? null : groups.length === 1 ? groups[0] : groups,
-    properties: properties === "" ? null : JSON.parse(properties),
+    properties: properties === "" ? null : propertiesOf(properties),
     default_user: fields.get("default_user") !== null
   };
+  if (user && mayBeDisabled(user)) all2.disabled = fields.get("disabled") !== null;
   const password = String(fields.get("password") ?? "");
   const changed = Object.entries(all2).filter(([name, value]) => JSON.stringify(value) !== JSON.stringify(user ? user[name] : name === "default_user" ? false : null));
   const members2 = Object.fromEntries(changed);
@@ -2640,8 +2857,10 @@ function membersOf2(fields, user) {
 // src/people/page.tsx
 var PARTS = [
   ["users", "Users", Users],
+  ["groups", "Groups", Groups],
   ["clients", "Clients", Clients],
   ["rights", "Rights", Rights],
+  ["issuers", "Issuers", Issuers],
   ["sessions", "Sessions", Sessions],
   ["audit", "Audit log", Audit]
 ];

@@ -339,7 +339,7 @@ for (const [name, options] of [["dark", { colorScheme: "dark" }], ["phone", { vi
   await eve.page.getByRole("grid", { name: "Result" }).waitFor();
   await accessible(eve.page, `${name}: query`);
   await picture(eve.page, `${name}-query`);
-  for (const part of ["Users", "Clients", "Rights", "Sessions", "Audit log"]) {
+  for (const part of ["Users", "Groups", "Clients", "Rights", "Sessions", "Audit log"]) {
     await eve.page.getByRole("link", { name: "People" }).click();
     await eve.page.getByRole("navigation", { name: "People" }).getByRole("link", { name: part }).click();
     await eve.page.getByRole("table").waitFor();
