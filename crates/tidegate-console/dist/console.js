@@ -1239,7 +1239,7 @@ function ChartBox({ data }) {
   const chart = T2(null);
   const latest = T2(data);
   latest.current = data;
-  const names = JSON.stringify([data.names, data.series.map(({ name }) => name)]);
+  const names = JSON.stringify([data.along, data.names, data.series.map(({ name }) => name)]);
   A2(() => {
     let gone = false;
     void load().then(({ drawChart }) => {
@@ -1616,6 +1616,7 @@ function chartOf({ now, requests, errors }) {
   const last = Math.floor(Date.parse(now) / 1e3);
   return {
     x: requests.map((_count, index) => last - requests.length + 1 + index),
+    along: "time",
     time: true,
     present: true,
     series: [
@@ -3443,7 +3444,7 @@ function PlanTree({ explained }) {
   const measured = root2["Actual Total Time"] !== void 0;
   return /* @__PURE__ */ a4("div", { class: "plan", role: "region", tabIndex: 0, "aria-label": "Plan", children: [
     /* @__PURE__ */ a4("p", { class: "hint", children: measured ? `Run in ${explained["Execution Time"]} ms, planned in ${explained["Planning Time"]} ms. Bars show time.` : "Estimated, not run. Bars show cost." }),
-    /* @__PURE__ */ a4("ul", { class: "plan-tree", children: /* @__PURE__ */ a4(Node, { plan: root2, whole: weight(root2) }) })
+    /* @__PURE__ */ a4("ul", { class: "plan-tree", children: /* @__PURE__ */ a4(Node, { plan: root2, whole: weight(root2), stopped: false }) })
   ] });
 }
 function weight(plan) {
@@ -3452,12 +3453,14 @@ function weight(plan) {
 }
 var SHOWN = /Cond|Filter|Key|Strategy|Join Type|Rows Removed|Hit Blocks|Read Blocks|Method|Memory|Workers/;
 var number = (value) => value.toLocaleString("en", { maximumFractionDigits: 2 });
-function Node({ plan, whole }) {
+var READS_ALL = /^(Sort|Hash|Aggregate|Materialize)$/;
+function Node({ plan, whole, stopped }) {
   const below = plan.Plans ?? [];
   const own = Math.max(0, weight(plan) - below.reduce((sum2, child) => sum2 + weight(child), 0));
   const share = whole > 0 ? own / whole : 0;
   const details = Object.entries(plan).filter(([name, value]) => SHOWN.test(name) && value !== 0);
   const actual = plan["Actual Rows"];
+  const stops = plan["Node Type"] === "Limit" || stopped && !READS_ALL.test(plan["Node Type"]);
   const off = actual !== void 0 && Math.max(actual, 1) / Math.max(plan["Plan Rows"], 1);
   return /* @__PURE__ */ a4("li", { children: [
     /* @__PURE__ */ a4("div", { class: "plan-node", children: [
@@ -3482,14 +3485,17 @@ function Node({ plan, whole }) {
         " · ",
         actual !== void 0 ? `${number(actual)} rows (estimated ${number(plan["Plan Rows"])})` : `${number(plan["Plan Rows"])} rows`
       ] }),
-      off !== false && (off > 10 || off < 0.1) && /* @__PURE__ */ a4("small", { class: "bad", children: "The estimate is far off: ANALYZE may help." }),
+      off !== false && (off > 10 || off < 0.1 && !stopped) && /* @__PURE__ */ a4("small", { class: "bad", children: "The estimate is far off: ANALYZE may help." }),
       details.map(([name, value]) => /* @__PURE__ */ a4("small", { class: "plan-detail", children: [
         name,
         ": ",
-        /* @__PURE__ */ a4("code", { children: Array.isArray(value) ? value.join(", ") : String(value) })
+        /* @__PURE__ */ a4("code", { children: [
+          Array.isArray(value) ? value.join(", ") : String(value),
+          name.includes("Memory") && " kB"
+        ] })
       ] }, name))
     ] }),
-    below.length > 0 && /* @__PURE__ */ a4("ul", { children: below.map((child, index) => /* @__PURE__ */ a4(Node, { plan: child, whole }, index)) })
+    below.length > 0 && /* @__PURE__ */ a4("ul", { children: below.map((child, index) => /* @__PURE__ */ a4(Node, { plan: child, whole, stopped: stops }, index)) })
   ] });
 }
 
@@ -3842,13 +3848,14 @@ function chartOf2(result) {
   if (drawn.length === 0) return null;
   const series = drawn.map(({ name, values: values2 }) => ({ name, values: values2.map(numberOf) }));
   if (!along) {
-    const names = numeric.includes(first) ? void 0 : first.values.map(String);
-    return { x: result.rows.map((_row, index) => index), time: false, names, series };
+    const names = numeric.includes(first) ? void 0 : first.values.map((value) => value == null ? "NULL" : showValue(value));
+    return { x: result.rows.map((_row, index) => index), along: names ? first.name : "row", time: false, names, series };
   }
   const x3 = along.values.map((value) => dated ? Date.parse(String(value)) / 1e3 : numberOf(value));
   const order = x3.map((_value, index) => index).sort((a5, b3) => x3[a5] - x3[b3]);
   return {
     x: order.map((at) => x3[at]),
+    along: along.name,
     time: Boolean(dated),
     series: series.map(({ name, values: values2 }) => ({ name, values: order.map((at) => values2[at] ?? null) }))
   };
@@ -3920,7 +3927,8 @@ function RunningBar() {
       "Running for ",
       seconds.value,
       " s",
-      rows > 0 && `, ${rows.toLocaleString("en")} rows so far`
+      rows > 0 && `, ${rows.toLocaleString("en")} rows so far`,
+      outcome.value && outcome.value.kind !== "failure" && ". Below is the result of the run before."
     ] }),
     /* @__PURE__ */ a4("button", { type: "button", onClick: cancel, children: "Cancel" })
   ] });
@@ -4038,12 +4046,14 @@ function QueryPage() {
           },
           of
         ),
+        of === "methods" && methodChanged() && /* @__PURE__ */ a4("p", { class: "note", children: "Call runs the method as it is saved. Save changes to call what is written." }),
         /* @__PURE__ */ a4(Parameters, {}),
         /* @__PURE__ */ a4(OutcomeBox, {})
       ] })
     ] })
   ] });
 }
+var methodChanged = () => methods.value?.find((one2) => one2.method === method.value)?.q !== texts.methods.value;
 function NoMethod() {
   if (methods.value?.length !== 0) return /* @__PURE__ */ a4("p", { class: "empty", children: "Choose a method to see, change or call it." });
   return /* @__PURE__ */ a4("div", { class: "empty", children: [
@@ -4135,10 +4145,9 @@ function MethodList() {
 function MethodButtons() {
   const asking = useSignal(false);
   const name = method.value;
-  const stored2 = methods.value?.find((one2) => one2.method === name)?.q;
   const act = (work, done) => work().then(() => sayDone(done)).catch(sayError);
   return /* @__PURE__ */ a4($, { children: [
-    /* @__PURE__ */ a4("button", { type: "button", disabled: stored2 === texts.methods.value, onClick: () => void act(() => changeMethod(name, texts.methods.value), `The method ${name} was changed.`), children: "Save changes" }),
+    /* @__PURE__ */ a4("button", { type: "button", disabled: !methodChanged(), onClick: () => void act(() => changeMethod(name, texts.methods.value), `The method ${name} was changed.`), children: "Save changes" }),
     /* @__PURE__ */ a4("button", { type: "button", onClick: () => asking.value = true, children: "Delete" }),
     asking.value && /* @__PURE__ */ a4(
       Confirm,
