@@ -10,10 +10,11 @@ use tidegate_capture::{Outbox, OutboxSettings, Replication, ReplicationSettings}
 use tidegate_changelog::ChangeLog;
 use tidegate_feed::{DatabaseStatus, Feed, FeedSettings};
 use tidegate_server::{MetricsSource, Probe};
-use tidegate_sql::{BoxFuture, Executor};
+use tidegate_sql::{BoxFuture, DatabaseName, Executor};
 use tidegate_wire::Config;
 
 use crate::bus;
+use crate::command::shell_word;
 use crate::failure::Result;
 use crate::metric_label::escape;
 use crate::service::{self, Service};
@@ -51,6 +52,26 @@ pub(crate) async fn open(
     };
     let feed = Feed::new(log, executor, FeedSettings::default());
     Ok((Some(feed), bus))
+}
+
+/// A sentence about what the feed has left in a database, if anything.
+pub(crate) async fn left_behind(
+    service: &Service,
+    settings: &Settings,
+    database: &str,
+) -> Option<String> {
+    if settings.feed_source != FeedSource::Logical {
+        return None;
+    }
+    let log = replication(service, settings).await.ok()?;
+    let capture = log.captured(&DatabaseName::new(database)).await.ok()?;
+    if capture.publications.is_empty() && capture.raised.is_empty() {
+        return None;
+    }
+    let database = shell_word(database);
+    Some(format!(
+        "Its publications for change events are still there; `tidegate feed drop {database}` drops them."
+    ))
 }
 
 /// The source of change events in the form that the doctor's checks take. `reader` is the login

@@ -69,7 +69,11 @@ pub(crate) async fn run(command: cli::TenantCommand, settings: &Settings) -> Res
             } else {
                 "is no longer a tenant"
             };
-            print(format_args!("{name} {rest}.\n"))
+            print(format_args!("{name} {rest}.\n"))?;
+            match crate::feed::left_behind(&service, settings, &tenant.name).await {
+                Some(hint) if !with_data => print(format_args!("{hint}\n")),
+                _ => Ok(()),
+            }
         }
     }
 }
