@@ -4399,7 +4399,7 @@ function FeedPanel({ view }) {
     !lost && view.feedEnded.value && /* @__PURE__ */ a4("p", { children: /* @__PURE__ */ a4("button", { type: "button", onClick: () => view.outdated.value = true, children: "Open the table again" }) }),
     !lost && !note && entries.length === 0 && /* @__PURE__ */ a4("p", { class: "hint", children: [
       "Changes by anybody appear here as they are committed.",
-      view.table.canUpdate && view.table.key.length > 0 && " Edit a cell to see one."
+      view.table.canUpdate && view.table.key.length > 0 && (view.rows.value.total.value?.count ?? 0) > 0 && " Edit a cell to see one."
     ] }),
     /* @__PURE__ */ a4("ol", { class: "events", "aria-live": "polite", "aria-relevant": "additions", tabIndex: 0, "aria-label": "Changes, newest first", children: entries.map((entry) => /* @__PURE__ */ a4(Entry, { entry }, entry.id)) })
   ] });
@@ -5977,6 +5977,7 @@ function RowsPart({ view }) {
         " ",
         /* @__PURE__ */ a4("button", { type: "button", onClick: () => void view.readAgain(), children: "Try again" })
       ] }),
+      /* @__PURE__ */ a4(EmptyNote, { view }),
       /* @__PURE__ */ a4(RowGrid, { view, onDelete: askDelete })
     ] }),
     /* @__PURE__ */ a4(FeedPanel, { view }),
@@ -6001,13 +6002,19 @@ function Count({ view }) {
   const count2 = total.count.toLocaleString("en");
   return /* @__PURE__ */ a4("span", { class: "hint", role: "status", children: total.exact ? `${count2} row${total.count === 1 ? "" : "s"}` : `about ${count2} rows` });
 }
+function EmptyNote({ view }) {
+  const { total } = view.rows.value;
+  if (total.value?.count !== 0 || !total.value.exact) return null;
+  const text = view.filters.value.length > 0 ? "No row matches the filter." : `This ${KINDS[view.table.entry.kind]} has no rows${view.table.canInsert ? " yet: New row or Import CSV adds some" : " that you may see"}.`;
+  return /* @__PURE__ */ a4("p", { class: "empty-rows", children: text });
+}
 function ReadOnlyNote({ view }) {
   const { table: table2 } = view;
   const { kind } = table2.entry;
   if (table2.key.length === 0 && table2.canUpdate) {
-    const way = kind === "v" || kind === "f" ? "Edit rows in the table behind it." : "Add one to edit rows here.";
+    const way = kind === "v" || kind === "f" ? "Edit them in the table behind it." : "Add one to edit rows.";
     return /* @__PURE__ */ a4("p", { class: "note", children: [
-      "Read-only: this ",
+      "Rows cannot be edited here: this ",
       KINDS[kind],
       " has no primary key, so a single row cannot be named. ",
       way

@@ -60,7 +60,7 @@ await signIn(ada);
 
 // A table without a key is read-only and says why.
 let grid = await openTable(page, "no_key");
-await page.getByText(/^Read-only: this table has no primary key/).waitFor();
+await page.getByText(/^Rows cannot be edited here: this table has no primary key/).waitFor();
 assert.equal(await page.getByRole("button", { name: "Delete row" }).count(), 0);
 await (await cellOf(grid, 1, "b")).dblclick();
 await page.getByRole("dialog").getByText(/the table has no key/).waitFor();
@@ -72,7 +72,7 @@ await sql("create or replace view seen_albums as select id, title from albums");
 // The page takes it up when the person comes back to it.
 await page.evaluate(() => dispatchEvent(new Event("focus")));
 await openTable(page, "seen_albums");
-await page.getByText("Read-only: this view has no primary key, so a single row cannot be named. Edit rows in the table behind it.").waitFor();
+await page.getByText("Rows cannot be edited here: this view has no primary key, so a single row cannot be named. Edit them in the table behind it.").waitFor();
 await sql("drop view seen_albums");
 
 // Others write many rows: the page lists the last ones and stays quick.
