@@ -227,6 +227,10 @@ await page.getByRole("button", { name: "Delete mara" }).click();
 await dialog.getByRole("button", { name: "Delete" }).click();
 await page.getByText("The user mara was deleted.").waitFor();
 
+// The page of the account calls the console as the sign-in does.
+await page.goto(`${home}/account`);
+await page.getByRole("button", { name: "End the access of Tidegate", exact: true }).first().waitFor();
+
 // A user without rights over others has no People area.
 await ada.leave();
 const alice = await person(scene);
