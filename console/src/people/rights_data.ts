@@ -62,6 +62,13 @@ export async function loadGroups(): Promise<Group[]> {
   return Promise.all(groups.map(async ({ name, role }) => ({ name, role, users: await usersOfGroup(name, FIRST_USERS + 1) })));
 }
 
+// The sequences from which columns of the table get their defaults, such as those of serial columns.
+const SEQUENCES = `
+select quote_ident(n.nspname) || '.' || quote_ident(s.relname) as name
+from pg_depend d join pg_class s on s.oid = d.objid and s.relkind = 'S' join pg_namespace n on n.oid = s.relnamespace
+where d.refobjid = to_regclass(:table) and d.refobjsubid > 0 and d.deptype in ('a', 'i')
+  and d.classid = 'pg_class'::regclass and d.refclassid = 'pg_class'::regclass`;
+
 /** Sets what a user or a group may do with a table. */
 export async function setRight(schema: string, table: string, holder: Holder, word: Exclude<Word, "other">): Promise<void> {
   if (!holder.group) {
@@ -71,9 +78,12 @@ export async function setRight(schema: string, table: string, holder: Holder, wo
   }
   // The endpoint knows users only; for a group the owner grants as anybody would.
   const [on, role] = [`${ident(schema)}.${ident(table)}`, ident(holder.role)];
-  const statements = [`revoke all on ${on} from ${role}`];
+  const sequences = (await sql(statement(SEQUENCES, { table: on }))).data.map(({ name }) => String(name));
+  const statements = [`revoke all on ${on} from ${role}`, ...sequences.map((name) => `revoke all on sequence ${name} from ${role}`)];
   if (word === "read") statements.push(`grant select on ${on} to ${role}`);
-  if (word === "write") statements.push(`grant select, insert, update, delete on ${on} to ${role}`);
+  if (word === "write") {
+    statements.push(`grant select, insert, update, delete on ${on} to ${role}`, ...sequences.map((name) => `grant usage, select on sequence ${name} to ${role}`));
+  }
   if (word !== "none") statements.push(`grant usage on schema ${ident(schema)} to ${role}`);
   await request("/api/v4/sql", { body: statements.map((q) => ({ q })) });
 }

@@ -2324,6 +2324,11 @@ async function loadGroups() {
   const groups = await loadHolders("/group/");
   return Promise.all(groups.map(async ({ name, role }) => ({ name, role, users: await usersOfGroup(name, FIRST_USERS + 1) })));
 }
+var SEQUENCES = `
+select quote_ident(n.nspname) || '.' || quote_ident(s.relname) as name
+from pg_depend d join pg_class s on s.oid = d.objid and s.relkind = 'S' join pg_namespace n on n.oid = s.relnamespace
+where d.refobjid = to_regclass(:table) and d.refobjsubid > 0 and d.deptype in ('a', 'i')
+  and d.classid = 'pg_class'::regclass and d.refclassid = 'pg_class'::regclass`;
 async function setRight(schema, table2, holder, word) {
   if (!holder.group) {
     const path = `/api/v4/schemas/${encodeURIComponent(schema)}/tables/${encodeURIComponent(table2)}/privileges`;
@@ -2331,9 +2336,12 @@ async function setRight(schema, table2, holder, word) {
     return;
   }
   const [on, role] = [`${ident(schema)}.${ident(table2)}`, ident(holder.role)];
-  const statements = [`revoke all on ${on} from ${role}`];
+  const sequences = (await sql(statement(SEQUENCES, { table: on }))).data.map(({ name }) => String(name));
+  const statements = [`revoke all on ${on} from ${role}`, ...sequences.map((name) => `revoke all on sequence ${name} from ${role}`)];
   if (word === "read") statements.push(`grant select on ${on} to ${role}`);
-  if (word === "write") statements.push(`grant select, insert, update, delete on ${on} to ${role}`);
+  if (word === "write") {
+    statements.push(`grant select, insert, update, delete on ${on} to ${role}`, ...sequences.map((name) => `grant usage, select on sequence ${name} to ${role}`));
+  }
   if (word !== "none") statements.push(`grant usage on schema ${ident(schema)} to ${role}`);
   await request("/api/v4/sql", { body: statements.map((q2) => ({ q: q2 })) });
 }
@@ -5474,7 +5482,9 @@ select p.polname as name, case p.polcmd when 'r' then 'SELECT' when 'a' then 'IN
        array(select case r when 0 then 'PUBLIC' else pg_get_userbyid(r)::text end from unnest(p.polroles) r) as roles,
        pg_get_expr(p.polqual, p.polrelid) as "using", pg_get_expr(p.polwithcheck, p.polrelid) as "check"
 from pg_policy p where p.polrelid = to_regclass(:name) order by 1`;
-var SECURITY = "select relrowsecurity as enabled, relforcerowsecurity as forced from pg_class where oid = to_regclass(:name)";
+var SECURITY = `
+select relrowsecurity as enabled, relforcerowsecurity as forced, pg_get_userbyid(relowner)::text as owner, pg_has_role(relowner, 'USAGE') as owned
+from pg_class where oid = to_regclass(:name)`;
 function Structure({ table: table2, part }) {
   return /* @__PURE__ */ a4("div", { class: "sheet", role: "region", tabIndex: 0, "aria-label": "Definition", children: [
     part === "structure" && /* @__PURE__ */ a4(Columns, { table: table2 }),
@@ -5592,10 +5602,10 @@ function Policies({ table: table2, security }) {
         ] }, String(row.name))) })
       }
     ),
-    /* @__PURE__ */ a4(NewPolicy, { table: table2 })
+    /* @__PURE__ */ a4(NewPolicy, { table: table2, owner: security?.owned === true ? null : String(security?.owner) })
   ] });
 }
-function NewPolicy({ table: table2 }) {
+function NewPolicy({ table: table2, owner: owner2 }) {
   const { written, kind } = table2.entry;
   if (!claims.value?.superUser || !["r", "p"].includes(kind)) return null;
   const write2 = () => {
@@ -5606,10 +5616,17 @@ create policy own_rows on ${written} using (owner = current_user);
 `);
     goTo({ area: "query" });
   };
-  return /* @__PURE__ */ a4("p", { class: "next", children: [
-    /* @__PURE__ */ a4("button", { type: "button", onClick: write2, children: "Write a policy" }),
-    " ",
-    /* @__PURE__ */ a4("a", { href: `${home}/docs/how-to/row-level-security`, target: "_blank", rel: "noopener", children: "Recipes" })
+  return /* @__PURE__ */ a4($, { children: [
+    /* @__PURE__ */ a4("p", { class: "next", children: [
+      /* @__PURE__ */ a4("button", { type: "button", onClick: write2, children: "Write a policy" }),
+      " ",
+      /* @__PURE__ */ a4("a", { href: `${home}/docs/how-to/row-level-security`, target: "_blank", rel: "noopener", children: "Recipes" })
+    ] }),
+    owner2 !== null && /* @__PURE__ */ a4("p", { class: "hint", children: [
+      "The table belongs to the role ",
+      owner2,
+      ", which alone may change its policies: run the statement as that role, for example with psql."
+    ] })
   ] });
 }
 

@@ -153,6 +153,18 @@ await page.getByText("sales may now read artists.").waitFor();
 assert.equal(await may("demo/group/sales", "SELECT", "artists"), true);
 assert.equal(await may("demo/mara", "SELECT", "artists"), true);
 
+// A group that may write may also use the sequence of a serial column.
+await sql("create table if not exists counted (id serial primary key, name text)");
+await page.reload();
+const turn = async () => (await sql("select has_sequence_privilege('demo/group/sales', 'counted_id_seq', 'USAGE') as may"))[0].may;
+await page.getByLabel("sales on counted").selectOption("write");
+await page.getByText("sales may now read and write counted.").waitFor();
+assert.equal(await turn(), true);
+await page.getByLabel("sales on counted").selectOption("read");
+await page.getByText("sales may now read counted.").waitFor();
+assert.equal(await turn(), false);
+await sql("drop table counted");
+
 // Sessions: who is signed in, and ending one of them.
 const mara = (await passwordGrant(home, "mara", "mara-12345")).body.access_token;
 await part("Sessions");

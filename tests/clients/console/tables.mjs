@@ -205,6 +205,7 @@ for (const [part, text] of [["Structure", "Constraints"], ["Indexes", "artists_p
 }
 
 // The way to a first policy.
+assert.equal(await page.getByText(/belongs to the role/).count(), 0, "it is the owner's");
 await page.getByRole("button", { name: "Write a policy" }).click();
 await page.getByRole("textbox", { name: "SQL statement" }).filter({ hasText: "alter table public.artists enable row level security" }).waitFor();
 assert.equal(await page.title(), "Query · demo · Tidegate");
