@@ -4262,6 +4262,9 @@ async function deleteRow(table2, key) {
 // src/api/feed.ts
 var REFUSED = 4401;
 var EXPIRED = 4440;
+var RECONNECT = ["stopped", "slow_consumer"];
+var LATER = ["feed_unavailable", "subscribe_timeout", "database_unavailable"];
+var PAUSE = 5e3;
 var feedState = y3("off");
 var socket = null;
 var attempt = 0;
@@ -4338,9 +4341,16 @@ function ready(subscription) {
   subscription.wasLive = true;
   subscription.onReady();
 }
-function end(subscription, { error, message }) {
-  subscriptions.delete(subscription.id);
-  subscription.onEnd(message ?? error ?? "The live feed has ended.");
+function end(subscription, { error = "", message }) {
+  const { id } = subscription;
+  if (RECONNECT.includes(error)) return socket?.close();
+  if (LATER.includes(error)) {
+    subscription.onWait(message ?? error);
+    setTimeout(() => socket?.readyState === WebSocket.OPEN && subscribe(id), PAUSE);
+    return;
+  }
+  subscriptions.delete(id);
+  subscription.onEnd(message ?? error);
 }
 function changesOf(batch) {
   const changes = [];
@@ -5779,8 +5789,9 @@ var TableView = class _TableView {
         this.add(null, `There is a gap (${reason}); the rows were read again.`, null);
         this.refreshSoon();
       },
+      onWait: (text) => this.feedNote.value = `${asSentence(text)} It is tried again.`,
       onEnd: (text) => {
-        this.feedNote.value = `${text[0].toUpperCase()}${text.slice(1)}.`.replace(/\.\.$/, ".");
+        this.feedNote.value = asSentence(text);
         this.feedEnded.value = true;
       }
     });
@@ -5862,6 +5873,7 @@ var TableView = class _TableView {
     }, 300);
   }
 };
+var asSentence = (text) => `${text.charAt(0).toUpperCase()}${text.slice(1)}.`.replace(/\.\.$/, ".");
 
 // src/tables/page.tsx
 var AGAIN = 3e3;
