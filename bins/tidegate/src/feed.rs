@@ -14,7 +14,6 @@ use tidegate_sql::{BoxFuture, DatabaseName, Executor};
 use tidegate_wire::Config;
 
 use crate::bus;
-use crate::command::shell_word;
 use crate::failure::Result;
 use crate::metric_label::escape;
 use crate::service::{self, Service};
@@ -54,24 +53,21 @@ pub(crate) async fn open(
     Ok((Some(feed), bus))
 }
 
-/// A sentence about what the feed has left in a database, if anything.
-pub(crate) async fn left_behind(
+/// Whether the feed has left publications or replica identities in a database, as far as that can
+/// be found out.
+pub(crate) async fn has_left_anything(
     service: &Service,
     settings: &Settings,
-    database: &str,
-) -> Option<String> {
+    database: &DatabaseName,
+) -> bool {
     if settings.feed_source != FeedSource::Logical {
-        return None;
+        return false;
     }
-    let log = replication(service, settings).await.ok()?;
-    let capture = log.captured(&DatabaseName::new(database)).await.ok()?;
-    if capture.publications.is_empty() && capture.raised.is_empty() {
-        return None;
-    }
-    let database = shell_word(database);
-    Some(format!(
-        "Its publications for change events are still there; `tidegate feed drop {database}` drops them."
-    ))
+    let Ok(log) = replication(service, settings).await else {
+        return false;
+    };
+    let captured = log.captured(database).await;
+    captured.is_ok_and(|capture| !capture.publications.is_empty() || !capture.raised.is_empty())
 }
 
 /// The source of change events in the form that the doctor's checks take. `reader` is the login
