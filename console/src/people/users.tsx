@@ -11,8 +11,10 @@ import { changeUser, createUser, dropUser, groupsOf, loadUsers, type Members, ty
 /** The users of the database. */
 export function Users() {
   const after = useSignal("");
+  const from = useSignal("");
   const { value: page, problem, reload } = useLoaded(() => loadUsers(after.value), [after.value]);
   const users = page?.users;
+  const paged = after.value !== "" || page?.more;
   const editing = useSignal<User | "new" | null>(null);
   const dropping = useSignal<{ user: User; reassign: boolean } | null>(null);
   const changed = async () => {
@@ -33,11 +35,15 @@ export function Users() {
   };
   return (
     <>
-      <div class="sheet-head"><h1>Users</h1><button type="button" class="primary" onClick={() => (editing.value = "new")}>New user</button></div>
+      <div class="sheet-head">
+        <h1>Users</h1>
+        {paged && <input type="search" aria-label="Names from" placeholder="Names from" spellcheck={false} autocapitalize="none" value={from.value} onInput={(event) => (from.value = event.currentTarget.value)} onChange={() => (after.value = before(from.value.trim()))} />}
+        <button type="button" class="primary" onClick={() => (editing.value = "new")}>New user</button>
+      </div>
       <p class="hint">Every user is a role of PostgreSQL: what is granted to it is what it may do, over SQL, GraphQL, methods and live changes. Members have no role; they share that of their group.</p>
       {problem && <p class="problem" role="alert">{problem}</p>}
       {!users && !problem && <p class="hint">Reading the users…</p>}
-      {users && (
+      {users && users.length > 0 && (
         <div class="scroll-x panel" tabIndex={0} role="region" aria-label="List of users">
           <table>
             <thead><tr><th scope="col">Name</th><th scope="col">Email</th><th scope="col">Groups</th><th scope="col">Properties</th><th scope="col"><span class="sr">Actions</span></th></tr></thead>
@@ -59,9 +65,10 @@ export function Users() {
           </table>
         </div>
       )}
-      {(after.value !== "" || page?.more) && (
+      {users?.length === 0 && <p class="hint">No name comes after that.</p>}
+      {paged && (
         <p>
-          <button type="button" disabled={after.value === ""} onClick={() => (after.value = "")}>First page</button>{" "}
+          <button type="button" disabled={after.value === ""} onClick={() => (after.value = from.value = "")}>First page</button>{" "}
           <button type="button" disabled={!page?.more} onClick={() => (after.value = users!.at(-1)!.name)}>Next page</button>
         </p>
       )}
@@ -97,6 +104,10 @@ function UserForm({ user, onDone, onClose }: { user: User | null; onDone: () => 
     </FormDialog>
   );
 }
+
+/** A text just before a name: the list begins after it, so with the name itself. No name has a tilde. */
+const before = (name: string): string =>
+  name === "" ? "" : `${name.slice(0, -1)}${String.fromCharCode(name.charCodeAt(name.length - 1) - 1)}~`;
 
 const isOwner = ({ name }: User): boolean => name === claims.value?.database;
 const mayBeDisabled = (user: User): boolean => !isOwner(user) && !user.default_user;

@@ -1659,11 +1659,11 @@ order by n.nspname, c.relname`;
 var read = async (signal) => (await sql(statement(QUERY), signal)).data;
 async function refreshTables() {
   const shown2 = tables.peek();
-  const before = new Map(shown2?.map((entry) => [`${entry.kind} ${entry.written}`, entry]));
+  const before2 = new Map(shown2?.map((entry) => [`${entry.kind} ${entry.written}`, entry]));
   const entries = await read();
   if (tables.peek() !== shown2) return;
-  if (entries.length === before.size && entries.every(({ kind, written }) => before.has(`${kind} ${written}`))) return;
-  tables.value = entries.map((entry) => before.get(`${entry.kind} ${entry.written}`) ?? entry);
+  if (entries.length === before2.size && entries.every(({ kind, written }) => before2.has(`${kind} ${written}`))) return;
+  tables.value = entries.map((entry) => before2.get(`${entry.kind} ${entry.written}`) ?? entry);
 }
 async function loadTables(signal) {
   const entries = await read(signal);
@@ -2014,12 +2014,12 @@ function Dialog({ title, onClose, children, wide }) {
   const id = P2();
   A2(() => {
     const element = dialog.current;
-    const before = document.activeElement;
+    const before2 = document.activeElement;
     element?.showModal();
     if (element) startOf(element)?.focus();
     return () => {
       element?.close();
-      before?.focus?.();
+      before2?.focus?.();
     };
   }, []);
   return /* @__PURE__ */ a4(
@@ -2719,8 +2719,10 @@ function Sessions() {
 // src/people/users.tsx
 function Users() {
   const after = useSignal("");
+  const from = useSignal("");
   const { value: page, problem, reload } = useLoaded(() => loadUsers(after.value), [after.value]);
   const users2 = page?.users;
+  const paged = after.value !== "" || page?.more;
   const editing = useSignal(null);
   const dropping = useSignal(null);
   const changed = async () => {
@@ -2741,12 +2743,13 @@ function Users() {
   return /* @__PURE__ */ a4($, { children: [
     /* @__PURE__ */ a4("div", { class: "sheet-head", children: [
       /* @__PURE__ */ a4("h1", { children: "Users" }),
+      paged && /* @__PURE__ */ a4("input", { type: "search", "aria-label": "Names from", placeholder: "Names from", spellcheck: false, autocapitalize: "none", value: from.value, onInput: (event) => from.value = event.currentTarget.value, onChange: () => after.value = before(from.value.trim()) }),
       /* @__PURE__ */ a4("button", { type: "button", class: "primary", onClick: () => editing.value = "new", children: "New user" })
     ] }),
     /* @__PURE__ */ a4("p", { class: "hint", children: "Every user is a role of PostgreSQL: what is granted to it is what it may do, over SQL, GraphQL, methods and live changes. Members have no role; they share that of their group." }),
     problem && /* @__PURE__ */ a4("p", { class: "problem", role: "alert", children: problem }),
     !users2 && !problem && /* @__PURE__ */ a4("p", { class: "hint", children: "Reading the users…" }),
-    users2 && /* @__PURE__ */ a4("div", { class: "scroll-x panel", tabIndex: 0, role: "region", "aria-label": "List of users", children: /* @__PURE__ */ a4("table", { children: [
+    users2 && users2.length > 0 && /* @__PURE__ */ a4("div", { class: "scroll-x panel", tabIndex: 0, role: "region", "aria-label": "List of users", children: /* @__PURE__ */ a4("table", { children: [
       /* @__PURE__ */ a4("thead", { children: /* @__PURE__ */ a4("tr", { children: [
         /* @__PURE__ */ a4("th", { scope: "col", children: "Name" }),
         /* @__PURE__ */ a4("th", { scope: "col", children: "Email" }),
@@ -2775,8 +2778,9 @@ function Users() {
         ] })
       ] }, user.name)) })
     ] }) }),
-    (after.value !== "" || page?.more) && /* @__PURE__ */ a4("p", { children: [
-      /* @__PURE__ */ a4("button", { type: "button", disabled: after.value === "", onClick: () => after.value = "", children: "First page" }),
+    users2?.length === 0 && /* @__PURE__ */ a4("p", { class: "hint", children: "No name comes after that." }),
+    paged && /* @__PURE__ */ a4("p", { children: [
+      /* @__PURE__ */ a4("button", { type: "button", disabled: after.value === "", onClick: () => after.value = from.value = "", children: "First page" }),
       " ",
       /* @__PURE__ */ a4("button", { type: "button", disabled: !page?.more, onClick: () => after.value = users2.at(-1).name, children: "Next page" })
     ] }),
@@ -2835,6 +2839,7 @@ function UserForm({ user, onDone, onClose }) {
     ] })
   ] });
 }
+var before = (name) => name === "" ? "" : `${name.slice(0, -1)}${String.fromCharCode(name.charCodeAt(name.length - 1) - 1)}~`;
 var isOwner = ({ name }) => name === claims.value?.database;
 var mayBeDisabled = (user) => !isOwner(user) && !user.default_user;
 function propertiesOf(text) {
@@ -3634,14 +3639,14 @@ function Grid(props) {
   function reveal({ row, column: column3 }) {
     const element = box.current;
     if (!element) return;
-    const before = scroll.top;
+    const before2 = scroll.top;
     scroll.show(row);
     const start = places.left(column3);
     const end2 = start + places.width(column3);
     const width2 = size.width - NUMBERS_WIDTH;
     if (start < element.scrollLeft) element.scrollLeft = start;
     else if (end2 > element.scrollLeft + width2) element.scrollLeft = Math.min(start, end2 - width2);
-    if (scroll.top !== before) place();
+    if (scroll.top !== before2) place();
   }
   const onScroll = () => {
     const element = box.current;
@@ -5158,10 +5163,10 @@ var Rows2 = class {
   }
   seek(page, params) {
     const usable = (neighbour) => this.stale.has(neighbour) ? void 0 : this.pages.get(neighbour);
-    const before = usable(page - 1);
-    const edge = before?.length === this.pageSize ? before.at(-1) : usable(page + 1)?.[0];
+    const before2 = usable(page - 1);
+    const edge = before2?.length === this.pageSize ? before2.at(-1) : usable(page + 1)?.[0];
     if (!edge) return null;
-    const behind = edge === before?.at(-1);
+    const behind = edge === before2?.at(-1);
     return { condition: this.beyond(edge, behind ? ">" : "<", params), backwards: !behind };
   }
   /** A comparison of the key with that of a row. */

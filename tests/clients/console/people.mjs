@@ -1,6 +1,6 @@
 // The People area and View as, task by task: a user, a client, rights, columns, the audit log.
 import assert from "node:assert/strict";
-import { passwordGrant } from "../demo.mjs";
+import { passwordGrant, post } from "../demo.mjs";
 import { accessible, home, openTable, owner, person, picture, signIn, sql, stage } from "./stage.mjs";
 
 const scene = await stage();
@@ -233,11 +233,27 @@ await accessible(page, "tables of a member");
 await press("Be yourself again");
 await page.getByRole("region", { name: "All tables" }).waitFor();
 
+// Of many users, those from a name on.
+const many = Array.from({ length: 120 }, (_, at) => ({ name: `guest${String(at).padStart(3, "0")}`, kind: "member", user_group: "patrons" }));
+assert.equal((await post(`${home}/api/v4/users`, many, owner)).status, 201);
+await page.reload();
+await page.getByRole("link", { name: "People" }).click();
+await page.getByLabel("Names from").fill("mara");
+await page.keyboard.press("Enter");
+await page.getByRole("rowheader", { name: "alice" }).waitFor({ state: "detached" });
+assert.match(await page.getByRole("rowheader").first().textContent(), /^mara/);
+await accessible(page, "users from a name on");
+await page.getByRole("button", { name: "First page" }).click();
+await page.getByRole("rowheader", { name: "alice" }).waitFor();
+await page.getByLabel("Names from").fill("mara");
+await page.keyboard.press("Enter");
+
 // The user goes.
 await page.getByRole("link", { name: "People" }).click();
 await page.getByRole("button", { name: "Delete mara" }).click();
 await dialog.getByRole("button", { name: "Delete" }).click();
 await page.getByText("The user mara was deleted.").waitFor();
+for (const { name } of many) await fetch(`${home}/api/v4/users/${name}`, { method: "DELETE", headers: { Authorization: `Bearer ${owner}` } });
 
 // The page of the account calls the console as the sign-in does.
 await page.goto(`${home}/account`);
