@@ -32,8 +32,9 @@ impl Issuer {
         let key = &browser.user.key;
         let clients = store.clients(&key.database).await?;
         let name = |id: &str| {
-            let client = clients.iter().find(|client| client.id == id);
-            client.map_or_else(|| id.to_owned(), |client| client.name.clone())
+            let client = clients.iter().find(|client| client.id == id).cloned();
+            let client = client.or_else(|| self.settings.builtin.find(id));
+            client.map_or_else(|| id.to_owned(), |client| client.name)
         };
         let sessions = store.sessions_of_user(key, now).await?;
         let consents = store.consents_of_user(key).await?;
