@@ -1,16 +1,12 @@
-//! Tests of `/api/v4/users/{name}/credentials`, and of the credentials beside a new password.
+//! Tests of the credentials beside a new password, on the page of a reset link.
 
-use http::Method;
-use serde_json::json;
 use tidegate_identity::{
     AuditSince, LinkedIdentity, Passkey, SecondFactor, SecretHash, UserChange, UserKey,
 };
 
-use crate::fixture::{Api, TestResponse, request};
-use crate::pages::{Browser, signed_in};
+use crate::fixture::{Api, TestResponse};
+use crate::pages::Browser;
 use crate::ports::connected;
-
-const PATH: &str = "/api/v4/users/alice/credentials";
 
 fn alice() -> UserKey {
     UserKey::new("demo", "alice")
@@ -43,100 +39,6 @@ async fn intruded(api: &Api) {
     let code = [SecretHash::from_bytes([1; 32])];
     let added = store.insert_second_factor(&key, &factor, &code);
     assert!(added.await.unwrap());
-}
-
-async fn ask(api: &Api, (method, path): (Method, &str), token: &str) -> TestResponse {
-    let bearer = format!("Bearer {token}");
-    let asked = request(method, path).header("authorization", bearer);
-    api.call(asked.body(String::new()).unwrap()).await
-}
-
-async fn events(api: &Api) -> Vec<(String, Option<String>)> {
-    let audit = api.app.store().audit("demo", AuditSince::Number(0), 100);
-    let entries = audit.await.unwrap().entries.into_iter();
-    let removed = entries.filter(|entry| {
-        let event = &*entry.event;
-        event.ends_with("_removed") || event.ends_with("_unlinked")
-    });
-    removed.map(|entry| (entry.event, entry.detail)).collect()
-}
-
-#[tokio::test]
-async fn the_owner_sees_and_removes_the_credentials_of_a_user() {
-    let api = Api::start().await;
-    let (owner, own) = (api.token("demo").await, api.token("alice").await);
-    let mut browser = signed_in(&api).await;
-    intruded(&api).await;
-    let since = "2027-01-15T08:00:00Z";
-    let expected = json!({
-        "password": true,
-        "passkeys": [{"name": "Thief on Linux", "created_at": since, "used_at": null}],
-        "linked_accounts": [
-            {"issuer": "https://one.example", "name": "thief", "linked_at": null}
-        ],
-        "second_factor": {"recovery_codes": 1},
-    });
-    for token in [&owner, &own] {
-        let shown = ask(&api, (Method::GET, PATH), token).await;
-        assert_eq!(shown.json(), expected);
-    }
-    let path = format!("{PATH}/passkeys%2Clinked_accounts,second_factor");
-    let removed = ask(&api, (Method::DELETE, &path), &owner).await;
-    assert_eq!(removed.status, 204, "{}", removed.text());
-    let left = ask(&api, (Method::GET, PATH), &owner).await.json();
-    assert_eq!(
-        left,
-        json!({"password": true, "passkeys": [], "linked_accounts": [], "second_factor": null})
-    );
-    let ended = ask(&api, (Method::GET, PATH), &own).await;
-    assert_eq!(ended.error(), (401, "INVALID_TOKEN".to_owned()));
-    let page = browser.get(&api, "/account").await;
-    assert!(page.text().contains("Sign in"), "{}", page.text());
-    let expected = [
-        ("passkey_removed", Some("Thief on Linux")),
-        ("identity_unlinked", Some("https://one.example")),
-        ("second_factor_removed", None),
-    ];
-    let expected = expected.map(|(event, detail)| (event.to_owned(), detail.map(str::to_owned)));
-    assert_eq!(events(&api).await, expected);
-}
-
-#[tokio::test]
-async fn others_and_the_owner_itself_remove_no_credentials_here() {
-    let api = Api::start().await;
-    let (owner, own) = (api.token("demo").await, api.token("alice").await);
-    intruded(&api).await;
-    let passkeys = format!("{PATH}/passkeys");
-    let of_owner = "/api/v4/users/demo/credentials";
-    for (method, path, token, expected) in [
-        (Method::DELETE, &*passkeys, &own, 403),
-        (Method::GET, of_owner, &own, 403),
-        (Method::GET, of_owner, &owner, 200),
-        (
-            Method::DELETE,
-            &format!("{of_owner}/second_factor"),
-            &owner,
-            403,
-        ),
-        (Method::DELETE, &format!("{PATH}/password"), &owner, 404),
-        (
-            Method::DELETE,
-            "/api/v4/users/zoe/credentials/passkeys",
-            &owner,
-            404,
-        ),
-        (Method::GET, "/api/v4/users/zoe/credentials", &owner, 404),
-        (Method::DELETE, PATH, &owner, 405),
-    ] {
-        let answer = ask(&api, (method.clone(), path), token).await;
-        assert_eq!(
-            answer.status,
-            expected,
-            "{method} {path}: {}",
-            answer.text()
-        );
-    }
-    assert_eq!(events(&api).await, []);
 }
 
 /// The page of a link that resets the password of alice.
@@ -185,4 +87,19 @@ async fn a_reset_shows_what_else_signs_in_and_removes_it_if_asked() {
             "a code is asked for as before"
         );
     }
+    let audit = api.app.store().audit("demo", AuditSince::Number(0), 100);
+    let entries = audit.await.unwrap().entries.into_iter();
+    let removed: Vec<_> = entries
+        .filter(|entry| entry.event.ends_with("_removed") || entry.event.ends_with("_unlinked"))
+        .map(|entry| (entry.event, entry.detail.unwrap_or_default(), entry.actor))
+        .collect();
+    let actor = Some("alice".to_owned());
+    let event = |kind: &str, detail: &str| (kind.to_owned(), detail.to_owned(), actor.clone());
+    assert_eq!(
+        removed,
+        [
+            event("passkey_removed", "Thief on Linux"),
+            event("identity_unlinked", "https://one.example"),
+        ]
+    );
 }

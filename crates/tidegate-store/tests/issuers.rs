@@ -1,7 +1,7 @@
 //! Tests of the stored settings of external issuers, which nodes of several releases read.
 
 use serde_json::json;
-use tidegate_issuers::ExternalIssuerStore as _;
+use tidegate_issuers::{ExternalIssuerStore as _, IssuerSettings};
 use tidegate_store::PgIssuerStore;
 
 use crate::fixture::Fixture;
@@ -14,7 +14,9 @@ async fn settings_of_a_later_release_stop_no_other_issuer_and_are_kept() {
         ("later", "required_claims", json!({"acr": ["gold", 1.5]})),
         ("unreadable", "algorithms", json!(["ML-DSA-44"])),
     ] {
-        let mut settings = json!({"issuer": "https://id.example.com", "audience": ["api"]});
+        let issuer = "https://id.example.com".to_owned();
+        let settings = IssuerSettings::new(issuer, vec!["api".to_owned()]);
+        let mut settings = serde_json::to_value(settings).unwrap();
         settings[member] = value;
         let insert = "insert into tidegate.issuers (database, name, settings, created_at) \
                       values ('shop', $1, ($2::text)::json, now())";
