@@ -8,9 +8,9 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use crate::{
     AnonymousSql, AttemptCounter, AttemptKey, AttemptLimit, AttemptOutcome, AuditEvent, AuditPage,
-    AuditSince, BrowserSession, EndReason, IdentityStore, LinkedIdentity, Passkey, SecondFactor,
-    SecretHash, SessionId, StoreFuture, Timestamp, UnlinkOutcome, User, UserKey, UserKind,
-    UserQuery, WriteOutcome,
+    AuditSince, BrowserSession, CredentialKind, EndReason, IdentityStore, LinkedIdentity, Passkey,
+    SecondFactor, SecretHash, SessionId, StoreFuture, Timestamp, UnlinkOutcome, User, UserKey,
+    UserKind, UserQuery, WriteOutcome,
 };
 pub use dependents::DependentTables;
 use tables::Tables;
@@ -393,5 +393,13 @@ impl<T: DependentTables> IdentityStore for MemoryStore<T> {
         id: &'a str,
     ) -> StoreFuture<'a, UnlinkOutcome> {
         done(self.lock().0.delete_passkey(key, id))
+    }
+
+    fn delete_credentials<'a>(
+        &'a self,
+        key: &'a UserKey,
+        kind: CredentialKind,
+    ) -> StoreFuture<'a, Vec<String>> {
+        done(self.lock().0.delete_credentials(key, kind))
     }
 }

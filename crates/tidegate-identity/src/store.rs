@@ -12,8 +12,8 @@ use std::pin::Pin;
 
 use crate::{
     AnonymousSql, AttemptKey, AttemptLimit, AttemptOutcome, AuditEvent, AuditPage, AuditSince,
-    BrowserSession, EndReason, LinkedIdentity, Passkey, SecondFactor, SecretHash, SessionId,
-    StoreError, Timestamp, UnlinkOutcome, User, UserKey, UserKind,
+    BrowserSession, CredentialKind, EndReason, LinkedIdentity, Passkey, SecondFactor, SecretHash,
+    SessionId, StoreError, Timestamp, UnlinkOutcome, User, UserKey, UserKind,
 };
 
 /// The result of a store's methods.
@@ -300,6 +300,14 @@ pub trait IdentityStore: Send + Sync {
         key: &'a UserKey,
         id: &'a str,
     ) -> StoreFuture<'a, UnlinkOutcome>;
+
+    /// Deletes all credentials of a kind that a user has, even if none is left. Returns the name of
+    /// each passkey, the issuer of each linked account, and an empty text for a second factor.
+    fn delete_credentials<'a>(
+        &'a self,
+        key: &'a UserKey,
+        kind: CredentialKind,
+    ) -> StoreFuture<'a, Vec<String>>;
 }
 
 impl dyn IdentityStore + '_ {

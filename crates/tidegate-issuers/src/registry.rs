@@ -159,7 +159,10 @@ impl IssuerRegistry {
             let same = before.iter().find(|known| known.record == record);
             let issuer = match same {
                 Some(known) => Ok(Arc::clone(&known.issuer)),
-                None => Issuer::with_client(record.settings.clone(), &self.client).map(Arc::new),
+                None => {
+                    warn_of_unknown_members(&record);
+                    Issuer::with_client(record.settings.clone(), &self.client).map(Arc::new)
+                }
             };
             match issuer {
                 Ok(issuer) => Some(Arc::new(TenantIssuer {
@@ -179,6 +182,20 @@ impl IssuerRegistry {
 
     fn known(&self) -> Arc<KnownIssuers> {
         Arc::clone(&self.known.read().unwrap_or_else(PoisonError::into_inner))
+    }
+}
+
+/// Logs the settings of a later release, which have no effect on this node.
+fn warn_of_unknown_members(record: &IssuerRecord) {
+    let unknown: Vec<_> = record.settings.unknown.keys().collect();
+    if !unknown.is_empty() {
+        let IssuerRecord { database, name, .. } = record;
+        tracing::warn!(
+            database,
+            name,
+            ?unknown,
+            "settings of an issuer are ignored"
+        );
     }
 }
 

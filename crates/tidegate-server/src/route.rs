@@ -188,6 +188,8 @@ routes! { |call|
         IssuersNamed(names): "/api/v4/issuers/{names}", Members, User, Rest, Configured => issuers::members(call, names).await;
         UsersNamed(names): "/api/v4/users/{names}", Members, User, Rest, Configured => users::members(call, names).await;
         UserToken(name): "/api/v4/users/{name}/token", Post, User, Rest, Configured => impersonation::token(call, name).await;
+        UserCredentials(name): "/api/v4/users/{name}/credentials", Get, User, Rest, None => users::credentials(call, name).await;
+        UserCredentialsNamed(name, kinds): "/api/v4/users/{name}/credentials/{kinds}", Delete, User, Rest, None => users::remove_credentials(call, name, kinds).await;
         SessionsNamed(ids): "/api/v4/sessions/{ids}", Delete, User, Rest, None => sessions::end(call, ids).await;
         TokensNamed(ids): "/api/v4/tokens/{ids}", Delete, User, Rest, None => tokens::revoke(call, ids).await;
         ConsoleFile(name): "/console/{name}", Get, Public, Rest, None => console::file(call.app, name);

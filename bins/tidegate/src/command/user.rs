@@ -1,6 +1,7 @@
 //! `tidegate user …`.
 
 mod convert;
+mod credentials;
 mod repair;
 
 use tidegate_identity::{
@@ -59,6 +60,11 @@ pub(crate) async fn run(command: UserCommand, service: &Service) -> Result {
                 "{name} has a new password; its sessions have ended.\n"
             ))
         }
+        UserCommand::Credentials {
+            database,
+            name,
+            remove,
+        } => credentials::run(service, &UserKey::new(database, name), remove).await,
         UserCommand::Repair { database, name, .. } => repair::run(service, database, name).await,
         UserCommand::Drop {
             database,

@@ -6,8 +6,8 @@ use serde::{Deserialize, Serialize};
 use super::IdentityService;
 use super::browser::password_fingerprint;
 use crate::{
-    AttemptKey, Email, Error, RequestContext, Result, Secret, User, UserDirectory, UserKey,
-    rate_limit,
+    AttemptKey, CredentialKind, Credentials, Email, Error, RequestContext, Result, Secret, User,
+    UserDirectory, UserKey, rate_limit,
 };
 
 const RESET: &str = "password reset link";
@@ -106,11 +106,18 @@ impl IdentityService {
         }))
     }
 
-    /// The user whose password this reset link changes.
+    /// The user whose password this reset link changes, and the user's credentials.
     ///
     /// Errors: [`Error::InvalidLink`] when the link is forged, expired or used, when the user was
     /// dropped, disabled or made the default user, or when its email address has changed.
-    pub async fn reset_user(&self, token: &str) -> Result<UserKey> {
+    pub async fn reset_user(&self, token: &str) -> Result<(UserKey, Credentials)> {
+        let key = self.user_of_reset_link(token).await?;
+        let directory = UserDirectory::new(self.ports.clone());
+        let credentials = directory.credentials(&key).await?;
+        Ok((key, credentials))
+    }
+
+    async fn user_of_reset_link(&self, token: &str) -> Result<UserKey> {
         let link: ResetLink = self.open_link(RESET, token)?;
         self.require_unexpired(link.until)?;
         let key = UserKey::new(link.database, link.name);
@@ -129,19 +136,25 @@ impl IdentityService {
     }
 
     /// Sets the password of the link's user and ends all sessions of the user, including browser
-    /// sessions.
+    /// sessions. With `only_password`, then removes all passkeys and linked accounts of the user,
+    /// because an intruder may have added some.
     ///
     /// Errors: [`Error::InvalidLink`]; [`Error::InvalidMember`] unless the password has 8 to 256
     /// bytes.
     pub async fn reset_password(
         &self,
         token: &str,
-        new: &Secret,
+        (new, only_password): (&Secret, bool),
         context: &RequestContext,
     ) -> Result<()> {
-        let key = self.reset_user(token).await?;
+        let key = self.user_of_reset_link(token).await?;
         let directory = UserDirectory::new(self.ports.clone());
         let directory = directory.acting_as(&key.name, context.address);
-        directory.set_password(&key, new).await
+        directory.set_password(&key, new).await?;
+        if only_password {
+            let kinds = &CredentialKind::WITHOUT_PASSWORD;
+            directory.delete_credentials(&key, kinds).await?;
+        }
+        Ok(())
     }
 }

@@ -112,16 +112,18 @@ impl Issuer {
         Ok(changed?)
     }
 
-    /// Sets a password with [`IdentityService::reset_password`], which ends sessions. Then
+    /// Sets a password with [`IdentityService::reset_password`], which ends sessions and, with
+    /// `only_password`, removes the other credentials that sign in. Then
     /// refreshes the denylist, so that this node refuses the tokens of these sessions.
     ///
     /// [`IdentityService::reset_password`]: tidegate_identity::IdentityService::reset_password
     pub async fn reset_password(
         &self,
         token: &str,
-        new: &Secret,
+        (new, only_password): (&Secret, bool),
         context: &RequestContext,
     ) -> Result<()> {
+        let new = (new, only_password);
         self.identity.reset_password(token, new, context).await?;
         self.refresh_denylist().await
     }
