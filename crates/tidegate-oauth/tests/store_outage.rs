@@ -6,9 +6,9 @@ use std::sync::{Arc, Mutex};
 
 use tidegate_identity::{
     AnonymousSql, AttemptKey, AttemptLimit, AttemptOutcome, AuditEvent, AuditPage, AuditSince,
-    BrowserSession, CredentialKind, EndReason, IdentityStore, LinkedIdentity, NewUser, Passkey, SecondFactor,
-    Secret, SecretHash, SessionId, StoreError, StoreFuture, TenantName, Timestamp, UnlinkOutcome,
-    User, UserKey, UserKind, UserName, UserQuery, WriteOutcome,
+    BrowserSession, CredentialKind, EndReason, IdentityStore, LinkedIdentity, NewUser, Passkey,
+    SecondFactor, Secret, SecretHash, SessionId, StoreError, StoreFuture, TenantName, Timestamp,
+    UnlinkOutcome, User, UserKey, UserKind, UserName, UserQuery, WriteOutcome,
 };
 use tidegate_oauth::{
     Approval, AuthorizationCode, Client, Consent, DeviceCode, DevicePoll, EndedSession, ErrorKind,
