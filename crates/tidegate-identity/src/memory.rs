@@ -7,8 +7,8 @@ use std::fmt;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use crate::{
-    AnonymousSql, AttemptCounter, AttemptKey, AttemptLimit, AttemptOutcome, AuditEvent, AuditPage,
-    AuditSince, BrowserSession, CredentialKind, EndReason, IdentityStore, LinkedIdentity, Passkey,
+    AnonymousSql, AttemptKey, AttemptLimit, AttemptOutcome, AuditEvent, AuditPage, AuditSince,
+    BrowserSession, CredentialKind, EndReason, IdentityStore, LinkedIdentity, Passkey,
     SecondFactor, SecretHash, SessionId, StoreFuture, Timestamp, UnlinkOutcome, User, UserKey,
     UserKind, UserQuery, WriteOutcome,
 };
@@ -235,17 +235,11 @@ impl<T: DependentTables> IdentityStore for MemoryStore<T> {
         limit: &'a AttemptLimit,
         now: Timestamp,
     ) -> StoreFuture<'a, AttemptOutcome> {
-        let tables = &mut self.lock().0;
-        let before = tables.attempts.get(key).copied();
-        let (after, counted) = AttemptCounter::count(before, limit, now);
-        tables.attempts.insert(key.clone(), after);
-        done(counted)
+        done(self.lock().0.count_attempt(key, limit, now))
     }
 
     fn refund_attempt<'a>(&'a self, key: &'a AttemptKey) -> StoreFuture<'a, ()> {
-        if let Some(counter) = self.lock().0.attempts.get_mut(key) {
-            *counter = counter.refund();
-        }
+        self.lock().0.refund_attempt(key);
         done(())
     }
 
