@@ -2,8 +2,9 @@
 //!
 //! The comment is dropped with the publication, is visible to every node, and changes in the same
 //! transaction as the capture. A line is `table since identity`: `since` is the position from which
-//! the table is captured without a gap (`-` if unknown), `identity` the replica identity before the
-//! service raised it (`-` if it did not). For a partitioned table `changed partitions` follows: a
+//! the table is captured without a gap, or `-` and the position at which its capture was begun, as
+//! long as that is not finished (`-` alone if there is none). `identity` is the replica identity
+//! before the service raised it (`-` if it did not). For a partitioned table `changed partitions` follows: a
 //! position after the last change of partitions by which the table gained or lost rows (`-` for
 //! none), and the partitions as last seen.
 
@@ -21,6 +22,9 @@ pub(super) struct CaptureMetadata(pub(super) BTreeMap<u32, TableMetadata>);
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct TableMetadata {
     pub(super) since: Option<LogPosition>,
+    /// The position at which the capture was begun that is not finished yet. Nodes that capture the
+    /// table at the same time find out by it whether they finish the same capture.
+    pub(super) begun: Option<LogPosition>,
     /// The replica identity before the service raised it; `None` if the service did not.
     pub(super) before: Option<ReplicaIdentity>,
     /// A position after the last change of partitions by which the table gained or lost rows;
@@ -30,6 +34,11 @@ pub(super) struct TableMetadata {
 }
 
 impl TableMetadata {
+    /// Records that changes may be missing until the capture that is begun at `begun` is finished.
+    pub(super) fn begin(&mut self, begun: LogPosition) {
+        (self.since, self.begun) = (None, Some(begun));
+    }
+
     /// The position from which on the log has every change of the table; `None` if unknown.
     pub(super) fn complete(&self) -> Option<LogPosition> {
         self.since.max(self.since.and(self.changed))
@@ -60,6 +69,7 @@ impl CaptureMetadata {
             };
             let entry = TableMetadata {
                 since: since.parse().ok(),
+                begun: since.strip_prefix('-').and_then(|at| at.parse().ok()),
                 before,
                 changed: words.next().and_then(|word| word.parse().ok()),
                 partitions: words.next().and_then(Partitions::parse),
@@ -76,7 +86,10 @@ impl CaptureMetadata {
             let position = |position: Option<LogPosition>| {
                 position.map_or("-".to_owned(), |position| position.to_string())
             };
-            let since = position(entry.since);
+            let since = match (entry.since, entry.begun) {
+                (None, Some(begun)) => format!("-{begun}"),
+                (since, _) => position(since),
+            };
             let identity = match entry.before {
                 None => "-".to_owned(),
                 Some(ReplicaIdentity::Default) => "d".to_owned(),
@@ -123,11 +136,18 @@ mod tests {
             (4, entry(None, Some(ReplicaIdentity::Index(77)))),
             (5, parted(Some(LogPosition(3)), "8/9,10")),
             (6, parted(None, ".")),
+            (
+                7,
+                TableMetadata {
+                    begun: Some(LogPosition(0x1_0000_0003)),
+                    ..TableMetadata::default()
+                },
+            ),
         ]));
         let comment = metadata.to_comment();
         assert_eq!(
             comment,
-            "Tidegate: do not edit\n1 - -\n2 1/2 d\n3 - n\n4 - i77\n5 - - 0/3 8/9,10\n6 - - - .\n"
+            "Tidegate: do not edit\n1 - -\n2 1/2 d\n3 - n\n4 - i77\n5 - - 0/3 8/9,10\n6 - - - .\n7 -1/3 -\n"
         );
         assert_eq!(CaptureMetadata::parse(&comment), metadata);
         assert_eq!(
