@@ -7,7 +7,7 @@ use tidegate_changelog::{Captured, Demand, LogError, LogPosition, LogResult};
 use tidegate_sql::DatabaseName;
 use tokio::time::Instant;
 
-use super::metadata::{ReplicaIdentity, TableMetadata};
+use super::metadata::ReplicaIdentity;
 use super::table_info::{Leaf, TableInfo};
 use super::{EVERYTHING, INSERTS, Shared, lock_backoff, replica_identity, tables, unreadable};
 use crate::capture_session::CaptureSession;
@@ -134,10 +134,9 @@ impl CaptureSession {
         let mut table = TableInfo::of(self, demand.relation).await?;
         let raised: Vec<_> = table.to_raise(demand)?;
         let published = table.is_published(demand);
-        let since = table.metadata.0.get(&demand.relation);
-        let since = since
-            .and_then(TableMetadata::complete)
-            .filter(|_| published);
+        let entry = table.metadata.0.get(&demand.relation);
+        let complete = |changes| entry.filter(|_| published)?.complete(changes);
+        let (since, before) = (complete(demand.changes), complete(true));
         if let (true, true, Some(since)) = (raised.is_empty(), table.publishes_generated, since) {
             return Ok(Added::Captured(since));
         }
@@ -149,28 +148,29 @@ impl CaptureSession {
         if !published {
             commands.push_str(&publish(&table, demand));
         }
+        let keeps_inserts = table.is_published(&Demand {
+            changes: false,
+            ..*demand
+        });
         let is_begun = published && raised.is_empty() && table.publishes_generated;
         let (raise, identities) = raise(&raised, timeout);
-        for (oid, before) in identities {
-            table.metadata.0.entry(oid).or_default().before = before;
+        for (oid, identity) in identities {
+            table.metadata.0.entry(oid).or_default().before = identity;
         }
         if !table.unchanged {
             // Others changed the publications, so changes of every table may be missing.
             let entries = table.metadata.0.values_mut();
-            entries.for_each(|entry| entry.begin(now));
+            entries.for_each(|entry| entry.begin(now, false));
         }
         let entry = table.metadata.0.entry(demand.relation).or_default();
         // What another node has begun is finished together with it.
         let begun = entry.begun.filter(|_| is_begun).unwrap_or(now);
-        entry.begin(begun);
+        entry.begin(begun, keeps_inserts);
         // The locks that make other sessions wait are taken last.
         commands.push_str(&table.comment());
         commands.push_str(&raise);
         self.run(&commands).await?;
-        Ok(Added::Pending(Pending {
-            begun,
-            before: since,
-        }))
+        Ok(Added::Pending(Pending { begun, before }))
     }
 
     /// Waits until the table is captured without a gap, and returns from which position on it is;

@@ -3,9 +3,10 @@
 //! The comment is dropped with the publication, is visible to every node, and changes in the same
 //! transaction as the capture. A line is `table since identity`: `since` is the position from which
 //! the table is captured without a gap, or `-` and the position at which its capture was begun, as
-//! long as that is not finished (`-` alone if there is none). `identity` is the replica identity
-//! before the service raised it (`-` if it did not). For a partitioned table `changed partitions` follows: a
-//! position after the last change of partitions by which the table gained or lost rows (`-` for
+//! long as that is not finished (`-` alone if there is none). If INSERTs are captured from an
+//! earlier position on, a comma and that position follow. `identity` is the replica identity before
+//! the service raised it (`-` if it did not). For a partitioned table `changed partitions` follows:
+//! a position after the last change of partitions by which the table gained or lost rows (`-` for
 //! none), and the partitions as last seen.
 
 use std::collections::BTreeMap;
@@ -22,6 +23,8 @@ pub(super) struct CaptureMetadata(pub(super) BTreeMap<u32, TableMetadata>);
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct TableMetadata {
     pub(super) since: Option<LogPosition>,
+    /// The position from which INSERTs are captured, if that is earlier than `since`.
+    pub(super) inserts: Option<LogPosition>,
     /// The position at which the capture was begun that is not finished yet. Nodes that capture the
     /// table at the same time find out by it whether they finish the same capture.
     pub(super) begun: Option<LogPosition>,
@@ -34,14 +37,20 @@ pub(super) struct TableMetadata {
 }
 
 impl TableMetadata {
-    /// Records that changes may be missing until the capture that is begun at `begun` is finished.
-    pub(super) fn begin(&mut self, begun: LogPosition) {
+    /// Records that changes may be missing until the capture that is begun at `begun` is finished;
+    /// with `keeps_inserts`, none but UPDATEs and DELETEs.
+    pub(super) fn begin(&mut self, begun: LogPosition, keeps_inserts: bool) {
+        let inserts = self.inserts.or(self.since);
+        self.inserts = inserts.filter(|_| keeps_inserts);
         (self.since, self.begun) = (None, Some(begun));
     }
 
-    /// The position from which on the log has every change of the table; `None` if unknown.
-    pub(super) fn complete(&self) -> Option<LogPosition> {
-        self.since.max(self.since.and(self.changed))
+    /// The position from which on the log has every change of the table, or without `changes` every
+    /// INSERT; `None` if unknown.
+    pub(super) fn complete(&self, changes: bool) -> Option<LogPosition> {
+        let inserts = self.inserts.filter(|_| !changes);
+        let since = inserts.or(self.since);
+        since.max(since.and(self.changed))
     }
 }
 
@@ -61,6 +70,10 @@ impl CaptureMetadata {
             let mut words = line.split(' ');
             let table = words.next()?.parse().ok()?;
             let (since, identity) = (words.next()?, words.next()?);
+            let (since, inserts) = match since.split_once(',') {
+                Some((since, inserts)) => (since, inserts.parse().ok()),
+                None => (since, None),
+            };
             let before = match identity.split_at_checked(1)? {
                 ("d", "") => Some(ReplicaIdentity::Default),
                 ("n", "") => Some(ReplicaIdentity::Nothing),
@@ -69,6 +82,7 @@ impl CaptureMetadata {
             };
             let entry = TableMetadata {
                 since: since.parse().ok(),
+                inserts,
                 begun: since.strip_prefix('-').and_then(|at| at.parse().ok()),
                 before,
                 changed: words.next().and_then(|word| word.parse().ok()),
@@ -96,7 +110,10 @@ impl CaptureMetadata {
                 Some(ReplicaIdentity::Nothing) => "n".to_owned(),
                 Some(ReplicaIdentity::Index(index)) => format!("i{index}"),
             };
-            write!(comment, "{table} {since} {identity}").expect("a String takes everything");
+            let inserts = entry.inserts.map(|inserts| format!(",{inserts}"));
+            let inserts = inserts.unwrap_or_default();
+            write!(comment, "{table} {since}{inserts} {identity}")
+                .expect("a String takes everything");
             if let Some(partitions) = &entry.partitions {
                 let (changed, partitions) = (position(entry.changed), partitions.to_text());
                 write!(comment, " {changed} {partitions}").expect("a String takes everything");
@@ -140,6 +157,7 @@ mod tests {
                 7,
                 TableMetadata {
                     begun: Some(LogPosition(0x1_0000_0003)),
+                    inserts: Some(LogPosition(4)),
                     ..TableMetadata::default()
                 },
             ),
@@ -147,7 +165,7 @@ mod tests {
         let comment = metadata.to_comment();
         assert_eq!(
             comment,
-            "Tidegate: do not edit\n1 - -\n2 1/2 d\n3 - n\n4 - i77\n5 - - 0/3 8/9,10\n6 - - - .\n7 -1/3 -\n"
+            "Tidegate: do not edit\n1 - -\n2 1/2 d\n3 - n\n4 - i77\n5 - - 0/3 8/9,10\n6 - - - .\n7 -1/3,0/4 -\n"
         );
         assert_eq!(CaptureMetadata::parse(&comment), metadata);
         assert_eq!(

@@ -85,6 +85,29 @@ async fn nodes_that_capture_a_table_at_the_same_time_get_the_same_position() {
 }
 
 #[tokio::test]
+async fn inserts_stay_captured_from_their_position_when_changes_are_captured_too() {
+    let fixture = Fixture::new("log_widened").await;
+    fixture
+        .run("CREATE TABLE t (id int PRIMARY KEY); CREATE TABLE keyless (id int)")
+        .await;
+    let _stream = fixture.open(None).await.unwrap();
+    for table in ["t", "keyless"] {
+        let since = async |changes| fixture.capture(table, changes, false).await.unwrap().since;
+        let inserts = since(false).await;
+        let changes = since(true).await;
+        assert!(changes > inserts, "{table}");
+        assert_eq!(since(false).await, inserts, "{table}");
+        assert_eq!(since(true).await, changes, "{table}");
+    }
+    // What others take from the publications is a gap for INSERTs as well.
+    let before = fixture.capture("t", false, false).await.unwrap().since;
+    fixture
+        .run("ALTER PUBLICATION tidegate_inserts SET (publish = 'delete')")
+        .await;
+    assert!(fixture.capture("t", false, false).await.unwrap().since > before);
+}
+
+#[tokio::test]
 async fn a_table_without_a_key_stays_writable_and_gets_its_identity_back() {
     let fixture = Fixture::new("log_keyless").await;
     fixture
