@@ -257,6 +257,20 @@ const steps = {
     await oneStream();
   },
 
+  // Every node opens its stream again, and captures the table again.
+  async "PostgreSQL that restarts while NATS is away makes no gap"() {
+    await nats.stop();
+    await eventually("each node reads", async () => (await streams()).length === nodes.length);
+    await restartPostgresql("SIGQUIT");
+    await write(20);
+    await eventually("each node reads", async () => (await streams()).length === nodes.length);
+    await complete(subscribers);
+    await nats.start();
+    await oneStream();
+    await write(20);
+    await complete(subscribers);
+  },
+
   async "rows that are too large for a message come too"() {
     for (let round = 0; round < 2; round += 1) {
       written += 1;
@@ -360,12 +374,16 @@ async function soak(count) {
   console.log(JSON.stringify(done));
 }
 
+// All nodes capture the table at the same time, because each waits for this transaction.
+const open = psql(demo, "SELECT pg_current_xact_id(), pg_sleep(2)");
 const subscribers = nodes.map(
   (node) => new Subscriber(`subscriber of ${node.name}`, () => nodes, node, bearer),
 );
 await eventually("all subscribe", () => subscribers.every((it) => it.isReady), 15_000).catch((error) => {
   fail(error);
 });
+
+await open;
 
 function fail(error) {
   for (const node of nodes) console.log(`-- ${node.name}\n${node.log.slice(-12).join("\n")}`);
