@@ -225,6 +225,26 @@ const steps = {
     await busWorks();
   },
 
+  async "JetStream without room is said, and events come live"() {
+    const problem = "JetStream has no room";
+    await underLoad(async () => {
+      await nats.startAgain("64MB");
+      await eventually("readiness is degraded", async () => {
+        const all = await Promise.all(nodes.map((it) => it.readiness()));
+        return all.every(({ status, checks }) => status === "ready" && checks.bus === "degraded");
+      });
+      await eventually("the problem is said", () =>
+        nodes.every(({ log }) => log.some((line) => line.includes(problem))),
+      );
+      await oneStream();
+    });
+    await complete(subscribers);
+    await underLoad(() => nats.startAgain("2GB"));
+    await complete(subscribers);
+    await busWorks();
+    await oneStream();
+  },
+
   async "credentials of NATS show no row and make no event"() {
     const spy = await Eavesdropper.listen(nats.port);
     await underLoad(() => sleep(1500));
