@@ -44,6 +44,14 @@ async function write(count = 1, together = false) {
   written = last;
 }
 
+// Writes rows, each in a transaction of its own, within a few seconds.
+async function writeFast(count) {
+  const loop = `DO $$BEGIN FOR id IN ${written + 1}..${written + count} LOOP
+    INSERT INTO ticks VALUES (id, '${SECRET}');\nCOMMIT;\nEND LOOP;\nEND$$`;
+  await psql(demo, `SET synchronous_commit = off; ${loop}`, true);
+  written += count;
+}
+
 // Writes small transactions while `during` runs.
 async function underLoad(during) {
   let running = true;
@@ -289,6 +297,31 @@ const steps = {
     await oneStream();
     await write(20);
     await complete(subscribers);
+  },
+
+  // The first reader begins at the slot, which keeps what was written before.
+  async "a subscriber that comes after all nodes were away hears nothing old"() {
+    await write(20);
+    await complete(subscribers);
+    const before = nodes;
+    nodes = [];
+    for (const node of before) await node.stop("SIGTERM");
+    await writeFast(20_000);
+    const back = [];
+    for (const { name } of before) back.push(await Node.start(demo, name, settings));
+    const late = back.map((node) => new Subscriber(`late at ${node.name}`, () => back, node, bearer));
+    await eventually("they subscribe", () => late.every((it) => it.isReady));
+    const old = written;
+    for (const [index, it] of subscribers.entries()) it.own = back[index];
+    nodes = back;
+    await write(20);
+    await goHome();
+    await complete(subscribers);
+    for (const it of late) {
+      await eventually("the new events", () => it.ids.at(-1) === written);
+      assert.deepEqual([it.ids.length, it.ids[0]], [20, old + 1], it.name);
+      await it.end();
+    }
   },
 
   async "rows that are too large for a message come too"() {
