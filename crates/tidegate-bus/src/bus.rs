@@ -92,10 +92,15 @@ impl Bus {
         // Before the head is read, so that no message behind it is missed.
         let live = joined.database.live.subscribe();
         let mut attempts = ATTEMPTS;
+        // A new reader begins in the past, so the reader's position is not the end of the log.
+        let least = match start {
+            LogStart::Now => self.shared.log.retain(name, LogPosition(0)).await?,
+            LogStart::At { .. } | LogStart::Earliest => LogPosition(0),
+        };
         loop {
             let head = match start {
                 LogStart::Earliest => None,
-                LogStart::Now | LogStart::At { .. } => joined.database.head().await,
+                LogStart::Now | LogStart::At { .. } => joined.database.head(least).await,
             };
             if let Some(begin) = head.and_then(|head| begin(head, start)) {
                 return Ok(BusStream::new(joined, begin, live, None));

@@ -32,6 +32,11 @@ impl CaptureSession {
 
     async fn republish_within(&self, demand: &Demand) -> LogResult<()> {
         let table = TableInfo::of(self, demand.relation).await?;
+        let entry = table.metadata.0.get(&demand.relation);
+        if entry.is_some_and(|entry| entry.since.is_some()) {
+            // Another node has finished the capture.
+            return Ok(());
+        }
         let there = [(EVERYTHING, table.listed.0), (INSERTS, table.listed.1)];
         for (publication, _) in there.iter().filter(|(_, there)| *there) {
             let name = &table.name;

@@ -52,7 +52,7 @@ impl CaptureSession {
         );
         let mut commands = format!("ALTER PUBLICATION \"{EVERYTHING}\" DROP TABLE ONLY {name}; ");
         if let Some(entry) = table.metadata.0.get_mut(&relation) {
-            entry.since = None;
+            (entry.since, entry.inserts, entry.begun) = (None, None, None);
         }
         commands.push_str(&table.comment());
         self.run(&commands).await?;
