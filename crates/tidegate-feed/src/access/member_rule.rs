@@ -119,7 +119,7 @@ mod tests {
 
     use super::ComparedType::{Bigint, Integer, Text, Uuid};
     use super::*;
-    use crate::access::rls_policy::PolicyClause;
+    use crate::access::rls_policy::{CallerPart, PolicyClause};
 
     const UUID: &str = "0b7e9c1e-0000-4000-8000-00000000000f";
 
@@ -128,6 +128,7 @@ mod tests {
             permissive,
             condition: "x".into(),
             columns: "1".into(),
+            caller: CallerPart::Identity,
             equality: equality.map(|(compared, claim)| PolicyEquality {
                 column: "a".into(),
                 compared,

@@ -1,17 +1,22 @@
 //! The row level security policies that apply to a role on a table, as one query.
 
 use std::fmt::Write as _;
+use std::sync::Arc;
 
-use crate::catalog_query::quoted;
+use tidegate_sql::Statement;
+
+use crate::catalog_query::{ARE_VISIBLE, quoted};
 use crate::decode::pgoutput::{ColumnValue, Tuple};
 use crate::decode::schema::RelationSchema;
 
 /// The row level security policies that apply when a role reads a table.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct RlsPolicy {
-    /// The query whose parameter `:rows` is a JSON array of row images. It selects the numbers,
-    /// from 1, of the rows that pass the policies.
-    pub(super) query: String,
+    /// The statement that judges row images; see [`statement`]. `None` if the policies cannot be
+    /// parsed.
+    pub(super) statement: Option<Arc<Statement>>,
+    /// On what of the caller the policies depend.
+    pub(crate) caller: CallerPart,
     /// The names of the columns that the policies read; `None` if they are unknown.
     columns: Option<Vec<Box<str>>>,
     /// Whether no row can pass, because there is no permissive policy.
@@ -19,6 +24,18 @@ pub(crate) struct RlsPolicy {
     /// The comparisons, one for each policy, of which a visible row passes at least one. `None` if
     /// a policy is restrictive or not such a comparison, or if there is no policy.
     pub(super) equalities: Option<Vec<PolicyEquality>>,
+}
+
+/// On what of the caller the result of a policy depends, beside the role. Callers who have this in
+/// common share a result.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum CallerPart {
+    /// All callers with the role see the same rows.
+    Nothing,
+    /// All callers with the same claims see the same rows.
+    Claims,
+    /// The result may depend on anything.
+    Identity,
 }
 
 /// The condition of a policy that compares a column with the caller's id or a claim.
@@ -47,6 +64,8 @@ pub(crate) struct PolicyClause {
     pub(crate) condition: Box<str>,
     /// The numbers (`attnum`) of the columns that the policy reads, separated by commas.
     pub(crate) columns: Box<str>,
+    /// On what of the caller the condition depends.
+    pub(crate) caller: CallerPart,
     /// The condition, if it only compares a column with the caller's id or a claim; otherwise
     /// `None`.
     pub(crate) equality: Option<PolicyEquality>,
@@ -68,6 +87,8 @@ impl RlsPolicy {
             equality.filter(|_| policy.permissive)
         };
         let equalities: Option<Vec<_>> = policies.iter().map(equality).collect();
+        let parts = policies.iter().map(|policy| policy.caller);
+        let caller = parts.max().unwrap_or(CallerPart::Identity);
         let mut columns = Some(Vec::new());
         for policy in policies {
             // A policy that uses the whole row reads every column.
@@ -89,9 +110,10 @@ impl RlsPolicy {
         }
         let denies_all = permissive.is_empty();
         let condition = condition(&permissive, &restrictive);
-        let query = query(schema, name, numbers, &condition);
+        let statement = (!denies_all).then(|| statement(schema, name, numbers, &condition));
         Self {
-            query,
+            statement: statement.flatten().map(Arc::new),
+            caller,
             columns,
             denies_all,
             equalities: equalities.filter(|equalities| !equalities.is_empty()),
@@ -129,9 +151,16 @@ fn condition(permissive: &[Box<str>], restrictive: &[Box<str>]) -> String {
     condition
 }
 
-/// Builds the query that selects the numbers, from 1, of the rows that pass. The alias of the rows
-/// is the table's name, because conditions may refer to the table by name.
-fn query(schema: &str, name: &str, numbers: &[(Box<str>, Box<str>)], condition: &str) -> String {
+/// Builds the statement that judges row images. `:numbers` are the ids of transactions, `:rows` is a
+/// JSON array of row images. It selects the numbers, from 1, of the rows that pass, separated by
+/// commas; NULL if a transaction is not visible yet. The alias of the rows is the table's name,
+/// because conditions may refer to the table by name.
+fn statement(
+    schema: &str,
+    name: &str,
+    numbers: &[(Box<str>, Box<str>)],
+    condition: &str,
+) -> Option<Statement> {
     let (schema, name) = (quoted(schema), quoted(name));
     let mut columns = String::new();
     let mut number = String::from("number of the row");
@@ -144,9 +173,12 @@ fn query(schema: &str, name: &str, numbers: &[(Box<str>, Box<str>)], condition: 
         write!(columns, "{}, ", quoted(column)).expect("writing to a String cannot fail");
     }
     let number = quoted(&number);
-    format!(
-        "SELECT {name}.{number}::text FROM ROWS FROM (pg_catalog.jsonb_populate_recordset(\
+    let text = format!(
+        "SELECT CASE WHEN {ARE_VISIBLE} IS NOT FALSE THEN COALESCE((\
+         SELECT pg_catalog.string_agg({name}.{number}::pg_catalog.text, ',') \
+         FROM ROWS FROM (pg_catalog.jsonb_populate_recordset(\
          NULL::{schema}.{name}, :rows::pg_catalog.jsonb)) WITH ORDINALITY \
-         AS {name}({columns}{number}) WHERE {condition}"
-    )
+         AS {name}({columns}{number}) WHERE {condition}), '') END"
+    );
+    Statement::around(&text, condition).ok()
 }
