@@ -143,7 +143,7 @@ mod tests {
             role: RoleName::new("shop/group/staff"),
             role_use: RoleUse::Member(Arc::new(Member::new(id, claims).unwrap())),
         };
-        let policy = RlsPolicy::new("public", "t", policies, &[("1".into(), "a".into())]);
+        let policy = RlsPolicy::new(("public", "t"), "", policies, &[("1".into(), "a".into())]);
         let rule = MemberRule::new(&login, &policy)?;
         assert!(rule.is_of(Some(&policy)) && !rule.is_of(None));
         let text = |key: &RuleKey| String::from_utf8(key.value.to_vec()).unwrap();

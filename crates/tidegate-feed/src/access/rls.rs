@@ -14,7 +14,6 @@ use tidegate_values::{Type, TypeKind};
 use tokio::sync::Semaphore;
 use tokio::time::Instant;
 
-use crate::access::judgement;
 use crate::access::privileges::Privileges;
 use crate::access::rls_policy::{CallerPart, RlsPolicy};
 use crate::decode::change::{ChangeKind, RowChange};
@@ -180,7 +179,7 @@ impl RlsEvaluator {
         policy: &RlsPolicy,
         changes: &[&Arc<RowChange>],
     ) -> tidegate_sql::Result<Option<Vec<bool>>> {
-        let Some(statement) = &policy.statement else {
+        let Some(judgement) = &policy.judgement else {
             return Err(Error::internal("the policies cannot be parsed"));
         };
         let images = images_json(changes);
@@ -189,8 +188,9 @@ impl RlsEvaluator {
         transactions.dedup();
         let permit = self.permits.acquire().await;
         let executor = &*self.executor;
-        let judged =
-            judgement::judge(executor, &self.login, statement, &transactions, &images).await;
+        let judged = judgement
+            .run(executor, &self.login, &transactions, &images)
+            .await;
         drop(permit);
         let Some(numbers) = judged? else {
             return Ok(None);

@@ -1,20 +1,17 @@
 //! The row level security policies that apply to a role on a table, as one query.
 
 use std::fmt::Write as _;
-use std::sync::Arc;
 
-use tidegate_sql::Statement;
-
-use crate::catalog_query::{ARE_VISIBLE, quoted};
+use crate::access::judgement::Judgement;
 use crate::decode::pgoutput::{ColumnValue, Tuple};
 use crate::decode::schema::RelationSchema;
 
 /// The row level security policies that apply when a role reads a table.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct RlsPolicy {
-    /// The statement that judges row images; see [`statement`]. `None` if the policies cannot be
+    /// The statement that judges row images; `None` if no row can pass, or the policies cannot be
     /// parsed.
-    pub(super) statement: Option<Arc<Statement>>,
+    pub(super) judgement: Option<Judgement>,
     /// On what of the caller the policies depend.
     pub(crate) caller: CallerPart,
     /// The names of the columns that the policies read; `None` if they are unknown.
@@ -73,11 +70,12 @@ pub(crate) struct PolicyClause {
 
 impl RlsPolicy {
     /// Combines the policies of a role as PostgreSQL does: a row must pass at least one permissive
-    /// policy and every restrictive policy (PostgreSQL, "Row Security Policies"). `numbers`
+    /// policy and every restrictive policy (PostgreSQL, "Row Security Policies"). `table` is
+    /// the schema and the name of the table. `numbers`
     /// contains the number and the name of each column.
     pub(crate) fn new(
-        schema: &str,
-        name: &str,
+        table: (&str, &str),
+        fingerprint: &str,
         policies: Vec<PolicyClause>,
         numbers: &[(Box<str>, Box<str>)],
     ) -> Self {
@@ -110,9 +108,9 @@ impl RlsPolicy {
         }
         let denies_all = permissive.is_empty();
         let condition = condition(&permissive, &restrictive);
-        let statement = (!denies_all).then(|| statement(schema, name, numbers, &condition));
+        let judgement = || Judgement::new(table, fingerprint, numbers, condition);
         Self {
-            statement: statement.flatten().map(Arc::new),
+            judgement: if denies_all { None } else { judgement() },
             caller,
             columns,
             denies_all,
@@ -149,36 +147,4 @@ fn condition(permissive: &[Box<str>], restrictive: &[Box<str>]) -> String {
         write!(condition, " AND ({one})").expect("writing to a String cannot fail");
     }
     condition
-}
-
-/// Builds the statement that judges row images. `:numbers` are the ids of transactions, `:rows` is a
-/// JSON array of row images. It selects the numbers, from 1, of the rows that pass, separated by
-/// commas; NULL if a transaction is not visible yet. The alias of the rows is the table's name,
-/// because conditions may refer to the table by name.
-fn statement(
-    schema: &str,
-    name: &str,
-    numbers: &[(Box<str>, Box<str>)],
-    condition: &str,
-) -> Option<Statement> {
-    let (schema, name) = (quoted(schema), quoted(name));
-    let mut columns = String::new();
-    let mut number = String::from("number of the row");
-    for (_, column) in numbers {
-        // The name of the row number must differ from all columns. If the name of a column starts
-        // with it, it is made longer than the name of that column.
-        if column.starts_with(&*number) {
-            number = format!("{column}_");
-        }
-        write!(columns, "{}, ", quoted(column)).expect("writing to a String cannot fail");
-    }
-    let number = quoted(&number);
-    let text = format!(
-        "SELECT CASE WHEN {ARE_VISIBLE} IS NOT FALSE THEN COALESCE((\
-         SELECT pg_catalog.string_agg({name}.{number}::pg_catalog.text, ',') \
-         FROM ROWS FROM (pg_catalog.jsonb_populate_recordset(\
-         NULL::{schema}.{name}, :rows::pg_catalog.jsonb)) WITH ORDINALITY \
-         AS {name}({columns}{number}) WHERE {condition}), '') END"
-    );
-    Statement::around(&text, condition).ok()
 }
