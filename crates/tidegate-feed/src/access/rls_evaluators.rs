@@ -14,7 +14,7 @@ use crate::access::rls_policy::CallerPart;
 
 /// How many callers with one role are judged at a time for one table. The executor sends what is
 /// waiting for a group's connection in one write, but runs the first ones on connections of their own.
-const JUDGED_TOGETHER: usize = 16;
+const JUDGED_TOGETHER: usize = 8;
 
 /// Creates the evaluators. Subscriptions share an evaluator, so that each row image is evaluated
 /// once for all callers that the policies treat alike.

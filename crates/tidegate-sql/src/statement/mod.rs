@@ -24,6 +24,7 @@ use crate::error::InputError;
 
 /// A parsed SQL statement: its text with `$n` in place of `:name`, and what the parser found out
 /// about it.
+#[expect(clippy::struct_excessive_bools, reason = "they are separate facts")]
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Statement {
     text: String,
