@@ -119,7 +119,7 @@ mod tests {
 
     use super::ComparedType::{Bigint, Integer, Text, Uuid};
     use super::*;
-    use crate::access::rls_policy::PolicyClause;
+    use crate::access::rls_policy::{CallerPart, PolicyClause};
 
     const UUID: &str = "0b7e9c1e-0000-4000-8000-00000000000f";
 
@@ -128,6 +128,7 @@ mod tests {
             permissive,
             condition: "x".into(),
             columns: "1".into(),
+            caller: CallerPart::Identity,
             equality: equality.map(|(compared, claim)| PolicyEquality {
                 column: "a".into(),
                 compared,
@@ -142,7 +143,7 @@ mod tests {
             role: RoleName::new("shop/group/staff"),
             role_use: RoleUse::Member(Arc::new(Member::new(id, claims).unwrap())),
         };
-        let policy = RlsPolicy::new("public", "t", policies, &[("1".into(), "a".into())]);
+        let policy = RlsPolicy::new(("public", "t"), "", policies, &[("1".into(), "a".into())]);
         let rule = MemberRule::new(&login, &policy)?;
         assert!(rule.is_of(Some(&policy)) && !rule.is_of(None));
         let text = |key: &RuleKey| String::from_utf8(key.value.to_vec()).unwrap();

@@ -348,7 +348,7 @@ impl TableFacts<'_> {
             .collect();
         let numbered = |row: &TextRow| (text(row, column::NUMBER), text(row, column::NAME));
         let numbers: Vec<_> = self.columns.iter().map(numbered).collect();
-        RlsPolicy::new(schema, name, policies, &numbers)
+        RlsPolicy::new((schema, name), &self.fingerprint, policies, &numbers)
     }
 
     fn primary_key(&self) -> Arc<[Box<str>]> {

@@ -312,9 +312,16 @@ fn other_policies(privileges: &Privileges, subscriber: &Subscriber) -> Option<En
 /// policies read columns that are not captured for it. In the second case its events would be
 /// dropped silently.
 fn unusable_policies(privileges: &Privileges, subscriber: &Subscriber) -> Option<Ended> {
+    let shares = |rls: &Arc<RlsEvaluator>| {
+        let policy = privileges.policy.as_ref();
+        policy.is_none_or(|policy| rls.may_evaluate(policy))
+    };
     let needs = old_rows::needs_old_rows(subscriber.operations, &subscriber.columns, privileges);
     let problem = match needs {
         _ if !subscriber.is_under_policies() => "row level security was enabled on the table",
+        _ if !subscriber.rls.as_ref().is_none_or(shares) => {
+            "the policies of the table have changed"
+        }
         Ok(true) if !subscriber.old_rows => {
             "the policies of the table now read columns that are not captured for the subscription"
         }

@@ -70,13 +70,18 @@ impl SendQueue {
         }
     }
 
-    fn has_room(&self) -> bool {
-        self.depth == 0 || (self.depth < MAX_PIPELINES && self.backlog < MAX_BACKLOG)
+    /// Whether a pipeline may be queued. If it is `patient`, a long backlog does not matter.
+    fn has_room(&self, patient: bool) -> bool {
+        let is_short = patient || self.backlog < MAX_BACKLOG;
+        self.depth == 0 || (self.depth < MAX_PIPELINES && is_short)
     }
 
     /// Queues a pipeline of reads if all of them are cached, quick and pure.
     pub(super) fn take(&mut self, tasks: &[StatementTask<'_>]) -> Enqueued {
-        if !self.has_room() {
+        // Rows are judged for many subscribers at once. It matters when all of them are done, and not
+        // how long each waits.
+        let patient = tasks.iter().any(|task| task.bound.statement.fills_rows());
+        if !self.has_room(patient) {
             return Enqueued::Full;
         }
         let now = Instant::now();

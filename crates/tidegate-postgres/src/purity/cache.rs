@@ -100,10 +100,13 @@ impl PurityCache {
         if !self.is_valid(&found, Instant::now()) {
             return true;
         }
-        let untrusted = if statement.is_read() {
-            &found.names.reads
-        } else {
-            &found.names.writes
+        if statement.calls_claims() && !found.names.claims {
+            return true;
+        }
+        let untrusted = match statement.is_read() {
+            true if statement.fills_rows() => &found.names.rows,
+            true => &found.names.reads,
+            false => &found.names.writes,
         };
         !untrusted.is_empty() && purity.of(statement.text(), untrusted, found.version)
     }
