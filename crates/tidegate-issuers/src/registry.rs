@@ -157,12 +157,11 @@ impl IssuerRegistry {
         }
         let make = |record: IssuerRecord| {
             let same = before.iter().find(|known| known.record == record);
-            let issuer = match same {
-                Some(known) => Ok(Arc::clone(&known.issuer)),
-                None => {
-                    warn_of_unknown_members(&record);
-                    Issuer::with_client(record.settings.clone(), &self.client).map(Arc::new)
-                }
+            let issuer = if let Some(known) = same {
+                Ok(Arc::clone(&known.issuer))
+            } else {
+                warn_of_unknown_members(&record);
+                Issuer::with_client(record.settings.clone(), &self.client).map(Arc::new)
             };
             match issuer {
                 Ok(issuer) => Some(Arc::new(TenantIssuer {
