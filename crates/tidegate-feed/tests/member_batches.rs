@@ -163,9 +163,9 @@ async fn many_members_get_what_postgresql_shows_each_of_them() {
     define(&fixture).await;
     let group = fixture.session_of("/group/staff").await;
     let mut random = Random::new(33);
-    for round in 0..CONDITIONS.len() {
+    for (round, first) in CONDITIONS.into_iter().enumerate() {
         let table = format!("t{round}");
-        let mut policies = vec![("", CONDITIONS[round])];
+        let mut policies = vec![("", first)];
         for _ in 0..random.below(3) {
             let kind = ["", "", "AS RESTRICTIVE"][random.below(3)];
             policies.push((kind, CONDITIONS[random.below(CONDITIONS.len())]));
