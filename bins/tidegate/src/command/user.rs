@@ -55,10 +55,7 @@ pub(crate) async fn run(command: UserCommand, service: &Service) -> Result {
         } => {
             let key = UserKey::new(&database, &name);
             service.users().user(&key).await?;
-            set_password(service, &key, &password.read(&name)?).await?;
-            print(format_args!(
-                "{name} has a new password; its sessions have ended.\n"
-            ))
+            change_password(service, &key, &password.read(&name)?).await
         }
         UserCommand::Credentials {
             database,
@@ -77,6 +74,14 @@ pub(crate) async fn run(command: UserCommand, service: &Service) -> Result {
             print(format_args!("{name} is dropped.\n"))
         }
     }
+}
+
+async fn change_password(service: &Service, key: &UserKey, password: &Secret) -> Result {
+    set_password(service, key, password).await?;
+    let name = &key.name;
+    print(format_args!(
+        "{name} has a new password; its sessions have ended.\n"
+    ))
 }
 
 async fn change(given: ChangedUser, service: &Service) -> Result {
