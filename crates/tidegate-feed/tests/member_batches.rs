@@ -1,5 +1,5 @@
-//! Many members of a group, under policies that PostgreSQL has to evaluate: who shares a result, and
-//! that nobody gets the result of another.
+//! Many members of a group under policies that PostgreSQL evaluates: which members share a result,
+//! and that no member gets the result of another.
 
 use std::fmt::Write as _;
 use std::sync::Arc;
