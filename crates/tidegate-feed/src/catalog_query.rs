@@ -94,6 +94,7 @@ fn options() -> QueryOptions {
     QueryOptions {
         deadline: Some(Instant::now() + TIMEOUT),
         author: Author::Service,
+        ..QueryOptions::default()
     }
 }
 
