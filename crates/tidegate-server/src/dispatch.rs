@@ -12,6 +12,7 @@ use tidegate_http::body::Body;
 use tidegate_http::call::Call;
 use tidegate_http::error::ApiError;
 use tidegate_http::forwarded::Peer;
+use tidegate_http::replica_reads;
 use tidegate_http::report::{Context, Subject};
 use tidegate_http::request_body::BodyError;
 use tidegate_pages as pages;
@@ -73,6 +74,7 @@ where
         }
     });
     let mut subject = pending_request.answered();
+    replica_reads::announce(app, subject.login.as_ref(), response.headers_mut());
     subject.errors = response.body_mut().subject.errors.take();
     response.body_mut().subject = subject;
     response

@@ -29,6 +29,7 @@ use tidegate_http::negotiate::{ContentType, Preferences};
 use tidegate_http::operation::graphql::{LARGE, api, execute};
 use tidegate_http::operation::sql;
 use tidegate_http::percent;
+use tidegate_http::replica_reads;
 use tidegate_http::report::Errors;
 use tidegate_http::request_body::{self, BodyError, RequestBody};
 
@@ -68,7 +69,10 @@ where
     if let Some(body) = &body {
         subject.keep_body(&body.bytes);
     }
-    let options = sql::generated_terms(app, &preferences);
+    let options = QueryOptions {
+        read_from: replica_reads::read_from(app, &head.headers)?,
+        ..sql::generated_terms(app, &preferences)
+    };
     let api = api(app, &caller, schema, &options).await?;
     let work = Handler {
         app,
