@@ -29,7 +29,7 @@ use crate::pool::{ControlProbe, UserPool};
 use crate::service::{self, Service};
 use crate::settings::{CorsOrigin, RoleLimit, Settings};
 use crate::traces::Traces;
-use crate::{address, builtin_clients, bus, graphiql, identity, ports, signal};
+use crate::{address, builtin_clients, bus, graphiql, identity, ports, replicas, signal};
 
 /// How long a shutdown waits until cancelled statements have ended.
 const CANCEL_TIMEOUT: Duration = Duration::from_secs(5);
@@ -232,7 +232,7 @@ impl Node {
         let methods = Arc::new(Registry::new(service.methods.clone()));
         let catalogs = CatalogCache::new(service.control.clone(), Arc::new(pool.clone()));
         let catalogs = Arc::new(catalogs);
-        let (feed, bus) = feed::open(service, settings, pool.executor()).await?;
+        let (feed, bus) = feed::open(service, settings, pool.primary()).await?;
         let status = Arc::new(FeedStatus::new(feed.clone(), settings));
         let app = App::builder(pool.executor(), issuer.clone(), service.store.clone())
             .accounts(Arc::new(service.accounts()))
@@ -260,7 +260,8 @@ impl Node {
             .metrics(status)
             .metrics_token(metrics_token(settings))
             .metrics(Arc::new(PasswordMetrics(service.ports.hasher.clone())));
-        let app = service.accept_external_issuers(bus::show(app, bus))?;
+        let app = replicas::show(bus::show(app, bus), settings, pool.replicas());
+        let app = service.accept_external_issuers(app)?;
         let (app, traces) = crate::traces::export(app, settings)?;
         let app = app.build();
         app.reload_issuers().await?;
