@@ -22,6 +22,7 @@ mod node_share;
 mod password_metrics;
 mod pool;
 mod ports;
+mod private_file;
 mod prompt;
 mod replicas;
 mod roles;

@@ -13,6 +13,7 @@ use tidegate_service::ServiceConnections;
 use tidegate_sql::{BoxFuture, DatabaseName, Executor};
 
 use crate::failure::Result;
+use crate::metric_label::escape;
 use crate::service::{self, Service};
 use crate::settings::Settings;
 use crate::{connector, ports, replicas};
@@ -245,16 +246,10 @@ fn sharing(text: &mut String, authenticators: &Authenticators) -> fmt::Result {
     )?;
     for decision in authenticators.decisions() {
         let shares = u8::from(decision.objections.is_empty());
-        let database = label(decision.database.as_str());
+        let database = escape(decision.database.as_str());
         writeln!(text, "{name}{{database=\"{database}\"}} {shares}")?;
     }
     Ok(())
-}
-
-/// Escapes the value of a label for the text format (Prometheus, "Exposition formats").
-fn label(value: &str) -> String {
-    let escaped = value.replace('\\', r"\\").replace('"', "\\\"");
-    escaped.replace('\n', r"\n")
 }
 
 /// The counters since the start. Each has the name of the event, the help text and the count.

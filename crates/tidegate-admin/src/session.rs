@@ -171,7 +171,7 @@ fn refused(config: &Config, database: &str, source: ConnectError) -> Error {
     let (database, role) = (database.to_owned(), config.admin_role.clone());
     match source {
         ConnectError::Refused(reported)
-            if reported.sqlstate == INVALID_PASSWORD
+            if reported.sqlstate == SqlState::INVALID_PASSWORD.code()
                 && config.admin_password.reveal().is_empty() =>
         {
             Error::NoPassword { database, role }
@@ -183,9 +183,6 @@ fn refused(config: &Config, database: &str, source: ConnectError) -> Error {
         },
     }
 }
-
-/// The SQLSTATE `invalid_password`.
-const INVALID_PASSWORD: &str = "28P01";
 
 /// The maximum number of attempts at an operation that conflicts with changes of other sessions.
 const MAX_TRIES: u32 = 20;

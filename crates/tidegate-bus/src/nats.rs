@@ -19,7 +19,7 @@ use tokio::time::timeout;
 use crate::error::{BusError, BusResult};
 use crate::settings::BusSettings;
 
-/// The longest wait for an answer.
+/// The longest wait for a connection, and for an answer that no event waits for.
 const TIMEOUT: Duration = Duration::from_secs(3);
 /// The longest wait for a message or for the state of the stream, while events wait for it.
 const READ_TIMEOUT: Duration = Duration::from_secs(1);

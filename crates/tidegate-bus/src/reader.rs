@@ -32,7 +32,8 @@ struct Reader<'a> {
     /// Whether a node waits to be told how far the log is.
     owes_progress: bool,
     complete: LogPosition,
-    /// The position of the stream when JetStream was last asked.
+    /// The value of `complete` when the reader last asked JetStream how far its copy reaches. If
+    /// the answer covers this position, it is confirmed to PostgreSQL.
     mark: LogPosition,
     kept: mpsc::Sender<LogPosition>,
 }

@@ -54,8 +54,3 @@ pub const FILES: [File; 5] = [
 pub fn page(base: &str) -> String {
     PAGE.replace(BASE, base)
 }
-
-/// The file with this name; `None` if there is no such file.
-pub fn file(name: &str) -> Option<&'static File> {
-    FILES.iter().find(|file| file.name == name)
-}

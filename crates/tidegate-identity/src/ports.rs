@@ -1,4 +1,4 @@
-//! The ports that sign-in and the management of users share.
+//! The ports shared by sign-in and by the management of users and external issuers.
 
 use std::fmt;
 use std::sync::Arc;

@@ -83,9 +83,10 @@ pub trait MethodStore: Send + Sync {
         methods: &'a [NewMethod],
     ) -> StoreFuture<'a, WriteOutcome>;
 
-    /// Changes methods. Each name occurs once. The outcome is `Done`, `Missing` or `Refused`, or
-    /// `Taken` for a new name. Concurrent writes are serialised across all nodes: between the call
-    /// of `revise` and the write of its result, no other write of the method happens.
+    /// Changes methods. `names` must not contain a name twice. The outcome is `Done`, `Missing` or
+    /// `Refused`; or `Taken` if a method would be renamed to a name that is in use. Concurrent
+    /// writes are serialised across all nodes: between the call of `revise` and the write of its
+    /// result, no other write of the method happens.
     fn update<'a>(
         &'a self,
         tenant: &'a DatabaseName,
@@ -93,8 +94,8 @@ pub trait MethodStore: Send + Sync {
         revise: &'a Revise<'a>,
     ) -> StoreFuture<'a, WriteOutcome>;
 
-    /// Removes methods. Each name occurs once. The outcome is `Done`, `Missing` or `Refused`.
-    /// Concurrent writes are serialised as in [`update`](Self::update).
+    /// Removes methods. `names` must not contain a name twice. The outcome is `Done`, `Missing` or
+    /// `Refused`. Concurrent writes are serialised as in [`update`](Self::update).
     fn remove<'a>(
         &'a self,
         tenant: &'a DatabaseName,

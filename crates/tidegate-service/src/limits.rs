@@ -73,12 +73,12 @@ pub fn shared_connections(max_connections: usize, reserved: usize) -> usize {
 }
 
 /// A semaphore whose number of permits can be changed.
-struct Permit {
+struct ResizableSemaphore {
     free: Arc<Semaphore>,
     size: Mutex<usize>,
 }
 
-impl Permit {
+impl ResizableSemaphore {
     fn new(size: usize) -> Self {
         Self {
             free: Arc::new(Semaphore::new(size)),
@@ -111,9 +111,9 @@ impl Permit {
 /// The permits that enforce the limits.
 pub(super) struct Permits {
     limits: Mutex<Limits>,
-    control: Permit,
-    lookups: Permit,
-    listeners: Permit,
+    control: ResizableSemaphore,
+    lookups: ResizableSemaphore,
+    listeners: ResizableSemaphore,
     /// Ends one listener above the limit with each notification.
     surplus: Notify,
 }
@@ -122,9 +122,9 @@ impl Permits {
     pub(super) fn new(limits: Limits) -> Self {
         Self {
             limits: Mutex::new(limits),
-            control: Permit::new(limits.control),
-            lookups: Permit::new(limits.lookups),
-            listeners: Permit::new(limits.listeners),
+            control: ResizableSemaphore::new(limits.control),
+            lookups: ResizableSemaphore::new(limits.lookups),
+            listeners: ResizableSemaphore::new(limits.listeners),
             surplus: Notify::new(),
         }
     }
@@ -241,16 +241,16 @@ mod tests {
 
     #[test]
     fn permits_that_are_in_use_are_taken_back_later() {
-        let permit = Permit::new(3);
+        let semaphore = ResizableSemaphore::new(3);
         let held: Vec<_> = (0..2)
-            .map(|_| permit.free.clone().try_acquire_owned().unwrap())
+            .map(|_| semaphore.free.clone().try_acquire_owned().unwrap())
             .collect();
-        assert_eq!(permit.resize(1), 1);
-        assert!(permit.free.try_acquire().is_err());
+        assert_eq!(semaphore.resize(1), 1);
+        assert!(semaphore.free.try_acquire().is_err());
         drop(held);
-        assert_eq!(permit.resize(1), 0);
-        assert_eq!(permit.free.available_permits(), 1);
-        assert_eq!(permit.resize(4), 0);
-        assert_eq!(permit.free.available_permits(), 4);
+        assert_eq!(semaphore.resize(1), 0);
+        assert_eq!(semaphore.free.available_permits(), 1);
+        assert_eq!(semaphore.resize(4), 0);
+        assert_eq!(semaphore.free.available_permits(), 4);
     }
 }

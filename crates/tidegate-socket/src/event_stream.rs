@@ -128,7 +128,7 @@ impl StreamRequest {
         app: &App,
         caller: &Caller,
     ) -> Result<(RequestedSubscription, String), ApiError> {
-        let options = sql::generated_terms(app, &Preferences::default());
+        let options = sql::options_for_generated(app, &Preferences::default());
         let api = graphql::api(app, caller, self.required("schema")?, &options).await?;
         let document = |errors: Vec<tidegate_graphql::Error>| refused(Refusal::GraphQl(errors));
         let (query, name) = (self.required("query")?, self.member("operationName"));

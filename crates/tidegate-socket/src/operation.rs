@@ -164,7 +164,7 @@ impl OperationContext {
         };
         let options = QueryOptions {
             read_from: self.read_from,
-            ..sql::generated_terms(&self.app, &Preferences::default())
+            ..sql::options_for_generated(&self.app, &Preferences::default())
         };
         let api = graphql::api(&self.app, &self.caller, schema, &options).await?;
         let name = request.operation_name.as_deref();
@@ -211,7 +211,7 @@ impl OperationContext {
         let invalid = |invalid: message::InvalidMessage| ApiError::input(invalid.message);
         let fields = message::fields(text).map_err(invalid)?;
         let name = fields.required("schema").map_err(invalid)?;
-        let options = sql::generated_terms(&self.app, &Preferences::default());
+        let options = sql::options_for_generated(&self.app, &Preferences::default());
         let schema = graphql::schema(&self.app, &self.caller, &name, &options).await?;
         let login = self.caller.login();
         let database = login.map_or("", |login| login.database.as_str());

@@ -20,8 +20,8 @@ pub type BoxFuture<'a, T> = Pin<Box<dyn Future<Output = T> + Send + 'a>>;
 
 /// The port that runs statements as a principal.
 pub trait Executor: Send + Sync {
-    /// Runs one statement with all its parameter sets in a transaction of its own, prepared once,
-    /// in as few round trips as possible.
+    /// Prepares one statement once and runs it with all its parameter sets, in a transaction of its
+    /// own and in as few round trips as possible.
     ///
     /// The transaction has ended when the future completes. Rows may have reached the sink before
     /// an error. Dropping the future cancels the statement in PostgreSQL.

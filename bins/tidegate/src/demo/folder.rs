@@ -1,12 +1,11 @@
 //! The demo's folder, which contains the cluster, the master key and a file with URLs.
 
-use std::io::Write as _;
-use std::os::unix::fs::{OpenOptionsExt as _, PermissionsExt as _};
+use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
 
 use crate::failure::{Failure, FileContext, Result};
 use crate::settings::Settings;
-use crate::{master_key, user_folders};
+use crate::{master_key, private_file, user_folders};
 
 /// The name of the cluster's folder in the demo's folder.
 const CLUSTER: &str = "postgresql";
@@ -68,11 +67,8 @@ impl Folder {
     /// Writes the file with the URLs of the service and of the database. Only the owner can read
     /// the file, because the database URL contains a password.
     pub(super) fn write_environment(&self, url: &str, database_url: &str) -> Result {
-        let path = self.environment();
-        let fresh = self.0.join(".demo.env");
         let text = format!("TIDEGATE_URL={url}\nDATABASE_URL={database_url}\n");
-        write_private(&fresh, &text)?;
-        std::fs::rename(&fresh, &path).on("write", path)
+        private_file::replace(&self.environment(), &text)
     }
 }
 
@@ -88,13 +84,4 @@ fn require_empty_or_demo(path: &Path) -> Result {
          with --data-dir",
         path.display()
     )))
-}
-
-fn write_private(path: &Path, text: &str) -> Result {
-    let _ = std::fs::remove_file(path);
-    let mut options = std::fs::OpenOptions::new();
-    let file = options.write(true).create_new(true).mode(0o600).open(path);
-    file.on("write", path)?
-        .write_all(text.as_bytes())
-        .on("write", path)
 }

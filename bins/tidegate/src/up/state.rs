@@ -1,16 +1,14 @@
 //! The files that `tidegate up` writes on this machine: the master key, and a settings file for
 //! each database.
 
-use std::io::Write as _;
-use std::os::unix::fs::OpenOptionsExt as _;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use tidegate_identity::MasterKey;
 
 use super::address::Address;
 use crate::failure::{Failure, FileContext, Result};
 use crate::settings::{Layers, Settings};
-use crate::{master_key, user_folders};
+use crate::{master_key, private_file, user_folders};
 
 /// The settings that are written to the settings file.
 const WRITTEN_SETTINGS: [&str; 7] = [
@@ -101,22 +99,6 @@ impl State {
             )));
         }
         let text = format!("{first}\n{}", layers.to_toml(&WRITTEN_SETTINGS));
-        write_private(&path, &text)
+        private_file::replace(&path, &text)
     }
-}
-
-/// Replaces a file atomically. Only its owner can read the new file.
-fn write_private(path: &Path, text: &str) -> Result {
-    let fresh = path.with_extension("toml.new");
-    let _ = std::fs::remove_file(&fresh);
-    let mut options = std::fs::OpenOptions::new();
-    let file = options
-        .write(true)
-        .create_new(true)
-        .mode(0o600)
-        .open(&fresh);
-    file.on("create", &fresh)?
-        .write_all(text.as_bytes())
-        .on("write", &fresh)?;
-    std::fs::rename(&fresh, path).on("write", path)
 }

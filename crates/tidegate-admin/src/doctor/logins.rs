@@ -6,6 +6,7 @@ use tidegate_changelog::LogError;
 use tidegate_pool::PoolKey;
 use tidegate_sql::{DatabaseName, RoleName};
 use tidegate_wire::{Config, ConnectFault, Secret};
+use tokio_postgres::error::SqlState;
 use tokio_postgres::types::ToSql;
 
 use super::super::script::{Script, SqlPart, comment, identifier};
@@ -153,7 +154,9 @@ pub(super) async fn refused(
         let login = admin.config.clone().with_login(&role, password);
         match Session::open(&login, &tenant.name).await {
             Ok(_) => {}
-            Err(error) if error.sqlstate() == Some(INVALID_PASSWORD) => wrong.push(role),
+            Err(error) if error.sqlstate() == Some(SqlState::INVALID_PASSWORD.code()) => {
+                wrong.push(role);
+            }
             Err(error) => findings.push(cannot_log_in(tenant, &role, &error)),
         }
     }
@@ -227,9 +230,6 @@ async fn roles_to_try(home: &Session, tenant: &RecordedTenant) -> Result<Vec<Str
 
 /// The maximum number of users as which the check logs in only to check their passwords.
 const MAX_TRIED: i64 = 100;
-
-/// The SQLSTATE `invalid_password`.
-const INVALID_PASSWORD: &str = "28P01";
 
 /// Logs in as the temporary role. A missing CONNECT privilege counts as success, because PostgreSQL
 /// checks the password before that privilege. The error is the reason as text.

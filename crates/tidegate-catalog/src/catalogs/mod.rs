@@ -9,7 +9,7 @@ mod find;
 mod group;
 mod intern;
 mod loaded;
-mod members;
+mod role_groups;
 mod tenant;
 
 use std::collections::HashMap;

@@ -9,7 +9,7 @@ use tidegate_sql::RoleName;
 
 use super::group::{RoleGroup, SchemaSlot};
 use super::loaded::Loaded;
-use super::members::{KeyQuery, RoleGroups};
+use super::role_groups::{KeyQuery, RoleGroups};
 use super::{DdlVisibility, Schemas, WATCH_TICKS};
 use crate::load::{Fingerprint, RoleKey, Roles, RolesChange};
 
@@ -52,7 +52,7 @@ struct State {
     compared: u64,
     /// The number of comparisons of the fingerprint.
     comparisons: u64,
-    members: RoleGroups,
+    role_groups: RoleGroups,
 }
 
 impl DatabaseState {
@@ -117,7 +117,7 @@ impl DatabaseState {
         } else {
             found.change
         };
-        state.members.change(change);
+        state.role_groups.change(change);
         let was_unwatched = now.saturating_sub(state.compared) >= WATCH_TICKS;
         if state.definitions != Some(definitions) || was_unwatched {
             state.required = state.epoch;
@@ -131,7 +131,7 @@ impl DatabaseState {
     /// Records that only roles with a higher OID than `after` have changed.
     pub(super) fn roles_added(&self, after: u32) {
         let change = RolesChange::Added { after };
-        self.state.lock().members.change(change);
+        self.state.lock().role_groups.change(change);
     }
 
     /// Records that nothing has changed since the last comparison, unless that is more than
@@ -179,24 +179,24 @@ impl DatabaseState {
 
     /// Makes stale keys valid, as [`RoleGroups::allow_stale`].
     pub(super) fn allow_stale_keys(&self) {
-        self.state.lock().members.allow_stale();
+        self.state.lock().role_groups.allow_stale();
     }
 
     /// The group of a role, as [`RoleGroups::group`].
     pub(super) fn group(&self, role: &RoleName, now: u64) -> Option<Arc<RoleGroup>> {
-        self.state.lock().members.group(role, now)
+        self.state.lock().role_groups.group(role, now)
     }
 
     /// The last known group of a role, even if its key is not valid; `None` for an unknown role.
     pub(super) fn last_group(&self, role: &RoleName) -> Option<Arc<RoleGroup>> {
         let state = self.state.lock();
-        let (group, _) = state.members.last(role)?;
+        let (group, _) = state.role_groups.last(role)?;
         Some(Arc::clone(group))
     }
 
     /// Adds a role to the next key query, as [`RoleGroups::wait`].
     pub(super) fn wait(&self, role: &RoleName) {
-        self.state.lock().members.wait(role);
+        self.state.lock().role_groups.wait(role);
     }
 
     /// The roles of the next key query, as [`RoleGroups::next_key_query`].
@@ -209,24 +209,24 @@ impl DatabaseState {
     ) -> KeyQuery {
         self.state
             .lock()
-            .members
+            .role_groups
             .next_key_query(first, now, max_age, max)
     }
 
     /// Stores the keys that a query returned. A role without a key does not exist and is removed.
     pub(super) fn store_keys(&self, query: &KeyQuery, keys: Vec<RoleKey>, now: u64) {
-        self.state.lock().members.store_keys(query, keys, now);
+        self.state.lock().role_groups.store_keys(query, keys, now);
     }
 
     /// Marks the key of a role as stale, so that it is queried again.
     pub(super) fn invalidate_key(&self, role: &RoleName) {
-        self.state.lock().members.invalidate_key(role);
+        self.state.lock().role_groups.invalidate_key(role);
     }
 
     /// The last schemas loaded for a role, even if they are stale; `None` if none were loaded.
     pub(super) fn last_loaded(&self, role: &RoleName, name: &str) -> Option<Schemas> {
         let state = self.state.lock();
-        let (group, previous) = state.members.last(role)?;
+        let (group, previous) = state.role_groups.last(role)?;
         let current = group.last_loaded(name);
         current.or_else(|| previous?.last_loaded(name))
     }
@@ -235,7 +235,7 @@ impl DatabaseState {
     /// `None` if there are none.
     pub(super) fn previous(&self, role: &RoleName, name: &str) -> Option<Loaded> {
         let state = self.state.lock();
-        let (_, previous) = state.members.last(role)?;
+        let (_, previous) = state.role_groups.last(role)?;
         previous?.loaded(name)
     }
 
@@ -248,7 +248,7 @@ impl DatabaseState {
     ) -> Vec<(Box<str>, Arc<SchemaSlot>, Arc<RoleGroup>)> {
         let (epoch, groups) = {
             let state = self.state.lock();
-            (state.epoch, state.members.groups())
+            (state.epoch, state.role_groups.groups())
         };
         let mut found = Vec::new();
         for group in groups {
@@ -262,7 +262,7 @@ impl DatabaseState {
     /// Removes what was not used in the last `max_idle` ticks, as [`RoleGroups::remove_unused`].
     /// Returns whether any roles are left or the database itself was used in that time.
     pub(super) fn remove_unused(&self, now: u64, max_idle: u64) -> bool {
-        let left = self.state.lock().members.remove_unused(now, max_idle);
+        let left = self.state.lock().role_groups.remove_unused(now, max_idle);
         left || self.age(now) < max_idle
     }
 }

@@ -23,8 +23,8 @@ use crate::event::item::Resync;
 use crate::metrics::FeedMetrics;
 use crate::settings::FeedSettings;
 
-/// The parts of a database's feed, each with its own lock. This type has only the methods that use
-/// several parts.
+/// The feed of a database. Its parts have locks of their own. The methods of this type are those
+/// that use several parts, and the counter of subscribers.
 pub(crate) struct DatabaseFeed {
     pub(crate) name: DatabaseName,
     pub(crate) log: Arc<dyn ChangeLog>,

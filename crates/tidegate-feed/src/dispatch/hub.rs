@@ -104,8 +104,9 @@ impl Hub {
         }
     }
 
-    /// Reports that changes of a table from before a position may be missing. Each subscription
-    /// that is not complete from that position on gets one report.
+    /// Reports that changes of a table before a position may be missing. A subscription gets no
+    /// report if it began at that position or later, or if a gap up to that position or a later
+    /// one was already reported to it.
     pub(crate) fn report_missed(&mut self, relation: u32, before: EventPosition, reason: Resync) {
         let mut affected = Vec::new();
         for connection in self.connections.values_mut() {

@@ -102,8 +102,8 @@ impl<'d> Lowerer<'d> {
         let leaves = filter.leaves(self.schema, relation);
         let mut origins = VariableSources {
             filter: vec![None; leaves.len()],
-            limit: self.counted(field, "limit", trace),
-            offset: self.counted(field, "offset", trace),
+            limit: self.record_argument(field, "limit", trace),
+            offset: self.record_argument(field, "offset", trace),
         };
         for name in ["where", "id"] {
             let Some(argument) = field.argument(name) else {
@@ -147,7 +147,7 @@ impl<'d> Lowerer<'d> {
 
     /// The number of the variable that is the value of the argument `name` (`limit` or `offset`).
     /// Records the use of the variable. `None` if the value is not a variable with a number.
-    fn counted(&self, field: &'d Field, name: &str, trace: &VariableUses) -> Option<usize> {
+    fn record_argument(&self, field: &'d Field, name: &str, trace: &VariableUses) -> Option<usize> {
         let value = &field.argument(name)?.value;
         let Value::Variable(variable) = value else {
             return None;

@@ -289,7 +289,7 @@ pub fn options(app: &App, preferences: &Preferences) -> QueryOptions {
 }
 
 /// The options for a statement whose text Tidegate generates. The deadline is as for [`options`].
-pub fn generated_terms(app: &App, preferences: &Preferences) -> QueryOptions {
+pub fn options_for_generated(app: &App, preferences: &Preferences) -> QueryOptions {
     QueryOptions {
         author: Author::Service,
         ..options(app, preferences)

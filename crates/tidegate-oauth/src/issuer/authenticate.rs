@@ -20,13 +20,22 @@ impl Issuer {
         }
     }
 
+    /// The client with an id from a request, which may be of any length. `None` if there is no such
+    /// client.
+    pub(super) async fn known_client(&self, id: &str) -> Result<Option<Client>> {
+        if id.len() > MAX_ID_LENGTH {
+            return Ok(None);
+        }
+        self.client(id).await
+    }
+
     /// The client that the credentials name, if it exists.
     pub(crate) async fn find_client(
         &self,
         credentials: &ClientCredentials,
     ) -> Result<Option<Client>> {
-        for id in credentials.ids().filter(|id| id.len() <= MAX_ID_LENGTH) {
-            if let Some(client) = self.client(id).await? {
+        for id in credentials.ids() {
+            if let Some(client) = self.known_client(id).await? {
                 return Ok(Some(client));
             }
         }

@@ -11,9 +11,6 @@ use crate::{
 use tidegate_identity::{AuditKind, Secret, SecretHash, User, UserKey};
 use tidegate_identity::{Browser, Error as IdentityError};
 
-/// No client has a longer id, so longer ids are not looked up.
-const MAX_ID_LENGTH: usize = 255;
-
 /// A valid authorization request.
 #[derive(Clone, Debug)]
 pub struct AuthorizationRequest {
@@ -44,8 +41,8 @@ impl AuthorizationRequest {
 /// The response to an invalid authorization request.
 #[derive(Debug)]
 pub enum AuthorizationError {
-    /// The client or its redirect URI is not known. Show the error to the person, and do not
-    /// redirect.
+    /// The client is not known, or its redirect URI is missing or not registered. Show the error
+    /// to the person, and do not redirect.
     Display(Error),
     /// The browser goes to this URL, which carries the error to the client.
     Redirect(String),
@@ -136,15 +133,6 @@ impl Issuer {
     async fn client_of(&self, parameters: &Parameters) -> Result<Client> {
         let client = self.known_client(parameters.required("client_id")?).await?;
         client.ok_or(Error::UnknownClient)
-    }
-
-    /// The client with an id from a request, which may be of any length. `None` if there is no such
-    /// client.
-    pub(super) async fn known_client(&self, id: &str) -> Result<Option<Client>> {
-        if id.len() > MAX_ID_LENGTH {
-            return Ok(None);
-        }
-        self.client(id).await
     }
 
     /// Issues an authorization code to a user who was asked for consent and gave it, and writes the

@@ -162,8 +162,8 @@ impl<'a> Builder<'a> {
                 for (id, value) in &wanted.values {
                     let column = model.column(*id);
                     let place = || ["data.", &column.field].concat();
-                    statement::is_given(column, place)?;
-                    statement::is_text(model, *id, value, place)?;
+                    statement::require_given(column, place)?;
+                    statement::require_text(model, *id, value, place)?;
                 }
                 let selection = mem::take(&mut wanted.returning);
                 self.level(relation, RowSource::Update(wanted), selection);

@@ -192,11 +192,11 @@ impl<'p> Merge<'p, '_> {
     }
 
     fn path(&self, rest: &[PathSegment]) -> Path {
-        let crumbs = self.path.iter().map(|crumb| match crumb {
+        let path = self.path.iter().map(|segment| match segment {
             SegmentRef::Key(key) => PathSegment::Key(Arc::clone(key)),
             SegmentRef::Index(index) => PathSegment::Index(*index),
         });
-        crumbs.chain(rest.iter().cloned()).collect()
+        path.chain(rest.iter().cloned()).collect()
     }
 }
 

@@ -19,7 +19,7 @@ use crate::{Error, Result};
 #[derive(Debug)]
 pub(crate) struct Tree<'a> {
     pub(crate) reader: TreeSink<'a>,
-    /// Whether each list is read with a limit of its own, and no key is assumed to be unique.
+    /// If true, each list is read with a limit of its own, and keys are not assumed to be unique.
     careful: bool,
     /// The statement that runs now or next.
     statement: Option<BoundStatement>,

@@ -107,7 +107,7 @@ fn members<'a>(
                 format!("`{}` has no such column", relation.name),
             )
         })?;
-        is_given(relation.column(id), || place.column(name))?;
+        require_given(relation.column(id), || place.column(name))?;
         Ok::<_, InputError>(id)
     };
     let read: Vec<(ColumnId, Json<'a>)> = match object {
@@ -144,13 +144,13 @@ fn members<'a>(
             return Err(wrong(place.column(name), "given twice".to_owned()).into());
         }
         let place = || place.column(&relation.column(*column).field);
-        is_text(relation, *column, value, place)?;
+        require_text(relation, *column, value, place)?;
     }
     Ok(read)
 }
 
 /// Returns an error if PostgreSQL computes the values of the column.
-pub(crate) fn is_given(column: &Column, place: impl Fn() -> String) -> Result<(), InputError> {
+pub(crate) fn require_given(column: &Column, place: impl Fn() -> String) -> Result<(), InputError> {
     if column.identity == Some(IdentityKind::Always) || column.generated.is_some() {
         let problem = "PostgreSQL computes the column itself (GENERATED ALWAYS)".to_owned();
         return Err(wrong(place(), problem));
@@ -160,7 +160,7 @@ pub(crate) fn is_given(column: &Column, place: impl Fn() -> String) -> Result<()
 
 /// Returns an error if a number or a boolean is given for a column of text. A primary key is an
 /// `ID`, which may be a number.
-pub(crate) fn is_text(
+pub(crate) fn require_text(
     relation: &Relation,
     id: ColumnId,
     value: &Json<'_>,

@@ -20,7 +20,7 @@ use tidegate_sql::statement::SqlWriter;
 use crate::row::{Expression, Program};
 
 pub(crate) use aggregate::aggregate;
-pub(crate) use insert::{InsertGroup, groups, insert, is_given, is_text, locate};
+pub(crate) use insert::{InsertGroup, groups, insert, locate, require_given, require_text};
 pub(crate) use layout::Layout;
 use list::list;
 use name::{cast, column, joined_by, relation, type_name};

@@ -302,12 +302,12 @@ impl Connection {
         }
     }
 
-    /// Waits for the next message for which [`Self::is_asynchronous`] returns `false`, and returns
-    /// its tag.
+    /// Waits for the next message for which [`Self::handle_asynchronous`] returns `false`, and
+    /// returns its tag.
     pub(crate) async fn next(&mut self, deadline: Option<Instant>) -> Result<u8, Error> {
         loop {
             match self.channel.next(deadline).await {
-                Ok(tag) if self.is_asynchronous(tag)? => {}
+                Ok(tag) if self.handle_asynchronous(tag)? => {}
                 Ok(tag) => return Ok(tag),
                 Err(halt) => return Err(self.read_error(halt)),
             }
@@ -318,7 +318,7 @@ impl Connection {
     /// statement. Such messages are notices, notifications and changed settings, which PostgreSQL
     /// may send at any time ("Asynchronous Operations"), and responses to the prefix of the
     /// pipeline.
-    pub(crate) fn is_asynchronous(&mut self, tag: u8) -> Result<bool, Error> {
+    pub(crate) fn handle_asynchronous(&mut self, tag: u8) -> Result<bool, Error> {
         match tag {
             tag::NOTICE_RESPONSE => {
                 if body::has_sqlstate(self.channel.inbound.body(), REDEFINED) {

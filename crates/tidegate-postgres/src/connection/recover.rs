@@ -120,7 +120,7 @@ impl Connection {
             );
             terminator.terminate(self.backend().clone()).await;
         }
-        self.session.end_interruption();
+        self.session.end_drain();
     }
 
     /// Waits for the responses of a reset that has been queued.

@@ -219,7 +219,7 @@ impl SessionState {
     /// claims, and read a token that is valid as long as the backend exists.
     pub(super) fn end_reset(&mut self, now: Instant) {
         let (before, phase) = (self.side_effects, self.phase);
-        self.end_interruption();
+        self.end_drain();
         self.reset_at = now;
         if self.sealing
             && !matches!(
@@ -248,7 +248,7 @@ impl SessionState {
 
     /// Records that the output of a cancelled statement or of a reset was read. The session becomes
     /// idle if no response is outstanding.
-    pub(super) fn end_interruption(&mut self) {
+    pub(super) fn end_drain(&mut self) {
         if !self.is_closed() && self.outstanding() == 0 {
             self.phase = Phase::Idle;
         }

@@ -42,8 +42,8 @@ static STATEMENT: LazyLock<Arc<Statement>> = LazyLock::new(|| {
 /// The time limit of the query for login states.
 const LIMIT: Duration = Duration::from_secs(10);
 
-/// The login state of each role and database when the oldest open connection of that login was
-/// opened.
+/// For each login (a role in a database) that has open connections: the login state at the time
+/// when the oldest of these connections was opened.
 #[derive(Debug, Default)]
 pub(crate) struct LoginStates {
     known: Mutex<HashMap<PoolKey, String>>,

@@ -171,7 +171,7 @@ impl Multiplexed {
 
     fn read_one(&mut self, tag: u8) -> Result<(), ConnectionFailed> {
         let connection: &mut Connection = &mut self.pooled;
-        match connection.is_asynchronous(tag) {
+        match connection.handle_asynchronous(tag) {
             // The changed setting may be the one that makes the session read-only.
             Ok(true)
                 if tag == tag::PARAMETER_STATUS

@@ -182,7 +182,7 @@ impl PurityCache {
     }
 
     /// Whether a query is due. If a query is due, marks it as running; the caller must start it.
-    fn begins_query(&self, now: Instant) -> bool {
+    fn begin_query_if_due(&self, now: Instant) -> bool {
         // A query cannot see the effect of a definition that is still running.
         if self.ddl_running.load(Ordering::SeqCst) > 0 {
             return false;
@@ -206,12 +206,12 @@ impl PurityCache {
         self.statements.store(0, Ordering::Relaxed);
         let counted_from = self.found.write().counted_from.replace(now);
         let is_busy = counted_from.is_some_and(|counted_from| now < counted_from + VALID_FOR);
-        (is_busy && self.begins_query(now)).then(|| PurityRefresh(self.clone()))
+        (is_busy && self.begin_query_if_due(now)).then(|| PurityRefresh(self.clone()))
     }
 
     /// Queries the database in the background, on a connection of the service, if a query is due.
     fn refresh(self: &Arc<Self>, service: &Arc<dyn Executor>, database: &DatabaseName) {
-        if self.begins_query(Instant::now()) {
+        if self.begin_query_if_due(Instant::now()) {
             let (service, database) = (service.clone(), database.clone());
             tokio::spawn(PurityRefresh(self.clone()).run_on_service(service, database));
         }
@@ -331,13 +331,13 @@ mod tests {
         let purity = Arc::new(PurityCache::default());
         let began = Instant::now();
         let definition = DdlGuard::begin(&purity);
-        assert!(!purity.begins_query(began + VALID_FOR));
+        assert!(!purity.begin_query_if_due(began + VALID_FOR));
         drop(definition);
-        assert!(!purity.begins_query(began));
+        assert!(!purity.begin_query_if_due(began));
         let postponed = purity.found.read().next_query.unwrap();
         // A second definition does not postpone the query again.
         drop(DdlGuard::begin(&purity));
         assert_eq!(purity.found.read().next_query, Some(postponed));
-        assert!(purity.begins_query(postponed));
+        assert!(purity.begin_query_if_due(postponed));
     }
 }

@@ -1,12 +1,13 @@
 //! Decides which functions the owner's statements may call on shared connections.
 //!
-//! In a database with shared connections, only roles as which no caller can act may create code
-//! (see `authenticator`), so its functions are trusted like the owner's triggers and views. But a
-//! statement of the owner passes values of its caller to the functions that it calls. A function
-//! that runs a value as SQL, or sets a setting to a value, does no harm on a login connection. On a
-//! shared connection the caller could use such a function to become another user. Therefore a
-//! function is unsafe if its definition can run text or change the role, or mentions an unsafe
-//! function.
+//! In a database with shared connections, no role that a caller can use may create code (see
+//! `authenticator`). Therefore the functions of the database are trusted like the owner's triggers
+//! and views. But a statement of the owner passes values of its caller to the functions that it
+//! calls. A function that runs such a value as SQL, or sets a setting to it, does no harm on a
+//! login connection. On a shared connection the caller could use it to become another user.
+//!
+//! A function is unsafe if its definition can run text, set a setting, change the role or read the
+//! session's sequence values, if it mentions an unsafe function, or if it cannot be read.
 
 use std::collections::{HashMap, HashSet};
 

@@ -122,7 +122,7 @@ impl Connection {
                 }
                 Err(error) => return Err(self.read_error(error.into()).into()),
             };
-            if self.session.prefix.is_pending() && self.is_asynchronous(tag)? {
+            if self.session.prefix.is_pending() && self.handle_asynchronous(tag)? {
                 if self.session.prefix.is_refused() {
                     // After the error, PostgreSQL skips everything up to the Sync.
                     self.end_pipeline(run);
@@ -136,7 +136,7 @@ impl Connection {
             } else if tag == tag::READY_FOR_QUERY {
                 self.ready_for_query()?;
                 return self.conclude(run, sink);
-            } else if !self.is_asynchronous(tag)? {
+            } else if !self.handle_asynchronous(tag)? {
                 self.handle_message(tag, run, sink)?;
             }
         }

@@ -58,8 +58,8 @@ impl Connection {
     /// Runs the statements of a pipeline and pushes the rows of each into its sink.
     ///
     /// Statements without a cached description are described first. On return the transaction has
-    /// ended, except after an error of a sink, a broken stream or a passed deadline. In these cases
-    /// the connection must be recovered.
+    /// ended, but after an error of a sink, a broken stream or a passed deadline it may still be
+    /// open. In these cases the connection must be recovered.
     pub(crate) async fn run_pipeline(
         &mut self,
         request: &PipelineRequest<'_>,

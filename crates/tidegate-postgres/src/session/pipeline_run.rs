@@ -186,7 +186,7 @@ impl Connection {
                 if run.syncs == 0 {
                     return Ok(());
                 }
-            } else if !self.is_asynchronous(tag)? {
+            } else if !self.handle_asynchronous(tag)? {
                 self.take_step(tag, run, sinks).await?;
             } else if self.session.prefix.is_refused() {
                 // After the error, PostgreSQL skips everything up to the Sync.

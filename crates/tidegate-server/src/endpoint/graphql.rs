@@ -71,7 +71,7 @@ where
     }
     let options = QueryOptions {
         read_from: replica_reads::read_from(app, &head.headers)?,
-        ..sql::generated_terms(app, &preferences)
+        ..sql::options_for_generated(app, &preferences)
     };
     let api = api(app, &caller, schema, &options).await?;
     let work = Handler {
@@ -102,7 +102,7 @@ pub(crate) async fn sdl<B>(call: Call<'_, B>, schema: &str) -> Result<Response<B
         app,
         &caller,
         schema,
-        &sql::generated_terms(app, &preferences),
+        &sql::options_for_generated(app, &preferences),
     )
     .await?;
     let mut response = Response::new(Body::from(content(app, &caller, api.sdl())));

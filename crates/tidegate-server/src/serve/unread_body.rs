@@ -32,7 +32,7 @@ pub(crate) struct TrackedBody<B> {
 pub(crate) struct UnreadBody<B> {
     rest: Arc<Mutex<Option<B>>>,
     /// Whether the client waits for `100 Continue` before it sends the body.
-    needs_check: bool,
+    expects_continue: bool,
 }
 
 /// Wraps the body of a request so that its unread rest remains after the handler has dropped the
@@ -41,7 +41,7 @@ pub(crate) fn split<B>(request: Request<B>) -> (Request<TrackedBody<B>>, Option<
     let rest = Arc::new(Mutex::new(None));
     let unread_body = (request.version() != Version::HTTP_2).then(|| UnreadBody {
         rest: Arc::clone(&rest),
-        needs_check: request.headers().contains_key(EXPECT),
+        expects_continue: request.headers().contains_key(EXPECT),
     });
     let received = |body| TrackedBody {
         body: Some(body),
@@ -66,7 +66,7 @@ where
         let Some(rest) = rest.filter(|rest| !rest.is_end_stream()) else {
             return;
         };
-        let small = rest.size_hint().lower() <= MAX_DRAINED && !self.needs_check;
+        let small = rest.size_hint().lower() <= MAX_DRAINED && !self.expects_continue;
         if !small || !discard(rest, MAX_DRAINED, DRAINING).await {
             let close = HeaderValue::from_static("close");
             response.headers_mut().insert(CONNECTION, close);

@@ -107,7 +107,7 @@ pub(super) async fn update(
     transaction.end(taken).await
 }
 
-/// Removes methods, as [`tidegate_methods::MethodStore::remove`].
+/// Removes methods; see [`tidegate_methods::MethodStore::remove`].
 pub(super) async fn remove(
     database: &Database,
     tenant: &DatabaseName,

@@ -36,8 +36,8 @@ pub(super) fn write(value: Value<'_>, bound: &Type, out: &mut BytesMut) -> Resul
     Ok(())
 }
 
-/// Appends a multirange from an array of ranges; `part` is the range type or the type of its
-/// bounds.
+/// Appends a multirange from an array of ranges. `part` is the type that `Kind::Multirange`
+/// contains: the type of the ranges, or the type of their bounds.
 pub(super) fn write_many(
     value: Value<'_>,
     part: &Type,

@@ -104,7 +104,7 @@ fn a_closed_connection_stays_closed() {
     state.close();
     state.expect_answers(1);
     state.ready_received(TransactionStatus::Idle);
-    state.end_interruption();
+    state.end_drain();
     assert_eq!(state.state(true), ConnectionState::Closed);
     assert!(state.may_run(), "PostgreSQL has not answered");
 }
