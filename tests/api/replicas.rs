@@ -109,9 +109,10 @@ impl<'a> OwnerSession<'a> {
     /// Whether a query shows the row. `both` reads it twice, in one snapshot.
     async fn shows(&self, id: usize, both: bool, after: Option<&str>) -> bool {
         let read = format!("getDocs(where: {{id: {id}}}, limit: 1) {{ id }}");
-        let query = match both {
-            true => format!("{{ a: {read} b: getDocs(limit: 1, orderBy: {{id: desc}}) {{ id }} }}"),
-            false => format!("{{ a: {read} }}"),
+        let query = if both {
+            format!("{{ a: {read} b: getDocs(limit: 1, orderBy: {{id: desc}}) {{ id }} }}")
+        } else {
+            format!("{{ a: {read} }}")
         };
         let (body, _) = self.graphql(&query, after).await;
         body["data"]["a"].as_array().unwrap().len() == 1
@@ -197,7 +198,7 @@ async fn no_read_fails_while_a_replica_dies_and_comes_back() {
             while !stopped.load(Ordering::Relaxed) {
                 assert!(
                     session
-                        .shows(1, count.load(Ordering::Relaxed) % 2 == 0, None)
+                        .shows(1, count.load(Ordering::Relaxed).is_multiple_of(2), None)
                         .await
                 );
                 count.fetch_add(1, Ordering::Relaxed);

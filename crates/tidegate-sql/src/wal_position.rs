@@ -24,9 +24,11 @@ impl FromStr for WalPosition {
 
     fn from_str(text: &str) -> Result<Self, InvalidWalPosition> {
         let (high, low) = text.split_once('/').ok_or(InvalidWalPosition)?;
-        let half = |digits: &str| match digits.bytes().all(|byte| byte.is_ascii_hexdigit()) {
-            true => u32::from_str_radix(digits, 16).map_err(|_| InvalidWalPosition),
-            false => Err(InvalidWalPosition),
+        let half = |digits: &str| {
+            // `from_str_radix` accepts a sign, which is refused here.
+            let is_number = digits.bytes().all(|byte| byte.is_ascii_hexdigit());
+            let number = u32::from_str_radix(digits, 16).ok().filter(|_| is_number);
+            number.ok_or(InvalidWalPosition)
         };
         Ok(Self(u64::from(half(high)?) << 32 | u64::from(half(low)?)))
     }
