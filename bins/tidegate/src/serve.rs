@@ -8,12 +8,15 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use tidegate_admin::doctor::Severity;
+use tidegate_bus::Bus;
 use tidegate_catalog::CatalogCache;
 use tidegate_identity::{Mailer, Secret};
 use tidegate_mail::SmtpMailer;
 use tidegate_methods::Registry;
 use tidegate_oauth::Issuer;
-use tidegate_server::{App, Certificate, Graphiql, Limits, Listener, Origins, RoleLimits};
+use tidegate_server::{
+    App, AppBuilder, Certificate, Graphiql, Limits, Listener, Origins, RoleLimits,
+};
 use tidegate_sql::DatabaseName;
 use tidegate_wire::backoff::Backoff;
 use tokio::net::TcpListener;
@@ -260,8 +263,7 @@ impl Node {
             .metrics(status)
             .metrics_token(metrics_token(settings))
             .metrics(Arc::new(PasswordMetrics(service.ports.hasher.clone())));
-        let app = replicas::show(bus::show(app, bus), settings, pool.replicas());
-        let app = service.accept_external_issuers(app)?;
+        let app = service.accept_external_issuers(show(app, bus, settings, &pool))?;
         let (app, traces) = crate::traces::export(app, settings)?;
         let app = app.build();
         app.reload_issuers().await?;
@@ -320,6 +322,16 @@ impl Node {
         let _ = tokio::time::timeout(CANCEL_TIMEOUT, users.wait_idle()).await;
         Ok(())
     }
+}
+
+/// Shows the state of the bus and of the replicas, if the settings name them.
+fn show(
+    app: AppBuilder,
+    bus: Option<Arc<Bus>>,
+    settings: &Settings,
+    pool: &UserPool,
+) -> AppBuilder {
+    replicas::show(bus::show(app, bus), settings, pool.replicas())
 }
 
 fn metrics_token(settings: &Settings) -> Option<Secret> {

@@ -39,7 +39,7 @@ const RETRY: Duration = Duration::from_secs(1);
 /// The replicas of a cluster, and what sessions have written.
 pub struct Replicas {
     primary: Arc<Primary>,
-    replicas: Vec<Replica>,
+    list: Vec<Replica>,
     sessions: Sessions,
     /// Counts reads, so that the replicas take turns.
     turn: AtomicUsize,
@@ -63,7 +63,7 @@ impl Replicas {
         }
         Arc::new(Self {
             primary,
-            replicas: watched,
+            list: watched,
             sessions: Sessions::default(),
             turn: AtomicUsize::new(0),
             tasks,
@@ -72,14 +72,14 @@ impl Replicas {
 
     /// The executors of the replicas.
     pub fn user_executors(&self) -> impl Iterator<Item = &UserExecutor> {
-        self.replicas.iter().map(|replica| &replica.users)
+        self.list.iter().map(|replica| &replica.users)
     }
 
     /// The state of each replica.
     pub fn status(&self) -> Vec<ReplicaStatus> {
         let required = self.primary.required();
         let status = |replica: &Replica| replica.status(required);
-        self.replicas.iter().map(status).collect()
+        self.list.iter().map(status).collect()
     }
 
     /// Keeps reads of the database from the replicas until they have replayed a definition, which
@@ -98,7 +98,7 @@ impl Replicas {
     }
 
     fn require(&self, database: &DatabaseName, position: WalPosition) {
-        for replica in &self.replicas {
+        for replica in &self.list {
             replica.require(database, position);
         }
     }
@@ -109,7 +109,7 @@ impl Replicas {
         let written = self.sessions.last_write(login).unwrap_or_default();
         let needed = after.max(written).max(self.primary.required());
         let turn = self.turn.fetch_add(1, Ordering::Relaxed);
-        let (before, from) = self.replicas.split_at(turn % self.replicas.len().max(1));
+        let (before, from) = self.list.split_at(turn % self.list.len().max(1));
         let mut in_turn = from.iter().chain(before);
         in_turn.find(|replica| replica.has(&login.database, needed))
     }
@@ -138,7 +138,7 @@ impl Drop for Replicas {
 impl fmt::Debug for Replicas {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Replicas")
-            .field("replicas", &self.replicas)
+            .field("list", &self.list)
             .finish_non_exhaustive()
     }
 }
