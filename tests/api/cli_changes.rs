@@ -78,6 +78,35 @@ async fn a_client_and_a_user_are_changed_in_what_is_named() {
     assert!(!operator.value(members).await.contains("sales"));
 }
 
+#[tokio::test]
+async fn the_operator_sees_and_removes_how_a_user_signs_in() {
+    let operator = Operator::new().await;
+    let create = ["tenant", "create", "shop", "--password-file", "-"];
+    operator.succeeds(&create, "owner-password\n");
+    let add = "INSERT INTO tidegate.passkeys (id, database, user_name, name, record, created_at) \
+               VALUES ('one', 'shop', 'shop', E'Key\\x1b[2J', '{}', now())";
+    let control = operator.root("tidegate").await;
+    control.batch_execute(add).await.unwrap();
+    let credentials = |more: &[&str]| {
+        let all = [&["user", "credentials", "shop", "shop"][..], more].concat();
+        operator.succeeds(&all, "")
+    };
+    let shown = credentials(&[]);
+    assert!(
+        shown.contains("password") && shown.contains("passkeys  "),
+        "{shown}"
+    );
+    assert!(!shown.contains('\u{1b}'), "{shown}");
+    let removed = credentials(&["--remove", "second-factor,passkeys"]);
+    assert!(removed.contains("second_factor, passkeys"), "{removed}");
+    assert!(!credentials(&[]).contains("passkeys"));
+    let (code, printed) = operator.fails(
+        &["user", "credentials", "shop", "zoe", "--remove", "passkeys"],
+        "",
+    );
+    assert_eq!((code, printed.contains("user")), (1, true), "{printed}");
+}
+
 #[test]
 fn settings_are_described_once_with_their_defaults() {
     let printed = |arguments: &[&str]| text(&tidegate(arguments).output().unwrap().stdout);

@@ -3,6 +3,7 @@
 
 use serde_json::{Value, json};
 
+use crate::node::{Node, operator};
 use crate::service::{RestResponse, demo};
 
 const URI: &str = "https://app.example/callback";
@@ -434,5 +435,30 @@ async fn changes_at_the_same_time_do_not_undo_one_another() {
             (&shown["confirm"], &shown["two_factor"]),
             (&json!(flag), &json!(flag))
         );
+    }
+}
+
+#[tokio::test]
+async fn the_settings_name_the_built_in_clients() {
+    let operator = operator().await;
+    let challenge = "E9Melhoa2OwvFrEMTJguCHaoeK1t8URWbuGJSstw-cM";
+    for (flags, known, unknown) in [
+        (&[][..], "gc2-cli", "acme"),
+        (&["--builtin-client-ids", "acme"][..], "acme", "gc2-cli"),
+    ] {
+        let client = reqwest::Client::new();
+        let node = Node::start_with(&operator, flags, ("http", client)).await;
+        for (id, status) in [("tidegate", 200), (known, 200), (unknown, 400)] {
+            let query = format!(
+                "response_type=code&client_id={id}&code_challenge_method=S256\
+                 &code_challenge={challenge}&redirect_uri=http%3A%2F%2F127.0.0.1%3A5657%2Fback"
+            );
+            let page = node.client.get(format!("{}/auth?{query}", node.url));
+            assert_eq!(
+                page.send().await.unwrap().status(),
+                status,
+                "{flags:?} {id}"
+            );
+        }
     }
 }

@@ -134,4 +134,15 @@ async fn a_node_whose_streams_were_dropped_reports_it_and_continues() {
         "{batch}"
     );
     node.stop();
+    no_streams_remain(&operator).await;
+    // What stays of the feed when the tenant goes is named, and can still be dropped.
+    let gone = operator.succeeds(&["tenant", "drop", "shop", "--yes"], "");
+    assert!(
+        gone.contains("`tidegate feed drop shop` drops them"),
+        "{gone}"
+    );
+    operator.succeeds(&["feed", "drop", "shop", "--yes"], "");
+    let left: String = inside.query_one(LEFT, &[]).await.unwrap().get(0);
+    let identity: String = inside.query_one(IDENTITY, &[]).await.unwrap().get(0);
+    assert_eq!((&*left, &*identity), ("0", "d"));
 }

@@ -23,6 +23,7 @@ mod clients;
 mod cluster;
 mod common_rules;
 mod consent;
+mod credentials;
 mod demo;
 mod disabled_users;
 mod docs;

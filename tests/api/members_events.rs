@@ -94,3 +94,56 @@ async fn each_member_gets_the_events_of_its_own_rows() {
         json!([{"title": "a3", "author": a.id}])
     );
 }
+
+/// Subscribes to the notes of `mpass` in the other protocols of sockets: raw, and
+/// `graphql-transport-ws`.
+async fn other_protocols(member: &SignedIn) -> [Socket; 2] {
+    let mut raw = socket(member).await;
+    let table =
+        json!({"type": "subscription", "id": "1", "schema": "public", "rel": "mpass_notes"});
+    assert_eq!(raw.ask(table).await["type"], "subscription_ack");
+    let protocol = [("sec-websocket-protocol", "graphql-transport-ws")];
+    let mut transport = open_at(&demo().url, "/", &protocol).await.unwrap();
+    let init = json!({"type": "connection_init", "payload": {"token": member.token}});
+    assert_eq!(transport.ask(init).await["type"], "connection_ack");
+    let query = "subscription { MpassNotesMessageAdded { title } }";
+    let subscribe = json!({"type": "subscribe", "id": "1", "payload": {"query": query}});
+    let ack = transport.ask(subscribe).await;
+    assert_eq!(ack["payload"]["acknowledged"], "1", "{ack}");
+    [raw, transport]
+}
+
+#[tokio::test]
+async fn other_protocols_keep_members_apart_and_a_socket_keeps_its_member() {
+    let (a, b) = two("mpass").await;
+    let [mut raw, mut transport] = other_protocols(&a).await;
+    let write = async |member: &SignedIn, title: &str| {
+        let insert =
+            format!("mutation {{ insertMpassNotes(data: {{title: \"{title}\"}}) {{ id }} }}");
+        member.data(&insert).await;
+    };
+    write(&b, "of b").await;
+    b.data("mutation { updateMpassNotes(data: {title: \"still of b\"}, where: {title: {neq: \"\"}}) { id } }")
+        .await;
+    b.data("mutation { deleteMpassNotes(where: {title: {neq: \"\"}}) { id } }")
+        .await;
+    write(&a, "of a").await;
+    for socket in [&mut raw, &mut transport] {
+        let first = socket.receive().await.to_string();
+        assert!(first.contains("of a") && !first.contains("of b"), "{first}");
+    }
+    assert!(raw.is_silent().await);
+    // A token of another member, who has the same role, does not take over the subscriptions.
+    let other = raw.ask(json!({"type": "auth", "token": b.token})).await;
+    assert_eq!(other["error"], "invalid_token", "{other}");
+    assert_eq!(raw.closed().await.0, 4401);
+    let mut idle = socket(&a).await;
+    let changed = idle.ask(json!({"type": "auth", "token": b.token})).await;
+    assert_eq!(changed["type"], "auth_ack", "{changed}");
+    idle.subscribe("1", "subscription { MpassNotesMessageAdded { title } }")
+        .await;
+    write(&a, "only of a").await;
+    write(&b, "only of b").await;
+    let first = idle.receive().await.to_string();
+    assert!(first.contains("only of b"), "{first}");
+}

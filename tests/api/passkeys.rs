@@ -17,7 +17,7 @@ const USERS: &str = "/api/v4/users";
 /// A node of the tenant `shop`, and what its owner may do.
 pub(crate) struct Shop {
     pub(crate) node: Node,
-    owner: String,
+    pub(crate) owner: String,
     _operator: Operator,
 }
 
@@ -92,7 +92,7 @@ impl Shop {
     }
 
     /// The page after a sign-in by passkey with the client.
-    async fn sign_in(&self, device: &mut Authenticator) -> Page {
+    pub(crate) async fn sign_in(&self, device: &mut Authenticator) -> Page {
         let mut browser = self.browser();
         let page = browser.get(&authorization("app")).await;
         let answer = device.get(&question(&page), UP | UV);

@@ -1,4 +1,5 @@
-//! Opens the bus, over which one node reads the changes of a database for all, and reports its state.
+//! Opens the bus, over which one node reads the changes of a database for all, and reports its
+//! state.
 
 use std::fmt::{self, Write as _};
 use std::sync::Arc;
@@ -16,8 +17,8 @@ use crate::ports;
 use crate::service::Service;
 use crate::settings::Settings;
 
-/// How much longer JetStream keeps changes than the retention window, so that a cursor at its end is
-/// still found.
+/// How much longer JetStream keeps changes than the retention window, so that a cursor at its end
+/// is still found.
 const MARGIN: Duration = Duration::from_mins(1);
 
 /// Opens the bus around a change log, if the settings name one.

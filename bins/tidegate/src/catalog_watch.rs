@@ -46,10 +46,10 @@ const CONCURRENT_CHECKS: usize = 4;
 /// After this many ticks without a statement, a database counts as unused. Listening to it ends
 /// then, unless its schemas are still watched.
 const UNUSED_AFTER_TICKS: u32 = 60;
-/// The node cannot listen to some databases, because no service connection is free. This many of
-/// them are polled in a tick. The databases that have waited longest come first. There may be
-/// hundreds of such databases, and each poll may need a login: five polls a second take PostgreSQL
-/// about a twentieth of a core.
+/// How many databases are polled in a tick because the node has no free service connection to
+/// listen to them. The databases that have waited longest come first. There may be hundreds of such
+/// databases, and each poll may need a login. Five polls a second take PostgreSQL about a twentieth
+/// of a core.
 const POLLS_WITHOUT_CONNECTION: usize = 2;
 
 /// The state of a database in use.
@@ -243,8 +243,8 @@ impl CatalogWatch {
         used.map(|(database, _)| database.clone()).collect()
     }
 
-    /// Whether roles or memberships have changed; new roles do not count. Also closes connections
-    /// of roles that can no longer log in.
+    /// Whether roles or memberships have changed; new roles do not count. Also `true` if this could
+    /// not be checked. Closes connections of roles that can no longer log in.
     ///
     /// Roles belong to the cluster, so the event trigger of a database does not report them. Roles
     /// are read only after their marker has changed, because reading thousands of roles takes

@@ -42,6 +42,15 @@ pub(crate) fn print(text: impl std::fmt::Display) -> Result {
     }
 }
 
+/// A text as one word of a shell command.
+pub(crate) fn shell_word(text: &str) -> String {
+    let is_plain = |char: char| char.is_alphanumeric() || "_-./:@+,=".contains(char);
+    if !text.is_empty() && text.chars().all(is_plain) {
+        return text.to_owned();
+    }
+    format!("'{}'", text.replace('\'', "'\\''"))
+}
+
 /// Escapes unprintable characters except line breaks, so that a terminal does not interpret them.
 pub(crate) fn printable(text: &str) -> String {
     escaped(text, |char| is_unprintable(char) && char != '\n')
@@ -112,5 +121,19 @@ mod tests {
             "a\\u{1b}[2Jb\n\\u{9b}é\\u{7f}"
         );
         assert_eq!(line("a\nb"), "a\\u{a}b");
+    }
+
+    #[test]
+    fn a_name_is_one_word_of_a_shell_command() {
+        for (name, word) in [
+            ("shop", "shop"),
+            ("größe", "größe"),
+            ("my shop", "'my shop'"),
+            ("it's", "'it'\\''s'"),
+            ("$(reboot)", "'$(reboot)'"),
+            ("", "''"),
+        ] {
+            assert_eq!(shell_word(name), word);
+        }
     }
 }

@@ -10,7 +10,7 @@ use tidegate_capture::{Outbox, OutboxSettings, Replication, ReplicationSettings}
 use tidegate_changelog::ChangeLog;
 use tidegate_feed::{DatabaseStatus, Feed, FeedSettings};
 use tidegate_server::{MetricsSource, Probe};
-use tidegate_sql::{BoxFuture, Executor};
+use tidegate_sql::{BoxFuture, DatabaseName, Executor};
 use tidegate_wire::Config;
 
 use crate::bus;
@@ -51,6 +51,23 @@ pub(crate) async fn open(
     };
     let feed = Feed::new(log, executor, FeedSettings::default());
     Ok((Some(feed), bus))
+}
+
+/// Whether the feed has left publications or replica identities in a database, as far as that can
+/// be found out.
+pub(crate) async fn has_left_anything(
+    service: &Service,
+    settings: &Settings,
+    database: &DatabaseName,
+) -> bool {
+    if settings.feed_source != FeedSource::Logical {
+        return false;
+    }
+    let Ok(log) = replication(service, settings).await else {
+        return false;
+    };
+    let captured = log.captured(database).await;
+    captured.is_ok_and(|capture| !capture.publications.is_empty() || !capture.raised.is_empty())
 }
 
 /// The source of change events in the form that the doctor's checks take. `reader` is the login

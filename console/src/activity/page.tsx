@@ -83,6 +83,7 @@ function chartOf({ now, requests, errors }: Activity): ChartData {
   const last = Math.floor(Date.parse(now) / 1000);
   return {
     x: requests.map((_count, index) => last - requests.length + 1 + index),
+    along: "time",
     time: true,
     present: true,
     series: [

@@ -12,6 +12,8 @@ export type Watcher = {
   onChanges: (changes: Change[]) => void;
   /** There is a gap: the rows must be read again. */
   onResync: (reason: string) => void;
+  /** There are no changes for now; it is tried again. */
+  onWait: (sentence: string) => void;
   onEnd: (sentence: string) => void;
 };
 type Subscription = Watcher & { id: string; cursor?: string; wasLive?: boolean };
@@ -19,6 +21,12 @@ type Subscription = Watcher & { id: string; cursor?: string; wasLive?: boolean }
 /** Close codes of the service for a token that is refused or has expired. */
 const REFUSED = 4401;
 const EXPIRED = 4440;
+
+/** Ends of a subscription with which the connection is of no use either: the node stops, or we read too slowly. */
+const RECONNECT = ["stopped", "slow_consumer"];
+/** Ends after which the same subscription may succeed, and the milliseconds until it is tried. */
+const LATER = ["feed_unavailable", "subscribe_timeout", "database_unavailable"];
+const PAUSE = 5_000;
 
 export const feedState = signal<"off" | "connecting" | "live" | "lost">("off");
 
@@ -119,9 +127,16 @@ function ready(subscription: Subscription): void {
   subscription.onReady();
 }
 
-function end(subscription: Subscription, { error, message }: Message): void {
-  subscriptions.delete(subscription.id);
-  subscription.onEnd(message ?? error ?? "The live feed has ended.");
+function end(subscription: Subscription, { error = "", message }: Message): void {
+  const { id } = subscription;
+  if (RECONNECT.includes(error)) return socket?.close();
+  if (LATER.includes(error)) {
+    subscription.onWait(message ?? error);
+    setTimeout(() => socket?.readyState === WebSocket.OPEN && subscribe(id), PAUSE);
+    return;
+  }
+  subscriptions.delete(id);
+  subscription.onEnd(message ?? error);
 }
 
 /** The changes of a batch: keys by operation, and the rows in `full_data` in the same order. */

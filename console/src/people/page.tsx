@@ -3,14 +3,18 @@ import { claims } from "../api/session.ts";
 import { hrefOf, type Route, route } from "../route.ts";
 import { Audit } from "./audit.tsx";
 import { Clients } from "./clients.tsx";
+import { Groups } from "./groups.tsx";
+import { Issuers } from "./issuers.tsx";
 import { Rights } from "./rights.tsx";
 import { Sessions } from "./sessions.tsx";
 import { Users } from "./users.tsx";
 
 const PARTS: [string, string, () => preact.JSX.Element][] = [
   ["users", "Users", Users],
+  ["groups", "Groups", Groups],
   ["clients", "Clients", Clients],
   ["rights", "Rights", Rights],
+  ["issuers", "Issuers", Issuers],
   ["sessions", "Sessions", Sessions],
   ["audit", "Audit log", Audit],
 ];

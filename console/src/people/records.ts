@@ -9,6 +9,8 @@ export type User = {
   default_user: boolean;
   /** A member has no role of its own. */
   kind: "role" | "member";
+  /** Neither signs in nor sends requests. */
+  disabled: boolean;
 };
 export type Client = {
   id: string;
@@ -45,6 +47,14 @@ export const createUser = (body: Members): Promise<Response> => request(USERS, {
 export const changeUser = (name: string, body: Members): Promise<Response> => request(one(USERS, name), { method: "PATCH", body });
 export const dropUser = (name: string, reassign: boolean): Promise<Response> =>
   request(`${one(USERS, name)}${reassign ? "?reassign=true" : ""}`, { method: "DELETE" });
+/** The names of a group's first users and members. */
+export const usersOfGroup = async (group: string, limit: number): Promise<string[]> =>
+  (await requestJson<User[]>(`${USERS}?${new URLSearchParams({ group, limit: String(limit) })}`)).map(({ name }) => name);
+/** Puts a user into a group, which is made with its first user. */
+export async function addToGroup(name: string, group: string): Promise<void> {
+  const groups = groupsOf(await requestJson<User>(one(USERS, name)));
+  if (!groups.includes(group)) await changeUser(name, { user_group: [...groups, group] });
+}
 
 type WithSecret = { id: string; secret?: string };
 export const loadClients = (): Promise<Client[]> => requestJson(CLIENTS);
@@ -68,6 +78,23 @@ export type SignedIn = {
 const SESSIONS = "/api/v4/sessions";
 export const loadSessions = (): Promise<SignedIn[]> => requestJson(SESSIONS);
 export const endSession = (id: string): Promise<Response> => request(one(SESSIONS, id), { method: "DELETE" });
+
+/** A service outside of Tidegate whose tokens the database accepts. */
+export type Issuer = {
+  name: string;
+  issuer: string;
+  audience: string | string[];
+  jwks_url?: string | null;
+  user_claim?: string | null;
+  role_claim?: string | null;
+  default_role?: string | null;
+  create_members?: boolean;
+};
+const ISSUERS = "/api/v4/issuers";
+export const loadIssuers = async (): Promise<Issuer[]> => [await requestJson<Issuer | Issuer[]>(ISSUERS)].flat();
+export const createIssuer = (body: Members): Promise<Response> => request(ISSUERS, { body });
+export const changeIssuer = (name: string, body: Members): Promise<Response> => request(one(ISSUERS, name), { method: "PATCH", body });
+export const dropIssuer = (name: string): Promise<Response> => request(one(ISSUERS, name), { method: "DELETE" });
 
 export type AuditEvent = {
   id: number;

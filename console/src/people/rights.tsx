@@ -3,9 +3,11 @@ import { tables } from "../catalog/tables.ts";
 import { Dialog } from "../parts/dialog.tsx";
 import { sayDone, sayError } from "../parts/notice.tsx";
 import { useLoaded } from "./load.ts";
-import { cellKey, COLUMN_RIGHTS, type Holder, loadColumnRights, loadRights, setColumnRight, setRight, type Word } from "./rights_data.ts";
+import { cellKey, COLUMN_RIGHTS, type Holder, loadColumnRights, loadRights, MOST_HOLDERS, setColumnRight, setRight, type Word } from "./rights_data.ts";
 
 const WORDS: [Word, string][] = [["none", "none"], ["read", "read"], ["write", "read, write"]];
+
+const SAID: Record<Word, string> = { none: "now has no right on", read: "may now read", write: "may now read and write", other: "has some rights on" };
 
 /** Users and groups by tables. */
 export function Rights() {
@@ -17,7 +19,7 @@ export function Rights() {
   const set = async (table: string, holder: Holder, word: Word) => {
     try {
       await setRight(schema, table, holder, word as Exclude<Word, "other">);
-      sayDone(`${holder.name} now has ${word} on ${table}.`);
+      sayDone(`${holder.name} ${SAID[word]} ${table}.`);
     } catch (error) {
       sayError(error);
     }
@@ -35,6 +37,7 @@ export function Rights() {
       </div>
       <p class="hint">What PostgreSQL lets each user and group do. A right that comes through a group or through PUBLIC is shown too.</p>
       {problem && <p class="problem" role="alert">{problem}</p>}
+      {rights?.holders.length === MOST_HOLDERS && <p class="hint">The first {MOST_HOLDERS} users and groups are shown; GRANT in SQL reaches the others.</p>}
       {!rights && !problem && <p class="hint">Reading the rights…</p>}
       {rights && (
         <div class="scroll-x panel" tabIndex={0} role="region" aria-label="Rights by table">

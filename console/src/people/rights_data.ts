@@ -1,6 +1,7 @@
 // Who may do what with which table, as PostgreSQL says.
 import { request } from "../api/http.ts";
 import { ident, type Row, sql, statement } from "../api/sql.ts";
+import { usersOfGroup } from "./records.ts";
 
 export type Word = "none" | "read" | "write" | "other";
 /** A user or a group, with its role. */
@@ -9,11 +10,18 @@ export type Rights = { tables: string[]; holders: Holder[]; words: Map<string, W
 
 export const cellKey = (table: string, role: string): string => `${table}\u0000${role}`;
 
+/** A matrix of more columns could not be read. */
+export const MOST_HOLDERS = 60;
 // Roles with `/$` in their names are internal, such as `database/$users`.
 const HOLDERS = `
 select rolname as role from pg_roles
-where rolname like replace(replace(current_database()::text, '\\', '\\\\'), '_', '\\_') || '/%'
-  and strpos(rolname::text, '/$') = 0 order by 1 limit 60`;
+where starts_with(rolname::text, current_database()::text || cast(:under as text))
+  and strpos(rolname::text, '/$') = 0 order by 1 limit ${MOST_HOLDERS}`;
+
+async function loadHolders(under: string): Promise<Holder[]> {
+  const { data } = await sql(statement(HOLDERS, { under }));
+  return data.map(({ role }) => holderOf(String(role)));
+}
 
 const WORDS = `
 select c.relname as "table", r.rolname as role,
@@ -31,8 +39,8 @@ order by 1, 2`;
 
 /** The rights on the tables of a schema. */
 export async function loadRights(schema: string): Promise<Rights> {
-  const roles = (await sql(statement(HOLDERS))).data.map(({ role }) => String(role));
-  const holders = roles.map(holderOf);
+  const holders = await loadHolders("/");
+  const roles = holders.map(({ role }) => role);
   const list = `{${roles.map((role) => `"${role.replace(/["\\]/g, "\\$&")}"`).join(",")}}`;
   const { data } = await sql(statement(WORDS, { roles: list, schema }));
   const words = new Map(data.map((row) => [cellKey(String(row.table), String(row.role)), row.word as Word]));
@@ -45,6 +53,22 @@ function holderOf(role: string): Holder {
   return { role, group, name: group ? rest.slice("group/".length) : rest };
 }
 
+/** A group with the names of its first users; one more than `FIRST_USERS` says that others follow. */
+export type Group = { name: string; role: string; users: string[] };
+export const FIRST_USERS = 12;
+
+export async function loadGroups(): Promise<Group[]> {
+  const groups = await loadHolders("/group/");
+  return Promise.all(groups.map(async ({ name, role }) => ({ name, role, users: await usersOfGroup(name, FIRST_USERS + 1) })));
+}
+
+// The sequences from which columns of the table get their defaults, such as those of serial columns.
+const SEQUENCES = `
+select quote_ident(n.nspname) || '.' || quote_ident(s.relname) as name
+from pg_depend d join pg_class s on s.oid = d.objid and s.relkind = 'S' join pg_namespace n on n.oid = s.relnamespace
+where d.refobjid = to_regclass(:table) and d.refobjsubid > 0 and d.deptype in ('a', 'i')
+  and d.classid = 'pg_class'::regclass and d.refclassid = 'pg_class'::regclass`;
+
 /** Sets what a user or a group may do with a table. */
 export async function setRight(schema: string, table: string, holder: Holder, word: Exclude<Word, "other">): Promise<void> {
   if (!holder.group) {
@@ -54,9 +78,12 @@ export async function setRight(schema: string, table: string, holder: Holder, wo
   }
   // The endpoint knows users only; for a group the owner grants as anybody would.
   const [on, role] = [`${ident(schema)}.${ident(table)}`, ident(holder.role)];
-  const statements = [`revoke all on ${on} from ${role}`];
+  const sequences = (await sql(statement(SEQUENCES, { table: on }))).data.map(({ name }) => String(name));
+  const statements = [`revoke all on ${on} from ${role}`, ...sequences.map((name) => `revoke all on sequence ${name} from ${role}`)];
   if (word === "read") statements.push(`grant select on ${on} to ${role}`);
-  if (word === "write") statements.push(`grant select, insert, update, delete on ${on} to ${role}`);
+  if (word === "write") {
+    statements.push(`grant select, insert, update, delete on ${on} to ${role}`, ...sequences.map((name) => `grant usage, select on sequence ${name} to ${role}`));
+  }
   if (word !== "none") statements.push(`grant usage on schema ${ident(schema)} to ${role}`);
   await request("/api/v4/sql", { body: statements.map((q) => ({ q })) });
 }

@@ -11,7 +11,7 @@ export function ChartBox({ data }: { data: ChartData }) {
   const chart = useRef<Chart | null>(null);
   const latest = useRef(data);
   latest.current = data;
-  const names = JSON.stringify([data.names, data.series.map(({ name }) => name)]);
+  const names = JSON.stringify([data.along, data.names, data.series.map(({ name }) => name)]);
   useEffect(() => {
     let gone = false;
     void load().then(({ drawChart }) => {

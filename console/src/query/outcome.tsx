@@ -34,7 +34,7 @@ function RunningBar() {
   return (
     <div class="running" role="status">
       <progress aria-label="Running" />
-      <span>Running for {seconds.value} s{rows > 0 && `, ${rows.toLocaleString("en")} rows so far`}</span>
+      <span>Running for {seconds.value} s{rows > 0 && `, ${rows.toLocaleString("en")} rows so far`}{outcome.value && outcome.value.kind !== "failure" && ". Below is the result of the run before."}</span>
       <button type="button" onClick={cancel}>Cancel</button>
     </div>
   );

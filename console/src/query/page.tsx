@@ -51,6 +51,7 @@ export function QueryPage() {
                 hint={HINTS[of]} text={text} onChange={(next) => write(of, next)} onSelect={(part) => (selection.value = part)} onRun={() => void run()}
                 failure={now?.kind === "failure" ? now.failure : null} graphqlSchema={of === "graphql" ? graphqlSchema.value : undefined}
               />
+              {of === "methods" && methodChanged() && <p class="note">Call runs the method as it is saved. Save changes to call what is written.</p>}
               <Parameters />
               <OutcomeBox />
             </>
@@ -59,6 +60,8 @@ export function QueryPage() {
     </div>
   );
 }
+
+const methodChanged = (): boolean => methods.value?.find((one) => one.method === method.value)?.q !== texts.methods.value;
 
 function NoMethod() {
   if (methods.value?.length !== 0) return <p class="empty">Choose a method to see, change or call it.</p>;
@@ -170,11 +173,10 @@ function MethodList() {
 function MethodButtons() {
   const asking = useSignal(false);
   const name = method.value!;
-  const stored = methods.value?.find((one) => one.method === name)?.q;
   const act = (work: () => Promise<void>, done: string) => work().then(() => sayDone(done)).catch(sayError);
   return (
     <>
-      <button type="button" disabled={stored === texts.methods.value} onClick={() => void act(() => changeMethod(name, texts.methods.value), `The method ${name} was changed.`)}>Save changes</button>
+      <button type="button" disabled={!methodChanged()} onClick={() => void act(() => changeMethod(name, texts.methods.value), `The method ${name} was changed.`)}>Save changes</button>
       <button type="button" onClick={() => (asking.value = true)}>Delete</button>
       {asking.value && (
         <Confirm

@@ -1,5 +1,5 @@
 // Which columns of a result can be drawn, as series or as shapes.
-import { ExactNumber } from "../api/json.ts";
+import { ExactNumber, showValue } from "../api/json.ts";
 import type { ChartData } from "./chart.ts";
 import type { Result } from "./run.ts";
 
@@ -31,14 +31,15 @@ export function chartOf(result: Result): ChartData | null {
   if (drawn.length === 0) return null;
   const series = drawn.map(({ name, values }) => ({ name, values: values.map(numberOf) }));
   if (!along) {
-    const names = numeric.includes(first) ? undefined : first.values.map(String);
-    return { x: result.rows.map((_row, index) => index), time: false, names, series };
+    const names = numeric.includes(first) ? undefined : first.values.map((value) => (value == null ? "NULL" : showValue(value)));
+    return { x: result.rows.map((_row, index) => index), along: names ? first.name : "row", time: false, names, series };
   }
   const x = along.values.map((value) => (dated ? Date.parse(String(value)) / 1000 : numberOf(value)!));
   // uPlot needs the horizontal values in order.
   const order = x.map((_value, index) => index).sort((a, b) => x[a]! - x[b]!);
   return {
     x: order.map((at) => x[at]!),
+    along: along.name,
     time: Boolean(dated),
     series: series.map(({ name, values }) => ({ name, values: order.map((at) => values[at] ?? null) })),
   };

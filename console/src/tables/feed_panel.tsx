@@ -21,7 +21,7 @@ export function FeedPanel({ view }: { view: TableView }) {
       {!lost && note && <p class="hint">{note}</p>}
       {!lost && view.feedEnded.value && <p><button type="button" onClick={() => (view.outdated.value = true)}>Open the table again</button></p>}
       {!lost && !note && entries.length === 0 && (
-        <p class="hint">Changes by anybody appear here as they are committed.{view.table.canUpdate && view.table.key.length > 0 && " Edit a cell to see one."}</p>
+        <p class="hint">Changes by anybody appear here as they are committed.{view.table.canUpdate && view.table.key.length > 0 && (view.rows.value.total.value?.count ?? 0) > 0 && " Edit a cell to see one."}</p>
       )}
       <ol class="events" aria-live="polite" aria-relevant="additions" tabIndex={0} aria-label="Changes, newest first">
         {entries.map((entry) => <Entry key={entry.id} entry={entry} />)}

@@ -139,6 +139,7 @@ function RowsPart({ view }: { view: TableView }) {
         {rows.problem.value !== null && (
           <p class="problem" role="alert">{sentence(rows.problem.value)} <button type="button" onClick={() => void view.readAgain()}>Try again</button></p>
         )}
+        <EmptyNote view={view} />
         <RowGrid view={view} onDelete={askDelete} />
       </div>
       <FeedPanel view={view} />
@@ -163,12 +164,19 @@ function Count({ view }: { view: TableView }) {
   return <span class="hint" role="status">{total.exact ? `${count} row${total.count === 1 ? "" : "s"}` : `about ${count} rows`}</span>;
 }
 
+function EmptyNote({ view }: { view: TableView }) {
+  const { total } = view.rows.value;
+  if (total.value?.count !== 0 || !total.value.exact) return null;
+  const text = view.filters.value.length > 0 ? "No row matches the filter." : `This ${KINDS[view.table.entry.kind]} has no rows${view.table.canInsert ? " yet: New row or Import CSV adds some" : " that you may see"}.`;
+  return <p class="empty-rows">{text}</p>;
+}
+
 function ReadOnlyNote({ view }: { view: TableView }) {
   const { table } = view;
   const { kind } = table.entry;
   if (table.key.length === 0 && table.canUpdate) {
-    const way = kind === "v" || kind === "f" ? "Edit rows in the table behind it." : "Add one to edit rows here.";
-    return <p class="note">Read-only: this {KINDS[kind]} has no primary key, so a single row cannot be named. {way}</p>;
+    const way = kind === "v" || kind === "f" ? "Edit them in the table behind it." : "Add one to edit rows.";
+    return <p class="note">Rows cannot be edited here: this {KINDS[kind]} has no primary key, so a single row cannot be named. {way}</p>;
   }
   if (!table.canUpdate && !table.canInsert && !table.canDelete) {
     return <p class="note">Read-only: you may read this {KINDS[kind]} but not change it.</p>;

@@ -25,7 +25,9 @@ select p.polname as name, case p.polcmd when 'r' then 'SELECT' when 'a' then 'IN
        pg_get_expr(p.polqual, p.polrelid) as "using", pg_get_expr(p.polwithcheck, p.polrelid) as "check"
 from pg_policy p where p.polrelid = to_regclass(:name) order by 1`;
 
-const SECURITY = "select relrowsecurity as enabled, relforcerowsecurity as forced from pg_class where oid = to_regclass(:name)";
+const SECURITY = `
+select relrowsecurity as enabled, relforcerowsecurity as forced, pg_get_userbyid(relowner)::text as owner, pg_has_role(relowner, 'USAGE') as owned
+from pg_class where oid = to_regclass(:name)`;
 
 /** What the table is made of. */
 export function Structure({ table, part }: { table: Table; part: StructurePart }) {
@@ -131,13 +133,16 @@ function Policies({ table, security }: { table: Table; security: Row | undefined
             </ul>
           )}
       />
-      <NewPolicy table={table} />
+      <NewPolicy table={table} owner={security?.owned === true ? null : String(security?.owner)} />
     </>
   );
 }
 
-/** How the owner gets to a policy: by a statement to complete, and by the recipes of the book. */
-function NewPolicy({ table }: { table: Table }) {
+/**
+ * How the owner of the database gets to a policy: by a statement to complete, and by the recipes of the book. `owner` is
+ * the role that the table belongs to, if it is another: an adopted database keeps its owners.
+ */
+function NewPolicy({ table, owner }: { table: Table; owner: string | null }) {
   const { written, kind } = table.entry;
   if (!claims.value?.superUser || !["r", "p"].includes(kind)) return null;
   const write = () => {
@@ -146,9 +151,12 @@ function NewPolicy({ table }: { table: Table }) {
     goTo({ area: "query" });
   };
   return (
-    <p class="next">
-      <button type="button" onClick={write}>Write a policy</button>{" "}
-      <a href={`${home}/docs/how-to/row-level-security`} target="_blank" rel="noopener">Recipes</a>
-    </p>
+    <>
+      <p class="next">
+        <button type="button" onClick={write}>Write a policy</button>{" "}
+        <a href={`${home}/docs/how-to/row-level-security`} target="_blank" rel="noopener">Recipes</a>
+      </p>
+      {owner !== null && <p class="hint">The table belongs to the role {owner}, which alone may change its policies: run the statement as that role, for example with psql.</p>}
+    </>
   );
 }

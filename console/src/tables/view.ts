@@ -106,8 +106,9 @@ export class TableView {
         this.add(null, `There is a gap (${reason}); the rows were read again.`, null);
         this.refreshSoon();
       },
+      onWait: (text) => (this.feedNote.value = `${asSentence(text)} It is tried again.`),
       onEnd: (text) => {
-        this.feedNote.value = `${text[0]!.toUpperCase()}${text.slice(1)}.`.replace(/\.\.$/, ".");
+        this.feedNote.value = asSentence(text);
         this.feedEnded.value = true;
       },
     });
@@ -199,3 +200,5 @@ export class TableView {
     }, 300);
   }
 }
+
+const asSentence = (text: string): string => `${text.charAt(0).toUpperCase()}${text.slice(1)}.`.replace(/\.\.$/, ".");

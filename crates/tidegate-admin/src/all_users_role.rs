@@ -2,12 +2,12 @@
 //! USAGE on the schema `public`, and every user except the owner is a member.
 //!
 //! PostgreSQL reads an object's list of privileges from the start for every check (`aclmask` in its
-//! `acl.c`). If the list had an entry for each of 10,000 users, every request would read it. Every
-//! sign-up would rewrite the lists of the database and the schema and make all sessions plan their
-//! statements again. Memberships have neither effect.
+//! `acl.c`). If the list had an entry for each of 10,000 users, every request would read the long
+//! list. Every sign-up would rewrite the lists of the database and the schema and make all sessions
+//! plan their statements again. Memberships have neither effect.
 //!
-//! The role cannot log in, and the service grants it nothing else. All users get what the tenant's
-//! owner grants to it.
+//! The role cannot log in, and the service grants it nothing else. All users get the privileges
+//! that the tenant's owner grants to the role.
 
 use std::time::Duration;
 
@@ -96,7 +96,8 @@ pub(super) fn join(session: &Session, role: &str, users: &[&str]) -> Script {
 /// Creates the role with its privileges if it is missing. Older releases granted these privileges
 /// to each user: such users become members of the role, and their own grants are revoked. Users
 /// with other privileges do not change, for example a user from whom CONNECT was revoked. An
-/// existing role does not change either. `session` is in the tenant's database.
+/// existing role does not change either. Does nothing if the tenant's name is too long for the
+/// role. `session` is in the tenant's database.
 ///
 /// # Errors
 ///

@@ -143,8 +143,9 @@ impl Admin {
         }
     }
 
-    /// Stores the identity that the functions return for a role. Does nothing in a database without
-    /// the functions.
+    /// Stores the identity that the functions return for a role. Deletes the stored identity
+    /// instead if the functions would return the same identity without it. Does nothing in a
+    /// database without the functions.
     ///
     /// # Errors
     ///

@@ -42,15 +42,16 @@ fn login() -> String {
     )
 }
 
-/// Selects the settings for a session of a role that anonymous callers share. They replace the
-/// role's own settings, which an earlier caller could have changed (`ALTER ROLE … SET`). Each value
-/// is the value configured for the database, or else the value of the server.
+/// Selects the settings for a session of a role that anonymous callers or the members of a group
+/// share. They replace the role's own settings, which an earlier caller could have changed (`ALTER
+/// ROLE … SET`). Each value is the value configured for the database, or else the value of the
+/// server.
 ///
 /// The rows are all settings of PostgreSQL that a role may change, because a concurrent change may
-/// affect any of them, and those settings of extensions that the role has changed. PostgreSQL
-/// refuses a login with an invalid value. Therefore a setting that no library declares gets an
-/// empty value, a setting that a library declares gets the library's default, and settings that the
-/// role cannot have changed are left out.
+/// affect any of them, and those settings of extensions that the role has changed (at most 32).
+/// PostgreSQL refuses a login with an invalid value. Therefore a setting that no library declares
+/// gets an empty value, a setting that a library declares gets the library's default, and settings
+/// that the role cannot have changed are left out.
 ///
 /// `statement_timeout` is left out too. Operators limit anonymous callers with it, and anonymous
 /// callers cannot change it, because they cannot run `ALTER ROLE`
@@ -88,8 +89,8 @@ const DEFAULTS: &str = "\
     FROM free f";
 
 /// Provides the credentials of roles: derives passwords from the master secret, and reads the
-/// `search_path` configured for the role. If anonymous callers share the role, also provides values
-/// for all settings that they could have changed.
+/// `search_path` configured for the role. If anonymous callers or the members of a group share the
+/// role, also provides values for all settings that they could have changed.
 pub struct RoleCredentials {
     control: Arc<dyn Executor>,
     passwords: RolePasswords,

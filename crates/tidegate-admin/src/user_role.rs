@@ -21,7 +21,7 @@ pub(super) struct NewUser<'a> {
 }
 
 /// Creates the role of a user, or completes a role that an earlier attempt left behind. Returns
-/// whether the user still needs an authenticator. `home` is in the administrator's own database.
+/// whether the user may still need an authenticator. `home` is in the administrator's own database.
 ///
 /// # Errors
 ///

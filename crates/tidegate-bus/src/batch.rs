@@ -81,11 +81,12 @@ impl Batcher {
         }
     }
 
-    /// Adds a message of the stream. Appends the messages that it completes to `out`.
+    /// Adds a message of the stream. Appends to `out` the [`BusMessage`]s that are complete now.
     ///
     /// # Errors
     ///
-    /// If the message cannot follow the previous ones.
+    /// If the message is malformed, if it cannot follow the previous messages, or if it changes a
+    /// table that was not described before.
     pub fn push(
         &mut self,
         message: LogMessage,

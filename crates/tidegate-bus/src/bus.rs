@@ -92,10 +92,15 @@ impl Bus {
         // Before the head is read, so that no message behind it is missed.
         let live = joined.database.live.subscribe();
         let mut attempts = ATTEMPTS;
+        // A new reader begins in the past, so the reader's position is not the end of the log.
+        let least = match start {
+            LogStart::Now => self.shared.log.retain(name, LogPosition(0)).await?,
+            LogStart::At { .. } | LogStart::Earliest => LogPosition(0),
+        };
         loop {
             let head = match start {
                 LogStart::Earliest => None,
-                LogStart::Now | LogStart::At { .. } => joined.database.head().await,
+                LogStart::Now | LogStart::At { .. } => joined.database.head(least).await,
             };
             if let Some(begin) = head.and_then(|head| begin(head, start)) {
                 return Ok(BusStream::new(joined, begin, live, None));
@@ -216,9 +221,10 @@ impl ChangeLog for Bus {
         Box::pin(self.retain_window(database, keep))
     }
 
-    /// Leaves the slot to the last node that uses the database. Another node may have stopped using
-    /// it a moment ago, so a node counts only if it is heard again. The change log below keeps a slot
-    /// that is read.
+    /// Abandons the database only if no other node uses it, because all nodes share the slot. If
+    /// another node was heard recently, waits for `PRESENCE` first: that node may have stopped
+    /// using the database. It counts only if it was heard again after this wait. The change log
+    /// does not drop a slot that is being read.
     fn abandon<'a>(&'a self, database: &'a DatabaseName) -> BoxFuture<'a, LogResult<()>> {
         Box::pin(async move {
             if self.is_shared(database) {

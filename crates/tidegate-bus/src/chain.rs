@@ -95,11 +95,12 @@ impl Chain {
         self.complete
     }
 
-    /// Appends what is new in a message to `out`.
+    /// Appends the items of a message that were not handed out yet to `out`.
     ///
     /// # Errors
     ///
-    /// If the message contradicts itself. The chain must not be used any more.
+    /// If the items of the message are malformed, or do not lead from `from` to `to`. The chain
+    /// must not be used after this error.
     pub fn offer(
         &mut self,
         message: &BusMessage,
@@ -128,11 +129,13 @@ impl Chain {
         }
     }
 
-    /// Hands out a message of a stream that the node reads itself, unless it is known.
+    /// Appends a message of a stream that the node reads itself to `out`, unless the message was
+    /// already handed out. `sequence` is the state of that stream.
     ///
     /// # Errors
     ///
-    /// If the message cannot follow the previous ones of the stream.
+    /// If the message is malformed, cannot follow the previous messages of the stream, or changes a
+    /// table that the stream has not described.
     pub fn follow(
         &mut self,
         sequence: &mut Sequence,

@@ -22,6 +22,8 @@ use crate::shared::SharedBus;
 const QUEUE: usize = 256;
 /// How long to wait for the reader, or for this node to become the reader.
 const HEAD_TIMEOUT: Duration = Duration::from_millis(1500);
+/// How often the reader is asked meanwhile how far it is.
+const HEAD_QUESTION: Duration = Duration::from_millis(100);
 /// The longest silence of a reader that is well.
 pub(crate) const SILENCE: Duration = Duration::from_millis(650);
 /// How long a node that has just come waits for a reader.
@@ -86,14 +88,25 @@ impl Database {
         self.heard.lock().elapsed()
     }
 
-    /// How far the reader is; `None` if there is none.
-    pub(crate) async fn head(&self) -> Option<Head> {
+    /// How far the reader is, once it has reached `least`; `None` if there is no reader, or if it is
+    /// far behind.
+    pub(crate) async fn head(&self, least: LogPosition) -> Option<Head> {
         self.shared.connected()?;
-        self.wanted.notify_one();
         let mut head = self.head.subscribe();
-        let is_fresh = |head: &Option<Head>| head.is_some() && self.silence() < SILENCE;
-        let fresh = timeout(HEAD_TIMEOUT, head.wait_for(is_fresh)).await;
-        fresh.ok()?.ok()?.clone()
+        let is_fresh = |head: &Option<Head>| {
+            let has_reached = head.as_ref().is_some_and(|head| head.complete >= least);
+            has_reached && self.silence() < SILENCE
+        };
+        let deadline = Instant::now() + HEAD_TIMEOUT;
+        while Instant::now() < deadline {
+            // Asked again, because the reader may just have come.
+            self.wanted.notify_one();
+            let fresh = timeout(HEAD_QUESTION, head.wait_for(is_fresh)).await;
+            if let Ok(fresh) = fresh {
+                return fresh.ok()?.clone();
+            }
+        }
+        None
     }
 
     /// How far the reader was when it was last heard.
@@ -150,11 +163,12 @@ impl Database {
         self.take_message(message);
     }
 
-    /// Reads a message of the bus.
+    /// Decrypts a message of the bus. Counts a message that cannot be decrypted, and logs the first
+    /// one.
     ///
     /// # Errors
     ///
-    /// If it was not sealed by a node of this cluster for this database.
+    /// If the message was not sealed by a node of this cluster for this database and this kind.
     pub(crate) fn unseal(&self, kind: SealedKind, sealed: &[u8]) -> Result<Bytes, Malformed> {
         let opened = self.shared.seal.open(&self.name, kind, sealed);
         if opened.is_err() {

@@ -59,11 +59,12 @@ impl Follower {
         self.chain.complete()
     }
 
-    /// Takes a message of the reader. Appends what is new to `out`.
+    /// Takes a live message of the reader. Appends its new items to `out`. After a gap, the
+    /// messages that JetStream keeps must be read.
     ///
     /// # Errors
     ///
-    /// Those of [`Chain::offer`].
+    /// The errors of [`Chain::offer`].
     pub fn live(
         &mut self,
         message: &BusMessage,
@@ -85,12 +86,13 @@ impl Follower {
         Ok(offered)
     }
 
-    /// Takes the next message that JetStream has behind [`place`](Self::place). If that does not
-    /// connect, the node must read the log itself.
+    /// Takes the next message after [`place`](Self::place) that JetStream keeps; `None` if
+    /// JetStream has no such message. If there is none, or if changes before it are missing, the
+    /// node must read the log itself.
     ///
     /// # Errors
     ///
-    /// Those of [`Chain::offer`].
+    /// The errors of [`Chain::offer`].
     pub fn fetched(
         &mut self,
         message: Option<&BusMessage>,
@@ -127,11 +129,12 @@ impl Follower {
         self.local = Some(Sequence::new(start));
     }
 
-    /// Takes a message of the node's own stream. Appends it to `out` if it is new.
+    /// Takes a message of the node's own stream. Appends it to `out` if it was not handed out yet.
+    /// Ignores the message if no stream was opened.
     ///
     /// # Errors
     ///
-    /// Those of [`Chain::follow`].
+    /// The errors of [`Chain::follow`].
     pub fn local(
         &mut self,
         message: &LogMessage,

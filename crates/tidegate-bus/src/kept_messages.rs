@@ -23,11 +23,12 @@ pub(crate) struct KeptMessages {
 }
 
 impl KeptMessages {
-    /// The next message that connects with a place, or is of another log.
+    /// The next message that starts at `place` or earlier, or that belongs to another log than
+    /// `identity`. Returns `None` if JetStream has no such message after several attempts.
     ///
     /// # Errors
     ///
-    /// If JetStream does not answer.
+    /// If the connection is broken, or JetStream does not answer.
     pub(crate) async fn next(
         &mut self,
         database: &Database,

@@ -47,11 +47,11 @@ impl BusMessage {
         bytes.into()
     }
 
-    /// Reads what [`encode`](Self::encode) wrote.
+    /// Decodes a message from the bytes that [`encode`](Self::encode) returned.
     ///
     /// # Errors
     ///
-    /// If the bytes are no message.
+    /// If the bytes are not an encoded message.
     pub fn decode(mut bytes: Bytes) -> Result<Self, Malformed> {
         let identity = LogIdentity(bytes.try_get_u32().map_err(|_| Malformed)?);
         let (from, to) = (get_place(&mut bytes)?, get_place(&mut bytes)?);

@@ -5,10 +5,10 @@ use tidegate_changelog::LogPosition;
 
 /// A place between two messages of a log.
 ///
-/// With index 0 it is outside of a transaction: everything that committed before `lsn` is before
-/// the place. With index `n` it is inside the transaction whose commit is at `lsn`, behind its
-/// `n`-th message. Descriptions of tables are not counted, because each stream repeats them at
-/// other places.
+/// With index 0 the place is outside of a transaction: everything that committed before `lsn` is
+/// before the place. With index `n` the place is inside the transaction whose commit is at `lsn`,
+/// after the `n`-th message of that transaction. Messages that describe tables or types are not
+/// counted, because each stream repeats them at other places.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Place {
     /// A position of the log, or the position of the open transaction's commit.
@@ -28,7 +28,7 @@ impl Place {
         self.index > 0
     }
 
-    /// The place behind a message.
+    /// The place after a message that starts at this place.
     ///
     /// # Errors
     ///

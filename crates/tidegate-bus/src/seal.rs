@@ -32,11 +32,12 @@ pub enum SealedKind {
     Question,
 }
 
-/// Seals with a key that is derived from the master key.
+/// Seals messages with keys that are derived from the master key.
 ///
-/// Each session has a key of its own for each database: HKDF-SHA256 (RFC 5869) of the master's key
-/// with the session as the salt. Nonces are numbers that a session never repeats, so there is no
-/// limit of messages that random nonces would have (RFC 8439, section 2.8).
+/// Each session has a key of its own for each database. The key is derived by HKDF-SHA256 (RFC
+/// 5869): the salt is the session, and the info contains the name of the database. A session
+/// numbers its messages and uses the number as the nonce. It never repeats a nonce, so the number
+/// of messages is not limited as it would be with random nonces (RFC 8439, section 2.8).
 pub struct Seal {
     master: Zeroizing<[u8; 32]>,
     session: SealSession,
@@ -66,7 +67,8 @@ impl Seal {
         text
     }
 
-    /// Encrypts a text of a database.
+    /// Encrypts and authenticates a text of a database. Only [`Self::open`] with the same database
+    /// and kind accepts the result.
     ///
     /// # Panics
     ///
@@ -89,11 +91,12 @@ impl Seal {
         sealed
     }
 
-    /// Decrypts what a node with the same master key has sealed for the same database and kind.
+    /// Decrypts a text that a node with the same master key has sealed for the same database and
+    /// kind.
     ///
     /// # Errors
     ///
-    /// If it was not sealed so.
+    /// If `sealed` is not such a text.
     pub fn open(
         &self,
         database: &DatabaseName,

@@ -113,8 +113,8 @@ impl CaptureSession {
     pub(crate) async fn begin(&self) -> LogResult<()> {
         self.take_lock().await?;
         // The commit must be flushed at once, because a stream reaches only positions that are
-        // flushed. Without `synchronous_commit`, a stream that waits for the position of the commit
-        // could wait long.
+        // flushed. With `synchronous_commit = off`, a stream that waits for the position of the
+        // commit could wait long.
         let timeout = self.lock_timeout.as_millis();
         let begun = self
             .run(&format!(

@@ -11,8 +11,7 @@ use crate::error;
 /// The shortest and the longest pause between two checks.
 const CHECK_DELAY: (Duration, Duration) = (Duration::from_millis(2), Duration::from_millis(100));
 
-/// Waits until all transactions of this database have ended that have an id at the time of the
-/// call.
+/// Waits until every transaction of this database that has an id at the time of the call has ended.
 ///
 /// A transaction that gets its id later sees what was committed before the call, such as a
 /// publication. The writes of an older transaction may be decoded without the publication.

@@ -160,8 +160,8 @@ impl CaptureSession {
     }
 
     /// Whether the table gained or lost rows since `before` because partitions were added, removed,
-    /// rewritten or truncated. A TRUNCATE by a transaction in `reported` does not count, because
-    /// the stream has reported it.
+    /// rewritten or truncated. An added partition counts only if it may hold rows. A TRUNCATE by a
+    /// transaction in `reported` does not count, because the stream has reported it.
     async fn moved(
         &self,
         before: &Partitions,

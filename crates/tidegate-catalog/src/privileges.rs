@@ -162,8 +162,9 @@ pub async fn table_access(
 ///
 /// # Errors
 ///
-/// [`Error::NoTable`], [`Error::OwnsTable`], [`Error::NoGrantor`] and
-/// [`Error::NotRevocable`] before anything is changed; [`Error::Sql`] if a statement fails.
+/// [`Error::NoTable`], [`Error::OwnsTable`], [`Error::NoGrantor`] and [`Error::NotRevocable`]
+/// before anything is changed; [`Error::Sql`] if a statement fails. The statements of each role run
+/// in a transaction of their own, so earlier changes may remain.
 pub async fn set_table_access(
     executor: &dyn Executor,
     table: TableName<'_>,

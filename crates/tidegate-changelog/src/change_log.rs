@@ -56,9 +56,9 @@ pub trait ChangeLog: Send + Sync {
         demand: &'a Demand,
     ) -> BoxFuture<'a, LogResult<Captured>>;
 
-    /// Checks whether rows of a captured table appeared or disappeared together with a partition,
-    /// which no stream reports: whether a partition with rows was attached, detached, dropped or
-    /// truncated. Returns a position after the last such change, or `None` if there was none.
+    /// Checks whether a partition with rows of a captured table was attached, detached, dropped or
+    /// truncated. No stream reports that rows appear or disappear in this way. Returns a position
+    /// after the last such change; `None` if there was none.
     ///
     /// `truncations` are the lower 32 bits of the ids of the transactions for which the stream has
     /// reported a TRUNCATE of the whole table.
@@ -69,16 +69,21 @@ pub trait ChangeLog: Send + Sync {
         truncations: &'a [u32],
     ) -> BoxFuture<'a, LogResult<Option<LogPosition>>>;
 
-    /// The query that reports whether tables are still captured, because an operator or another
-    /// program may change the capture. It is a statement with little cost that runs on the catalog
-    /// of a database. Its placeholder `:tables` takes the OIDs of tables as the text of an array.
+    /// The query that reports whether tables are still captured. It is needed because an operator
+    /// or another program may change the capture. The query is a statement with little cost that
+    /// runs on the catalog of a database. Its placeholder `:tables` takes the OIDs of tables as the
+    /// text of an array.
     ///
-    /// It returns a row of four texts for each of these tables that exists, and for each other
-    /// captured table. The first text is the table's OID. The second lists marks of the capture of
-    /// INSERTs, separated by commas. A mark identifies an object of the capture; as long as one of
-    /// the marks exists, no change was missed. The third lists the marks of the capture of UPDATEs
-    /// and DELETEs. The fourth is `true` if the capture makes no statement fail that writes to the
-    /// table.
+    /// The query returns a row of four texts for each of these tables that exists, and for each
+    /// other captured table:
+    ///
+    /// - the OID of the table
+    /// - the marks of the capture of INSERTs, separated by commas
+    /// - the marks of the capture of UPDATEs and DELETEs, separated by commas
+    /// - `true` if the capture makes no statement fail that writes to the table
+    ///
+    /// A mark identifies an object of the capture. As long as one of the marks exists, no change
+    /// was missed.
     fn health_query(&self) -> &'static str;
 
     /// Ends the capture of all tables except `kept` (OIDs), and restores properties of the released

@@ -9,9 +9,9 @@ use crate::error::LogResult;
 
 /// A change log that one process at a time can read for all others.
 pub trait SharedLog: ChangeLog {
-    /// Opens the stream of the only reader. It starts at the earliest position from which the log
-    /// is kept, and what it confirms is kept no longer. Returns `None` while another process has it
-    /// open.
+    /// Opens the stream of the only reader. The stream starts at the earliest position from which
+    /// the log is kept. The log no longer keeps changes that the reader has confirmed. Returns
+    /// `None` while another process has the stream open.
     ///
     /// # Errors
     ///

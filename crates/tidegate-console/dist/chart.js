@@ -4312,31 +4312,33 @@ function drawChart(parent, data) {
   const { names, present } = data;
   const along = names ? { values: (_plot, at) => at.map((place) => Number.isInteger(place) ? names[place] ?? "" : "") } : present && { values: (_plot, at) => at.map((seconds) => clock(seconds)) };
   const few = data.x.length <= 60;
+  const bars2 = present || names && data.series.length === 1;
   const last = (plot2, index) => plot2.data[index]?.at(-1);
   const plot = new uPlot({
     width: parent.clientWidth,
     height: heightOf(parent),
     // The last label on the horizontal axis is wider than its place.
     padding: [null, 26, null, null],
-    scales: { x: { time: data.time }, y: present ? { range: (_plot, _min, max2) => [0, Math.max(5, max2 * 1.1)] } : {} },
+    scales: { x: { time: data.time, ...names && { range: (_plot, min2, max2) => [min2 - 0.6, max2 + 0.6] } }, y: bars2 ? { range: (_plot, min2, max2) => fromZero(min2, max2, present ? 5 : 0) } : {} },
     axes: [{ ...axis, ...along }, { ...axis, size: present ? 50 : 70 }],
     series: [
       {
-        label: data.time ? "time" : "row",
+        label: data.along,
         value: (_plot, at) => at === null ? "–" : names ? names[at] ?? "" : data.time ? new Date(at * 1e3).toLocaleString("en-GB") : String(at),
         ...present && { value: (plot2, at) => clock(at ?? last(plot2, 0) ?? 0, true) }
       },
       ...data.series.map(({ name, stroke }, index) => {
         const line = colour(stroke ?? STROKES[index % STROKES.length]);
-        if (!present) return { label: name, stroke: line, width: 2, points: { show: few, size: 6 }, value: (_plot, value) => String(value ?? "–") };
+        const shown = (plot2, value) => String(value ?? (present ? last(plot2, index + 1) ?? "" : "–"));
+        if (!bars2) return { label: name, stroke: line, width: names ? 0 : 2, points: { show: few || names !== void 0, size: names ? 8 : 6, ...names && { fill: line } }, value: shown };
         return {
           label: name,
           stroke: line,
           fill: line,
           width: 0,
           points: { show: false },
-          paths: uPlot.paths.bars({ size: [0.9, 12], align: -1 }),
-          value: (plot2, value) => String(value ?? last(plot2, index + 1) ?? "")
+          paths: uPlot.paths.bars(present ? { size: [0.9, 12], align: -1 } : { size: [0.7, 80] }),
+          value: shown
         };
       })
     ]
@@ -4351,6 +4353,7 @@ function drawChart(parent, data) {
     }
   };
 }
+var fromZero = (min2, max2, least) => [Math.min(0, min2 * 1.1), Math.max(least, max2 * 1.1)];
 var heightOf = (parent) => Math.max(180, parent.clientHeight - 40);
 var clock = (at, seconds = false) => new Date(at * 1e3).toLocaleTimeString("en-GB", { hour: "2-digit", minute: "2-digit", ...(seconds || at % 60 !== 0) && { second: "2-digit" } });
 var valuesOf = ({ x, series }) => [x, ...series.map(({ values }) => values)];

@@ -1239,7 +1239,7 @@ function ChartBox({ data }) {
   const chart = T2(null);
   const latest = T2(data);
   latest.current = data;
-  const names = JSON.stringify([data.names, data.series.map(({ name }) => name)]);
+  const names = JSON.stringify([data.along, data.names, data.series.map(({ name }) => name)]);
   A2(() => {
     let gone = false;
     void load().then(({ drawChart }) => {
@@ -1616,6 +1616,7 @@ function chartOf({ now, requests, errors }) {
   const last = Math.floor(Date.parse(now) / 1e3);
   return {
     x: requests.map((_count, index) => last - requests.length + 1 + index),
+    along: "time",
     time: true,
     present: true,
     series: [
@@ -1658,11 +1659,11 @@ order by n.nspname, c.relname`;
 var read = async (signal) => (await sql(statement(QUERY), signal)).data;
 async function refreshTables() {
   const shown2 = tables.peek();
-  const before = new Map(shown2?.map((entry) => [`${entry.kind} ${entry.written}`, entry]));
+  const before2 = new Map(shown2?.map((entry) => [`${entry.kind} ${entry.written}`, entry]));
   const entries = await read();
   if (tables.peek() !== shown2) return;
-  if (entries.length === before.size && entries.every(({ kind, written }) => before.has(`${kind} ${written}`))) return;
-  tables.value = entries.map((entry) => before.get(`${entry.kind} ${entry.written}`) ?? entry);
+  if (entries.length === before2.size && entries.every(({ kind, written }) => before2.has(`${kind} ${written}`))) return;
+  tables.value = entries.map((entry) => before2.get(`${entry.kind} ${entry.written}`) ?? entry);
 }
 async function loadTables(signal) {
   const entries = await read(signal);
@@ -1882,6 +1883,11 @@ var loadFirstMembers = () => requestJson(`${USERS}?kind=member&limit=${PAGE}`);
 var createUser = (body) => request(USERS, { body });
 var changeUser = (name, body) => request(one(USERS, name), { method: "PATCH", body });
 var dropUser = (name, reassign) => request(`${one(USERS, name)}${reassign ? "?reassign=true" : ""}`, { method: "DELETE" });
+var usersOfGroup = async (group, limit) => (await requestJson(`${USERS}?${new URLSearchParams({ group, limit: String(limit) })}`)).map(({ name }) => name);
+async function addToGroup(name, group) {
+  const groups = groupsOf2(await requestJson(one(USERS, name)));
+  if (!groups.includes(group)) await changeUser(name, { user_group: [...groups, group] });
+}
 var loadClients = () => requestJson(CLIENTS);
 var createClient = (body) => requestJson(CLIENTS, { body });
 var changeClient = (id, body) => request(one(CLIENTS, id), { method: "PATCH", body });
@@ -1890,6 +1896,11 @@ var dropClient = (id) => request(one(CLIENTS, id), { method: "DELETE" });
 var SESSIONS = "/api/v4/sessions";
 var loadSessions = () => requestJson(SESSIONS);
 var endSession = (id) => request(one(SESSIONS, id), { method: "DELETE" });
+var ISSUERS = "/api/v4/issuers";
+var loadIssuers = async () => [await requestJson(ISSUERS)].flat();
+var createIssuer = (body) => request(ISSUERS, { body });
+var changeIssuer = (name, body) => request(one(ISSUERS, name), { method: "PATCH", body });
+var dropIssuer = (name) => request(one(ISSUERS, name), { method: "DELETE" });
 async function loadAudit(since2, pages = 5) {
   const all2 = [];
   let from = since2.toISOString();
@@ -2003,12 +2014,12 @@ function Dialog({ title, onClose, children, wide }) {
   const id = P2();
   A2(() => {
     const element = dialog.current;
-    const before = document.activeElement;
+    const before2 = document.activeElement;
     element?.showModal();
     if (element) startOf(element)?.focus();
     return () => {
       element?.close();
-      before?.focus?.();
+      before2?.focus?.();
     };
   }, []);
   return /* @__PURE__ */ a4(
@@ -2273,10 +2284,15 @@ var membersOf = (fields) => ({
 
 // src/people/rights_data.ts
 var cellKey = (table2, role) => `${table2}\0${role}`;
+var MOST_HOLDERS = 60;
 var HOLDERS = `
 select rolname as role from pg_roles
-where rolname like replace(replace(current_database()::text, '\\', '\\\\'), '_', '\\_') || '/%'
-  and strpos(rolname::text, '/$') = 0 order by 1 limit 60`;
+where starts_with(rolname::text, current_database()::text || cast(:under as text))
+  and strpos(rolname::text, '/$') = 0 order by 1 limit ${MOST_HOLDERS}`;
+async function loadHolders(under) {
+  const { data } = await sql(statement(HOLDERS, { under }));
+  return data.map(({ role }) => holderOf(String(role)));
+}
 var WORDS = `
 select c.relname as "table", r.rolname as role,
   case
@@ -2291,8 +2307,8 @@ join pg_roles r on r.rolname = any (cast(:roles as text[]))
 where n.nspname = :schema and c.relkind in ('r', 'p', 'v', 'm', 'f') and not c.relispartition
 order by 1, 2`;
 async function loadRights(schema) {
-  const roles = (await sql(statement(HOLDERS))).data.map(({ role }) => String(role));
-  const holders = roles.map(holderOf);
+  const holders = await loadHolders("/");
+  const roles = holders.map(({ role }) => role);
   const list = `{${roles.map((role) => `"${role.replace(/["\\]/g, "\\$&")}"`).join(",")}}`;
   const { data } = await sql(statement(WORDS, { roles: list, schema }));
   const words = new Map(data.map((row) => [cellKey(String(row.table), String(row.role)), row.word]));
@@ -2303,6 +2319,16 @@ function holderOf(role) {
   const group = rest.startsWith("group/");
   return { role, group, name: group ? rest.slice("group/".length) : rest };
 }
+var FIRST_USERS = 12;
+async function loadGroups() {
+  const groups = await loadHolders("/group/");
+  return Promise.all(groups.map(async ({ name, role }) => ({ name, role, users: await usersOfGroup(name, FIRST_USERS + 1) })));
+}
+var SEQUENCES = `
+select quote_ident(n.nspname) || '.' || quote_ident(s.relname) as name
+from pg_depend d join pg_class s on s.oid = d.objid and s.relkind = 'S' join pg_namespace n on n.oid = s.relnamespace
+where d.refobjid = to_regclass(:table) and d.refobjsubid > 0 and d.deptype in ('a', 'i')
+  and d.classid = 'pg_class'::regclass and d.refclassid = 'pg_class'::regclass`;
 async function setRight(schema, table2, holder, word) {
   if (!holder.group) {
     const path = `/api/v4/schemas/${encodeURIComponent(schema)}/tables/${encodeURIComponent(table2)}/privileges`;
@@ -2310,9 +2336,12 @@ async function setRight(schema, table2, holder, word) {
     return;
   }
   const [on, role] = [`${ident(schema)}.${ident(table2)}`, ident(holder.role)];
-  const statements = [`revoke all on ${on} from ${role}`];
+  const sequences = (await sql(statement(SEQUENCES, { table: on }))).data.map(({ name }) => String(name));
+  const statements = [`revoke all on ${on} from ${role}`, ...sequences.map((name) => `revoke all on sequence ${name} from ${role}`)];
   if (word === "read") statements.push(`grant select on ${on} to ${role}`);
-  if (word === "write") statements.push(`grant select, insert, update, delete on ${on} to ${role}`);
+  if (word === "write") {
+    statements.push(`grant select, insert, update, delete on ${on} to ${role}`, ...sequences.map((name) => `grant usage, select on sequence ${name} to ${role}`));
+  }
   if (word !== "none") statements.push(`grant usage on schema ${ident(schema)} to ${role}`);
   await request("/api/v4/sql", { body: statements.map((q2) => ({ q: q2 })) });
 }
@@ -2335,8 +2364,182 @@ async function setColumnRight(schema, table2, holder, change) {
   await sql({ q: q2 });
 }
 
+// src/people/groups.tsx
+function Groups() {
+  const { value: groups, problem, reload } = useLoaded(loadGroups);
+  const adding = useSignal(null);
+  return /* @__PURE__ */ a4($, { children: [
+    /* @__PURE__ */ a4("div", { class: "sheet-head", children: [
+      /* @__PURE__ */ a4("h1", { children: "Groups" }),
+      /* @__PURE__ */ a4("button", { type: "button", class: "primary", onClick: () => adding.value = "new", children: "New group" })
+    ] }),
+    /* @__PURE__ */ a4("p", { class: "hint", children: [
+      "What is granted to a group, its users may do. Grant it under ",
+      /* @__PURE__ */ a4("a", { href: hrefOf({ area: "people", part: "rights" }), children: "Rights" }),
+      "; take a user out of it under ",
+      /* @__PURE__ */ a4("a", { href: hrefOf({ area: "people", part: "users" }), children: "Users" }),
+      ", Edit."
+    ] }),
+    problem && /* @__PURE__ */ a4("p", { class: "problem", role: "alert", children: problem }),
+    !groups && !problem && /* @__PURE__ */ a4("p", { class: "hint", children: "Reading the groups…" }),
+    groups?.length === 0 && /* @__PURE__ */ a4("p", { class: "hint", children: "No group yet." }),
+    groups && groups.length > 0 && /* @__PURE__ */ a4("div", { class: "scroll-x panel", tabIndex: 0, role: "region", "aria-label": "List of groups", children: /* @__PURE__ */ a4("table", { children: [
+      /* @__PURE__ */ a4("thead", { children: /* @__PURE__ */ a4("tr", { children: [
+        /* @__PURE__ */ a4("th", { scope: "col", children: "Group" }),
+        /* @__PURE__ */ a4("th", { scope: "col", children: "Role in PostgreSQL" }),
+        /* @__PURE__ */ a4("th", { scope: "col", children: "Users" }),
+        /* @__PURE__ */ a4("th", { scope: "col", children: /* @__PURE__ */ a4("span", { class: "sr", children: "Actions" }) })
+      ] }) }),
+      /* @__PURE__ */ a4("tbody", { children: groups.map((group) => /* @__PURE__ */ a4("tr", { children: [
+        /* @__PURE__ */ a4("th", { scope: "row", children: group.name }),
+        /* @__PURE__ */ a4("td", { children: /* @__PURE__ */ a4("code", { children: group.role }) }),
+        /* @__PURE__ */ a4("td", { children: [
+          group.users.slice(0, FIRST_USERS).join(", "),
+          group.users.length > FIRST_USERS && " and others"
+        ] }),
+        /* @__PURE__ */ a4("td", { class: "actions", children: /* @__PURE__ */ a4("button", { type: "button", "aria-label": `Add users to ${group.name}`, onClick: () => adding.value = group, children: "Add users" }) })
+      ] }, group.name)) })
+    ] }) }),
+    adding.value && /* @__PURE__ */ a4(AddForm, { group: adding.value === "new" ? null : adding.value.name, onDone: reload, onClose: () => adding.value = null })
+  ] });
+}
+function AddForm({ group, onDone, onClose }) {
+  const save = async (fields) => {
+    const name = group ?? textOf2(fields, "group");
+    const users2 = listOf(textOf2(fields, "users"));
+    try {
+      for (const user of users2) await addToGroup(user, name);
+    } finally {
+      await onDone();
+    }
+    sayDone(`${users2.join(", ")} ${users2.length === 1 ? "is" : "are"} in the group ${name} now.`);
+  };
+  return /* @__PURE__ */ a4(FormDialog, { title: group ? `Add users to ${group}` : "New group", action: group ? "Add" : "Create group", onSave: save, onClose, children: [
+    !group && /* @__PURE__ */ a4("label", { children: [
+      "Group",
+      /* @__PURE__ */ a4("input", { name: "group", required: true, autocomplete: "off", spellcheck: false })
+    ] }),
+    /* @__PURE__ */ a4("label", { children: [
+      group ? "Users" : "Its first users",
+      ", separated by commas",
+      /* @__PURE__ */ a4("input", { name: "users", required: true, autocomplete: "off", spellcheck: false })
+    ] })
+  ] });
+}
+
+// src/people/issuers.tsx
+function Issuers() {
+  const { value: issuers, problem, reload } = useLoaded(loadIssuers);
+  const editing = useSignal(null);
+  const dropping = useSignal(null);
+  const drop = async ({ name }) => {
+    dropping.value = null;
+    try {
+      await dropIssuer(name);
+      sayDone(`The issuer ${name} was removed.`);
+    } catch (error) {
+      sayError(error);
+    }
+    await reload();
+  };
+  return /* @__PURE__ */ a4($, { children: [
+    /* @__PURE__ */ a4("div", { class: "sheet-head", children: [
+      /* @__PURE__ */ a4("h1", { children: "Issuers" }),
+      /* @__PURE__ */ a4("button", { type: "button", class: "primary", onClick: () => editing.value = "new", children: "New issuer" })
+    ] }),
+    /* @__PURE__ */ a4("p", { class: "hint", children: [
+      "A service such as Keycloak or Auth0 that signs people in already. Its tokens are accepted here, and policies read their claims. ",
+      /* @__PURE__ */ a4("a", { href: `${home}/docs/how-to/external-issuers`, target: "_blank", rel: "noopener", children: "How to set one up" })
+    ] }),
+    problem && /* @__PURE__ */ a4("p", { class: "problem", role: "alert", children: problem }),
+    !issuers && !problem && /* @__PURE__ */ a4("p", { class: "hint", children: "Reading the issuers…" }),
+    issuers?.length === 0 && /* @__PURE__ */ a4("p", { class: "hint", children: "No issuer yet: only the tokens of Tidegate itself are accepted." }),
+    issuers && issuers.length > 0 && /* @__PURE__ */ a4("div", { class: "scroll-x panel", tabIndex: 0, role: "region", "aria-label": "List of issuers", children: /* @__PURE__ */ a4("table", { children: [
+      /* @__PURE__ */ a4("thead", { children: /* @__PURE__ */ a4("tr", { children: [
+        /* @__PURE__ */ a4("th", { scope: "col", children: "Name" }),
+        /* @__PURE__ */ a4("th", { scope: "col", children: "Issuer" }),
+        /* @__PURE__ */ a4("th", { scope: "col", children: "Audience" }),
+        /* @__PURE__ */ a4("th", { scope: "col", children: "Group or user" }),
+        /* @__PURE__ */ a4("th", { scope: "col", children: "People" }),
+        /* @__PURE__ */ a4("th", { scope: "col", children: /* @__PURE__ */ a4("span", { class: "sr", children: "Actions" }) })
+      ] }) }),
+      /* @__PURE__ */ a4("tbody", { children: issuers.map((issuer) => /* @__PURE__ */ a4("tr", { children: [
+        /* @__PURE__ */ a4("th", { scope: "row", children: issuer.name }),
+        /* @__PURE__ */ a4("td", { children: /* @__PURE__ */ a4("code", { children: issuer.issuer }) }),
+        /* @__PURE__ */ a4("td", { children: audienceOf(issuer).map((one2) => /* @__PURE__ */ a4("code", { class: "line", children: one2 }, one2)) }),
+        /* @__PURE__ */ a4("td", { children: [
+          [issuer.user_claim, issuer.role_claim].filter(Boolean).map((claim) => /* @__PURE__ */ a4("span", { class: "line", children: [
+            "claim ",
+            /* @__PURE__ */ a4("code", { children: claim })
+          ] }, claim)),
+          issuer.default_role && /* @__PURE__ */ a4("span", { class: "line", children: [
+            "else ",
+            issuer.default_role
+          ] })
+        ] }),
+        /* @__PURE__ */ a4("td", { children: issuer.create_members ? "recorded as members" : "not recorded" }),
+        /* @__PURE__ */ a4("td", { class: "actions", children: [
+          /* @__PURE__ */ a4("button", { type: "button", "aria-label": `Edit ${issuer.name}`, onClick: () => editing.value = issuer, children: "Edit" }),
+          /* @__PURE__ */ a4("button", { type: "button", "aria-label": `Remove ${issuer.name}`, onClick: () => dropping.value = issuer, children: "Remove" })
+        ] })
+      ] }, issuer.name)) })
+    ] }) }),
+    editing.value && /* @__PURE__ */ a4(IssuerForm, { issuer: editing.value === "new" ? null : editing.value, onDone: reload, onClose: () => editing.value = null }),
+    dropping.value && /* @__PURE__ */ a4(
+      Confirm,
+      {
+        title: `Remove ${dropping.value.name}?`,
+        action: "Remove",
+        text: "Its tokens are refused at once. Members that were recorded stay.",
+        onConfirm: () => void drop(dropping.value),
+        onClose: () => dropping.value = null
+      }
+    )
+  ] });
+}
+function IssuerForm({ issuer, onDone, onClose }) {
+  const save = async (fields) => {
+    const members2 = membersOf2(fields);
+    const name = issuer?.name ?? textOf2(fields, "name");
+    await (issuer ? changeIssuer(name, members2) : createIssuer({ name, ...members2 }));
+    sayDone(issuer ? `The issuer ${name} was changed.` : `The issuer ${name} was added.`);
+    await onDone();
+  };
+  const text = (name, label, placeholder, required = false) => /* @__PURE__ */ a4("label", { children: [
+    label,
+    /* @__PURE__ */ a4("input", { name, required, placeholder, autocomplete: "off", spellcheck: false, defaultValue: String(issuer?.[name] ?? "") })
+  ] });
+  return /* @__PURE__ */ a4(FormDialog, { title: issuer ? `Issuer ${issuer.name}` : "New issuer", action: issuer ? "Save" : "Add issuer", onSave: save, onClose, children: [
+    !issuer && text("name", "Name, which you choose", "keycloak", true),
+    text("issuer", "Issuer, exactly as in the claim iss", "https://id.example.com/realms/shop", true),
+    /* @__PURE__ */ a4("label", { children: [
+      "Audiences, one a line; a token must name one",
+      /* @__PURE__ */ a4("textarea", { name: "audience", required: true, rows: 2, spellcheck: false, children: issuer ? audienceOf(issuer).join("\n") : "" })
+    ] }),
+    text("jwks_url", "Address of its keys", "found by discovery"),
+    text("user_claim", "Claim that names a user", "none"),
+    text("role_claim", "Claim that names groups", "none, such as realm_access.roles"),
+    text("default_role", "Group or user of tokens that name none", "none"),
+    /* @__PURE__ */ a4("label", { class: "check", children: [
+      /* @__PURE__ */ a4("input", { name: "create_members", type: "checkbox", defaultChecked: issuer?.create_members }),
+      " Record people of groups as members, so that they can be listed and disabled"
+    ] })
+  ] });
+}
+var audienceOf = ({ audience }) => Array.isArray(audience) ? audience : [audience];
+var membersOf2 = (fields) => ({
+  issuer: textOf2(fields, "issuer"),
+  audience: listOf(textOf2(fields, "audience")),
+  jwks_url: orNull(textOf2(fields, "jwks_url")),
+  user_claim: orNull(textOf2(fields, "user_claim")),
+  role_claim: orNull(textOf2(fields, "role_claim")),
+  default_role: orNull(textOf2(fields, "default_role")),
+  create_members: fields.get("create_members") !== null
+});
+
 // src/people/rights.tsx
 var WORDS2 = [["none", "none"], ["read", "read"], ["write", "read, write"]];
+var SAID = { none: "now has no right on", read: "may now read", write: "may now read and write", other: "has some rights on" };
 function Rights() {
   const schemas = [...new Set((tables.value ?? []).map(({ schema: schema2 }) => schema2))];
   const chosen2 = useSignal(null);
@@ -2346,7 +2549,7 @@ function Rights() {
   const set = async (table2, holder, word) => {
     try {
       await setRight(schema, table2, holder, word);
-      sayDone(`${holder.name} now has ${word} on ${table2}.`);
+      sayDone(`${holder.name} ${SAID[word]} ${table2}.`);
     } catch (error) {
       sayError(error);
     }
@@ -2359,6 +2562,11 @@ function Rights() {
     ] }),
     /* @__PURE__ */ a4("p", { class: "hint", children: "What PostgreSQL lets each user and group do. A right that comes through a group or through PUBLIC is shown too." }),
     problem && /* @__PURE__ */ a4("p", { class: "problem", role: "alert", children: problem }),
+    rights?.holders.length === MOST_HOLDERS && /* @__PURE__ */ a4("p", { class: "hint", children: [
+      "The first ",
+      MOST_HOLDERS,
+      " users and groups are shown; GRANT in SQL reaches the others."
+    ] }),
     !rights && !problem && /* @__PURE__ */ a4("p", { class: "hint", children: "Reading the rights…" }),
     rights && /* @__PURE__ */ a4("div", { class: "scroll-x panel", tabIndex: 0, role: "region", "aria-label": "Rights by table", children: /* @__PURE__ */ a4("table", { class: "matrix", children: [
       /* @__PURE__ */ a4("thead", { children: /* @__PURE__ */ a4("tr", { children: [
@@ -2511,8 +2719,10 @@ function Sessions() {
 // src/people/users.tsx
 function Users() {
   const after = useSignal("");
+  const from = useSignal("");
   const { value: page, problem, reload } = useLoaded(() => loadUsers(after.value), [after.value]);
   const users2 = page?.users;
+  const paged = after.value !== "" || page?.more;
   const editing = useSignal(null);
   const dropping = useSignal(null);
   const changed = async () => {
@@ -2533,12 +2743,13 @@ function Users() {
   return /* @__PURE__ */ a4($, { children: [
     /* @__PURE__ */ a4("div", { class: "sheet-head", children: [
       /* @__PURE__ */ a4("h1", { children: "Users" }),
+      paged && /* @__PURE__ */ a4("input", { type: "search", "aria-label": "Names from", placeholder: "Names from", spellcheck: false, autocapitalize: "none", value: from.value, onInput: (event) => from.value = event.currentTarget.value, onChange: () => after.value = before(from.value.trim()) }),
       /* @__PURE__ */ a4("button", { type: "button", class: "primary", onClick: () => editing.value = "new", children: "New user" })
     ] }),
     /* @__PURE__ */ a4("p", { class: "hint", children: "Every user is a role of PostgreSQL: what is granted to it is what it may do, over SQL, GraphQL, methods and live changes. Members have no role; they share that of their group." }),
     problem && /* @__PURE__ */ a4("p", { class: "problem", role: "alert", children: problem }),
     !users2 && !problem && /* @__PURE__ */ a4("p", { class: "hint", children: "Reading the users…" }),
-    users2 && /* @__PURE__ */ a4("div", { class: "scroll-x panel", tabIndex: 0, role: "region", "aria-label": "List of users", children: /* @__PURE__ */ a4("table", { children: [
+    users2 && users2.length > 0 && /* @__PURE__ */ a4("div", { class: "scroll-x panel", tabIndex: 0, role: "region", "aria-label": "List of users", children: /* @__PURE__ */ a4("table", { children: [
       /* @__PURE__ */ a4("thead", { children: /* @__PURE__ */ a4("tr", { children: [
         /* @__PURE__ */ a4("th", { scope: "col", children: "Name" }),
         /* @__PURE__ */ a4("th", { scope: "col", children: "Email" }),
@@ -2551,20 +2762,25 @@ function Users() {
           user.name,
           user.default_user && /* @__PURE__ */ a4("small", { children: " default user" }),
           user.kind === "member" && /* @__PURE__ */ a4("small", { children: " member" }),
-          user.name === claims.value?.database && /* @__PURE__ */ a4("small", { children: " owner" })
+          isOwner(user) && /* @__PURE__ */ a4("small", { children: " owner" }),
+          user.disabled && /* @__PURE__ */ a4($, { children: [
+            " ",
+            /* @__PURE__ */ a4("span", { class: "pill failed", children: "disabled" })
+          ] })
         ] }),
         /* @__PURE__ */ a4("td", { children: user.email ?? "" }),
         /* @__PURE__ */ a4("td", { children: groupsOf2(user).join(", ") }),
         /* @__PURE__ */ a4("td", { children: user.properties && /* @__PURE__ */ a4("code", { children: JSON.stringify(user.properties) }) }),
         /* @__PURE__ */ a4("td", { class: "actions", children: [
-          offered.value && user.name !== claims.value?.database && /* @__PURE__ */ a4("button", { type: "button", class: "view-as-user", "aria-label": `View as ${user.name}`, onClick: () => void become(user.name), children: "View as" }),
+          offered.value && !isOwner(user) && !user.disabled && /* @__PURE__ */ a4("button", { type: "button", class: "view-as-user", "aria-label": `View as ${user.name}`, onClick: () => void become(user.name), children: "View as" }),
           /* @__PURE__ */ a4("button", { type: "button", "aria-label": `Edit ${user.name}`, onClick: () => editing.value = user, children: "Edit" }),
-          user.name !== claims.value?.database && /* @__PURE__ */ a4("button", { type: "button", "aria-label": `Delete ${user.name}`, onClick: () => dropping.value = { user, reassign: false }, children: "Delete" })
+          !isOwner(user) && /* @__PURE__ */ a4("button", { type: "button", "aria-label": `Delete ${user.name}`, onClick: () => dropping.value = { user, reassign: false }, children: "Delete" })
         ] })
       ] }, user.name)) })
     ] }) }),
-    (after.value !== "" || page?.more) && /* @__PURE__ */ a4("p", { children: [
-      /* @__PURE__ */ a4("button", { type: "button", disabled: after.value === "", onClick: () => after.value = "", children: "First page" }),
+    users2?.length === 0 && /* @__PURE__ */ a4("p", { class: "hint", children: "No name comes after that." }),
+    paged && /* @__PURE__ */ a4("p", { children: [
+      /* @__PURE__ */ a4("button", { type: "button", disabled: after.value === "", onClick: () => after.value = from.value = "", children: "First page" }),
       " ",
       /* @__PURE__ */ a4("button", { type: "button", disabled: !page?.more, onClick: () => after.value = users2.at(-1).name, children: "Next page" })
     ] }),
@@ -2583,7 +2799,7 @@ function Users() {
 }
 function UserForm({ user, onDone, onClose }) {
   const save = async (fields) => {
-    const members2 = membersOf2(fields, user);
+    const members2 = membersOf3(fields, user);
     await (user ? changeUser(user.name, members2) : createUser(members2));
     sayDone(user ? `The user ${user.name} was changed.` : `The user ${String(members2.name)} was created.`);
     await onDone();
@@ -2616,18 +2832,33 @@ function UserForm({ user, onDone, onClose }) {
     /* @__PURE__ */ a4("label", { class: "check", children: [
       /* @__PURE__ */ a4("input", { name: "default_user", type: "checkbox", defaultChecked: user?.default_user }),
       " Default user: requests without a token run as this user"
+    ] }),
+    user && mayBeDisabled(user) && /* @__PURE__ */ a4("label", { class: "check", children: [
+      /* @__PURE__ */ a4("input", { name: "disabled", type: "checkbox", defaultChecked: user.disabled }),
+      " Disabled: neither signs in nor sends requests; the sessions end"
     ] })
   ] });
 }
-function membersOf2(fields, user) {
+var before = (name) => name === "" ? "" : `${name.slice(0, -1)}${String.fromCharCode(name.charCodeAt(name.length - 1) - 1)}~`;
+var isOwner = ({ name }) => name === claims.value?.database;
+var mayBeDisabled = (user) => !isOwner(user) && !user.default_user;
+function propertiesOf(text) {
+  try {
+    return JSON.parse(text);
+  } catch (error) {
+    throw new Error(`The properties are no JSON object, such as {"desk": 7}: ${error.message}.`);
+  }
+}
+function membersOf3(fields, user) {
   const groups = listOf(textOf2(fields, "groups"));
   const properties = textOf2(fields, "properties");
   const all2 = {
     email: orNull(textOf2(fields, "email")),
     user_group: groups.length === 0 ? null : groups.length === 1 ? groups[0] : groups,
-    properties: properties === "" ? null : JSON.parse(properties),
+    properties: properties === "" ? null : propertiesOf(properties),
     default_user: fields.get("default_user") !== null
   };
+  if (user && mayBeDisabled(user)) all2.disabled = fields.get("disabled") !== null;
   const password = String(fields.get("password") ?? "");
   const changed = Object.entries(all2).filter(([name, value]) => JSON.stringify(value) !== JSON.stringify(user ? user[name] : name === "default_user" ? false : null));
   const members2 = Object.fromEntries(changed);
@@ -2640,8 +2871,10 @@ function membersOf2(fields, user) {
 // src/people/page.tsx
 var PARTS = [
   ["users", "Users", Users],
+  ["groups", "Groups", Groups],
   ["clients", "Clients", Clients],
   ["rights", "Rights", Rights],
+  ["issuers", "Issuers", Issuers],
   ["sessions", "Sessions", Sessions],
   ["audit", "Audit log", Audit]
 ];
@@ -3224,7 +3457,7 @@ function PlanTree({ explained }) {
   const measured = root2["Actual Total Time"] !== void 0;
   return /* @__PURE__ */ a4("div", { class: "plan", role: "region", tabIndex: 0, "aria-label": "Plan", children: [
     /* @__PURE__ */ a4("p", { class: "hint", children: measured ? `Run in ${explained["Execution Time"]} ms, planned in ${explained["Planning Time"]} ms. Bars show time.` : "Estimated, not run. Bars show cost." }),
-    /* @__PURE__ */ a4("ul", { class: "plan-tree", children: /* @__PURE__ */ a4(Node, { plan: root2, whole: weight(root2) }) })
+    /* @__PURE__ */ a4("ul", { class: "plan-tree", children: /* @__PURE__ */ a4(Node, { plan: root2, whole: weight(root2), stopped: false }) })
   ] });
 }
 function weight(plan) {
@@ -3233,12 +3466,14 @@ function weight(plan) {
 }
 var SHOWN = /Cond|Filter|Key|Strategy|Join Type|Rows Removed|Hit Blocks|Read Blocks|Method|Memory|Workers/;
 var number = (value) => value.toLocaleString("en", { maximumFractionDigits: 2 });
-function Node({ plan, whole }) {
+var READS_ALL = /^(Sort|Hash|Aggregate|Materialize)$/;
+function Node({ plan, whole, stopped }) {
   const below = plan.Plans ?? [];
   const own = Math.max(0, weight(plan) - below.reduce((sum2, child) => sum2 + weight(child), 0));
   const share = whole > 0 ? own / whole : 0;
   const details = Object.entries(plan).filter(([name, value]) => SHOWN.test(name) && value !== 0);
   const actual = plan["Actual Rows"];
+  const stops = plan["Node Type"] === "Limit" || stopped && !READS_ALL.test(plan["Node Type"]);
   const off = actual !== void 0 && Math.max(actual, 1) / Math.max(plan["Plan Rows"], 1);
   return /* @__PURE__ */ a4("li", { children: [
     /* @__PURE__ */ a4("div", { class: "plan-node", children: [
@@ -3263,14 +3498,17 @@ function Node({ plan, whole }) {
         " · ",
         actual !== void 0 ? `${number(actual)} rows (estimated ${number(plan["Plan Rows"])})` : `${number(plan["Plan Rows"])} rows`
       ] }),
-      off !== false && (off > 10 || off < 0.1) && /* @__PURE__ */ a4("small", { class: "bad", children: "The estimate is far off: ANALYZE may help." }),
+      off !== false && (off > 10 || off < 0.1 && !stopped) && /* @__PURE__ */ a4("small", { class: "bad", children: "The estimate is far off: ANALYZE may help." }),
       details.map(([name, value]) => /* @__PURE__ */ a4("small", { class: "plan-detail", children: [
         name,
         ": ",
-        /* @__PURE__ */ a4("code", { children: Array.isArray(value) ? value.join(", ") : String(value) })
+        /* @__PURE__ */ a4("code", { children: [
+          Array.isArray(value) ? value.join(", ") : String(value),
+          name.includes("Memory") && " kB"
+        ] })
       ] }, name))
     ] }),
-    below.length > 0 && /* @__PURE__ */ a4("ul", { children: below.map((child, index) => /* @__PURE__ */ a4(Node, { plan: child, whole }, index)) })
+    below.length > 0 && /* @__PURE__ */ a4("ul", { children: below.map((child, index) => /* @__PURE__ */ a4(Node, { plan: child, whole, stopped: stops }, index)) })
   ] });
 }
 
@@ -3401,14 +3639,14 @@ function Grid(props) {
   function reveal({ row, column: column3 }) {
     const element = box.current;
     if (!element) return;
-    const before = scroll.top;
+    const before2 = scroll.top;
     scroll.show(row);
     const start = places.left(column3);
     const end2 = start + places.width(column3);
     const width2 = size.width - NUMBERS_WIDTH;
     if (start < element.scrollLeft) element.scrollLeft = start;
     else if (end2 > element.scrollLeft + width2) element.scrollLeft = Math.min(start, end2 - width2);
-    if (scroll.top !== before) place();
+    if (scroll.top !== before2) place();
   }
   const onScroll = () => {
     const element = box.current;
@@ -3623,13 +3861,14 @@ function chartOf2(result) {
   if (drawn.length === 0) return null;
   const series = drawn.map(({ name, values: values2 }) => ({ name, values: values2.map(numberOf) }));
   if (!along) {
-    const names = numeric.includes(first) ? void 0 : first.values.map(String);
-    return { x: result.rows.map((_row, index) => index), time: false, names, series };
+    const names = numeric.includes(first) ? void 0 : first.values.map((value) => value == null ? "NULL" : showValue(value));
+    return { x: result.rows.map((_row, index) => index), along: names ? first.name : "row", time: false, names, series };
   }
   const x3 = along.values.map((value) => dated ? Date.parse(String(value)) / 1e3 : numberOf(value));
   const order = x3.map((_value, index) => index).sort((a5, b3) => x3[a5] - x3[b3]);
   return {
     x: order.map((at) => x3[at]),
+    along: along.name,
     time: Boolean(dated),
     series: series.map(({ name, values: values2 }) => ({ name, values: order.map((at) => values2[at] ?? null) }))
   };
@@ -3701,7 +3940,8 @@ function RunningBar() {
       "Running for ",
       seconds.value,
       " s",
-      rows > 0 && `, ${rows.toLocaleString("en")} rows so far`
+      rows > 0 && `, ${rows.toLocaleString("en")} rows so far`,
+      outcome.value && outcome.value.kind !== "failure" && ". Below is the result of the run before."
     ] }),
     /* @__PURE__ */ a4("button", { type: "button", onClick: cancel, children: "Cancel" })
   ] });
@@ -3819,12 +4059,14 @@ function QueryPage() {
           },
           of
         ),
+        of === "methods" && methodChanged() && /* @__PURE__ */ a4("p", { class: "note", children: "Call runs the method as it is saved. Save changes to call what is written." }),
         /* @__PURE__ */ a4(Parameters, {}),
         /* @__PURE__ */ a4(OutcomeBox, {})
       ] })
     ] })
   ] });
 }
+var methodChanged = () => methods.value?.find((one2) => one2.method === method.value)?.q !== texts.methods.value;
 function NoMethod() {
   if (methods.value?.length !== 0) return /* @__PURE__ */ a4("p", { class: "empty", children: "Choose a method to see, change or call it." });
   return /* @__PURE__ */ a4("div", { class: "empty", children: [
@@ -3916,10 +4158,9 @@ function MethodList() {
 function MethodButtons() {
   const asking = useSignal(false);
   const name = method.value;
-  const stored2 = methods.value?.find((one2) => one2.method === name)?.q;
   const act = (work, done) => work().then(() => sayDone(done)).catch(sayError);
   return /* @__PURE__ */ a4($, { children: [
-    /* @__PURE__ */ a4("button", { type: "button", disabled: stored2 === texts.methods.value, onClick: () => void act(() => changeMethod(name, texts.methods.value), `The method ${name} was changed.`), children: "Save changes" }),
+    /* @__PURE__ */ a4("button", { type: "button", disabled: !methodChanged(), onClick: () => void act(() => changeMethod(name, texts.methods.value), `The method ${name} was changed.`), children: "Save changes" }),
     /* @__PURE__ */ a4("button", { type: "button", onClick: () => asking.value = true, children: "Delete" }),
     asking.value && /* @__PURE__ */ a4(
       Confirm,
@@ -4026,6 +4267,9 @@ async function deleteRow(table2, key) {
 // src/api/feed.ts
 var REFUSED = 4401;
 var EXPIRED = 4440;
+var RECONNECT = ["stopped", "slow_consumer"];
+var LATER = ["feed_unavailable", "subscribe_timeout", "database_unavailable"];
+var PAUSE = 5e3;
 var feedState = y3("off");
 var socket = null;
 var attempt = 0;
@@ -4102,9 +4346,16 @@ function ready(subscription) {
   subscription.wasLive = true;
   subscription.onReady();
 }
-function end(subscription, { error, message }) {
-  subscriptions.delete(subscription.id);
-  subscription.onEnd(message ?? error ?? "The live feed has ended.");
+function end(subscription, { error = "", message }) {
+  const { id } = subscription;
+  if (RECONNECT.includes(error)) return socket?.close();
+  if (LATER.includes(error)) {
+    subscription.onWait(message ?? error);
+    setTimeout(() => socket?.readyState === WebSocket.OPEN && subscribe(id), PAUSE);
+    return;
+  }
+  subscriptions.delete(id);
+  subscription.onEnd(message ?? error);
 }
 function changesOf(batch) {
   const changes = [];
@@ -4171,7 +4422,7 @@ function FeedPanel({ view }) {
     !lost && view.feedEnded.value && /* @__PURE__ */ a4("p", { children: /* @__PURE__ */ a4("button", { type: "button", onClick: () => view.outdated.value = true, children: "Open the table again" }) }),
     !lost && !note && entries.length === 0 && /* @__PURE__ */ a4("p", { class: "hint", children: [
       "Changes by anybody appear here as they are committed.",
-      view.table.canUpdate && view.table.key.length > 0 && " Edit a cell to see one."
+      view.table.canUpdate && view.table.key.length > 0 && (view.rows.value.total.value?.count ?? 0) > 0 && " Edit a cell to see one."
     ] }),
     /* @__PURE__ */ a4("ol", { class: "events", "aria-live": "polite", "aria-relevant": "additions", tabIndex: 0, "aria-label": "Changes, newest first", children: entries.map((entry) => /* @__PURE__ */ a4(Entry, { entry }, entry.id)) })
   ] });
@@ -4912,10 +5163,10 @@ var Rows2 = class {
   }
   seek(page, params) {
     const usable = (neighbour) => this.stale.has(neighbour) ? void 0 : this.pages.get(neighbour);
-    const before = usable(page - 1);
-    const edge = before?.length === this.pageSize ? before.at(-1) : usable(page + 1)?.[0];
+    const before2 = usable(page - 1);
+    const edge = before2?.length === this.pageSize ? before2.at(-1) : usable(page + 1)?.[0];
     if (!edge) return null;
-    const behind = edge === before?.at(-1);
+    const behind = edge === before2?.at(-1);
     return { condition: this.beyond(edge, behind ? ">" : "<", params), backwards: !behind };
   }
   /** A comparison of the key with that of a row. */
@@ -5246,7 +5497,9 @@ select p.polname as name, case p.polcmd when 'r' then 'SELECT' when 'a' then 'IN
        array(select case r when 0 then 'PUBLIC' else pg_get_userbyid(r)::text end from unnest(p.polroles) r) as roles,
        pg_get_expr(p.polqual, p.polrelid) as "using", pg_get_expr(p.polwithcheck, p.polrelid) as "check"
 from pg_policy p where p.polrelid = to_regclass(:name) order by 1`;
-var SECURITY = "select relrowsecurity as enabled, relforcerowsecurity as forced from pg_class where oid = to_regclass(:name)";
+var SECURITY = `
+select relrowsecurity as enabled, relforcerowsecurity as forced, pg_get_userbyid(relowner)::text as owner, pg_has_role(relowner, 'USAGE') as owned
+from pg_class where oid = to_regclass(:name)`;
 function Structure({ table: table2, part }) {
   return /* @__PURE__ */ a4("div", { class: "sheet", role: "region", tabIndex: 0, "aria-label": "Definition", children: [
     part === "structure" && /* @__PURE__ */ a4(Columns, { table: table2 }),
@@ -5364,10 +5617,10 @@ function Policies({ table: table2, security }) {
         ] }, String(row.name))) })
       }
     ),
-    /* @__PURE__ */ a4(NewPolicy, { table: table2 })
+    /* @__PURE__ */ a4(NewPolicy, { table: table2, owner: security?.owned === true ? null : String(security?.owner) })
   ] });
 }
-function NewPolicy({ table: table2 }) {
+function NewPolicy({ table: table2, owner: owner2 }) {
   const { written, kind } = table2.entry;
   if (!claims.value?.superUser || !["r", "p"].includes(kind)) return null;
   const write2 = () => {
@@ -5378,10 +5631,17 @@ create policy own_rows on ${written} using (owner = current_user);
 `);
     goTo({ area: "query" });
   };
-  return /* @__PURE__ */ a4("p", { class: "next", children: [
-    /* @__PURE__ */ a4("button", { type: "button", onClick: write2, children: "Write a policy" }),
-    " ",
-    /* @__PURE__ */ a4("a", { href: `${home}/docs/how-to/row-level-security`, target: "_blank", rel: "noopener", children: "Recipes" })
+  return /* @__PURE__ */ a4($, { children: [
+    /* @__PURE__ */ a4("p", { class: "next", children: [
+      /* @__PURE__ */ a4("button", { type: "button", onClick: write2, children: "Write a policy" }),
+      " ",
+      /* @__PURE__ */ a4("a", { href: `${home}/docs/how-to/row-level-security`, target: "_blank", rel: "noopener", children: "Recipes" })
+    ] }),
+    owner2 !== null && /* @__PURE__ */ a4("p", { class: "hint", children: [
+      "The table belongs to the role ",
+      owner2,
+      ", which alone may change its policies: run the statement as that role, for example with psql."
+    ] })
   ] });
 }
 
@@ -5534,8 +5794,9 @@ var TableView = class _TableView {
         this.add(null, `There is a gap (${reason}); the rows were read again.`, null);
         this.refreshSoon();
       },
+      onWait: (text) => this.feedNote.value = `${asSentence(text)} It is tried again.`,
       onEnd: (text) => {
-        this.feedNote.value = `${text[0].toUpperCase()}${text.slice(1)}.`.replace(/\.\.$/, ".");
+        this.feedNote.value = asSentence(text);
         this.feedEnded.value = true;
       }
     });
@@ -5617,6 +5878,7 @@ var TableView = class _TableView {
     }, 300);
   }
 };
+var asSentence = (text) => `${text.charAt(0).toUpperCase()}${text.slice(1)}.`.replace(/\.\.$/, ".");
 
 // src/tables/page.tsx
 var AGAIN = 3e3;
@@ -5749,6 +6011,7 @@ function RowsPart({ view }) {
         " ",
         /* @__PURE__ */ a4("button", { type: "button", onClick: () => void view.readAgain(), children: "Try again" })
       ] }),
+      /* @__PURE__ */ a4(EmptyNote, { view }),
       /* @__PURE__ */ a4(RowGrid, { view, onDelete: askDelete })
     ] }),
     /* @__PURE__ */ a4(FeedPanel, { view }),
@@ -5773,13 +6036,19 @@ function Count({ view }) {
   const count2 = total.count.toLocaleString("en");
   return /* @__PURE__ */ a4("span", { class: "hint", role: "status", children: total.exact ? `${count2} row${total.count === 1 ? "" : "s"}` : `about ${count2} rows` });
 }
+function EmptyNote({ view }) {
+  const { total } = view.rows.value;
+  if (total.value?.count !== 0 || !total.value.exact) return null;
+  const text = view.filters.value.length > 0 ? "No row matches the filter." : `This ${KINDS[view.table.entry.kind]} has no rows${view.table.canInsert ? " yet: New row or Import CSV adds some" : " that you may see"}.`;
+  return /* @__PURE__ */ a4("p", { class: "empty-rows", children: text });
+}
 function ReadOnlyNote({ view }) {
   const { table: table2 } = view;
   const { kind } = table2.entry;
   if (table2.key.length === 0 && table2.canUpdate) {
-    const way = kind === "v" || kind === "f" ? "Edit rows in the table behind it." : "Add one to edit rows here.";
+    const way = kind === "v" || kind === "f" ? "Edit them in the table behind it." : "Add one to edit rows.";
     return /* @__PURE__ */ a4("p", { class: "note", children: [
-      "Read-only: this ",
+      "Rows cannot be edited here: this ",
       KINDS[kind],
       " has no primary key, so a single row cannot be named. ",
       way

@@ -11,8 +11,8 @@
 //!                        (0700, owned by the server user)
 //! ```
 //!
-//! If Tidegate runs as root, the files beside `data` belong to root, so that the server user cannot
-//! replace them.
+//! If Tidegate runs as root, `DIR` belongs to root, so that the server user cannot replace the
+//! files beside `data`.
 
 use std::fs::{self, DirBuilder, File, OpenOptions, Permissions, TryLockError};
 use std::io::{self, Write};

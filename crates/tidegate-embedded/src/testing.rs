@@ -12,9 +12,9 @@ use crate::settings::Settings;
 /// removed soon after the process has ended.
 ///
 /// Tests that stop or reconfigure PostgreSQL must start a cluster of their own from [`settings`].
-/// The shared cluster allows 300 connections and 100 replication slots, which is enough for all
-/// tests at once. This function may be called in async code: the first call blocks for about a
-/// second.
+/// The shared cluster allows 300 connections, 200 replication slots and 100 WAL senders, which is
+/// enough for all tests at once. This function may be called in async code: the first call blocks
+/// for about a second.
 ///
 /// # Panics
 ///

@@ -70,10 +70,10 @@ impl ServerUser {
     /// A command that runs `program` as the server user, with an empty environment, in a process
     /// group of its own.
     ///
-    /// The environment is empty because it may contain secrets, which every superuser of the
-    /// cluster could read, and `PG…` variables, which would change what the programs do. Because of
-    /// the process group, Ctrl-C does not reach the program, and this process decides when the
-    /// program ends.
+    /// The program does not inherit the environment of this process. The environment may contain
+    /// secrets, which every superuser of the cluster could read, and `PG…` variables, which would
+    /// change what the program does. Because of the process group, Ctrl-C does not reach the
+    /// program, and this process decides when the program ends.
     pub(crate) fn command(&self, program: &Path) -> Command {
         let mut command = Command::new(program);
         command

@@ -90,7 +90,8 @@ impl CatalogReader {
     }
 }
 
-fn options() -> QueryOptions {
+/// The options of a query that starts now.
+pub(crate) fn options() -> QueryOptions {
     QueryOptions {
         deadline: Some(Instant::now() + TIMEOUT),
         author: Author::Service,
@@ -98,22 +99,35 @@ fn options() -> QueryOptions {
     }
 }
 
-/// The first statement of a snapshot transaction. It sets the `search_path`, and selects whether
-/// the required transactions are visible in the snapshot. The change log contains only the lower 32
-/// bits of a transaction id. The upper bits are derived from the next id that PostgreSQL will
-/// assign, which is close to the id of a recent transaction.
-const OPENING_QUERY: &str = "\
-    SELECT pg_catalog.set_config('search_path', '', true), (\
-        SELECT pg_catalog.bool_and(pg_catalog.txid_visible_in_snapshot(\
+/// An expression: whether transactions are visible in the snapshot of the statement. The change log
+/// contains only the lower 32 bits of a transaction id. The upper bits are derived from the next id
+/// that PostgreSQL will assign, which is close to the id of a recent transaction. The result is NULL
+/// without transactions.
+macro_rules! are_visible {
+    () => {
+        "(SELECT pg_catalog.bool_and(pg_catalog.txid_visible_in_snapshot(\
             now.next + ((number - (now.next & 4294967295) + 6442450944) & 4294967295) \
             - 2147483648, now.shown)) \
         FROM pg_catalog.unnest(:numbers::pg_catalog.int8[]) AS number, (\
             SELECT shown, pg_catalog.txid_snapshot_xmax(shown) AS next \
-            FROM pg_catalog.txid_current_snapshot() AS shown) AS now)::text";
+            FROM pg_catalog.txid_current_snapshot() AS shown) AS now)"
+    };
+}
+
+/// The value of `are_visible!`, for texts that are put together.
+pub(crate) const ARE_VISIBLE: &str = are_visible!();
+
+/// The first statement of a snapshot transaction. It sets the `search_path`, and selects whether
+/// the required transactions are visible in the snapshot.
+const OPENING_QUERY: &str = concat!(
+    "SELECT pg_catalog.set_config('search_path', '', true), ",
+    are_visible!(),
+    "::text"
+);
 
 /// Runs queries as a principal, in one snapshot. Runs none of them if one of `visible_transactions`
 /// (the lower 32 bits of their ids) is not visible in the snapshot. Every column of the results
-/// must be text. A query is a text with the values of its placeholders.
+/// must be text. A query consists of its SQL text and the values of its placeholders.
 pub(crate) async fn query_snapshot(
     executor: &dyn Executor,
     principal: &Principal,
@@ -143,9 +157,12 @@ pub(crate) async fn query_snapshot(
     Ok(QueryOutcome::Rows(results))
 }
 
-/// Binds values, in text form and in the order of the placeholders, to a statement.
 fn bind(text: &str, values: &[&str]) -> Result<BoundStatement> {
-    let statement = Arc::new(Statement::parse(text)?);
+    bind_statement(Arc::new(Statement::parse(text)?), values)
+}
+
+/// Binds values, in text form and in the order of the placeholders, to a statement.
+pub(crate) fn bind_statement(statement: Arc<Statement>, values: &[&str]) -> Result<BoundStatement> {
     let count = statement.placeholders().len();
     if count != values.len() {
         return Err(Error::internal(
@@ -193,7 +210,7 @@ pub(crate) fn role_array<'a>(roles: impl IntoIterator<Item = &'a RoleName>) -> S
 
 /// Collects rows of text values, whose bytes are the same in both wire formats.
 #[derive(Default)]
-struct TextRows(Vec<TextRow>);
+pub(crate) struct TextRows(pub(crate) Vec<TextRow>);
 
 impl RowSink for TextRows {
     fn columns(&mut self, _: &[Column]) -> Result<()> {

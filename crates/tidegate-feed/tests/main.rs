@@ -24,6 +24,8 @@ mod live;
 #[cfg(test)]
 mod locks;
 #[cfg(test)]
+mod member_batches;
+#[cfg(test)]
 mod members;
 #[cfg(test)]
 mod order;

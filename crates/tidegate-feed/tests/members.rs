@@ -33,7 +33,7 @@ fn claims(number: usize) -> String {
 }
 
 /// Gives a database the functions of claims and the group `<name>/group/staff`.
-async fn prepare(fixture: &mut Fixture) {
+pub(crate) async fn prepare(fixture: &mut Fixture) {
     let key = claims_key(&fixture.name, 1).halves();
     let wanted = ClaimsFunctions { generation: 1, key };
     let state = install_claims(&mut fixture.sql, &wanted).await.unwrap();
@@ -57,14 +57,24 @@ async fn listener(fixture: &Fixture, table: &str, number: usize) -> Listener {
 
 /// The ids of the rows that PostgreSQL shows a member.
 async fn shown(fixture: &Fixture, group: &Client, table: &str, number: usize) -> Vec<i32> {
+    let member = Member::new(IDS[number], &claims(number)).unwrap();
+    shown_to(fixture, group, table, &member).await
+}
+
+pub(crate) async fn shown_to(
+    fixture: &Fixture,
+    group: &Client,
+    table: &str,
+    member: &Member,
+) -> Vec<i32> {
     group.batch_execute("BEGIN").await.unwrap();
     let pid = group.query_one("SELECT pg_backend_pid()", &[]).await;
-    let (claims, pid) = (claims(number), pid.unwrap().get::<_, i32>(0));
-    let head = claims_head(IDS[number], &claims);
+    let pid = pid.unwrap().get::<_, i32>(0);
+    let head = claims_head(member.id(), member.claims());
     let token = claims_key(&fixture.name, 1).token(pid, &head);
     let token = &token[..];
     group
-        .query_one(SET_CLAIMS, &[&token, &head, &claims])
+        .query_one(SET_CLAIMS, &[&token, &head, &member.claims()])
         .await
         .unwrap();
     let query = format!("SELECT id FROM {table} ORDER BY id");
@@ -73,7 +83,7 @@ async fn shown(fixture: &Fixture, group: &Client, table: &str, number: usize) ->
     rows.iter().map(|row| row.get(0)).collect()
 }
 
-fn events(sign: char, ids: &[i32]) -> Vec<String> {
+pub(crate) fn events(sign: char, ids: &[i32]) -> Vec<String> {
     let event = |id: &i32| format!("{sign}{{\"id\":{id}}}");
     ids.iter().map(event).collect()
 }

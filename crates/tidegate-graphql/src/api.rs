@@ -98,7 +98,8 @@ impl Api {
         self.sdl.get_or_init(write).clone().into()
     }
 
-    /// Parses and validates a document and selects an operation. The result is cached.
+    /// Parses and validates a document, and selects one of its operations. The validated document,
+    /// or its errors, are cached.
     ///
     /// # Errors
     ///

@@ -33,7 +33,7 @@ impl<'d> Collector<'d> {
     ///
     /// # Errors
     ///
-    /// If the variable of a condition is null.
+    /// If the variable of `@skip` or `@include` is null or has no value.
     pub(crate) fn fields(
         self,
         selection: &'d [Selection],

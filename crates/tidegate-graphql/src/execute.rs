@@ -112,8 +112,9 @@ impl Api {
     /// Executes an operation: a query in one snapshot, a mutation in one transaction. An operation
     /// takes one round trip, unless a statement needs the rows of another statement.
     ///
-    /// If a root field of a query fails, it becomes null and the other fields are read again in a
-    /// new snapshot. A mutation that fails has no data.
+    /// If a root field of a query fails, it becomes null. The other fields are read again in a new
+    /// snapshot, unless all of them were already read. If the deadline passes, the root fields that
+    /// were not read become null, and nothing is read again. A mutation that fails has no data.
     ///
     /// # Errors
     ///
@@ -177,9 +178,10 @@ struct Request<'r> {
 
 impl Request<'_> {
     /// Executes the operation. Some failures lead to another attempt. If a root field of a query
-    /// failed, the next attempt leaves that field out. If a definition changed, or the plan of a
-    /// template cannot be restarted, the next attempt makes a new plan. If a statement of several
-    /// root fields failed, the next attempt has a statement for each root field.
+    /// failed, the next attempt leaves that field out. If a definition changed, one more attempt
+    /// makes a new plan. If the plan of a template cannot be restarted, the next attempt plans
+    /// without templates. If a statement of several root fields failed, the next attempt has a
+    /// statement for each root field.
     async fn answer(&self) -> Result<GraphqlResponse, ExecutionFailure> {
         let mut errors = FieldErrors::new();
         let mut redefined = false;

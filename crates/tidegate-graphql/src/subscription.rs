@@ -51,7 +51,9 @@ impl Api {
     /// # Errors
     ///
     /// `BAD_USER_INPUT` for a missing or invalid value of a variable, an operation that is not a
-    /// subscription, and a relationship or virtual generated column in the selection.
+    /// subscription or does not have exactly one root field, and a relationship or virtual
+    /// generated column in the selection. The condition in `where` is not checked here, because the
+    /// feed parses it.
     pub fn subscribe(
         &self,
         prepared: &PreparedOperation,

@@ -1,9 +1,9 @@
 //! Caches templates of plans. Requests for the same operation can use the same template if they
 //! differ only in the values of variables.
 //!
-//! A template fits a request if each variable has the same value as when the template was made. A
-//! variable that is used only as a parameter of a statement may have any value of the same JSON
-//! kind.
+//! A template fits a request if every variable satisfies one of two conditions. Either the variable
+//! has the same value as when the template was made, or it is used only as a parameter of a
+//! statement and its value has the same JSON kind.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};

@@ -234,7 +234,7 @@ fn require(scopes: Scopes, needed: &[Scope]) -> Result<(), ApiError> {
 ///
 /// 401 if the token is invalid; 403 if a token of an external issuer names no user or group of the
 /// tenant; 503 if the store is down and needed for the token, or if the keys of an external issuer
-/// cannot be loaded.
+/// cannot be loaded. Also the error of `database`.
 pub async fn by_token<'a>(
     app: &App,
     token: &str,

@@ -207,8 +207,8 @@ impl ExternalTokens {
         }
     }
 
-    /// Checks again whether the token of a user is valid and still names the same role. `own` is the
-    /// service's own issuer.
+    /// Checks again whether the token of a user is valid and still names the same role. `own` is
+    /// the service's own issuer.
     ///
     /// # Errors
     ///

@@ -1,7 +1,8 @@
-//! The address and the scheme of a client whose request came through proxies. `X-Forwarded-For` and
-//! `X-Forwarded-Proto` are used only if the peer is a trusted proxy, because any other client can
-//! send anything in them. `Forwarded` (RFC 7239) is not parsed. Its presence only shows that there
-//! is a proxy.
+//! The address and the scheme of a client whose request came through proxies. They are taken from
+//! `X-Forwarded-For` and `X-Forwarded-Proto` only if the peer is a trusted proxy, because any other
+//! client can send anything in these headers. From any other peer, these headers only show whether
+//! a proxy may have forwarded the request. `Forwarded` (RFC 7239) is not parsed. Its presence only
+//! shows that there is a proxy.
 
 use std::net::IpAddr;
 

@@ -1,13 +1,15 @@
 //! Content negotiation: `Accept`, `Prefer`, `Content-Type`.
 
 use std::borrow::Cow;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use http::header::{ACCEPT, CONTENT_TYPE};
 use http::{HeaderMap, HeaderName};
+use tidegate_sql::{Author, QueryOptions};
 use tidegate_values::OutputFormat;
 
 use crate::error::ApiError;
+use crate::limits::Limits;
 
 const PREFER: HeaderName = HeaderName::from_static("prefer");
 
@@ -54,8 +56,8 @@ pub fn weighted(item: &str) -> (&str, f32) {
     )
 }
 
-/// The format of a result: `named`, the value of the member `output_format`, or else the best
-/// format in `Accept`, or else JSON.
+/// The format of a result. It is `named` (the value of the member `output_format`), or else the
+/// best format in `Accept`, or else JSON.
 ///
 /// # Errors
 ///
@@ -204,6 +206,25 @@ impl Preferences {
     pub fn within(mut self, most: Duration) -> Self {
         self.wait = self.wait.map(|wait| wait.min(most));
         self
+    }
+
+    /// The options for a caller's statement. The request may lower the deadline, but not raise it.
+    pub fn options(&self, limits: &Limits) -> QueryOptions {
+        let most = limits.statement;
+        let wait = self.wait.map_or(most, |wait| wait.min(most));
+        QueryOptions {
+            deadline: Some(Instant::now() + wait),
+            ..QueryOptions::default()
+        }
+    }
+
+    /// The options for a statement whose text Tidegate generates. The deadline is as for
+    /// [`Preferences::options`].
+    pub fn options_for_generated(&self, limits: &Limits) -> QueryOptions {
+        QueryOptions {
+            author: Author::Service,
+            ..self.options(limits)
+        }
     }
 
     /// The value of `Preference-Applied`; `None` if there are no preferences.

@@ -55,10 +55,10 @@ impl Accounts {
         &self.directory
     }
 
-    /// Creates a user: the record, which reserves the name, then the role, then the claims that
-    /// policies read for the role. If the role cannot be created, or its claims cannot be written,
-    /// the record is deleted. A member is only a record; the role of its group is created if
-    /// missing.
+    /// Creates a user. The record is created first, which reserves the name, then the role. If the
+    /// user has properties or is the default user, the claims that policies read for the role are
+    /// written last. After an error the role and the record are dropped. A member is only a record;
+    /// the role of its group is created if missing.
     ///
     /// Errors: those of [`UserDirectory::create_user`], and [`Error::Role`](crate::Error::Role).
     pub async fn create(&self, new: NewUser) -> Result<User> {
@@ -126,8 +126,8 @@ impl Accounts {
         changed
     }
 
-    /// Writes what `tidegate.user_id()` and `tidegate.claims()` return for a user with a role, and
-    /// repeats that if the record changed in the meantime. So after concurrent changes, the
+    /// Writes what `tidegate.user_id()` and `tidegate.claims()` return for a user with a role.
+    /// Writes it again if the record changed in the meantime. So after concurrent changes, the
     /// database has the claims of the change that was recorded last. Does nothing if the user does
     /// not exist any more, and for a member.
     ///

@@ -1,6 +1,7 @@
 //! The records of users, for the command line and the management API.
 
 mod check;
+mod credentials;
 mod members;
 mod tenants;
 mod users;

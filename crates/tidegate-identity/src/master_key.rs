@@ -17,7 +17,7 @@ const SALT: &[u8] = b"tidegate";
 /// The first byte of all encrypted data, so that another format can follow.
 const SEAL_VERSION: u8 = 1;
 
-/// 32 random bytes, known only to the operator and the running server.
+/// 32 random bytes, known only to the operator and the running service.
 ///
 /// The bytes are never used directly: each purpose has its own key, derived by HKDF-SHA256 (RFC
 /// 5869), so one key reveals nothing about another.

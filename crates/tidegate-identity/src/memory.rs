@@ -7,10 +7,10 @@ use std::fmt;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use crate::{
-    AnonymousSql, AttemptCounter, AttemptKey, AttemptLimit, AttemptOutcome, AuditEvent, AuditPage,
-    AuditSince, BrowserSession, EndReason, IdentityStore, LinkedIdentity, Passkey, SecondFactor,
-    SecretHash, SessionId, StoreFuture, Timestamp, UnlinkOutcome, User, UserKey, UserKind,
-    UserQuery, WriteOutcome,
+    AnonymousSql, AttemptKey, AttemptLimit, AttemptOutcome, AuditEvent, AuditPage, AuditSince,
+    BrowserSession, CredentialKind, EndReason, IdentityStore, LinkedIdentity, Passkey,
+    SecondFactor, SecretHash, SessionId, StoreFuture, Timestamp, UnlinkOutcome, User, UserKey,
+    UserKind, UserQuery, WriteOutcome,
 };
 pub use dependents::DependentTables;
 use tables::Tables;
@@ -235,17 +235,11 @@ impl<T: DependentTables> IdentityStore for MemoryStore<T> {
         limit: &'a AttemptLimit,
         now: Timestamp,
     ) -> StoreFuture<'a, AttemptOutcome> {
-        let tables = &mut self.lock().0;
-        let before = tables.attempts.get(key).copied();
-        let (after, counted) = AttemptCounter::count(before, limit, now);
-        tables.attempts.insert(key.clone(), after);
-        done(counted)
+        done(self.lock().0.count_attempt(key, limit, now))
     }
 
     fn refund_attempt<'a>(&'a self, key: &'a AttemptKey) -> StoreFuture<'a, ()> {
-        if let Some(counter) = self.lock().0.attempts.get_mut(key) {
-            *counter = counter.refund();
-        }
+        self.lock().0.refund_attempt(key);
         done(())
     }
 
@@ -393,5 +387,13 @@ impl<T: DependentTables> IdentityStore for MemoryStore<T> {
         id: &'a str,
     ) -> StoreFuture<'a, UnlinkOutcome> {
         done(self.lock().0.delete_passkey(key, id))
+    }
+
+    fn delete_credentials<'a>(
+        &'a self,
+        key: &'a UserKey,
+        kind: CredentialKind,
+    ) -> StoreFuture<'a, Vec<String>> {
+        done(self.lock().0.delete_credentials(key, kind))
     }
 }

@@ -12,8 +12,8 @@ use std::pin::Pin;
 
 use crate::{
     AnonymousSql, AttemptKey, AttemptLimit, AttemptOutcome, AuditEvent, AuditPage, AuditSince,
-    BrowserSession, EndReason, LinkedIdentity, Passkey, SecondFactor, SecretHash, SessionId,
-    StoreError, Timestamp, UnlinkOutcome, User, UserKey, UserKind,
+    BrowserSession, CredentialKind, EndReason, LinkedIdentity, Passkey, SecondFactor, SecretHash,
+    SessionId, StoreError, Timestamp, UnlinkOutcome, User, UserKey, UserKind,
 };
 
 /// The result of a store's methods.
@@ -144,9 +144,9 @@ pub trait IdentityStore: Send + Sync {
     /// differ.
     fn insert_members<'a>(&'a self, members: &'a [User]) -> StoreFuture<'a, Option<usize>>;
 
-    /// Replaces `role`, `id`, `email`, `properties`, `user_groups`, `default_user` and `disabled`, if
-    /// these members are unchanged since they were read: `Done`, `Missing` (also after a concurrent
-    /// change), `Taken` (the role) or `DefaultUserTaken`.
+    /// Replaces `role`, `id`, `email`, `properties`, `user_groups`, `default_user` and `disabled`,
+    /// if these members are unchanged since they were read: `Done`, `Missing` (also after a
+    /// concurrent change), `Taken` (the role) or `DefaultUserTaken`.
     fn update_user<'a>(&'a self, read: &'a User, user: &'a User) -> StoreFuture<'a, WriteOutcome>;
 
     /// Replaces the password's hash. If `before` is given, the hash is replaced only if it equals
@@ -293,13 +293,21 @@ pub trait IdentityStore: Send + Sync {
         at: Timestamp,
     ) -> StoreFuture<'a, bool>;
 
-    /// Deletes a user's passkey unless it is the user's only credential. The step is atomic, as that
-    /// of [`delete_identity`](Self::delete_identity).
+    /// Deletes a user's passkey unless it is the user's only credential. The step is atomic, as
+    /// that of [`delete_identity`](Self::delete_identity).
     fn delete_passkey<'a>(
         &'a self,
         key: &'a UserKey,
         id: &'a str,
     ) -> StoreFuture<'a, UnlinkOutcome>;
+
+    /// Deletes all credentials of a kind that a user has, even if none is left. Returns the name of
+    /// each passkey, the issuer of each linked account, and an empty text for a second factor.
+    fn delete_credentials<'a>(
+        &'a self,
+        key: &'a UserKey,
+        kind: CredentialKind,
+    ) -> StoreFuture<'a, Vec<String>>;
 }
 
 impl dyn IdentityStore + '_ {

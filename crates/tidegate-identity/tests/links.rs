@@ -25,7 +25,7 @@ async fn a_reset_link_works_once_and_for_an_hour() {
     let reset = async || {
         fixture
             .service
-            .reset_password(&token, &password, &context)
+            .reset_password(&token, (&password, false), &context)
             .await
     };
     reset().await.unwrap();

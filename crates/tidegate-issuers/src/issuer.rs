@@ -80,8 +80,9 @@ impl Issuer {
     }
 
     /// Checks the times of a token that this issuer has verified before, without waiting for I/O.
-    /// Returns `false` if the issuer has other keys now, so that the token must be verified again.
-    /// Starts to load the keys in a task if they are too old.
+    /// Returns `false` if the issuer has other keys now, or if its keys were loaded too long ago to
+    /// be used. The token must then be verified again. Starts to load the keys in a task if they
+    /// are no longer fresh.
     ///
     /// # Errors
     ///

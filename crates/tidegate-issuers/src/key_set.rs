@@ -145,7 +145,7 @@ impl PublicKey {
 impl Jwk {
     /// The key material, and the algorithms that it can be used with. The algorithms depend on the
     /// key and not on the token, so that a token cannot select an algorithm of another kind for the
-    /// key.
+    /// key. `None` for a key that is malformed or of an unsupported type.
     fn key(&self) -> Option<(&'static [SignatureAlgorithm], KeyMaterial)> {
         use SignatureAlgorithm::{ES256, ES384, EdDSA, PS256, PS384, PS512, RS256, RS384, RS512};
         match (self.kty.as_str(), self.crv.as_deref()) {

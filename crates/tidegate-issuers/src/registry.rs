@@ -157,9 +157,11 @@ impl IssuerRegistry {
         }
         let make = |record: IssuerRecord| {
             let same = before.iter().find(|known| known.record == record);
-            let issuer = match same {
-                Some(known) => Ok(Arc::clone(&known.issuer)),
-                None => Issuer::with_client(record.settings.clone(), &self.client).map(Arc::new),
+            let issuer = if let Some(known) = same {
+                Ok(Arc::clone(&known.issuer))
+            } else {
+                warn_of_unknown_members(&record);
+                Issuer::with_client(record.settings.clone(), &self.client).map(Arc::new)
             };
             match issuer {
                 Ok(issuer) => Some(Arc::new(TenantIssuer {
@@ -179,6 +181,20 @@ impl IssuerRegistry {
 
     fn known(&self) -> Arc<KnownIssuers> {
         Arc::clone(&self.known.read().unwrap_or_else(PoisonError::into_inner))
+    }
+}
+
+/// Logs the settings of a later release, which have no effect on this node.
+fn warn_of_unknown_members(record: &IssuerRecord) {
+    let unknown: Vec<_> = record.settings.unknown.keys().collect();
+    if !unknown.is_empty() {
+        let IssuerRecord { database, name, .. } = record;
+        tracing::warn!(
+            database,
+            name,
+            ?unknown,
+            "settings of an issuer are ignored"
+        );
     }
 }
 

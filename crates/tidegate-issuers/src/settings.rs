@@ -2,6 +2,7 @@
 
 use reqwest::Url;
 use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value};
 
 use crate::address::literal;
 use crate::{ClaimPath, Network, SettingsError};
@@ -12,8 +13,11 @@ const MOST_ELEMENTS: usize = 20;
 const MOST_CLOCK_SKEW: u64 = 300;
 
 /// The settings of an issuer whose tokens a tenant accepts.
+///
+/// Nodes of several releases read the same stored settings, so members that this release does not
+/// know are kept and have no effect. A later setting that accepts fewer tokens must therefore
+/// replace a required member, so that nodes that do not know it refuse the issuer.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
 pub struct IssuerSettings {
     /// The issuer's URL. Tokens must have exactly this text as the claim `iss`, and the discovery
     /// document is found by it.
@@ -41,12 +45,15 @@ pub struct IssuerSettings {
     #[serde(default)]
     pub default_role: Option<String>,
     /// Whether people in a group get a record as members of the tenant when they first come.
-    // Only stored if set: a node of a release without it refuses the settings that have it.
+    // Only stored if set: releases before it refuse settings with unknown members.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub create_members: bool,
     /// The clock skew that is tolerated, in seconds. The default is 60.
     #[serde(default = "default_clock_skew")]
     pub clock_skew: u64,
+    /// The members of a later release.
+    #[serde(flatten)]
+    pub unknown: Map<String, Value>,
 }
 
 /// A signature algorithm with public keys (RFC 7518, section 3.1; RFC 8037). Algorithms with shared
@@ -81,6 +88,7 @@ impl IssuerSettings {
             default_role: None,
             create_members: false,
             clock_skew: default_clock_skew(),
+            unknown: Map::new(),
         }
     }
 

@@ -78,16 +78,22 @@ fn only_algorithms_with_public_keys_can_be_configured() {
         let error = serde_json::from_value::<IssuerSettings>(settings).unwrap_err();
         assert!(error.to_string().contains("unknown variant"), "{error}");
     }
-    let error = serde_json::from_value::<IssuerSettings>(with("keys", json!(1))).unwrap_err();
-    assert!(
-        error.to_string().contains("unknown field `keys`"),
-        "{error}"
-    );
     let error = serde_json::from_value::<IssuerSettings>(with("role_claim", json!("a[")));
     assert!(error.unwrap_err().to_string().contains("an index"));
 }
 
-/// A node of an earlier release refuses settings that it does not know.
+#[test]
+fn settings_of_a_later_release_are_kept_and_have_no_effect() {
+    let stored = with("keys", json!([1, {"a": null}]));
+    let settings = read(stored.clone());
+    assert_eq!(settings.unknown.keys().collect::<Vec<_>>(), ["keys"]);
+    Issuer::new(settings.clone(), Network::PublicOnly).unwrap();
+    let written = serde_json::to_value(&settings).unwrap();
+    assert_eq!(written["keys"], stored["keys"]);
+    assert_eq!(written.get("unknown"), None);
+}
+
+/// Nodes of the releases before `create_members` refuse settings that they do not know.
 #[test]
 fn settings_of_later_releases_are_stored_only_if_they_are_set() {
     let mut settings: IssuerSettings =

@@ -23,7 +23,7 @@ const MAX_CACHED: usize = 64 << 20;
 /// Calls look up methods in the cache first, and then in the store. The absence of a method is not
 /// cached, so that a new method can be called on every node at once. Listing and changing always
 /// use the store. The registry invalidates the methods that it writes itself. For writes of other
-/// nodes, the server calls [`forget`](Self::forget) for each notification, and
+/// nodes, the service calls [`forget`](Self::forget) for each notification, and
 /// [`forget_all`](Self::forget_all) if notifications may have been missed.
 pub struct Registry {
     store: Arc<dyn MethodStore>,

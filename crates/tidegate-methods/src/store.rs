@@ -8,8 +8,9 @@
 //! - Each write gives its methods a new version, which no method of that name ever had, including
 //!   removed ones. [`MethodStore::put_signature`] keeps the version.
 //! - A write that changes or removes a method notifies the other nodes. A new method needs no
-//!   notification, because nodes do not cache that a method is missing. The notification has the tenant and the names (for a
-//!   rename, the old name). The nodes then call [`Registry::forget`](crate::Registry::forget).
+//!   notification, because nodes do not cache that a method is missing. The notification has the
+//!   tenant and the names (for a rename, the old name). The nodes then call
+//!   [`Registry::forget`](crate::Registry::forget).
 
 use tidegate_sql::{BoxFuture, DatabaseName};
 

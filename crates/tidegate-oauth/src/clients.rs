@@ -135,8 +135,8 @@ impl ClientDirectory {
         Ok(Secret::new(format!("{SECRET_PREFIX}{}", secret.expose())))
     }
 
-    /// Checks the service user of a client. The user must exist, and the client must be
-    /// confidential.
+    /// Checks the service user of a client. The user must exist and must not be the default user,
+    /// and the client must be confidential.
     ///
     /// Errors: [`IdentityError::InvalidMember`].
     async fn check_service_user(&self, client: &Client) -> Result<()> {

@@ -40,9 +40,8 @@ pub use personal_token::{CreatedPersonalToken, NewPersonalToken};
 
 use tidegate_identity::{Error as IdentityError, IdentityService, MasterKey, Timestamp};
 
-use crate::denylist::Denylist;
 use crate::key::KeyRing;
-use crate::token::{self, PersonalTokens, RefreshTokens, Segments, TokenCache};
+use crate::token::{self, Denylist, PersonalTokens, RefreshTokens, Segments, TokenCache};
 use crate::{
     Claims, ClientDirectory, Error, GuestRequest, Ports, Result, Settings, TokenError,
     TokenRequest, TokenResponse,
@@ -121,8 +120,8 @@ impl Issuer {
 
     /// Handles a token request sent from `address`.
     ///
-    /// Errors: those with the codes `unauthorized_client`, `invalid_client`, `invalid_grant`,
-    /// `invalid_scope` and `invalid_target` (RFC 6749, section 5.2; RFC 8707, section 2), and
+    /// Errors: those with the codes of RFC 6749, section 5.2, and `invalid_target` (RFC 8707,
+    /// section 2). For a device code also those with the codes of RFC 8628, section 3.5.
     /// [`Error::Identity`], for example with [`IdentityError::TooManyAttempts`] or
     /// [`IdentityError::Busy`].
     pub async fn token(

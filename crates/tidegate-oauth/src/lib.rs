@@ -5,7 +5,6 @@ mod builtin;
 mod client;
 mod clients;
 mod consent;
-mod denylist;
 mod device_code;
 mod error;
 mod issuer;

@@ -92,7 +92,7 @@ impl Lifetimes {
     }
 }
 
-/// A denylist refresh reads the sessions that ended since the previous refresh, and those that
-/// ended up to this long before it, because transactions may be slow and the clock of another node
-/// may be behind.
+/// How far before the previous refresh a denylist refresh starts to read. Another node may have a
+/// slow transaction or a slow clock, so the end of a session may be visible only after a refresh
+/// that began later.
 pub(crate) const DENYLIST_OVERLAP: Duration = Duration::from_mins(2);

@@ -6,9 +6,9 @@ use std::sync::{Arc, Mutex};
 
 use tidegate_identity::{
     AnonymousSql, AttemptKey, AttemptLimit, AttemptOutcome, AuditEvent, AuditPage, AuditSince,
-    BrowserSession, EndReason, IdentityStore, LinkedIdentity, NewUser, Passkey, SecondFactor,
-    Secret, SecretHash, SessionId, StoreError, StoreFuture, TenantName, Timestamp, UnlinkOutcome,
-    User, UserKey, UserKind, UserName, UserQuery, WriteOutcome,
+    BrowserSession, CredentialKind, EndReason, IdentityStore, LinkedIdentity, NewUser, Passkey,
+    SecondFactor, Secret, SecretHash, SessionId, StoreError, StoreFuture, TenantName, Timestamp,
+    UnlinkOutcome, User, UserKey, UserKind, UserName, UserQuery, WriteOutcome,
 };
 use tidegate_oauth::{
     Approval, AuthorizationCode, Client, Consent, DeviceCode, DevicePoll, EndedSession, ErrorKind,
@@ -83,6 +83,7 @@ impl IdentityStore for Unsteady {
         rename_passkey(key: &'a UserKey, id: &'a str, name: &'a str) -> bool;
         use_passkey(read: &'a Passkey, record: &'a str, at: Timestamp) -> bool;
         delete_passkey(key: &'a UserKey, id: &'a str) -> UnlinkOutcome;
+        delete_credentials(key: &'a UserKey, kind: CredentialKind) -> Vec<String>;
         user(key: &'a UserKey) -> Option<User>;
         users_with_role(database: &'a str) -> Vec<User>;
         user_page(database: &'a str, query: &'a UserQuery) -> Vec<User>;

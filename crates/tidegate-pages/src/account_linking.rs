@@ -4,10 +4,11 @@ use http::header::REFRESH;
 use http::{HeaderValue, Response};
 use tidegate_identity::{Browser, Email, Error as IdentityError, ProviderName, Secret};
 
-use super::context::{PageContext, form};
+use super::context::PageContext;
 use super::form_error::FormError;
 use super::overview::overview;
 use super::providers::{callback, provider_error, unknown_provider};
+use super::reauthentication::{GuardedStep, ask_for_password, takes_password};
 use super::reset::send;
 use crate::template;
 use tidegate_http::body::Body;
@@ -37,21 +38,18 @@ pub(super) async fn link(
     );
     match begun.await {
         Ok(address) => Ok(provider_link_page(context, provider, &address)),
-        Err(IdentityError::ReauthenticationRequired) if browser.user.password_hash.is_some() => {
-            Ok(ask(context, browser, (provider, None)))
-        }
-        Err(error @ IdentityError::ReauthenticationRequired) => {
-            let refused = FormError::of("account", error)?;
-            overview(context, (Some(refused), None)).await
+        Err(error) if takes_password(browser, &error) => {
+            let wanted = GuardedStep {
+                step: "link",
+                purpose: &format!("link an account at {}", provider.label),
+                fields: &[("provider", &provider.id)],
+            };
+            ask_for_password(context, browser, &wanted, error)
         }
         Err(error @ IdentityError::Outbound(_)) => Err(provider_error(error)),
         Err(error) => {
-            let wrong = matches!(error, IdentityError::WrongCredentials);
-            let mut refused = FormError::of("password", error)?;
-            if wrong {
-                "The password is wrong.".clone_into(&mut refused.message.text);
-            }
-            Ok(ask(context, browser, (provider, Some(&refused))))
+            let refused = FormError::of("account", error)?;
+            overview(context, (Some(refused), None)).await
         }
     }
 }
@@ -76,36 +74,32 @@ fn provider_link_page(
     response
 }
 
-fn ask(
-    context: &PageContext<'_>,
-    browser: &Browser,
-    (provider, refused): (&ProviderName, Option<&FormError>),
-) -> Response<Body> {
-    let (action, token) = (context.path("/account"), context.token());
-    let form = form(&action, &token, refused);
-    let card = template::confirm_link(&form, &browser.user.key.name, provider);
-    context.show("Is it you?", &card, (refused, None))
-}
-
-/// Removes the linked account that the form names.
+/// Removes the linked account that the form names. A person who signed in some time ago enters the
+/// password first.
 pub(super) async fn unlink(
     context: &PageContext<'_>,
     browser: &Browser,
 ) -> Result<Response<Body>, ApiError> {
     let field = |name| context.field(name).unwrap_or_default();
     let which = (field("issuer"), field("subject"));
-    let issuer = context.app.issuer();
-    match issuer
-        .identity()
-        .unlink_account(browser, which, &context.request)
-        .await
-    {
+    let password = context.field("password").map(Secret::new);
+    let identity = context.app.issuer().identity();
+    let unlinked = identity.unlink_account(browser, which, password.as_ref(), &context.request);
+    match unlinked.await {
         Ok(message) => {
             notify_user(context, message);
             overview(context, (None, Some("The account is unlinked."))).await
         }
         // The account was unlinked already, which is what the user wants.
         Err(IdentityError::NotFound(_)) => overview(context, (None, Some("Ended."))).await,
+        Err(error) if takes_password(browser, &error) => {
+            let wanted = GuardedStep {
+                step: "unlink",
+                purpose: "unlink an account",
+                fields: &[("issuer", which.0), ("subject", which.1)],
+            };
+            ask_for_password(context, browser, &wanted, error)
+        }
         Err(error) => {
             let refused = FormError::of("account", error)?;
             overview(context, (Some(refused), None)).await

@@ -15,6 +15,7 @@ mod passkeys;
 mod provider_sign_in;
 mod providers;
 mod purpose;
+mod reauthentication;
 mod received;
 mod reset;
 mod sign_in;

@@ -5,9 +5,10 @@ use tidegate_identity::{Browser, Error as IdentityError, PasskeyRequest, Secret}
 
 use super::account_linking::notify_user;
 use super::context::{PageContext, form};
-use super::form_error::{FormError, wrong_password};
+use super::form_error::FormError;
 use super::overview::overview;
 use super::purpose::Purpose;
+use super::reauthentication::{GuardedStep, ask_for_password, takes_password};
 use crate::template;
 use tidegate_http::body::Body;
 use tidegate_http::error::ApiError;
@@ -62,23 +63,22 @@ pub(super) async fn begin(
         password.as_ref(),
         &context.request,
     );
-    let (action, token) = (context.path("/account"), context.token());
     match begun.await {
         Ok(request) => {
+            let (action, token) = (context.path("/account"), context.token());
             let form = form(&action, &token, None);
             let script = context.path(SCRIPT);
             let card = template::add_passkey(&form, &request, &script);
             let page = context.show("Add a passkey", &card, (None, None));
             Ok(template::with_script(page))
         }
-        Err(
-            error @ (IdentityError::ReauthenticationRequired | IdentityError::WrongCredentials),
-        ) if browser.user.password_hash.is_some() => {
-            let refused = wrong_password(error)?;
-            let form = form(&action, &token, refused.as_ref());
-            let step = ("begin_passkey", "add a passkey");
-            let card = template::confirm_password(&form, &browser.user.key.name, step);
-            Ok(context.show("Is it you?", &card, (refused.as_ref(), None)))
+        Err(error) if takes_password(browser, &error) => {
+            let wanted = GuardedStep {
+                step: "begin_passkey",
+                purpose: "add a passkey",
+                fields: &[],
+            };
+            ask_for_password(context, browser, &wanted, error)
         }
         Err(error) => {
             let refused = refused("account", error)?;
@@ -133,20 +133,31 @@ pub(super) async fn rename(
     }
 }
 
-/// Removes the passkey that the form names.
+/// Removes the passkey that the form names. A person who signed in some time ago enters the password
+/// first.
 pub(super) async fn remove(
     context: &PageContext<'_>,
     browser: &Browser,
 ) -> Result<Response<Body>, ApiError> {
     let identity = context.app.issuer().identity();
     let id = context.field("passkey").unwrap_or_default();
-    match identity.remove_passkey(browser, id, &context.request).await {
+    let password = context.field("password").map(Secret::new);
+    let removed = identity.remove_passkey(browser, id, password.as_ref(), &context.request);
+    match removed.await {
         Ok(message) => {
             notify_user(context, message);
             overview(context, (None, Some("The passkey is removed."))).await
         }
         // It was removed already, which is what the user wants.
         Err(IdentityError::NotFound(_)) => overview(context, (None, Some(GONE))).await,
+        Err(error) if takes_password(browser, &error) => {
+            let wanted = GuardedStep {
+                step: "remove_passkey",
+                purpose: "remove a passkey",
+                fields: &[("passkey", id)],
+            };
+            ask_for_password(context, browser, &wanted, error)
+        }
         Err(error) => {
             let refused = refused("account", error)?;
             overview(context, (Some(refused), None)).await

@@ -99,21 +99,26 @@ pub(super) async fn send(app: App, messages: Vec<Email>) {
 
 async fn choose(context: &PageContext<'_>, link: &str) -> Result<Response<Body>, ApiError> {
     let issuer = context.app.issuer();
-    let user = match issuer.identity().reset_user(link).await {
-        Ok(user) => user,
+    let (user, credentials) = match issuer.identity().reset_user(link).await {
+        Ok(found) => found,
         Err(IdentityError::InvalidLink) => return Ok(invalid_link_page(context)),
         Err(error) => return Err(failure(error)),
     };
     let mut refused = None;
     if context.step() == Some("choose") {
+        let only_password = context.field("only_password") == Some("true");
         match context.field("password").map(Secret::new) {
             None => refused = Some(FormError::missing("password")),
             Some(password) => match issuer
-                .reset_password(link, &password, &context.request)
+                .reset_password(link, (&password, only_password), &context.request)
                 .await
             {
                 Ok(()) => {
-                    let text = "You can sign in with your new password now.";
+                    let text = if only_password {
+                        "You can sign in with your new password now, and in no other way."
+                    } else {
+                        "You can sign in with your new password now."
+                    };
                     let card = template::notice("Password changed", text, None);
                     return Ok(context.show("Password changed", &card, (None, None)));
                 }
@@ -125,7 +130,8 @@ async fn choose(context: &PageContext<'_>, link: &str) -> Result<Response<Body>,
         }
     }
     let (here, token) = (context.request_path(), context.token());
-    let card = template::choose_password(&form(&here, &token, refused.as_ref()), &user.name);
+    let form = form(&here, &token, refused.as_ref());
+    let card = template::choose_password(&form, &user.name, &credentials, issuer.now());
     Ok(context.show("Choose a new password", &card, (refused.as_ref(), None)))
 }
 

@@ -246,7 +246,7 @@ pub(super) async fn enrol(
                 let refused = wrong_password(error)?;
                 let form = form(purpose.back, &token, refused.as_ref());
                 let step = ("begin_enrolment", "set up two-step sign-in");
-                let card = template::confirm_password(&form, &browser.user.key.name, step);
+                let card = template::confirm_password(&form, &browser.user.key.name, step, &[]);
                 return Ok(context.show(
                     "Is it you?",
                     &card,

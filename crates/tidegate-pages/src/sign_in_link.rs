@@ -19,8 +19,9 @@ const REFUSED: &str = "It works once, within 15 minutes, in a browser on the mac
 
 /// Handles `GET /console/sign-in`, which signs the browser in and redirects it to the console.
 ///
-/// A link that is missing, expired or used gets a page with status 400, unless the browser is
-/// signed in already; so does any that comes from another machine.
+/// A request from another machine gets a page with status 400. So does a request with a missing,
+/// expired or used link, unless the browser is already signed in. A `HEAD` request is redirected
+/// without using the link.
 ///
 /// # Errors
 ///

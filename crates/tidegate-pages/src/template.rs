@@ -13,7 +13,7 @@ mod sign_in;
 mod sign_up;
 mod words;
 
-pub(crate) use account::{account, confirm_link, confirm_password};
+pub(crate) use account::{account, confirm_password};
 pub(crate) use form::{FormMessage, PageForm};
 pub(crate) use layout::layout;
 pub(crate) use notice::{

@@ -1,7 +1,7 @@
 //! The input of planning: what a request does with tables, with all values resolved.
 //!
-//! In a selection all fragments, directives and repeated response keys have been resolved, so that
-//! each response key occurs once.
+//! In each selection, fragments and directives have been resolved, and fields with the same
+//! response key have been merged. So each response key occurs once.
 
 use std::sync::Arc;
 
@@ -68,8 +68,8 @@ pub struct List {
     pub origins: VariableSources,
 }
 
-/// Tells which values of a list come from variables of the request. A variable is given by its
-/// number; `None` stands for a constant. [`Template`] needs these numbers.
+/// Which values of a list come from variables of the request. A number is the index of the variable
+/// in the operation; `None` means that the value is a constant. [`Template`] needs these numbers.
 ///
 /// [`Template`]: crate::Template
 #[derive(Clone, Debug, Default)]

@@ -1,6 +1,7 @@
 #![doc = include_str!("../README.md")]
 
 mod acquire_error;
+mod checkout;
 mod circuit_breaker;
 mod connect;
 mod connector;

@@ -11,10 +11,6 @@ use super::acquire_error::AcquireError;
 use super::connector::{Connector, PoolKey};
 use super::pooled_connection::{PoolEntry, PooledConnection};
 
-/// How long a role still counts as shared after an anonymous caller or a member last requested a
-/// connection.
-const ANONYMOUS_FOR: Duration = Duration::from_mins(1);
-
 /// The channel on which a waiting request receives its connection or error.
 pub(super) type Reply<K> = oneshot::Sender<Result<PooledConnection<K>, AcquireError>>;
 
@@ -136,28 +132,6 @@ impl<K: Connector> Role<K> {
         self.waiters.len() > self.opening + self.resetting
             && self.opening < self.warm()
             && self.waited(now) >= price.saturating_mul(logins)
-    }
-
-    /// Takes an idle connection: the one that the same OAuth session used last, if there is one,
-    /// otherwise the most recently used one.
-    pub(super) fn take_idle(&mut self, role_use: &RoleUse) -> Option<Box<PoolEntry<K>>> {
-        let last = self.idle.len().checked_sub(1)?;
-        let session = Some(role_use);
-        let mut idle = self.idle.iter();
-        let place = idle.rposition(|entry| entry.session.as_ref() == session);
-        Some(self.idle.remove(place.unwrap_or(last)))
-    }
-
-    /// Whether anonymous callers or members shared the role and no longer do. While such a caller
-    /// waits, the role is still shared, because a new connection would otherwise lack the fixed
-    /// settings.
-    pub(super) fn has_lapsed(&self, now: Instant) -> bool {
-        let waits = |waiter: &Waiter<K>| waiter.role_use.is_shared();
-        self.anonymous
-            && self
-                .anonymous_at
-                .is_none_or(|at| now.duration_since(at) >= ANONYMOUS_FOR)
-            && !self.waiters.iter().any(waits)
     }
 
     pub(super) fn phase(&mut self, phase: Phase) -> &mut usize {

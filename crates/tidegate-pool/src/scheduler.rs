@@ -9,11 +9,12 @@ use tidegate_sql::{Login, RoleUse};
 use tokio::time::Instant;
 
 use super::acquire_error::AcquireError;
+use super::checkout::set_session;
 use super::connector::{Connector, PoolKey};
 use super::pooled_connection::PoolEntry;
-use super::role::{Phase, Reply, Role, Waiter};
+use super::role::{Reply, Role, Waiter};
 use super::server_limit;
-use super::state::{Action, State, TenantConnections, set_session};
+use super::state::{Action, State, TenantConnections};
 
 /// The rank of a waiting request: the number of the event at which its database was served last,
 /// then the request's own number. The lowest rank is served first.
@@ -124,31 +125,6 @@ impl<K: Connector> State<K> {
         }
     }
 
-    /// Handles a connection that has become free: closes it, gives it to a waiting request, or
-    /// keeps it as idle. `from` is the phase that ends.
-    pub(super) fn put_back(
-        &mut self,
-        entry: Box<PoolEntry<K>>,
-        from: Phase,
-        now: Instant,
-        actions: &mut Vec<Action<K>>,
-    ) {
-        self.leave_phase(&entry.key, from);
-        if self.is_retired(&entry, now) || self.held > self.settings.capacity {
-            return self.discard(entry, now, actions);
-        }
-        let key = entry.key.clone();
-        self.add_idle(entry, now);
-        if from == Phase::Opening {
-            if let Some(role) = self.role_mut(&key) {
-                role.logged_in = Some(now);
-            }
-            // A new connection serves its own role first, even if requests of other roles wait.
-            self.check_out(&key, now, actions);
-        }
-        self.balance(now, actions);
-    }
-
     /// Closes a connection whose phase has ended, so that another connection may be opened.
     pub(super) fn discard(
         &mut self,
@@ -163,7 +139,7 @@ impl<K: Connector> State<K> {
 
     /// Gives an idle connection of a role to the longest waiting request of the role. Does nothing
     /// if there is no such connection or request.
-    fn check_out(&mut self, key: &PoolKey, now: Instant, actions: &mut Vec<Action<K>>) {
+    pub(super) fn check_out(&mut self, key: &PoolKey, now: Instant, actions: &mut Vec<Action<K>>) {
         let event = self.next_event();
         let Some(role) = self.role_mut(key) else {
             return;

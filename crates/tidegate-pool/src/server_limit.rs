@@ -14,7 +14,8 @@ pub(super) const RETRY: Duration = Duration::from_secs(1);
 const FORGET_AFTER: Duration = Duration::from_mins(1);
 
 /// A limit on the pool's connections below the configured capacity. It exists from the first
-/// refusal until the pool reaches the capacity again.
+/// refusal until the pool reaches the capacity again, or until PostgreSQL has not confirmed the
+/// limit for [`FORGET_AFTER`].
 ///
 /// After a refusal the pool does not grow: requests wait for its connections, and a connection is
 /// closed before another one is opened. A second later the pool tries one more login. If the login

@@ -5,7 +5,7 @@
 
 use std::collections::HashMap;
 
-use tidegate_sql::{DatabaseName, Login, RoleName, RoleUse};
+use tidegate_sql::{DatabaseName, RoleName};
 use tokio::time::Instant;
 
 use super::acquire_error::AcquireError;
@@ -84,36 +84,6 @@ impl<K: Connector> State<K> {
     pub(super) fn next_event(&mut self) -> u64 {
         self.events += 1;
         self.events
-    }
-
-    /// Takes an idle connection of the login's role: the one that the same OAuth session used last,
-    /// if there is one, otherwise the most recently used one. Returns the connection, and whether
-    /// another OAuth session used it last.
-    pub(super) fn claim(
-        &mut self,
-        login: &Login,
-        now: Instant,
-    ) -> Option<(Box<PoolEntry<K>>, bool)> {
-        let tenant = self.tenants.get_mut(&login.database)?;
-        if tenant.busy() >= self.settings.per_tenant() {
-            return None;
-        }
-        let role = tenant.roles.get_mut(&PoolKey::from(login))?;
-        // The sessions of the open connections started with other settings than this caller needs.
-        if login.role_use.is_shared() {
-            if !role.anonymous {
-                return None;
-            }
-            role.anonymous_at = Some(now);
-        } else if role.has_lapsed(now) {
-            return None;
-        }
-        let mut entry = role.take_idle(&login.role_use)?;
-        role.checked_out += 1;
-        self.count_idle_taken(&entry.key);
-        self.counters.reused += 1;
-        let session_changed = set_session(&mut entry, &login.role_use);
-        Some((entry, session_changed))
     }
 
     pub(super) fn role(&self, key: &PoolKey) -> Option<&Role<K>> {
@@ -195,19 +165,6 @@ impl<K: Connector> State<K> {
         }
         if tenant.roles.is_empty() {
             self.tenants.remove(&key.database);
-        }
-    }
-
-    /// Adds a connection to the idle connections of its role.
-    pub(super) fn add_idle(&mut self, mut entry: Box<PoolEntry<K>>, now: Instant) {
-        entry.idle_since = now;
-        let Some(tenant) = self.tenants.get_mut(&entry.key.database) else {
-            return;
-        };
-        if let Some(role) = tenant.roles.get_mut(&entry.key) {
-            role.idle.push(entry);
-            tenant.idle += 1;
-            self.idle += 1;
         }
     }
 
@@ -301,13 +258,4 @@ impl<K: Connector> State<K> {
         self.refusals.retain(|_, (until, _)| now < *until);
         self.server_limit.expire(now);
     }
-}
-
-/// Records which OAuth session uses the connection. Returns whether another OAuth session used it
-/// before.
-pub(super) fn set_session<K: Connector>(entry: &mut PoolEntry<K>, role_use: &RoleUse) -> bool {
-    if entry.session.as_ref() == Some(role_use) {
-        return false;
-    }
-    entry.session.replace(role_use.clone()).is_some()
 }

@@ -18,8 +18,8 @@ pub const SET_CLAIMS: &str = "SELECT pg_catalog.set_config('tidegate.identity', 
 
 /// Selects the generation of the key that the functions of claims in a database use, as `integer`.
 /// Returns no row if the functions do not exist. Returns no row either if a role other than the
-/// current one owns one of the functions' schemas or a function in them, because that role could
-/// replace the code. For a superuser, objects of other superusers count as its own.
+/// current one owns one of the functions' schemas or a function in one of these schemas, because
+/// that role could replace the code. For a superuser, objects of other superusers count as its own.
 pub const CLAIMS_GENERATION: &str = "SELECT pg_catalog.substring(p.prosrc, ', generation ([0-9]+)')::pg_catalog.int4 \
      FROM pg_catalog.pg_proc p \
      JOIN pg_catalog.pg_namespace n ON n.oid OPERATOR(pg_catalog.=) p.pronamespace \

@@ -43,7 +43,7 @@ impl<'a> Payload<'a> {
     /// # Errors
     ///
     /// The whole response: `-32700` for invalid JSON (RFC 8259); `-32600` for an invalid request
-    /// object, an empty batch and a batch beyond the limits. In a batch each invalid element has
+    /// object, an empty batch and a message beyond the limits. In a batch each invalid element has
     /// its own `-32600`, and every other call with an id has `-32603`, because nothing of the batch
     /// runs.
     pub fn parse(text: &'a [u8], limits: Limits) -> Result<Self, Reply> {

@@ -1,18 +1,28 @@
-//! Compresses responses with gzip (RFC 1952) and zstd (RFC 8878).
+//! Compresses responses above 1 KiB with gzip (RFC 1952) or zstd (RFC 8878), for clients that accept
+//! it.
 
 use std::io::{self, Write};
 use std::pin::Pin;
 use std::task::{Context, Poll, ready};
 
 use bytes::Bytes;
-use http::HeaderMap;
-use http::header::ACCEPT_ENCODING;
+use http::header::{ACCEPT_ENCODING, CONTENT_ENCODING, CONTENT_TYPE, VARY};
+use http::{HeaderMap, HeaderValue, Response, StatusCode};
 
-use tidegate_http::body::{BodyAborted, BodySource, Content};
+use tidegate_http::body::{Body, BodyAborted, BodySource, Content};
 
 /// The compression levels. They are low, because a response is compressed once and read once.
 const GZIP_LEVEL: u32 = 4;
 const ZSTD_LEVEL: i32 = 3;
+/// The smallest response that is compressed, in bytes. Below this, compression costs more than it
+/// saves.
+const MIN_SIZE: u64 = 1024;
+/// The size up to which a response is compressed before it is sent, so that its length is known. A
+/// larger response is compressed while it is sent.
+const MAX_BUFFERED: usize = 64 * 1024;
+
+/// The media types that are never compressed.
+const UNCOMPRESSED: [&[u8]; 2] = [b"text/html", b"text/event-stream"];
 
 /// A content coding that the service has (RFC 9110, section 8.4.1).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -96,8 +106,48 @@ impl Encoder {
     }
 }
 
+/// Compresses the response with the coding that was negotiated with the client.
+pub(crate) fn response(encoding: Option<Encoding>, response: &mut Response<Body>) {
+    // A 304 must also say on which headers the response depends (RFC 9110, section 15.4.5).
+    let has_not_changed = response.status() == StatusCode::NOT_MODIFIED;
+    // A page contains a secret, and text that an attacker may choose. The compressed length of both
+    // would reveal the secret (BREACH). Events must be sent at once, but an encoder buffers them.
+    let kind = response
+        .headers()
+        .get(CONTENT_TYPE)
+        .map(HeaderValue::as_bytes);
+    let as_it_is = |kind: &[u8]| UNCOMPRESSED.iter().any(|plain| kind.starts_with(plain));
+    if kind.is_some_and(as_it_is) {
+        return;
+    }
+    let size = response.body().exact_size();
+    if size.is_some_and(|size| size <= MIN_SIZE) && !has_not_changed {
+        return;
+    }
+    response
+        .headers_mut()
+        .append(VARY, HeaderValue::from_static("Accept-Encoding"));
+    let Some(encoding) = encoding.filter(|_| !has_not_changed) else {
+        return;
+    };
+    let content = response.body_mut().content_mut();
+    let compressed = match &mut *content {
+        Content::Whole(bytes) if bytes.len() <= MAX_BUFFERED => {
+            match whole(bytes, encoding) {
+                Ok(compressed) => Content::Whole(compressed),
+                // Without memory for an encoder, the response is sent uncompressed.
+                Err(_) => return,
+            }
+        }
+        other => Content::Streamed(Box::pin(Compressed::new(other.take(), encoding))),
+    };
+    *content = compressed;
+    let name = HeaderValue::from_static(encoding.name());
+    response.headers_mut().insert(CONTENT_ENCODING, name);
+}
+
 /// Compresses bytes that are complete in memory.
-pub(crate) fn whole(bytes: &[u8], encoding: Encoding) -> io::Result<Bytes> {
+fn whole(bytes: &[u8], encoding: Encoding) -> io::Result<Bytes> {
     let mut encoder = Encoder::new(encoding)?;
     let mut head = encoder.write(bytes)?;
     let tail = encoder.finish()?;
@@ -106,7 +156,7 @@ pub(crate) fn whole(bytes: &[u8], encoding: Encoding) -> io::Result<Bytes> {
 }
 
 /// Compresses the content of a response while it is sent.
-pub(crate) struct Compressed {
+struct Compressed {
     inner: Content,
     encoding: Encoding,
     /// The encoder, which is created with the first bytes.
@@ -115,7 +165,7 @@ pub(crate) struct Compressed {
 }
 
 impl Compressed {
-    pub(crate) fn new(inner: Content, encoding: Encoding) -> Self {
+    fn new(inner: Content, encoding: Encoding) -> Self {
         Self {
             inner,
             encoding,

@@ -1,7 +1,6 @@
 #![doc = include_str!("../README.md")]
 
 mod compress;
-mod dispatch;
 mod endpoint;
 #[cfg(feature = "otlp")]
 mod otlp;

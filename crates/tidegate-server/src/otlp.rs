@@ -1,7 +1,7 @@
 //! Sends spans to an OpenTelemetry collector: OTLP over HTTP with JSON (OTLP 1, section 2.4).
 //!
-//! Only plain HTTP is supported, because a collector runs next to the service. Spans that
-//! the collector does not accept in time are dropped and counted.
+//! Only plain HTTP is supported, because a collector runs next to the service. Spans that the
+//! collector does not accept in time are dropped. The log reports how many.
 
 mod encode;
 
@@ -60,7 +60,8 @@ impl SpanSink for Exporter {
 
 impl Exporter {
     /// Returns an exporter to the collector at `address`, such as `http://127.0.0.1:4318`, and the
-    /// task that sends the spans, which never ends.
+    /// future that sends the spans. `service` is the name of the service in the spans. The caller
+    /// must poll the future, which completes when all clones of the exporter are dropped.
     ///
     /// # Errors
     ///

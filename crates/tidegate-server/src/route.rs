@@ -1,8 +1,6 @@
 //! The table of routes: all paths with their methods, access, errors, body limits and handlers.
 
-mod methods;
 mod properties;
-mod template;
 
 use std::borrow::Cow;
 use std::pin::Pin;
@@ -13,6 +11,7 @@ use tidegate_http::body::Body;
 use tidegate_http::call::Call;
 use tidegate_http::error::ApiError;
 use tidegate_http::metrics;
+use tidegate_http::percent;
 use tidegate_http::report::RouteLabel;
 use tidegate_http::request_body::BodyError;
 use tidegate_pages as pages;
@@ -23,8 +22,7 @@ use crate::endpoint::{
     methods as definitions, oauth, openapi, operations, privileges, sessions, sql, tenant, tokens,
     user_info, users,
 };
-pub(crate) use methods::Methods;
-pub(crate) use properties::{Access, BodyLimit, Properties, Surface};
+pub(crate) use properties::{Access, BodyLimit, Methods, Properties, Surface};
 
 /// The reason why a request has no route.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -38,10 +36,10 @@ pub(crate) enum RouteError {
 
 /// Defines the enum of routes, their properties and their handlers.
 ///
-/// A row is `Route: "path", Methods, Access, Surface, Body => handler;`, where the handler is an
-/// expression of an async function over the request. The rows of `exact` have paths without names.
-/// The rows of `named` have names in their paths, and are tried after all rows of `exact`, in
-/// order.
+/// A row is `Route: "path", Methods, Access, Surface, Body => handler;`. The handler is an
+/// expression that uses the variable `$call`, the request. The paths of the rows of `exact` are
+/// constant, and a path may have aliases, separated by `|`. The rows of `named` have names in their
+/// paths, and are tried after all rows of `exact`, in order.
 macro_rules! routes {
     (
         |$call:ident|
@@ -93,8 +91,8 @@ macro_rules! routes {
                     $($path $(| $alias)* => return Some(Self::$exact),)*
                     _ => {}
                 }
-                $(if path.starts_with(const { template::prefix($template) })
-                    && let Some(mut names) = template::names($template, path)
+                $(if path.starts_with(const { prefix($template) })
+                    && let Some(mut names) = names($template, path)
                 {
                     $(let $name = names.next()?;)+
                     return Some(Self::$named($($name),+));
@@ -190,6 +188,8 @@ routes! { |call|
         IssuersNamed(names): "/api/v4/issuers/{names}", Members, User, Rest, Configured => issuers::members(call, names).await;
         UsersNamed(names): "/api/v4/users/{names}", Members, User, Rest, Configured => users::members(call, names).await;
         UserToken(name): "/api/v4/users/{name}/token", Post, User, Rest, Configured => impersonation::token(call, name).await;
+        UserCredentials(name): "/api/v4/users/{name}/credentials", Get, User, Rest, None => users::credentials(call, name).await;
+        UserCredentialsNamed(name, kinds): "/api/v4/users/{name}/credentials/{kinds}", Delete, User, Rest, None => users::remove_credentials(call, name, kinds).await;
         SessionsNamed(ids): "/api/v4/sessions/{ids}", Delete, User, Rest, None => sessions::end(call, ids).await;
         TokensNamed(ids): "/api/v4/tokens/{ids}", Delete, User, Rest, None => tokens::revoke(call, ids).await;
         ConsoleFile(name): "/console/{name}", Get, Public, Rest, None => console::file(call.app, name);
@@ -252,6 +252,34 @@ impl<'p> Route<'p> {
     pub(crate) fn is_path_of_page(path: &'p str) -> bool {
         Self::find(path).is_some_and(|route| route.properties().surface == Surface::Page)
     }
+}
+
+/// The part of a template before its first name. It is compared first, because this comparison is
+/// cheap and most paths already differ in this part.
+const fn prefix(template: &str) -> &str {
+    let mut end = 0;
+    while end < template.len() && template.as_bytes()[end] != b'{' {
+        end += 1;
+    }
+    template.split_at(end).0
+}
+
+/// The segments of `path` where `template` has names, percent-decoded. `None` if the path does not
+/// match, or if such a segment is empty or not UTF-8.
+fn names<'p>(template: &str, path: &'p str) -> Option<impl Iterator<Item = Cow<'p, str>>> {
+    let mut names = [None, None];
+    let mut free = names.iter_mut();
+    let mut parts = path.split('/');
+    for expected in template.split('/') {
+        let part = parts.next()?;
+        if expected.starts_with('{') {
+            let name = percent::decode(part).filter(|name| !name.is_empty())?;
+            *free.next()? = Some(name);
+        } else if part != expected {
+            return None;
+        }
+    }
+    parts.next().is_none().then(|| names.into_iter().flatten())
 }
 
 #[cfg(test)]

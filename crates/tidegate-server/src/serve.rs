@@ -1,17 +1,17 @@
 //! Accepts connections and serves them with hyper.
 //!
 //! hyper's own timers would count the idle time of a connection as part of the time for the next
-//! head. They cover neither the wait for the first byte nor a client that does not read. So each
-//! connection counts the bytes that it reads and writes ([`activity`]), and its task checks the
-//! counters periodically.
+//! head. These timers cover neither the wait for the first byte nor a client that does not read. So
+//! each connection counts the bytes that it reads and writes ([`activity`]), and its task checks
+//! the counters periodically.
 
 mod accept;
 mod activity;
 mod connection;
 mod http1_errors;
+mod request;
 mod stall;
 mod tls;
-mod unread_body;
 
 use std::future::Future;
 use std::io;

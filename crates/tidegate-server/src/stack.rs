@@ -1,13 +1,11 @@
-//! The layers around the handler of every request, from the outermost to the innermost.
+//! The layers around the handler of every request, from the outermost to the innermost, and the call
+//! of the handler.
 //!
 //! A layer consists of functions that run before or after the handler; the longer layers are
-//! modules. They are plain functions in one future, because a response is too large to be moved
-//! through one future for each layer.
+//! modules. The layers are plain functions in one future, because a response is too large to be
+//! moved through one future for each layer.
 
-mod compression;
-mod cors;
-mod head_size;
-mod host;
+mod admission;
 mod observation;
 
 use std::any::Any;
@@ -25,18 +23,22 @@ use http::header::{
 use http::{Method, Request, Response, StatusCode};
 use tower::Service;
 
-use crate::compress::Encoding;
-use crate::dispatch;
-use crate::route::{Route, RouteError};
+use crate::compress::{self, Encoding};
+use crate::endpoint::OperatorListener;
+use crate::endpoint::graphql::{self, Media};
+use crate::route::{self, Access, Route, RouteError, Surface};
 use tidegate_http::app::App;
 use tidegate_http::body::{Body, Content};
+use tidegate_http::call::Call;
 use tidegate_http::error::ApiError;
 use tidegate_http::forwarded::{self, Peer};
+use tidegate_http::replica_reads;
 use tidegate_http::report::{Context, REQUEST_ID};
 use tidegate_http::request_body::BodyError;
+use tidegate_pages as pages;
 
-pub(crate) use head_size::HTTP2_HEAD;
-use observation::Observation;
+pub(crate) use admission::HTTP2_HEAD;
+use observation::{Observation, PendingRequest};
 
 /// The length of the longest `X-Request-Id` that is used.
 const LONGEST_REQUEST_ID: usize = 128;
@@ -126,21 +128,21 @@ where
 {
     // This check comes before any layer that responds, because it is unclear for which host a
     // request with an invalid `Host` is meant.
-    if let Some(refusal) = host::refusal(&request) {
+    if let Some(refusal) = admission::refuse_host(&request) {
         return refusal;
     }
     // CORS is outside of all other layers that refuse requests, because browsers must be able to
     // read their responses.
-    let grant = match cors::before(app, &request) {
+    let grant = match admission::check_origin(app, &request) {
         ControlFlow::Continue(grant) => grant,
         ControlFlow::Break(response) => return response,
     };
     // This check comes before any header is read. Over HTTP/1.1, the parser has the limit.
-    let mut response = match head_size::refusal(&request) {
+    let mut response = match admission::refuse_head(&request) {
         Some(refusal) => refusal,
         None => negotiated(app, peer, route, request).await,
     };
-    cors::after(grant, &mut response);
+    admission::set_origin_access(grant, &mut response);
     response
 }
 
@@ -158,14 +160,85 @@ where
     let method = request.method().clone();
     let encoding = Encoding::negotiate(request.headers());
     let known = request.headers().get(IF_NONE_MATCH).cloned();
-    let mut response = dispatch::answer(app, peer, route, request).await;
+    let mut response = handled(app, peer, route, request).await;
     // A document that the client already has is omitted.
     omit_known_document(known.as_ref(), &mut response);
     // Compression is outside of ETags, which identify the document and not its coding.
-    compression::after(encoding, &mut response);
+    compress::response(encoding, &mut response);
     // The body for `HEAD` is removed after all layers that change the head.
     remove_body_of_head(&method, &mut response);
     response
+}
+
+/// Serves a request with the handler of its route; errors have the form of the route.
+async fn handled<B>(
+    app: &App,
+    peer: Peer,
+    route: &Result<Route<'_>, RouteError>,
+    request: Request<B>,
+) -> Response<Body>
+where
+    B: http_body::Body<Data = Bytes> + Send + Unpin + 'static,
+    B::Error: Into<BodyError>,
+{
+    let (head, body) = request.into_parts();
+    let mut pending_request = PendingRequest::new(app);
+    let subject = &mut pending_request.subject;
+    let for_operators = head.extensions.get::<OperatorListener>().is_some();
+    let outcome = match route {
+        Ok(route) if for_operators && route.properties().access != Access::Operator => {
+            Err(no_such_path())
+        }
+        Ok(route) => {
+            subject.route = Some(route.label());
+            let call = Call {
+                app,
+                peer,
+                head: &head,
+                body,
+                subject,
+                body_limit: route.properties().body.bytes(app.limits().request_body),
+            };
+            route::serve(route, call).await
+        }
+        Err(RouteError::NotFound) => Err(no_such_path()),
+        Err(RouteError::MethodNotAllowed(allow)) => Err(ApiError::method_not_allowed(allow)),
+    };
+    let mut response = outcome.unwrap_or_else(|failure| {
+        let origin = Context::new(&head, &pending_request.subject);
+        let surface = route.as_ref().map(|route| route.properties().surface);
+        match surface {
+            Ok(Surface::OAuth) => failure.into_oauth(false, &origin),
+            Ok(Surface::Guest) => failure.into_oauth(true, &origin),
+            Ok(Surface::Page) => pages::failure(&failure, site(app), &origin),
+            // A person who mistypes a URL gets an HTML page.
+            Err(RouteError::NotFound) if graphql::wants_page(&head.headers) => {
+                pages::failure(&failure, site(app), &origin)
+            }
+            _ if head.uri.path().starts_with("/api/graphql/") => {
+                let media = Media::of(&head.headers).unwrap_or_default();
+                failure.into_graphql(media.header(), &origin)
+            }
+            _ => failure.into_rest(&origin),
+        }
+    });
+    let mut subject = pending_request.answered();
+    replica_reads::announce(app, subject.login.as_ref(), response.headers_mut());
+    subject.errors = response.body_mut().subject.errors.take();
+    response.body_mut().subject = subject;
+    response
+}
+
+/// The service, for the links of an error page.
+fn site(app: &App) -> pages::Site<'_> {
+    pages::Site {
+        issuer: app.issuer().address(),
+        has_console: app.console().is_some(),
+    }
+}
+
+fn no_such_path() -> ApiError {
+    ApiError::not_found("there is no such path")
 }
 
 /// Returns the `X-Request-Id` of a request, and sets it in the request for the inner layers. If the

@@ -251,6 +251,36 @@ async fn linking_without_a_recent_sign_in_needs_the_password() {
     assert_eq!(done.header("location"), "/account?done=linked");
 }
 
+#[tokio::test]
+async fn unlinking_without_a_recent_sign_in_needs_the_password() {
+    let (api, _) = connected().await;
+    let mut browser = signed_in(&api).await;
+    link(&api, &mut browser, "octo").await;
+    api.clock.advance(Duration::from_mins(11));
+    let page = browser.get(&api, "/account").await;
+    let (issuer, octo) = (("issuer", "https://one.example"), ("subject", "octo"));
+    let asked = browser.post(&api, (&page, "unlink"), &[issuer, octo]).await;
+    assert!(asked.text().contains("Is it you?"), "{}", asked.text());
+    for kept in [
+        "name=\"issuer\" value=\"https://one.example\"",
+        "value=\"octo\"",
+    ] {
+        assert!(asked.text().contains(kept), "{}", asked.text());
+    }
+    let wrong = [issuer, octo, ("password", "wrong-password")];
+    let refused = browser.post(&api, (&asked, "unlink"), &wrong).await;
+    assert_eq!(refused.status, 400, "{}", refused.text());
+    let page = browser.get(&api, "/account").await;
+    assert!(page.text().contains("octo"), "{}", page.text());
+    let right = [issuer, octo, ("password", "alice1234")];
+    let done = browser.post(&api, (&refused, "unlink"), &right).await;
+    assert!(
+        done.text().contains("The account is unlinked."),
+        "{}",
+        done.text()
+    );
+}
+
 /// A client that allows sign-up with an identity provider.
 async fn open_client(api: &Api) {
     let open = NewClient {

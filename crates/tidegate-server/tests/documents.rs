@@ -90,7 +90,7 @@ async fn the_openapi_document_has_exactly_the_routes_that_there_are() {
             assert_eq!(taken, reported.contains_key(method), "{method} {path}");
         }
     }
-    assert_eq!(paths.len(), 67);
+    assert_eq!(paths.len(), 69);
 }
 
 #[tokio::test]

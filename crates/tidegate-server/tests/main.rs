@@ -9,6 +9,7 @@ mod anonymous_sql;
 mod builtin_client;
 mod console;
 mod cors;
+mod credentials;
 mod docs;
 mod documented;
 mod documents;

@@ -204,6 +204,35 @@ async fn removed_passkeys_and_those_of_dropped_users_are_refused() {
 }
 
 #[tokio::test]
+async fn a_passkey_is_removed_after_a_recent_sign_in_or_with_the_password_only() {
+    let api = start().await;
+    let device = registered(&api).await;
+    let mut browser = signed_in(&api).await;
+    let account = browser.get(&api, "/account").await;
+    only_from_here(&api, &browser, (&account, "remove_passkey"), "").await;
+    api.clock.advance(Duration::from_mins(10));
+    let (removed, key) = ("The passkey is removed", UserKey::new("demo", "alice"));
+    let left = async || api.app.store().passkeys_of_user(&key).await.unwrap().len();
+    let id = ("passkey", &*device.id());
+    let asked = browser
+        .post(&api, (&account, "remove_passkey"), &[id])
+        .await;
+    assert!(asked.text().contains("Is it you?"), "{}", asked.text());
+    let kept = format!("name=\"passkey\" value=\"{}\"", id.1);
+    assert!(asked.text().contains(&kept), "{}", asked.text());
+    let wrong = [id, ("password", "alice4321")];
+    let refused = browser.post(&api, (&asked, "remove_passkey"), &wrong).await;
+    assert_eq!(refused.status, 400, "{}", refused.text());
+    assert_eq!(left().await, 1);
+    let right = [id, ("password", "alice1234")];
+    let done = browser
+        .post(&api, (&refused, "remove_passkey"), &right)
+        .await;
+    assert!(done.text().contains(removed), "{}", done.text());
+    assert_eq!(left().await, 0);
+}
+
+#[tokio::test]
 async fn a_client_of_a_database_takes_no_passkey_of_another() {
     let api = start().await;
     let owner = [

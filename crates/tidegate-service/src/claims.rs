@@ -65,7 +65,7 @@ const STATE: &str = include_str!("claims_state.sql");
 ///
 /// # Errors
 ///
-/// If the connection fails.
+/// If a query or the connection fails.
 pub async fn claims_state(
     client: &impl GenericClient,
     wanted: &ClaimsFunctions,
@@ -103,7 +103,7 @@ async fn has_key(
 /// Creates or replaces the functions and the objects that they use if they are
 /// [`ClaimsState::Outdated`], in one transaction. The event trigger does not report these
 /// definitions. Only one session may call this function for a database at a time. Returns the state
-/// afterwards. Nothing has changed unless it is [`ClaimsState::Current`].
+/// afterwards. Unless this state is [`ClaimsState::Current`], nothing has changed.
 ///
 /// # Errors
 ///

@@ -83,8 +83,8 @@ pub async fn readers(control: &KeptConnection) -> Result<Vec<ReaderStatus>, Kept
 }
 
 /// Selects the readers. A stream of WAL has a temporary slot, or the retention slot if nodes share
-/// the reader. An outbox is read in an ordinary session of the administrator. The session's role is
-/// compared, because a user could give a session the same `application_name`.
+/// the reader. An outbox is read in an ordinary session of the administrator. The role of this
+/// session is compared too, because a user could give a session the same `application_name`.
 const READERS: &str = "\
     SELECT s.database::text AS database, \
            pg_catalog.substring(w.application_name, '^tidegate reader ([0-9a-f]{8})$') AS node, \

@@ -20,8 +20,9 @@ use super::{ServiceConnections, error};
 pub const DECIDE_SQL: &str = include_str!("decide.sql");
 
 /// The SQL that creates the trigger's function. The function runs the query of `decide.sql` in the
-/// session that changes a definition. In the function, the query does not check the trigger, which
-/// exists because it fires, nor the tenant's owner, whom a definition cannot change.
+/// session that changes a definition. In the function, the query skips two checks. It does not
+/// check the trigger, which exists because it fires. It does not check the tenant's owner either,
+/// whom a definition cannot change.
 static FUNCTION: LazyLock<String> = LazyLock::new(|| {
     let decide = DECIDE_SQL
         .replace(":source::", "p.prosrc::")
@@ -59,8 +60,8 @@ pub fn event_trigger_source() -> &'static str {
     FUNCTION.split("$announce$").nth(1).unwrap_or_default()
 }
 
-/// Whether the function with this body is from this release or a later one, as the number after `--
-/// Version` in the body says. Raise this number with every change of the function or of
+/// Whether the function with this body is from this release or a later one. The version is the
+/// number after `-- Version` in the body. Raise this number with every change of the function or of
 /// `decide.sql`.
 fn is_current(source: &str) -> bool {
     let own = event_trigger_source();
@@ -74,10 +75,10 @@ fn version(source: &str) -> Option<u32> {
 }
 
 /// Inspects the event trigger. The first column is the body of the trigger's function. It is NULL
-/// unless the trigger is enabled, and a superuser or the service owns the function and its schema.
-/// The second column says whether the service may create the trigger, for which it must be a
-/// superuser. With prepared transactions the trigger must not exist, because a transaction with
-/// NOTIFY cannot be prepared.
+/// unless the trigger is enabled, and the function and its schema have the same owner, which is a
+/// superuser or the service's role. The second column says whether the service may create the
+/// trigger, for which it must be a superuser. With prepared transactions the trigger must not
+/// exist, because a transaction with NOTIFY cannot be prepared.
 const INSPECT: &str = "SELECT made.source,
     (SELECT r.rolsuper
      AND pg_catalog.current_setting('max_prepared_transactions') OPERATOR(pg_catalog.=) '0'
@@ -118,8 +119,9 @@ pub enum ListenEnd {
 
 impl ServiceConnections {
     /// Listens for notifications about a database's definitions, on a connection of its own, while
-    /// the future is polled. Calls `report` for each notification. Creates the event trigger if it
-    /// is missing and the service may create it.
+    /// the future is polled. Calls `report` when listening has begun, and for each notification.
+    /// Creates the event trigger first if it is missing and the service may create it. Returns why
+    /// listening ended.
     ///
     /// # Errors
     ///

@@ -36,7 +36,8 @@ impl KeptConnection {
     ///
     /// # Panics
     ///
-    /// Never: the builder refuses only time limits without a runtime.
+    /// Never. Building the pool fails only if time limits are set and no runtime is, and this pool
+    /// has a runtime.
     pub fn new(config: &Arc<Config>, database: &DatabaseName) -> Self {
         let manager = ServiceManager::new(config, database, CONTROL);
         let pool = Pool::builder(manager)

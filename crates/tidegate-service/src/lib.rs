@@ -79,7 +79,7 @@ const NOTIFICATIONS: usize = 256;
 ///
 /// Control statements run as the administrator in the control database. Catalog statements run as
 /// the administrator in a tenant's database, in read-only transactions and with an empty
-/// `search_path`. All columns are in binary format.
+/// `search_path`. The columns of all results are in binary format.
 pub struct ServiceConnections {
     config: Arc<Config>,
     circuit_breaker: Arc<ServiceCircuitBreaker>,

@@ -64,7 +64,7 @@ impl Limits {
     }
 }
 
-/// How many of a server's connections all nodes may open together. The other connections are left
+/// How many of a server's connections all nodes together may open. The other connections are left
 /// for other clients, for commands, and for nodes that start. `reserved` is the sum of
 /// `superuser_reserved_connections` and, from PostgreSQL 16, `reserved_connections`.
 pub fn shared_connections(max_connections: usize, reserved: usize) -> usize {
@@ -185,8 +185,7 @@ impl Permits {
     }
 
     /// Makes room for a connection to `database`. If the limit is reached and `database` has no
-    /// idle connection, closes the idle connections of the database whose connection has been idle
-    /// longest.
+    /// idle connection, closes the connection to a catalog that has been idle longest.
     pub(super) fn make_room(
         &self,
         catalogs: &HashMap<DatabaseName, ServicePool>,

@@ -7,8 +7,8 @@
 //! The guard is a connection that holds two kinds of locks: the locks that it needs to find the
 //! session with the most locks, and a reserve. When the table is full, the guard releases the
 //! reserve and terminates the session with the most locks. PostgreSQL cannot terminate a session
-//! while it parses a very long text. Until the session ends, the service's statements use the locks
-//! that the reserve has freed.
+//! while the session parses a very long text. Until the session ends, the service's statements use
+//! the locks that the reserve has freed.
 
 use std::sync::Arc;
 use std::time::Duration;

@@ -16,9 +16,9 @@ use super::service_pool::ServiceCircuitBreaker;
 
 /// The `NOTIFY` channel on which nodes notify each other.
 pub const CHANNEL: &str = "tidegate";
-/// The longest delay between attempts to listen again. It is short, because a node that does not
-/// listen uses stale caches, and because other connections are opened again as soon as this
-/// connection is.
+/// The longest delay between attempts to listen again. It is short for two reasons. A node that
+/// does not listen uses stale caches. After an outage, the node's other service connections are
+/// opened again as soon as this connection is open.
 const MAX_RECONNECT_DELAY: Duration = Duration::from_secs(1);
 
 /// An item for receivers of notifications.

@@ -77,11 +77,13 @@ impl NodeRegistration {
         }
     }
 
-    /// Publishes how many connections the node claims, and returns its share: an equal part of the
-    /// total, as far as the other nodes have not claimed it. A node whose share gets smaller
-    /// publishes the smaller claim with the next exchange, after it has closed connections.
-    /// Therefore all claims together exceed the total only by the connections that a new node needs
-    /// to start.
+    /// Publishes how many connections the node claims, and returns its share. The share is an equal
+    /// part of the total, but at most [`NodeDemand::most`], and at most what the other nodes have
+    /// not claimed.
+    ///
+    /// If the share is smaller than the claim, the node closes connections and publishes the
+    /// smaller claim with the next exchange. Therefore all claims together exceed the total only by
+    /// the connections that a new node needs to start.
     ///
     /// # Errors
     ///

@@ -25,7 +25,7 @@ use tidegate_http::body::{Body, BodyAborted, BodySource, Content};
 use tidegate_http::call::Call;
 use tidegate_http::error::{ApiError, NO_STORE};
 use tidegate_http::negotiate::Preferences;
-use tidegate_http::operation::{graphql, sql};
+use tidegate_http::operation::graphql;
 use tidegate_http::percent;
 
 /// The interval at which a comment is sent while there are no events, so that proxies do not close
@@ -128,7 +128,7 @@ impl StreamRequest {
         app: &App,
         caller: &Caller,
     ) -> Result<(RequestedSubscription, String), ApiError> {
-        let options = sql::options_for_generated(app, &Preferences::default());
+        let options = Preferences::default().options_for_generated(app.limits());
         let api = graphql::api(app, caller, self.required("schema")?, &options).await?;
         let document = |errors: Vec<tidegate_graphql::Error>| refused(Refusal::GraphQl(errors));
         let (query, name) = (self.required("query")?, self.member("operationName"));

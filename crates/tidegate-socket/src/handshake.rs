@@ -89,8 +89,10 @@ pub fn is_handshake(headers: &HeaderMap) -> bool {
 ///
 /// # Errors
 ///
-/// 426 if the request is not a WebSocket handshake of version 13, 400 if the handshake is invalid,
-/// 403 for a page of an origin that is not allowed.
+/// - 426 if the request is not a WebSocket handshake of version 13.
+/// - 400 if the handshake or the query is invalid, or if the client requests no sub-protocol at the
+///   address of a `schema`.
+/// - 403 for a page of an origin that is not allowed.
 pub fn upgrade(app: &App, head: &Parts, schema: Option<&str>) -> Result<Response<Body>, ApiError> {
     let parts = (
         head.extensions.get::<Handoff>(),

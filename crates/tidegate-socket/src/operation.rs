@@ -93,7 +93,7 @@ impl OperationContext {
             principal: &self.caller.principal,
             options: QueryOptions {
                 read_from: self.read_from,
-                ..sql::options(&self.app, &Preferences::default())
+                ..Preferences::default().options(self.app.limits())
             },
             timezone: None,
         };
@@ -164,7 +164,7 @@ impl OperationContext {
         };
         let options = QueryOptions {
             read_from: self.read_from,
-            ..sql::options_for_generated(&self.app, &Preferences::default())
+            ..Preferences::default().options_for_generated(self.app.limits())
         };
         let api = graphql::api(&self.app, &self.caller, schema, &options).await?;
         let name = request.operation_name.as_deref();
@@ -211,7 +211,7 @@ impl OperationContext {
         let invalid = |invalid: message::InvalidMessage| ApiError::input(invalid.message);
         let fields = message::fields(text).map_err(invalid)?;
         let name = fields.required("schema").map_err(invalid)?;
-        let options = sql::options_for_generated(&self.app, &Preferences::default());
+        let options = Preferences::default().options_for_generated(self.app.limits());
         let schema = graphql::schema(&self.app, &self.caller, &name, &options).await?;
         let login = self.caller.login();
         let database = login.map_or("", |login| login.database.as_str());

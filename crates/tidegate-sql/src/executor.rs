@@ -136,7 +136,8 @@ pub enum Commit {
     Together,
     /// COMMIT is sent once the sinks have taken all rows, so that an error of a sink rolls
     /// everything back. If no statement writes or none returns rows, COMMIT is sent with the
-    /// statements. So a sink must not fail for a statement without columns.
+    /// statements, and an error of a sink comes too late. So a sink must not fail for a statement
+    /// without columns.
     AfterRows,
 }
 

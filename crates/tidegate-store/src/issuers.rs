@@ -73,6 +73,16 @@ impl PgIssuerStore {
         version.ok_or_else(|| Error::failed("a version was expected"))
     }
 
+    /// The issuers that `query` finds and that this release can read.
+    async fn readable(
+        &self,
+        query: &'static Query,
+        values: &[Argument<'_>],
+    ) -> Result<Vec<IssuerRecord>> {
+        let records = self.database.rows(query, values, read).await?;
+        Ok(records.into_iter().flatten().collect())
+    }
+
     async fn insert(&self, record: &IssuerRecord) -> Result<bool> {
         let settings = serde_json::to_string(&record.settings).map_err(Error::failed)?;
         let values: [Argument<'_>; 4] = [
@@ -122,11 +132,11 @@ impl ExternalIssuerStore for PgIssuerStore {
     }
 
     fn all_issuers(&self) -> StoreFuture<'_, Vec<IssuerRecord>> {
-        step(self.database.rows(&ALL, &[], read))
+        step(self.readable(&ALL, &[]))
     }
 
     fn issuers<'a>(&'a self, database: &'a str) -> StoreFuture<'a, Vec<IssuerRecord>> {
-        step(async move { self.database.rows(&LIST, &[&database], read).await })
+        step(async move { self.readable(&LIST, &[&database]).await })
     }
 
     fn insert_issuer<'a>(&'a self, record: &'a IssuerRecord) -> StoreFuture<'a, bool> {
@@ -154,13 +164,23 @@ impl ExternalIssuerStore for PgIssuerStore {
     }
 }
 
-fn read(row: &mut Record<'_>) -> Result<IssuerRecord> {
-    Ok(IssuerRecord {
-        database: row.string()?,
-        name: row.string()?,
-        settings: serde_json::from_str(row.text()?).map_err(Error::failed)?,
+/// Reads an issuer; `None` if a later release has stored settings that cannot be read here, such as
+/// an algorithm that is unknown here. The other issuers must not suffer from it.
+fn read(row: &mut Record<'_>) -> Result<Option<IssuerRecord>> {
+    let (database, name) = (row.string()?, row.string()?);
+    let settings = match serde_json::from_str(row.text()?) {
+        Ok(settings) => settings,
+        Err(error) => {
+            tracing::warn!(database, name, %error, "the tokens of an issuer are refused");
+            return Ok(None);
+        }
+    };
+    Ok(Some(IssuerRecord {
+        database,
+        name,
+        settings,
         created_at: row.timestamp()?,
-    })
+    }))
 }
 
 fn read_named(row: &mut Record<'_>) -> Result<NamedRole> {

@@ -3,6 +3,8 @@
 #[cfg(test)]
 mod fixture;
 #[cfg(test)]
+mod issuers;
+#[cfg(test)]
 mod many_members;
 #[cfg(test)]
 mod methods;

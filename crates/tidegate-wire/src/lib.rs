@@ -7,7 +7,6 @@ pub mod channel;
 pub mod config;
 mod connect_error;
 mod host;
-pub mod inbound;
 mod login;
 mod paths;
 pub mod rejection;

@@ -7,9 +7,9 @@
 pub struct StartupParameters {
     /// The `search_path` configured for the role in the database; `None` for PostgreSQL's default.
     pub search_path: Option<String>,
-    /// Additional settings, as pairs of name and value, for roles that anonymous callers share.
-    /// They override settings of the role. The fixed settings of [`Self::settings`] take precedence
-    /// over them.
+    /// Additional settings, as pairs of name and value, for roles that anonymous callers or the
+    /// members of a group share. They override settings of the role. The fixed settings of
+    /// [`Self::settings`] take precedence over them.
     pub defaults: Vec<(String, String)>,
     /// The server's `server_version_num`; 0 if unknown. Settings of later versions are left out.
     pub server_version: u32,

@@ -44,6 +44,14 @@ async function write(count = 1, together = false) {
   written = last;
 }
 
+// Writes rows, each in a transaction of its own, within a few seconds.
+async function writeFast(count) {
+  const loop = `DO $$BEGIN FOR id IN ${written + 1}..${written + count} LOOP
+    INSERT INTO ticks VALUES (id, '${SECRET}');\nCOMMIT;\nEND LOOP;\nEND$$`;
+  await psql(demo, `SET synchronous_commit = off; ${loop}`, true);
+  written += count;
+}
+
 // Writes small transactions while `during` runs.
 async function underLoad(during) {
   let running = true;
@@ -225,6 +233,26 @@ const steps = {
     await busWorks();
   },
 
+  async "JetStream without room is said, and events come live"() {
+    const problem = "JetStream has no room";
+    await underLoad(async () => {
+      await nats.startAgain("64MB");
+      await eventually("readiness is degraded", async () => {
+        const all = await Promise.all(nodes.map((it) => it.readiness()));
+        return all.every(({ status, checks }) => status === "ready" && checks.bus === "degraded");
+      });
+      await eventually("the problem is said", () =>
+        nodes.every(({ log }) => log.some((line) => line.includes(problem))),
+      );
+      await oneStream();
+    });
+    await complete(subscribers);
+    await underLoad(() => nats.startAgain("2GB"));
+    await complete(subscribers);
+    await busWorks();
+    await oneStream();
+  },
+
   async "credentials of NATS show no row and make no event"() {
     const spy = await Eavesdropper.listen(nats.port);
     await underLoad(() => sleep(1500));
@@ -255,6 +283,45 @@ const steps = {
     await write(20);
     await complete(subscribers);
     await oneStream();
+  },
+
+  // Every node opens its stream again, and captures the table again.
+  async "PostgreSQL that restarts while NATS is away makes no gap"() {
+    await nats.stop();
+    await eventually("each node reads", async () => (await streams()).length === nodes.length);
+    await restartPostgresql("SIGQUIT");
+    await write(20);
+    await eventually("each node reads", async () => (await streams()).length === nodes.length);
+    await complete(subscribers);
+    await nats.start();
+    await oneStream();
+    await write(20);
+    await complete(subscribers);
+  },
+
+  // The first reader begins at the slot, which keeps what was written before.
+  async "a subscriber that comes after all nodes were away hears nothing old"() {
+    await write(20);
+    await complete(subscribers);
+    const before = nodes;
+    nodes = [];
+    for (const node of before) await node.stop("SIGTERM");
+    await writeFast(20_000);
+    const back = [];
+    for (const { name } of before) back.push(await Node.start(demo, name, settings));
+    const late = back.map((node) => new Subscriber(`late at ${node.name}`, () => back, node, bearer));
+    await eventually("they subscribe", () => late.every((it) => it.isReady));
+    const old = written;
+    for (const [index, it] of subscribers.entries()) it.own = back[index];
+    nodes = back;
+    await write(20);
+    await goHome();
+    await complete(subscribers);
+    for (const it of late) {
+      await eventually("the new events", () => it.ids.at(-1) === written);
+      assert.deepEqual([it.ids.length, it.ids[0]], [20, old + 1], it.name);
+      await it.end();
+    }
   },
 
   async "rows that are too large for a message come too"() {
@@ -360,12 +427,16 @@ async function soak(count) {
   console.log(JSON.stringify(done));
 }
 
+// All nodes capture the table at the same time, because each waits for this transaction.
+const open = psql(demo, "SELECT pg_current_xact_id(), pg_sleep(2)");
 const subscribers = nodes.map(
   (node) => new Subscriber(`subscriber of ${node.name}`, () => nodes, node, bearer),
 );
 await eventually("all subscribe", () => subscribers.every((it) => it.isReady), 15_000).catch((error) => {
   fail(error);
 });
+
+await open;
 
 function fail(error) {
   for (const node of nodes) console.log(`-- ${node.name}\n${node.log.slice(-12).join("\n")}`);

@@ -56,14 +56,16 @@ export async function freePort() {
 // One NATS server of a cluster.
 class NatsServer {
   log = [];
+  // The maximum size of its JetStream.
+  room = "2GB";
 
   constructor(folder, number, ports, routes) {
     this.store = join(folder, `store${number}`);
     this.config = join(folder, `nats${number}.conf`);
     this.port = ports[number];
-    this.text = `server_name: nats${number}
+    this.text = (room) => `server_name: nats${number}
        listen: "127.0.0.1:${this.port}"
-       jetstream { store_dir: "${this.store}", max_file_store: 2GB }
+       jetstream { store_dir: "${this.store}", max_file_store: ${room} }
        authorization { users = [{ user: "${USER}", password: "${PASSWORD}" }] }
        cluster {
          name: tidegate
@@ -73,7 +75,7 @@ class NatsServer {
   }
 
   async start() {
-    await writeFile(this.config, this.text);
+    await writeFile(this.config, this.text(this.room));
     const from = this.log.length;
     this.child = launch("nats-server", ["-c", this.config], process.env, this.log);
     await eventually("nats-server is ready", () =>
@@ -121,6 +123,14 @@ export class Nats {
   forget() {
     const options = { recursive: true, force: true };
     return Promise.all(this.servers.map((it) => rm(it.store, options)));
+  }
+
+  // Starts servers without messages, and with this maximum size of their JetStream.
+  async startAgain(room) {
+    await this.stop();
+    await this.forget();
+    for (const it of this.servers) it.room = room;
+    await this.start();
   }
 }
 

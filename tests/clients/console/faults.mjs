@@ -60,7 +60,7 @@ await signIn(ada);
 
 // A table without a key is read-only and says why.
 let grid = await openTable(page, "no_key");
-await page.getByText(/^Read-only: this table has no primary key/).waitFor();
+await page.getByText(/^Rows cannot be edited here: this table has no primary key/).waitFor();
 assert.equal(await page.getByRole("button", { name: "Delete row" }).count(), 0);
 await (await cellOf(grid, 1, "b")).dblclick();
 await page.getByRole("dialog").getByText(/the table has no key/).waitFor();
@@ -72,7 +72,7 @@ await sql("create or replace view seen_albums as select id, title from albums");
 // The page takes it up when the person comes back to it.
 await page.evaluate(() => dispatchEvent(new Event("focus")));
 await openTable(page, "seen_albums");
-await page.getByText("Read-only: this view has no primary key, so a single row cannot be named. Edit rows in the table behind it.").waitFor();
+await page.getByText("Rows cannot be edited here: this view has no primary key, so a single row cannot be named. Edit them in the table behind it.").waitFor();
 await sql("drop view seen_albums");
 
 // Others write many rows: the page lists the last ones and stays quick.
@@ -263,6 +263,38 @@ assert.equal((await written).status(), 200);
 assert.equal((await sql("select name from lent where id = 1"))[0].name, "not any more");
 await alice.leave();
 
+// A node that stops says so before it closes, and PostgreSQL may be away: the feed goes on by itself.
+const kay = await person(scene);
+const wires = [];
+await kay.page.routeWebSocket(/\/api\/v4\/events$/, (socket) => {
+  const server = socket.connectToServer();
+  const wire = { socket, server };
+  socket.onMessage((message) => {
+    wire.id = JSON.parse(message).id ?? wire.id;
+    server.send(message);
+  });
+  wires.push(wire);
+});
+await signIn(kay);
+await openTable(kay.page, "shared_row");
+await live(kay.page);
+const ends = (error, message) => wires.at(-1).socket.send(JSON.stringify({ type: "error", id: wires.at(-1).id, error, message }));
+await sql("update shared_row set name = 'this node' where id = 1");
+await kay.page.locator(".event.update").filter({ hasText: "this node" }).waitFor();
+ends("stopped", "server shutting down; reconnect");
+while (wires.length < 2) await kay.page.waitForTimeout(50);
+await live(kay.page);
+await sql("update shared_row set name = 'another node' where id = 1");
+await kay.page.locator(".event.update").filter({ hasText: "another node" }).waitFor();
+wires.at(-1).server.send(JSON.stringify({ type: "unsubscribe", id: wires.at(-1).id }));
+ends("feed_unavailable", "the changes cannot be read");
+await kay.page.getByText("The changes cannot be read. It is tried again.").waitFor();
+await accessible(kay.page, "feed that waits");
+await sql("update shared_row set name = 'meanwhile' where id = 1");
+await kay.page.locator(".event.update").filter({ hasText: "meanwhile" }).waitFor();
+await live(kay.page);
+await kay.leave();
+
 // Two people edit one row: of one value the second is asked, of two values both are written.
 const [ann, ben] = [await person(scene), await person(scene)];
 const grids = [];
@@ -339,7 +371,7 @@ for (const [name, options] of [["dark", { colorScheme: "dark" }], ["phone", { vi
   await eve.page.getByRole("grid", { name: "Result" }).waitFor();
   await accessible(eve.page, `${name}: query`);
   await picture(eve.page, `${name}-query`);
-  for (const part of ["Users", "Clients", "Rights", "Sessions", "Audit log"]) {
+  for (const part of ["Users", "Groups", "Clients", "Rights", "Sessions", "Audit log"]) {
     await eve.page.getByRole("link", { name: "People" }).click();
     await eve.page.getByRole("navigation", { name: "People" }).getByRole("link", { name: part }).click();
     await eve.page.getByRole("table").waitFor();

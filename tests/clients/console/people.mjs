@@ -1,10 +1,10 @@
 // The People area and View as, task by task: a user, a client, rights, columns, the audit log.
 import assert from "node:assert/strict";
-import { passwordGrant } from "../demo.mjs";
-import { accessible, home, openTable, person, picture, signIn, sql, stage } from "./stage.mjs";
+import { passwordGrant, post } from "../demo.mjs";
+import { accessible, home, openTable, owner, person, picture, signIn, sql, stage } from "./stage.mjs";
 
 const scene = await stage();
-const ada = await person(scene, {}, [/status of (400|403|409)/]);
+const ada = await person(scene, {}, [/status of (400|403|404|409)/]);
 const { page } = ada;
 page.setDefaultTimeout(15_000);
 await signIn(ada);
@@ -36,6 +36,68 @@ await page.getByRole("button", { name: "Edit mara" }).click();
 await dialog.getByLabel(/^Properties/).fill('{"desk": 7}');
 await press("Save");
 await page.getByText('{"desk":7}').waitFor();
+
+// Kept out for a time; the owner cannot be.
+for (const [disabled, status] of [[true, 400], [false, 200]]) {
+  await page.getByRole("button", { name: "Edit mara" }).click();
+  await dialog.locator("input[name=disabled]").setChecked(disabled);
+  await press("Save");
+  await page.getByRole("rowheader", { name: disabled ? "mara disabled" : "mara", exact: true }).waitFor();
+  await dialog.waitFor({ state: "detached" });
+  assert.equal((await passwordGrant(home, "mara", "mara-12345")).status, status);
+  await accessible(page, "a user who was disabled or enabled");
+}
+await page.getByRole("button", { name: "Edit demo" }).click();
+await dialog.getByLabel("Email").waitFor();
+assert.equal(await dialog.locator("input[name=disabled]").count(), 0);
+await press("Cancel");
+
+// Groups: with their users; a new one has the user beside the old.
+await part("Groups");
+await page.getByRole("row", { name: /^sales demo\/group\/sales mara/ }).waitFor();
+await press("New group");
+await accessible(page, "new group");
+await dialog.getByLabel("Group", { exact: true }).fill("night");
+await dialog.getByLabel(/^Its first users/).fill("nobody-of-this-name");
+await press("Create group");
+await dialog.getByRole("alert").filter({ hasText: "nobody-of-this-name" }).waitFor();
+await dialog.getByLabel(/^Its first users/).fill("mara");
+await press("Create group");
+await page.getByRole("row", { name: /^night demo\/group\/night mara/ }).waitFor();
+await page.getByRole("row", { name: /^sales demo\/group\/sales mara/ }).waitFor();
+await dialog.waitFor({ state: "detached" });
+await accessible(page, "groups");
+await picture(page, "groups");
+
+// The issuer of other tokens: added, changed, removed.
+const issuer = async () => (await fetch(`${home}/api/v4/issuers/keycloak`, { headers: { Authorization: `Bearer ${owner}` } })).json();
+await part("Issuers");
+await page.getByText(/^No issuer yet/).waitFor();
+await press("New issuer");
+await accessible(page, "new issuer");
+await dialog.getByLabel(/^Name/).fill("keycloak");
+await dialog.getByLabel(/^Issuer, exactly/).fill("https://id.example.com/realms/shop");
+await dialog.getByLabel(/^Audiences/).fill("shop-api\nshop-app");
+await dialog.getByLabel(/^Claim that names groups/).fill("realm_access.roles[");
+await press("Add issuer");
+await dialog.getByRole("alert").filter({ hasText: "role_claim" }).waitFor();
+await dialog.getByLabel(/^Claim that names groups/).fill("realm_access.roles");
+await dialog.getByLabel(/^Group or user of tokens/).fill("customers");
+await press("Add issuer");
+await page.getByRole("row", { name: /^keycloak .*not recorded/ }).waitFor();
+await dialog.waitFor({ state: "detached" });
+await page.getByRole("button", { name: "Edit keycloak" }).click();
+await dialog.locator("input[name=create_members]").check();
+await press("Save");
+await page.getByRole("row", { name: /^keycloak .*recorded as members/ }).waitFor();
+await dialog.waitFor({ state: "detached" });
+const { create_members: records, audience, default_role: group } = await issuer();
+assert.deepEqual({ records, audience, group }, { records: true, audience: ["shop-api", "shop-app"], group: "customers" });
+await accessible(page, "issuers");
+await picture(page, "issuers");
+await page.getByRole("button", { name: "Remove keycloak" }).click();
+await dialog.getByRole("button", { name: "Remove" }).click();
+await page.getByText(/^No issuer yet/).waitFor();
 
 // A client: its secret is shown once, and another one replaces it.
 await part("Clients");
@@ -74,10 +136,10 @@ assert.equal(await page.getByRole("columnheader").filter({ hasText: "$" }).count
 await accessible(page, "rights");
 await picture(page, "rights");
 await page.getByLabel("mara on venues").selectOption("write");
-await page.getByText("mara now has write on venues.").waitFor();
+await page.getByText("mara may now read and write venues.").waitFor();
 assert.equal(await may("demo/mara", "UPDATE", "venues"), true);
 await page.getByLabel("mara on venues").selectOption("none");
-await page.getByText("mara now has none on venues.").waitFor();
+await page.getByText("mara now has no right on venues.").waitFor();
 assert.equal(await may("demo/mara", "SELECT", "venues"), false);
 await page.getByRole("button", { name: "Columns of venues for mara" }).click();
 await dialog.getByLabel("SELECT id").check();
@@ -87,9 +149,21 @@ await press("Done");
 const columns = async () => (await sql("select has_column_privilege('demo/mara', 'venues', 'id', 'SELECT') and not has_table_privilege('demo/mara', 'venues', 'SELECT') as only"))[0].only;
 assert.equal(await columns(), true);
 await page.getByLabel("sales on artists").selectOption("read");
-await page.getByText("sales now has read on artists.").waitFor();
+await page.getByText("sales may now read artists.").waitFor();
 assert.equal(await may("demo/group/sales", "SELECT", "artists"), true);
 assert.equal(await may("demo/mara", "SELECT", "artists"), true);
+
+// A group that may write may also use the sequence of a serial column.
+await sql("create table if not exists counted (id serial primary key, name text)");
+await page.reload();
+const turn = async () => (await sql("select has_sequence_privilege('demo/group/sales', 'counted_id_seq', 'USAGE') as may"))[0].may;
+await page.getByLabel("sales on counted").selectOption("write");
+await page.getByText("sales may now read and write counted.").waitFor();
+assert.equal(await turn(), true);
+await page.getByLabel("sales on counted").selectOption("read");
+await page.getByText("sales may now read counted.").waitFor();
+assert.equal(await turn(), false);
+await sql("drop table counted");
 
 // Sessions: who is signed in, and ending one of them.
 const mara = (await passwordGrant(home, "mara", "mara-12345")).body.access_token;
@@ -159,11 +233,31 @@ await accessible(page, "tables of a member");
 await press("Be yourself again");
 await page.getByRole("region", { name: "All tables" }).waitFor();
 
+// Of many users, those from a name on.
+const many = Array.from({ length: 120 }, (_, at) => ({ name: `guest${String(at).padStart(3, "0")}`, kind: "member", user_group: "patrons" }));
+assert.equal((await post(`${home}/api/v4/users`, many, owner)).status, 201);
+await page.reload();
+await page.getByRole("link", { name: "People" }).click();
+await page.getByLabel("Names from").fill("mara");
+await page.keyboard.press("Enter");
+await page.getByRole("rowheader", { name: "alice" }).waitFor({ state: "detached" });
+assert.match(await page.getByRole("rowheader").first().textContent(), /^mara/);
+await accessible(page, "users from a name on");
+await page.getByRole("button", { name: "First page" }).click();
+await page.getByRole("rowheader", { name: "alice" }).waitFor();
+await page.getByLabel("Names from").fill("mara");
+await page.keyboard.press("Enter");
+
 // The user goes.
 await page.getByRole("link", { name: "People" }).click();
 await page.getByRole("button", { name: "Delete mara" }).click();
 await dialog.getByRole("button", { name: "Delete" }).click();
 await page.getByText("The user mara was deleted.").waitFor();
+for (const { name } of many) await fetch(`${home}/api/v4/users/${name}`, { method: "DELETE", headers: { Authorization: `Bearer ${owner}` } });
+
+// The page of the account calls the console as the sign-in does.
+await page.goto(`${home}/account`);
+await page.getByRole("button", { name: "End the access of Tidegate", exact: true }).first().waitFor();
 
 // A user without rights over others has no People area.
 await ada.leave();

@@ -58,7 +58,7 @@ await accessible(page, "failing statement");
 // A slow one is cancelled, also in the database.
 await write("select pg_sleep(60)");
 await press("Run");
-await page.getByText(/^Running for \d+ s/).waitFor();
+await page.getByText(/^Running for \d+ s$/).waitFor();
 assert.equal(await page.locator(".outcome .problem").count(), 0, "the error of the statement before is gone");
 await press("Cancel");
 await said(/Cancelled/);
@@ -126,6 +126,22 @@ await press("Run and measure");
 await said(/^Run in/);
 await accessible(page, "plan");
 await picture(page, "plan");
+// An estimate that is far off is pointed out, but not one of rows that a LIMIT left unread.
+const farOff = page.locator(".plan-node").getByText(/estimate is far off/);
+await write("select * from json_array_elements('[1]')");
+await press("Run and measure");
+await farOff.waitFor();
+await write("select title from albums order by title limit 5");
+await press("Run and measure");
+await page.locator(".plan-node").getByText("Sort", { exact: true }).waitFor();
+assert.equal(await farOff.count(), 0);
+// The result of the run before is not taken for that of the one that runs.
+await write("select pg_sleep(60)");
+await press("Run");
+await page.getByText(/^Running for \d+ s\. Below is the result of the run before\.$/).waitFor();
+await accessible(page, "running above an old result");
+await press("Cancel");
+await said(/Cancelled/);
 
 // A picture of numbers and of places.
 await write("select date_trunc('month', now()) - g * interval '1 month' as month, 100 + (g * 37) % 60 as sold, g * g as back from generate_series(1, 24) g");
@@ -134,6 +150,12 @@ await press("Chart");
 await page.locator(".chart canvas").waitFor();
 await accessible(page, "chart");
 await picture(page, "chart");
+await write("select country, count(*) as artists from artists group by 1 order by 2 desc");
+await press("Run");
+await press("Chart");
+await page.locator(".chart .u-legend").getByText("country", { exact: true }).waitFor();
+await accessible(page, "bars");
+await picture(page, "bars");
 await write("select 'Here' as name, point(2, 48) as at union all select 'There', point(10, 53)");
 await press("Run");
 await press("Map");
@@ -162,8 +184,11 @@ const title = (await sql("select title from albums where artist_id = 2 order by 
 await result.getByText(title, { exact: true }).waitFor();
 await accessible(page, "methods");
 await write("select title, id from albums where artist_id = :artist order by id desc", "Statement of consoleAlbums");
+await page.getByText(/^Call runs the method as it is saved/).waitFor();
+await accessible(page, "a method that is not saved");
 await press("Save changes");
 await page.getByText("The method consoleAlbums was changed.").waitFor();
+await page.getByText(/^Call runs the method as it is saved/).waitFor({ state: "detached" });
 await press("Call");
 await result.getByRole("columnheader", { name: "id" }).waitFor();
 await press("Copy as");

@@ -42,7 +42,8 @@ export async function stage(options) {
 
 /** A browser of its own, whose complaints are collected; `expected` are those that a walk provokes. */
 export async function person({ browser, url }, options = {}, expected = []) {
-  const context = await browser.newContext({ viewport: { width: 1280, height: 800 }, colorScheme: "light", ...options });
+  // Without transitions axe never sees a colour that is on its way to another.
+  const context = await browser.newContext({ viewport: { width: 1280, height: 800 }, colorScheme: "light", reducedMotion: "reduce", ...options });
   context.setDefaultTimeout(30_000);
   const complaints = [];
   context.on("page", (page) => {

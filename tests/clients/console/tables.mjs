@@ -7,6 +7,9 @@ import { accessible, cellOf, live, openTable, person, picture, signIn, sql, stag
 await sql("create table if not exists never_analyzed (id int primary key)");
 await sql("insert into never_analyzed values (1), (2), (3) on conflict do nothing");
 
+await sql("drop table if exists empty_table");
+await sql("create table empty_table (id int generated always as identity primary key)");
+
 const scene = await stage();
 const ada = await person(scene, {}, [/status of 400/]);
 const { page } = ada;
@@ -43,6 +46,10 @@ await page.getByRole("button", { name: "Apply" }).click();
 const found = (await sql("select count(*)::int as n from albums where title ilike '%kingdom%'"))[0].n;
 await page.getByText(`${found} rows`, { exact: true }).waitFor();
 await accessible(page, "filter");
+await page.getByLabel("Value").fill("no title has this");
+await page.getByRole("button", { name: "Apply" }).click();
+await page.getByText("No row matches the filter.").waitFor();
+await accessible(page, "no row");
 // A value that is none of the column's type: the error alone, and nothing is still being counted.
 await page.getByLabel("Column", { exact: true }).selectOption("id");
 await page.getByLabel("Comparison").selectOption("equals");
@@ -116,6 +123,16 @@ await page.locator(".event.delete").waitFor();
 await cell.waitFor({ state: "detached" });
 assert.equal((await sql("select count(*)::int as n from playlists where name = 'Made in the console'"))[0].n, 0);
 
+// A table without rows says so, until it has one.
+grid = await openTable(page, "empty_table");
+await live(page);
+await page.getByText("This table has no rows yet: New row or Import CSV adds some.").waitFor();
+await accessible(page, "table without rows");
+await sql("insert into empty_table default values");
+await page.getByText("This table has no rows yet").waitFor({ state: "detached" });
+await page.getByText("1 row", { exact: true }).waitFor();
+grid = await openTable(page, "playlists");
+
 // CSV out, and in again: a wrong file says what is wrong, a right one is inserted.
 const download = page.waitForEvent("download");
 await page.getByRole("button", { name: "Export CSV" }).click();
@@ -188,6 +205,7 @@ for (const [part, text] of [["Structure", "Constraints"], ["Indexes", "artists_p
 }
 
 // The way to a first policy.
+assert.equal(await page.getByText(/belongs to the role/).count(), 0, "it is the owner's");
 await page.getByRole("button", { name: "Write a policy" }).click();
 await page.getByRole("textbox", { name: "SQL statement" }).filter({ hasText: "alter table public.artists enable row level security" }).waitFor();
 assert.equal(await page.title(), "Query · demo · Tidegate");

@@ -142,7 +142,7 @@ fn the_modules_of_the_architecture_exist() {
     assert!(seen > 50, "only {seen} modules were found");
 }
 
-/// Reads the files and functions of the table "The path of a warm select by key".
+/// Reads the files and functions of the tables in "The path of a warm select by key".
 #[test]
 fn the_functions_of_the_request_path_exist() {
     let text = fs::read_to_string(root().join("docs/ARCHITECTURE.md")).unwrap();
@@ -163,6 +163,18 @@ fn the_functions_of_the_request_path_exist() {
         }
     }
     assert!(seen > 20, "only {seen} functions were found");
+}
+
+/// The first table is the path of `POST /api/v4/sql`.
+#[test]
+fn the_request_path_stays_short() {
+    let text = fs::read_to_string(root().join("docs/ARCHITECTURE.md")).unwrap();
+    let (_, section) = text.split_once("### The path of a warm select").unwrap();
+    let table = section.lines().skip_while(|line| !line.starts_with("| `"));
+    let rows = table.take_while(|line| line.starts_with('|'));
+    let files: BTreeSet<_> = rows.filter_map(|row| row.split('`').nth(1)).collect();
+    let number = files.len();
+    assert!((20..45).contains(&number), "{number} files to open");
 }
 
 /// A decision may have further files, such as a plan, that begin with its number.

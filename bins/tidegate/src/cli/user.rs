@@ -1,7 +1,7 @@
 //! The commands for users.
 
 use clap::{Args, Subcommand, ValueEnum};
-use tidegate_identity::UserKind;
+use tidegate_identity::{CredentialKind, UserKind};
 
 use super::{Confirmation, PasswordSource};
 
@@ -52,6 +52,17 @@ pub(crate) enum UserCommand {
         name: String,
         #[command(flatten)]
         password: PasswordSource,
+    },
+    /// Show how a user signs in, or remove its passkeys, linked accounts or second factor, as after a
+    /// theft or a loss
+    Credentials {
+        /// The tenant
+        database: String,
+        /// The user
+        name: String,
+        /// Remove all of these kinds, with commas between them, and end the user's sessions
+        #[arg(long, value_name = "KIND", value_delimiter = ',')]
+        remove: Vec<CredentialChoice>,
     },
     /// Give a user's role the password that the service logs in with, as after a restore without
     /// the roles' passwords, and reset settings of the role with which PostgreSQL lets it not in
@@ -120,6 +131,27 @@ pub(crate) struct ConvertedUsers {
     /// that would run with the owner's rights
     #[arg(long)]
     pub(crate) reassign: bool,
+}
+
+/// A kind of credentials on the command line.
+#[derive(Clone, Copy, Debug, ValueEnum)]
+pub(crate) enum CredentialChoice {
+    /// All passkeys
+    Passkeys,
+    /// All linked accounts of identity providers
+    LinkedAccounts,
+    /// The second factor with its recovery codes
+    SecondFactor,
+}
+
+impl From<CredentialChoice> for CredentialKind {
+    fn from(choice: CredentialChoice) -> Self {
+        match choice {
+            CredentialChoice::Passkeys => Self::Passkeys,
+            CredentialChoice::LinkedAccounts => Self::LinkedAccounts,
+            CredentialChoice::SecondFactor => Self::SecondFactor,
+        }
+    }
 }
 
 /// The kind of a user on the command line.

@@ -64,14 +64,24 @@ pub(crate) async fn run(command: cli::TenantCommand, settings: &Settings) -> Res
             };
             confirmation.confirm(&format!("{what} {name}"), &name)?;
             drop(&service, &tenant, with_data).await?;
-            let rest = if with_data {
-                "and its data are gone"
-            } else {
-                "is no longer a tenant"
-            };
-            print(format_args!("{name} {rest}.\n"))
+            if with_data {
+                return print(format_args!("{name} and its data are gone.\n"));
+            }
+            print(format_args!("{name} is no longer a tenant.\n"))?;
+            print_feed_hint(&service, settings, &name).await
         }
     }
+}
+
+/// Says what the feed has left in the database of a tenant that is gone, if anything.
+async fn print_feed_hint(service: &Service, settings: &Settings, name: &str) -> Result {
+    if !crate::feed::has_left_anything(service, settings, &DatabaseName::new(name)).await {
+        return Ok(());
+    }
+    print(format_args!(
+        "Its publications for change events are still there; `tidegate feed drop {}` drops them.\n",
+        super::shell_word(name)
+    ))
 }
 
 fn kind(adopted: bool) -> &'static str {

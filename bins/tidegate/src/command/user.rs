@@ -1,6 +1,7 @@
 //! `tidegate user …`.
 
 mod convert;
+mod credentials;
 mod repair;
 
 use tidegate_identity::{
@@ -54,11 +55,13 @@ pub(crate) async fn run(command: UserCommand, service: &Service) -> Result {
         } => {
             let key = UserKey::new(&database, &name);
             service.users().user(&key).await?;
-            set_password(service, &key, &password.read(&name)?).await?;
-            print(format_args!(
-                "{name} has a new password; its sessions have ended.\n"
-            ))
+            change_password(service, &key, &password.read(&name)?).await
         }
+        UserCommand::Credentials {
+            database,
+            name,
+            remove,
+        } => credentials::run(service, &UserKey::new(database, name), remove).await,
         UserCommand::Repair { database, name, .. } => repair::run(service, database, name).await,
         UserCommand::Drop {
             database,
@@ -71,6 +74,14 @@ pub(crate) async fn run(command: UserCommand, service: &Service) -> Result {
             print(format_args!("{name} is dropped.\n"))
         }
     }
+}
+
+async fn change_password(service: &Service, key: &UserKey, password: &Secret) -> Result {
+    set_password(service, key, password).await?;
+    let name = &key.name;
+    print(format_args!(
+        "{name} has a new password; its sessions have ended.\n"
+    ))
 }
 
 async fn change(given: ChangedUser, service: &Service) -> Result {

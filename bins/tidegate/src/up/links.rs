@@ -3,6 +3,8 @@
 use std::fmt::Write as _;
 use std::path::Path;
 
+use crate::command::shell_word;
+
 /// The values that the text contains.
 pub(super) struct Links<'a> {
     /// The URL of the service.
@@ -31,7 +33,8 @@ impl Links<'_> {
             client,
             ..
         } = self;
-        let settings = self.settings.display();
+        let settings = shell_word(&self.settings.display().to_string());
+        let word = shell_word(tenant);
         let mut text = format!("Tidegate serves the database {tenant} at {url}\n\n");
         if let Some(console) = self.console {
             let _ = writeln!(text, "  console  {console} (works once, for 15 minutes)");
@@ -43,13 +46,13 @@ impl Links<'_> {
             None => writeln!(
                 text,
                 "  owner    {tenant} (new password: tidegate --config {settings} user password \
-                 {tenant} {tenant})"
+                 {word} {word})"
             ),
         };
         let _ = write!(
             text,
             "  client   {client} (public, for applications on localhost)\n  \
-             more     tidegate --config {settings} user create {tenant} NAME\n           \
+             more     tidegate --config {settings} user create {word} NAME\n           \
              tidegate --config {settings} serve\n\n"
         );
         if let Some(notice) = self.notice {

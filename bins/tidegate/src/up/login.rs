@@ -18,11 +18,11 @@ pub(super) fn administrator(settings: &Settings) -> Result<Admin> {
 }
 
 /// Checks the login of the administrator. If the URL has no password, the password is taken from
-/// `PGPASSWORD`, as in libpq, or asked for at the terminal. It is added to `address` and to
-/// `admin_url`.
+/// `PGPASSWORD`, as in libpq. If PostgreSQL requires a password and there is none, asks for it at
+/// the terminal. The password is added to `address` and to `admin_url`.
 ///
-/// If the terminal was used, a value is returned. A signal ends the process until this value is
-/// dropped.
+/// If the password was asked for at the terminal, a value is returned; otherwise `None`. A signal
+/// ends the process until this value is dropped.
 pub(super) async fn check(
     address: &mut Address,
     layers: &mut Layers,

@@ -52,9 +52,9 @@ pub(super) fn is_member(tenant: &RecordedTenant, role: &str) -> bool {
         && !role.starts_with(&authenticator::prefix(&tenant.name))
 }
 
-/// The role for the `GRANTED BY` clause of a grant that a superuser runs: the administrator, if it
-/// is not a superuser, since PostgreSQL 16. Without the clause, the administrator could not revoke
-/// the grant.
+/// The role for the `GRANTED BY` clause of a grant that a superuser will run. It is the
+/// administrator's role: without the clause, the administrator could not revoke the grant. `None`
+/// if the administrator is a superuser, and before PostgreSQL 16.
 pub(super) fn grantor(home: &Session) -> Option<&str> {
     needs_admin_option(home).then_some(home.role.as_str())
 }

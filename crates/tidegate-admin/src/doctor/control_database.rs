@@ -36,8 +36,9 @@ pub(super) async fn control(admin: &Admin, home: &Session) -> Result<Vec<Finding
 }
 
 /// Selects whether the administrator may connect and create schemas, whether PUBLIC may connect,
-/// and which roles of Tidegate may connect. These are in two lists: roles with a grant of their
-/// own, and roles that connect through another role, which may be intended.
+/// and which roles of Tidegate may connect. The roles of Tidegate are in two lists. The first has
+/// the roles with a grant of their own. The second has the roles that may connect only through
+/// another role or PUBLIC, which may be intended.
 const RIGHTS: &str = "
     SELECT pg_catalog.has_database_privilege(current_user, d.oid, 'CONNECT')
            AND pg_catalog.has_database_privilege(current_user, d.oid, 'CREATE'),

@@ -172,8 +172,8 @@ impl Table {
             .map(|trigger| format!("DROP TRIGGER \"{trigger}\" ON {name}"))
             .collect();
         // The trigger's name sorts first, so that a row's own change is recorded before the changes
-        // that other triggers of the row make. ALWAYS makes it fire also for changes that a
-        // PostgreSQL subscription applies.
+        // that other triggers of the row make. With ALWAYS the trigger also fires for changes that
+        // a PostgreSQL subscription applies.
         commands.push(format!(
             "CREATE TRIGGER \"!tidegate_outbox\" AFTER {operations} ON {name} \
              FOR EACH ROW EXECUTE FUNCTION tidegate_outbox.note('{oid}'); \

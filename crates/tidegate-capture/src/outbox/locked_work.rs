@@ -26,11 +26,12 @@ pub(super) enum LockedWork<'a> {
 }
 
 impl CaptureSession {
-    /// Retries the work until it succeeds or the deadline passes.
+    /// Runs the work, and retries it until its locks are granted or the deadline passes.
     ///
     /// # Errors
     ///
-    /// [`LogError::TimedOut`] if a lock was not granted.
+    /// [`LogError::TimedOut`] if a lock was not granted. Any other error of the work ends the
+    /// attempts.
     pub(super) async fn retry_until_locked(
         &self,
         deadline: Instant,

@@ -51,9 +51,10 @@ pub(super) async fn open(
     ))
 }
 
-/// The identity of the log: a hash of its UUID. The promotion of a standby gives the log another
-/// UUID ([`schema::ensure`]), because positions of transactions that the standby did not have are
-/// assigned again.
+/// The identity of the log: a hash of its UUID. After the promotion of a standby, and in a copy of
+/// the database, the log gets another UUID ([`schema::ensure`]). After a promotion this is
+/// necessary because the positions of transactions that the standby did not have are assigned
+/// again.
 fn identity(log: &str) -> LogIdentity {
     let digest: [u8; 32] = Sha256::digest(log).into();
     let [a, b, c, d, ..] = digest;

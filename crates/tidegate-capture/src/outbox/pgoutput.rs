@@ -50,8 +50,8 @@ pub(super) fn relation(layout: &Layout) -> Bytes {
 }
 
 /// The message of a row that was inserted, updated or deleted. `operation` is the type of the
-/// message: `I`, `U` or `D`. `values` are those of the old row if it was deleted, otherwise those
-/// of the new row.
+/// message: `I`, `U` or `D`. `values` are the values of the old row for `D`, and those of the new
+/// row for `I` and `U`.
 pub(super) fn row(operation: u8, relation: u32, values: &[&Value<'_>]) -> Bytes {
     let mut out = BytesMut::new();
     out.put_u8(operation);

@@ -267,10 +267,13 @@ impl<'a> FromSql<'a> for RawText<'a> {
     }
 }
 
-/// Selects the transactions from a position on, and whether changes after that position were
-/// deleted. Also selects a text that changes with every definition of a captured table, its indexes
-/// and all policies: sums of the ids of the transactions that last wrote them, and the number of
-/// policies.
+/// Selects at most `$2` transactions from the position `$1` on, and whether changes from that
+/// position on were deleted. If there are no transactions, selects one row in which their columns
+/// are NULL.
+///
+/// Also selects a text that changes with every definition of a captured table or its indexes, and
+/// with every change of a policy. The text consists of the sums of the ids of the transactions that
+/// last wrote the catalog rows, and the number of policies.
 const TRANSACTIONS: &str = "\
     SELECT c.position, c.xid::text, c.changes, c.bytes, s.earliest > $1, \
            pg_catalog.concat_ws(' ', \

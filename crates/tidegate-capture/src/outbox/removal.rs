@@ -27,8 +27,9 @@ pub enum OutboxRemoval {
 }
 
 impl Outbox {
-    /// Removes the outbox and its triggers from a database. With `end_streams`, first ends the
-    /// sessions of running nodes; these nodes connect again as soon as they can.
+    /// Removes the outbox and its triggers from a database. If nodes read the outbox and
+    /// `end_streams` is false, removes nothing. If `end_streams` is true, first ends the sessions
+    /// of these nodes, which connect again as soon as they can.
     ///
     /// # Errors
     ///

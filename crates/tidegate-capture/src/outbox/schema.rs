@@ -12,12 +12,13 @@ use crate::capture_session::CaptureSession;
 const SCHEMA: &str = include_str!("schema.sql");
 const PRIVILEGES: &str = include_str!("privileges.sql");
 
-/// Ensures that the outbox exists and that triggers write into it. Returns a session of the
-/// administrator.
+/// Creates the outbox if it does not exist or is outdated, and renews the lease, so that triggers
+/// write into the outbox. Returns a session of the administrator.
 ///
 /// # Errors
 ///
-/// [`LogError::NotAllowed`] if the administrator may not create it.
+/// [`LogError::NotAllowed`] if the administrator may not create the outbox, or if its schema
+/// belongs to another role.
 pub(super) async fn ensure(shared: &Shared, database: &DatabaseName) -> LogResult<CaptureSession> {
     let admin = CaptureSession::admin(&shared.logins, database).await?;
     if !is_current(&admin).await? {
@@ -44,9 +45,9 @@ pub(super) async fn renew(shared: &Shared, admin: &CaptureSession) -> LogResult<
 }
 
 /// Prepares a session that reads transactions or gives them positions. Its statements may take
-/// long. When it gives positions, everything that it has read must become durable, even if writers
-/// do not wait for that (`synchronous_commit = off`). Otherwise a subscriber could get a change
-/// that a crash undoes.
+/// long. When the session gives positions, it does not commit with `synchronous_commit = off`.
+/// Therefore its commit makes the transactions that it has read durable too. Otherwise a subscriber
+/// could get a change of a writer with `synchronous_commit = off` that a crash undoes.
 pub(super) async fn configure_session(admin: &CaptureSession) -> LogResult<()> {
     let timeout = STATEMENT.as_millis();
     admin
@@ -101,7 +102,7 @@ async fn create(shared: &Shared, database: &DatabaseName, admin: &CaptureSession
 ///
 /// # Errors
 ///
-/// [`LogError::NotAllowed`] if a schema of another owner has its name.
+/// [`LogError::NotAllowed`] if the schema with the outbox's name belongs to another role.
 pub(super) async fn exists(admin: &CaptureSession) -> LogResult<bool> {
     let rows = admin.rows(EXISTS, &[]).await?;
     let Some(row) = rows.first() else {

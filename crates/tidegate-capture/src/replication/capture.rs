@@ -7,7 +7,7 @@ use tidegate_changelog::{Captured, Demand, LogError, LogPosition, LogResult};
 use tidegate_sql::DatabaseName;
 use tokio::time::Instant;
 
-use super::metadata::{ReplicaIdentity, TableMetadata};
+use super::metadata::ReplicaIdentity;
 use super::table_info::{Leaf, TableInfo};
 use super::{EVERYTHING, INSERTS, Shared, lock_backoff, replica_identity, tables, unreadable};
 use crate::capture_session::CaptureSession;
@@ -35,34 +35,65 @@ async fn capture_or_fail(
 ) -> LogResult<Captured> {
     let deadline = Instant::now() + demand.timeout;
     if let Some(owner) = CaptureSession::owner(&shared.logins, database).await? {
-        let added = owner
-            .add_until_locked(shared, (database, demand), deadline)
+        let captured = owner
+            .capture_by(shared, (database, demand), deadline)
             .await?;
-        if !matches!(added, Added::NotAllowed(_)) {
-            return owner.finish(added, demand, deadline).await;
+        if captured.is_ok() {
+            return captured;
         }
     }
     let admin = CaptureSession::admin(&shared.logins, database).await?;
-    let added = admin
-        .add_until_locked(shared, (database, demand), deadline)
-        .await?;
-    admin.finish(added, demand, deadline).await
+    admin
+        .capture_by(shared, (database, demand), deadline)
+        .await?
 }
 
 /// The result of adding a table.
 enum Added {
     /// The table was captured before, from this position on.
     Captured(LogPosition),
-    /// The table is captured now, but changes of transactions that were open before may be missing.
-    Published,
-    /// The table was captured before, from this position on. Its old rows are written with
-    /// more columns now, except by transactions that were open before.
-    Raised(LogPosition),
+    /// The table is published, but changes of transactions that were open before may be missing.
+    Pending(Pending),
     /// This session lacks a privilege to capture the table.
     NotAllowed(LogError),
 }
 
+/// A capture that is complete once the transactions have ended that were open before.
+struct Pending {
+    /// The position at which the capture was begun, by this node or another.
+    begun: LogPosition,
+    /// If the table was captured before, from which position on. Its old rows are written with more
+    /// columns now.
+    before: Option<LogPosition>,
+}
+
 impl CaptureSession {
+    /// Captures the table. The inner error says which privilege this session lacks for that.
+    async fn capture_by(
+        &self,
+        shared: &Shared,
+        (database, demand): (&DatabaseName, &Demand),
+        deadline: Instant,
+    ) -> LogResult<LogResult<Captured>> {
+        loop {
+            let added = self
+                .add_until_locked(shared, (database, demand), deadline)
+                .await?;
+            let pending = match added {
+                Added::Captured(since) => {
+                    let barrier = since;
+                    return Ok(Ok(Captured { since, barrier }));
+                }
+                Added::NotAllowed(error) => return Ok(Err(error)),
+                Added::Pending(pending) => pending,
+            };
+            if let Some(captured) = self.finish(&pending, demand, deadline).await? {
+                return Ok(Ok(captured));
+            }
+            // Another node has finished this capture or begun another one.
+        }
+    }
+
     /// Adds the table. Retries until the locks are granted or the deadline passes. Does not retry
     /// while PostgreSQL refuses writes to the table because of its publication.
     async fn add_until_locked(
@@ -103,55 +134,53 @@ impl CaptureSession {
         let mut table = TableInfo::of(self, demand.relation).await?;
         let raised: Vec<_> = table.to_raise(demand)?;
         let published = table.is_published(demand);
-        let since = table.metadata.0.get(&demand.relation);
-        let since = since
-            .and_then(TableMetadata::complete)
-            .filter(|_| published);
+        let entry = table.metadata.0.get(&demand.relation);
+        let complete = |changes| entry.filter(|_| published)?.complete(changes);
+        let (since, before) = (complete(demand.changes), complete(true));
         if let (true, true, Some(since)) = (raised.is_empty(), table.publishes_generated, since) {
             return Ok(Added::Captured(since));
         }
         if !table.may_change {
             return Ok(Added::NotAllowed(not_allowed(&table)));
         }
+        let now = self.now().await?;
         let mut commands = publications(&table);
         if !published {
             commands.push_str(&publish(&table, demand));
         }
+        let keeps_inserts = table.is_published(&Demand {
+            changes: false,
+            ..*demand
+        });
+        let is_begun = published && raised.is_empty() && table.publishes_generated;
         let (raise, identities) = raise(&raised, timeout);
-        for (oid, before) in identities {
-            table.metadata.0.entry(oid).or_default().before = before;
+        for (oid, identity) in identities {
+            table.metadata.0.entry(oid).or_default().before = identity;
         }
         if !table.unchanged {
             // Others changed the publications, so changes of every table may be missing.
             let entries = table.metadata.0.values_mut();
-            entries.for_each(|entry| entry.since = None);
+            entries.for_each(|entry| entry.begin(now, false));
         }
-        table.metadata.0.entry(demand.relation).or_default().since = None;
+        let entry = table.metadata.0.entry(demand.relation).or_default();
+        // What another node has begun is finished together with it.
+        let begun = entry.begun.filter(|_| is_begun).unwrap_or(now);
+        entry.begin(begun, keeps_inserts);
         // The locks that make other sessions wait are taken last.
         commands.push_str(&table.comment());
         commands.push_str(&raise);
         self.run(&commands).await?;
-        Ok(since.map_or(Added::Published, Added::Raised))
+        Ok(Added::Pending(Pending { begun, before }))
     }
 
-    /// Waits until the table is captured without a gap, and returns from which position on it is.
+    /// Waits until the table is captured without a gap, and returns from which position on it is;
+    /// `None` if it must be added again.
     async fn finish(
         &self,
-        added: Added,
+        pending: &Pending,
         demand: &Demand,
         deadline: Instant,
-    ) -> LogResult<Captured> {
-        let before = match added {
-            Added::Captured(since) => {
-                return Ok(Captured {
-                    since,
-                    barrier: since,
-                });
-            }
-            Added::NotAllowed(error) => return Err(error),
-            Added::Published => None,
-            Added::Raised(since) => Some(since),
-        };
+    ) -> LogResult<Option<Captured>> {
         let rest = deadline.saturating_duration_since(Instant::now());
         let ended = open_transactions::wait_until_ended(&self.client, rest).await;
         ended.map_err(|error| match error {
@@ -161,10 +190,10 @@ impl CaptureSession {
             },
             error => error,
         })?;
-        if before.is_none() {
+        if pending.before.is_none() {
             self.republish(demand).await?;
         }
-        self.mark(demand.relation, before).await
+        self.mark(demand.relation, pending).await
     }
 
     /// The current end of the WAL. All visible transactions were committed before it.
@@ -176,16 +205,20 @@ impl CaptureSession {
         text.parse().map_err(|()| unreadable("a position"))
     }
 
-    /// Stores the position from which the table is captured without a gap: `before` if the table
-    /// was captured already, otherwise the present end of the log.
-    async fn mark(&self, relation: u32, before: Option<LogPosition>) -> LogResult<Captured> {
+    /// Stores the position from which the table is captured without a gap: the previous one if the
+    /// table was captured already, otherwise the present end of the log. Returns `None` if another
+    /// node has stored a position, which must not move without a gap, or has changed the capture.
+    async fn mark(&self, relation: u32, pending: &Pending) -> LogResult<Option<Captured>> {
         self.begin().await?;
         let marked = async {
             let mut table = TableInfo::of(self, relation).await?;
             let seen = self.partitions(relation).await?;
             let barrier = self.now().await?;
-            let since = before.unwrap_or(barrier);
+            let since = pending.before.unwrap_or(barrier);
             let entry = table.metadata.0.entry(relation).or_default();
+            if entry.since.is_some() || entry.begun != Some(pending.begun) {
+                return Ok(None);
+            }
             entry.since = Some(since);
             // A stored list of partitions is kept, because other nodes may not have reported its
             // changes yet.
@@ -193,7 +226,7 @@ impl CaptureSession {
                 entry.partitions = seen.map(|seen| seen.partitions);
             }
             self.run(&table.comment()).await?;
-            Ok(Captured { since, barrier })
+            Ok(Some(Captured { since, barrier }))
         };
         let marked = marked.await;
         self.end(marked).await

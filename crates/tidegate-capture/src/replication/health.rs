@@ -1,9 +1,9 @@
 //! The health query, which reports whether tables are still captured.
 
-/// See [`tidegate_changelog::ChangeLog::health_query`]. The mark of a publication is the OID of the
-/// table's entry in it, which changes if the table was removed and added again. The query also
-/// returns tables that operators or other programs added to the publication of every operation,
-/// because their writers may be refused.
+/// See [`tidegate_changelog::ChangeLog::health_query`]. A mark is the OID of the table's entry in a
+/// publication. The OID changes if the table is removed from the publication and added again. The
+/// query also returns tables that operators or other programs added to the publication of every
+/// operation, because their writers may be refused.
 pub(super) const HEALTH_QUERY: &str = "\
     WITH RECURSIVE published AS (\
         SELECT r.prrelid AS oid, r.oid AS row, p.pubname = 'tidegate' AS everything, \

@@ -1,10 +1,10 @@
 //! Works around a bug of older servers: after a transaction that was open while a publication
 //! changed, the old version of the publication stays in use.
 //!
-//! Before 13.21, 14.18, 15.13, 16.9 and 17.5 the decoding of such a transaction caches its tables
-//! as they were when it started, and is not notified of the change. The changes of later
-//! transactions are then omitted silently (PostgreSQL 17.5, "Release Notes": invalidations for
-//! transactions that are in progress).
+//! Before 13.21, 14.18, 15.13, 16.9 and 17.5, decoding such a transaction caches how the
+//! transaction's tables were published when it started. The change of the publication does not
+//! invalidate this cache. The changes of later transactions are then omitted silently (PostgreSQL
+//! 17.5, "Release Notes": invalidations for transactions that are in progress).
 
 use tidegate_changelog::{Demand, LogResult};
 use tidegate_wire::version;
@@ -14,9 +14,10 @@ use super::{EVERYTHING, INSERTS};
 use crate::capture_session::CaptureSession;
 
 impl CaptureSession {
-    /// Publishes the table again after all transactions have ended that were open when it was
-    /// published. The second time invalidates what these transactions left in the cache. No change
-    /// is missed, because before and after it every transaction sees the table as published.
+    /// Publishes the table a second time, on servers that have the bug. The caller must first wait
+    /// until the transactions that were open at the first time have ended. The second time
+    /// invalidates what these transactions left in the cache. No change is missed in between,
+    /// because the table is removed and added in one transaction.
     pub(super) async fn republish(&self, demand: &Demand) -> LogResult<()> {
         let version = "SELECT pg_catalog.current_setting('server_version_num')::int4";
         let rows = self.rows(version, &[]).await?;
@@ -31,6 +32,11 @@ impl CaptureSession {
 
     async fn republish_within(&self, demand: &Demand) -> LogResult<()> {
         let table = TableInfo::of(self, demand.relation).await?;
+        let entry = table.metadata.0.get(&demand.relation);
+        if entry.is_some_and(|entry| entry.since.is_some()) {
+            // Another node has finished the capture.
+            return Ok(());
+        }
         let there = [(EVERYTHING, table.listed.0), (INSERTS, table.listed.1)];
         for (publication, _) in there.iter().filter(|(_, there)| *there) {
             let name = &table.name;

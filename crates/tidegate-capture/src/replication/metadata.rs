@@ -1,11 +1,17 @@
 //! The capture metadata of a database, stored as the comment of its publication.
 //!
 //! The comment is dropped with the publication, is visible to every node, and changes in the same
-//! transaction as the capture. A line is `table since identity`: `since` is the position from which
-//! the table is captured without a gap (`-` if unknown), `identity` the replica identity before the
-//! service raised it (`-` if it did not). For a partitioned table `changed partitions` follows: a
-//! position after the last change of partitions by which the table gained or lost rows (`-` for
-//! none), and the partitions as last seen.
+//! transaction as the capture. After a first line for human readers, it has one line for each
+//! table: `table since identity`, and for a partitioned table
+//! `table since identity changed partitions`.
+//!
+//! | word | meaning |
+//! | --- | --- |
+//! | `table` | the OID of the table |
+//! | `since` | the position from which the table is captured without a gap. While a capture is not finished: `-` and the position at which it began. `-` alone: no position is known. If INSERTs are captured from an earlier position on, a comma and that position follow |
+//! | `identity` | the replica identity before the service raised it; `-` if it was not raised |
+//! | `changed` | a position after the last change of partitions that added or removed rows; `-` if there was none |
+//! | `partitions` | the partitions as last seen |
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
@@ -21,6 +27,11 @@ pub(super) struct CaptureMetadata(pub(super) BTreeMap<u32, TableMetadata>);
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct TableMetadata {
     pub(super) since: Option<LogPosition>,
+    /// The position from which INSERTs are captured, if that is earlier than `since`.
+    pub(super) inserts: Option<LogPosition>,
+    /// The position at which the capture was begun that is not finished yet. Nodes that capture the
+    /// table at the same time find out by it whether they finish the same capture.
+    pub(super) begun: Option<LogPosition>,
     /// The replica identity before the service raised it; `None` if the service did not.
     pub(super) before: Option<ReplicaIdentity>,
     /// A position after the last change of partitions by which the table gained or lost rows;
@@ -30,9 +41,20 @@ pub(super) struct TableMetadata {
 }
 
 impl TableMetadata {
-    /// The position from which on the log has every change of the table; `None` if unknown.
-    pub(super) fn complete(&self) -> Option<LogPosition> {
-        self.since.max(self.since.and(self.changed))
+    /// Records that changes may be missing until the capture that is begun at `begun` is finished;
+    /// with `keeps_inserts`, none but UPDATEs and DELETEs.
+    pub(super) fn begin(&mut self, begun: LogPosition, keeps_inserts: bool) {
+        let inserts = self.inserts.or(self.since);
+        self.inserts = inserts.filter(|_| keeps_inserts);
+        (self.since, self.begun) = (None, Some(begun));
+    }
+
+    /// The position from which on the log has every change of the table, or without `changes` every
+    /// INSERT; `None` if unknown.
+    pub(super) fn complete(&self, changes: bool) -> Option<LogPosition> {
+        let inserts = self.inserts.filter(|_| !changes);
+        let since = inserts.or(self.since);
+        since.max(since.and(self.changed))
     }
 }
 
@@ -52,6 +74,10 @@ impl CaptureMetadata {
             let mut words = line.split(' ');
             let table = words.next()?.parse().ok()?;
             let (since, identity) = (words.next()?, words.next()?);
+            let (since, inserts) = match since.split_once(',') {
+                Some((since, inserts)) => (since, inserts.parse().ok()),
+                None => (since, None),
+            };
             let before = match identity.split_at_checked(1)? {
                 ("d", "") => Some(ReplicaIdentity::Default),
                 ("n", "") => Some(ReplicaIdentity::Nothing),
@@ -60,6 +86,8 @@ impl CaptureMetadata {
             };
             let entry = TableMetadata {
                 since: since.parse().ok(),
+                inserts,
+                begun: since.strip_prefix('-').and_then(|at| at.parse().ok()),
                 before,
                 changed: words.next().and_then(|word| word.parse().ok()),
                 partitions: words.next().and_then(Partitions::parse),
@@ -76,14 +104,20 @@ impl CaptureMetadata {
             let position = |position: Option<LogPosition>| {
                 position.map_or("-".to_owned(), |position| position.to_string())
             };
-            let since = position(entry.since);
+            let since = match (entry.since, entry.begun) {
+                (None, Some(begun)) => format!("-{begun}"),
+                (since, _) => position(since),
+            };
             let identity = match entry.before {
                 None => "-".to_owned(),
                 Some(ReplicaIdentity::Default) => "d".to_owned(),
                 Some(ReplicaIdentity::Nothing) => "n".to_owned(),
                 Some(ReplicaIdentity::Index(index)) => format!("i{index}"),
             };
-            write!(comment, "{table} {since} {identity}").expect("a String takes everything");
+            let inserts = entry.inserts.map(|inserts| format!(",{inserts}"));
+            let inserts = inserts.unwrap_or_default();
+            write!(comment, "{table} {since}{inserts} {identity}")
+                .expect("a String takes everything");
             if let Some(partitions) = &entry.partitions {
                 let (changed, partitions) = (position(entry.changed), partitions.to_text());
                 write!(comment, " {changed} {partitions}").expect("a String takes everything");
@@ -123,11 +157,19 @@ mod tests {
             (4, entry(None, Some(ReplicaIdentity::Index(77)))),
             (5, parted(Some(LogPosition(3)), "8/9,10")),
             (6, parted(None, ".")),
+            (
+                7,
+                TableMetadata {
+                    begun: Some(LogPosition(0x1_0000_0003)),
+                    inserts: Some(LogPosition(4)),
+                    ..TableMetadata::default()
+                },
+            ),
         ]));
         let comment = metadata.to_comment();
         assert_eq!(
             comment,
-            "Tidegate: do not edit\n1 - -\n2 1/2 d\n3 - n\n4 - i77\n5 - - 0/3 8/9,10\n6 - - - .\n"
+            "Tidegate: do not edit\n1 - -\n2 1/2 d\n3 - n\n4 - i77\n5 - - 0/3 8/9,10\n6 - - - .\n7 -1/3,0/4 -\n"
         );
         assert_eq!(CaptureMetadata::parse(&comment), metadata);
         assert_eq!(

@@ -5,8 +5,8 @@
 //! needed, and one for tables of which INSERT is enough. A permanent replication slot, the
 //! *retention slot*, keeps the log of the retention window. Each stream has a temporary slot, which
 //! is a copy of the retention slot. Copying does not wait for open transactions, and PostgreSQL
-//! drops the slot of a node that crashes. Nodes that share one reader read the retention slot itself,
-//! which PostgreSQL gives to one process at a time.
+//! drops the slot of a node that crashes. If the nodes share one reader, that reader uses the
+//! retention slot itself, which PostgreSQL gives to only one process at a time.
 
 mod capture;
 mod health;

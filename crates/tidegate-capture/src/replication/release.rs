@@ -109,9 +109,10 @@ impl CaptureSession {
 const INDEX: &str = "SELECT pg_catalog.quote_ident(c.relname) FROM pg_catalog.pg_class c \
                      WHERE c.oid = $1 AND c.relkind = 'i'";
 
-/// Selects the tables, except those to keep, that the service captures or has changed and that this
-/// session may change. Also selects which publications have the table, and the metadata. Empty
-/// while more than one stream is open.
+/// Selects the tables that the service captures or has changed and that this session may change,
+/// except the tables `$1` and their partitions. For each table, also selects which of the two
+/// publications contain it, and the comment with the metadata. Selects nothing while more than one
+/// stream is open.
 const CAPTURED: &str = "\
     WITH publication AS ( \
         SELECT e.oid AS everything, i.oid AS inserts, \

@@ -46,8 +46,9 @@ pub struct StreamingServer {
 
 impl Replication {
     /// Removes the feed from a database: restores raised replica identities, drops the publications
-    /// and the slot. With `end_streams`, first ends the streams of running nodes; these nodes open
-    /// new streams as soon as they can.
+    /// and the slot. If nodes read the log and `end_streams` is false, removes nothing. If
+    /// `end_streams` is true, first ends the streams of these nodes, which open new streams as soon
+    /// as they can.
     ///
     /// # Errors
     ///

@@ -1,6 +1,6 @@
 //! Prevents captures from blocking writers. If UPDATE and DELETE of a table are published,
-//! PostgreSQL refuses them unless the table has a replica identity. It has none if its primary key
-//! or index was dropped, or if its owner set NOTHING.
+//! PostgreSQL refuses them unless the table has a replica identity. A table has none if the primary
+//! key or index that served as such was dropped, or if its owner set NOTHING.
 
 use tidegate_changelog::LogResult;
 use tidegate_sql::DatabaseName;
@@ -52,7 +52,7 @@ impl CaptureSession {
         );
         let mut commands = format!("ALTER PUBLICATION \"{EVERYTHING}\" DROP TABLE ONLY {name}; ");
         if let Some(entry) = table.metadata.0.get_mut(&relation) {
-            entry.since = None;
+            (entry.since, entry.inserts, entry.begun) = (None, None, None);
         }
         commands.push_str(&table.comment());
         self.run(&commands).await?;

@@ -8,7 +8,7 @@ use tidegate_sql::DatabaseName;
 use tokio_postgres::error::SqlState;
 use tracing::{debug, info, warn};
 
-use super::session::{COMMAND_TIMEOUT, ReplicationSession};
+use super::session::{COMMAND_TIMEOUT, ReplicationSession, TextRow};
 use super::stream::Stream;
 use super::{EVERYTHING, INSERTS, Shared, lineage, tables, unreadable};
 use crate::error;
@@ -43,9 +43,19 @@ pub(super) async fn open(
     let recreate = tables::prepare(shared, database).await?;
     let mut session = ReplicationSession::open(&shared.reader, database).await?;
     let mut place = table(&mut session).await?;
-    let Some(earliest) = retention_slot(shared, &mut session, &mut place, recreate).await? else {
+    let kept = retention_slot(shared, &mut session, &mut place, recreate).await?;
+    if kept.is_none() {
         return open_without_retention_slot(shared, session, place, start).await;
-    };
+    }
+    let (retention_slot, slot) = (&place.retention_slot_name, slot_name(&place, &session));
+    let copy = format!(
+        "SELECT lsn FROM \
+         pg_catalog.pg_copy_logical_replication_slot('{retention_slot}', '{slot}', true)"
+    );
+    // The retention slot may have moved since it was read. From a position before its slot,
+    // PostgreSQL would silently begin at the slot.
+    let copied = session.run(&copy, COMMAND_TIMEOUT).await?;
+    let earliest = position_of_slot(&copied)?;
     let start = match start {
         LogStart::At { log, position }
             if !place.lineage.contains(log, position)
@@ -58,11 +68,6 @@ pub(super) async fn open(
         LogStart::Earliest => earliest,
         LogStart::Now => place.now.max(earliest),
     };
-    let (retention_slot, slot) = (&place.retention_slot_name, slot_name(&place, &session));
-    let copy = format!(
-        "SELECT pg_catalog.pg_copy_logical_replication_slot('{retention_slot}', '{slot}', true)"
-    );
-    session.run(&copy, COMMAND_TIMEOUT).await?;
     stream(shared, session, (&slot, place.lineage), start).await
 }
 
@@ -247,10 +252,15 @@ async fn create(
             },
             error => error,
         })?;
-    let made = made
+    position_of_slot(&made)
+}
+
+/// Reads the position of a slot that was created or copied.
+fn position_of_slot(rows: &[TextRow]) -> LogResult<LogPosition> {
+    let position = rows
         .first()
         .and_then(|row| row.first()?.as_deref()?.parse().ok());
-    made.ok_or_else(|| unreadable("the position of a new slot"))
+    position.ok_or_else(|| unreadable("the position of a new slot"))
 }
 
 async fn drop_slot(session: &mut ReplicationSession, name: &str) -> LogResult<()> {
@@ -262,10 +272,12 @@ async fn drop_slot(session: &mut ReplicationSession, name: &str) -> LogResult<()
     Ok(())
 }
 
-/// Advances the retention slot to `keep`, or further if it keeps too much, and returns the end of
-/// the log. Only a session in the slot's database can advance it, which takes a login. The position
-/// of the slot is read in the control database, so that a slot that need not advance costs no
-/// login.
+/// Advances the retention slot to `keep`, or further if the log after `keep` is larger than the
+/// limit of the retention window. Returns the end of the log.
+///
+/// Advancing the slot takes a login, because only a session in the slot's database can do it.
+/// Therefore the position of the slot is read in the control database, and the slot is advanced
+/// only at intervals, unless it keeps more than the limit.
 pub(super) async fn retain(
     shared: &Shared,
     database: &DatabaseName,

@@ -62,8 +62,8 @@ impl TableInfo {
     ///
     /// # Errors
     ///
-    /// [`LogError::NoTable`] if it does not exist, [`LogError::Unsupported`] if the relation cannot
-    /// be captured, [`LogError::Gone`] if the publications do not exist.
+    /// [`LogError::NoTable`] if the table does not exist, [`LogError::Unsupported`] if the relation
+    /// cannot be captured, [`LogError::Gone`] if the publications do not exist.
     pub(super) async fn of(session: &CaptureSession, relation: u32) -> LogResult<Self> {
         let rows = session.rows(TABLE, &[&relation]).await?;
         let row = rows.first().ok_or(LogError::NoTable)?;
@@ -109,7 +109,8 @@ impl TableInfo {
     ///
     /// # Errors
     ///
-    /// [`LogError::Unsupported`] if publishing the table would make writes fail later.
+    /// [`LogError::Unsupported`] if UPDATE and DELETE of the published table, or of partitions that
+    /// are created later, would fail.
     pub(super) fn to_raise(&self, demand: &Demand) -> LogResult<Vec<&Leaf>> {
         if !demand.changes {
             return Ok(Vec::new());

@@ -57,6 +57,56 @@ async fn an_open_writer_is_waited_for() {
     );
 }
 
+/// If each node stored a position of its own, the others would take the later one for a gap when
+/// they open their next stream.
+#[tokio::test]
+async fn nodes_that_capture_a_table_at_the_same_time_get_the_same_position() {
+    let fixture = Fixture::new("log_same_time").await;
+    fixture.run("CREATE TABLE t (id int PRIMARY KEY)").await;
+    let _stream = fixture.open(None).await.unwrap();
+    let writer = fixture.session().await;
+    writer
+        .batch_execute("BEGIN; INSERT INTO t VALUES (1)")
+        .await
+        .unwrap();
+    let waiting = "SELECT count(*)::text FROM pg_stat_activity \
+                   WHERE datname = 'log_same_time' AND query LIKE '%pg_prepared_xacts%' \
+                   AND pid <> pg_backend_pid()";
+    let commit = async {
+        while fixture.value(waiting).await != "4" {}
+        writer.batch_execute("COMMIT").await.unwrap();
+    };
+    let inserts = async || fixture.capture("t", false, false).await.unwrap().since;
+    let changes = async || fixture.capture("t", true, false).await.unwrap().since;
+    let (one, two, three, four, ()) =
+        tokio::join!(inserts(), changes(), inserts(), changes(), commit);
+    assert_eq!([two, three, four], [one; 3]);
+    assert_eq!([inserts().await, changes().await], [one; 2]);
+}
+
+#[tokio::test]
+async fn inserts_stay_captured_from_their_position_when_changes_are_captured_too() {
+    let fixture = Fixture::new("log_widened").await;
+    fixture
+        .run("CREATE TABLE t (id int PRIMARY KEY); CREATE TABLE keyless (id int)")
+        .await;
+    let _stream = fixture.open(None).await.unwrap();
+    for table in ["t", "keyless"] {
+        let since = async |changes| fixture.capture(table, changes, false).await.unwrap().since;
+        let inserts = since(false).await;
+        let changes = since(true).await;
+        assert!(changes > inserts, "{table}");
+        assert_eq!(since(false).await, inserts, "{table}");
+        assert_eq!(since(true).await, changes, "{table}");
+    }
+    // What others take from the publications is a gap for INSERTs as well.
+    let before = fixture.capture("t", false, false).await.unwrap().since;
+    fixture
+        .run("ALTER PUBLICATION tidegate_inserts SET (publish = 'delete')")
+        .await;
+    assert!(fixture.capture("t", false, false).await.unwrap().since > before);
+}
+
 #[tokio::test]
 async fn a_table_without_a_key_stays_writable_and_gets_its_identity_back() {
     let fixture = Fixture::new("log_keyless").await;

@@ -22,8 +22,8 @@ struct ForeignKeyLink<'a> {
 
 /// Adds the relationships of each relation.
 ///
-/// Every foreign key between visible relations gets a name, even if the role may not read all its
-/// columns and it therefore is no relationship. So a name never means different foreign keys for
+/// A foreign key is no relationship if the role may not read all its columns. But every foreign key
+/// between visible relations gets a name, so a name never means different foreign keys for
 /// different roles.
 pub(super) fn relationships(parts: &[Arc<RelationDocument>], schema: &mut Schema) {
     let links = links(parts, schema);

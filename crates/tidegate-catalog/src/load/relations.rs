@@ -30,9 +30,9 @@ pub(crate) struct RelationRow {
     pub(crate) document: Option<String>,
 }
 
-/// Reads the schema `schema`, or all schemas that a role may use if it is `None`. The rows of a
-/// relation whose version is in `known` have no document. The result is empty if the role does not
-/// exist.
+/// Reads the schema `schema`, or all schemas that the role may use if `schema` is `None`. The rows
+/// of a relation whose version is in `known` have no document. The result is empty if the role does
+/// not exist.
 ///
 /// The statement runs as [`Principal::Catalog`]; the role is a parameter.
 ///

@@ -6,10 +6,10 @@ use super::{ColumnId, RelationId};
 /// relations and all columns of the key on both sides.
 #[derive(Clone, Debug)]
 pub struct Relationship {
-    /// The field name. For a foreign key of this relation, it is the name of the referenced
-    /// relation in camelCase, or else that of the constraint. For a foreign key of another
-    /// relation, it is the name of that relation in camelCase, with `By<Columns>` if several of its
-    /// foreign keys reference this relation.
+    /// The field name in camelCase. For a foreign key of this relation, it is the name of the
+    /// referenced relation or of the constraint. For a foreign key of another relation, it is the
+    /// name of that relation, with `By<Columns>` if several of its foreign keys reference this
+    /// relation or if the name is taken. A number follows a name that is still taken.
     pub name: Box<str>,
     /// Whether the relationship leads to at most one row.
     pub cardinality: Cardinality,

@@ -28,11 +28,12 @@ pub(crate) struct RelationshipNames {
 /// Names the relationships of a relation whose columns have the field names `fields`. `forward` is
 /// sorted by constraint, `reverse` by referencing relation and then by constraint.
 ///
-/// Names of columns are never taken. The first foreign key to a relation is named after the
-/// relation if the name is free. Each foreign key also has a name after its constraint. A reverse
-/// relationship is named after the referencing relation, if only one foreign key of that relation
-/// references this one and the name is free. Otherwise the name also contains the referencing
-/// columns.
+/// No relationship gets the name of a column. The first foreign key to a relation is named after
+/// the relation if the name is free. Each foreign key also has a name after its constraint. A
+/// reverse relationship is named after the referencing relation, if only one foreign key of that
+/// relation references this one and the name is free. Otherwise the name also contains the
+/// referencing columns. A number is appended to a name with columns or after a constraint if it is
+/// taken.
 pub(crate) fn name_relationships(
     fields: &HashSet<&str>,
     forward: &[RelationshipEnd<'_>],

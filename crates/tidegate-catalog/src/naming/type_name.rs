@@ -66,7 +66,8 @@ pub(crate) struct TypeNames {
     pub(crate) aggregates: [Box<str>; AGGREGATES.len()],
 }
 
-/// The type names of all relations, in the order of the relations.
+/// The type names of all relations, in the order of the relations. Also returns the relations whose
+/// type name got a number.
 ///
 /// If several relations have the same name in `PascalCase`, the first one gets it, and the others
 /// get it with a number. Type names of aggregates get a number if they are taken. So a new relation

@@ -25,8 +25,9 @@ pub(crate) const TABLES: &str = "\
 /// Selects a row for each role of `:roles`: the role's name, and a fingerprint of its attributes
 /// and of every membership that it has, directly or through other roles. Roles belong to the
 /// cluster, so the change log of a database does not report their changes. Roles with the same
-/// memberships have the same fingerprint. Before PostgreSQL 16 the member's attributes decide
-/// whether a membership is inherited; since then the membership decides.
+/// attributes and memberships have the same fingerprint. The fingerprint also covers whether
+/// memberships are inherited. Before PostgreSQL 16 this depends on the member's attributes, and
+/// since then on the membership.
 pub(crate) const ROLES: &str = "\
     WITH RECURSIVE asked AS (\
         SELECT r.* FROM pg_catalog.pg_roles r \

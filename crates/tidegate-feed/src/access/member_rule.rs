@@ -1,10 +1,10 @@
 //! Row level security of members that the service evaluates without a query.
 //!
 //! Many members of a group subscribe to the same table, and a policy shows each of them its own
-//! rows: `owner = (SELECT tidegate.user_id())`. The value that the column has in a member's rows is
-//! known when the member subscribes. So the subscriptions that may see a row are found by the row's
-//! value in the column ([`crate::dispatch::index`]). PostgreSQL evaluates other policies, for each
-//! member.
+//! rows: `owner = (SELECT tidegate.user_id())`. When a member subscribes, the service knows which
+//! value the column must have in the rows that the member may see. So the value of a row in this
+//! column leads to the subscriptions that may see the row ([`crate::dispatch::index`]). PostgreSQL
+//! evaluates policies of other forms, separately for each member.
 
 use tidegate_sql::{ClaimText, Login, Member, RoleUse};
 
@@ -29,8 +29,8 @@ pub(crate) struct RuleKey {
 
 impl MemberRule {
     /// The rule of a member under these policies. Returns `None` if PostgreSQL has to evaluate the
-    /// policies: the caller is not a member, or a policy is not a comparison of a column with a
-    /// text that the service knows.
+    /// policies. That is the case if the caller is not a member, or if a policy does more than
+    /// compare a column with a value that the service knows.
     pub(crate) fn new(login: &Login, policy: &RlsPolicy) -> Option<Self> {
         let RoleUse::Member(member) = &login.role_use else {
             return None;
@@ -119,7 +119,7 @@ mod tests {
 
     use super::ComparedType::{Bigint, Integer, Text, Uuid};
     use super::*;
-    use crate::access::rls_policy::PolicyClause;
+    use crate::access::rls_policy::{CallerPart, PolicyClause};
 
     const UUID: &str = "0b7e9c1e-0000-4000-8000-00000000000f";
 
@@ -128,6 +128,7 @@ mod tests {
             permissive,
             condition: "x".into(),
             columns: "1".into(),
+            caller: CallerPart::Identity,
             equality: equality.map(|(compared, claim)| PolicyEquality {
                 column: "a".into(),
                 compared,
@@ -142,7 +143,7 @@ mod tests {
             role: RoleName::new("shop/group/staff"),
             role_use: RoleUse::Member(Arc::new(Member::new(id, claims).unwrap())),
         };
-        let policy = RlsPolicy::new("public", "t", policies, &[("1".into(), "a".into())]);
+        let policy = RlsPolicy::new(("public", "t"), "", policies, &[("1".into(), "a".into())]);
         let rule = MemberRule::new(&login, &policy)?;
         assert!(rule.is_of(Some(&policy)) && !rule.is_of(None));
         let text = |key: &RuleKey| String::from_utf8(key.value.to_vec()).unwrap();

@@ -1,6 +1,7 @@
 //! Access control of events: table and column privileges, and row level security.
 
 pub(crate) mod fingerprint;
+pub(crate) mod judgement;
 pub(crate) mod member_rule;
 pub(crate) mod old_rows;
 pub(crate) mod policy_query;

@@ -1,18 +1,25 @@
 //! Queries the policies of tables, and recognises those that compare a column with the id or a
-//! claim of the caller.
+//! claim of the caller, and those that do not depend on the caller.
 
-use crate::access::rls_policy::{ComparedType, PolicyClause, PolicyEquality};
+use tidegate_sql::Statement;
+use tidegate_sql::statement::Purity;
+
+use crate::access::rls_policy::{CallerPart, ComparedType, PolicyClause, PolicyEquality};
 use crate::catalog_query::{TextRow, is_true, text};
 
 /// Selects each policy that applies to SELECT: its table, its OID, whether it is permissive, its
-/// condition, and the columns that the condition reads. If the condition only compares a column
-/// with `(SELECT tidegate.user_id())` or `(SELECT tidegate.claim('name'))`, also selects the
-/// column, its type and the name of the claim.
+/// condition, and the columns that the condition reads. Some conditions only compare a column with
+/// `(SELECT tidegate.user_id())` or `(SELECT tidegate.claim('name'))`. For these, it also selects
+/// the column, the column's type and the name of the claim.
+///
+/// The last result column is what the condition depends on, apart from its own table and built-in
+/// objects: `0` nothing, `1` only the claims, `2` anything else. PostgreSQL records these
+/// dependencies, also those of implicit casts.
 ///
 /// Such a condition is recognised by its text. PostgreSQL prints conditions in the same way in all
 /// supported versions. With an empty `search_path` it qualifies every function and operator that is
-/// not built in with its schema. Only columns of types whose values are equal if and only if their
-/// text forms are equal are recognised. The functions must belong to the service's role.
+/// not built in with its schema. The type of the column must be one whose values are equal if and
+/// only if their text forms are equal. The functions must belong to the service's role.
 pub(crate) const POLICIES: &str = "\
     WITH own AS (SELECT NOT EXISTS (\
         SELECT FROM pg_catalog.pg_namespace s \
@@ -28,7 +35,17 @@ pub(crate) const POLICIES: &str = "\
             AND d.refobjid = p.polrelid), \
            q.name, q.type, \
            pg_catalog.replace(pg_catalog.substring(c.call, \
-               'claim[(]''(.*)''::text[)]$'), '''''', '''') \
+               'claim[(]''(.*)''::text[)]$'), '''''', ''''), \
+           (SELECT COALESCE(pg_catalog.max(CASE \
+                WHEN d.refclassid = 'pg_catalog.pg_class'::pg_catalog.regclass \
+                     AND d.refobjid = p.polrelid THEN 0 \
+                WHEN own.functions AND n.nspname = 'tidegate' \
+                     AND f.proname IN ('claim', 'claims') THEN 1 \
+                ELSE 2 END), 0)::text FROM pg_catalog.pg_depend d \
+            LEFT JOIN pg_catalog.pg_proc f ON f.oid = d.refobjid \
+                AND d.refclassid = 'pg_catalog.pg_proc'::pg_catalog.regclass \
+            LEFT JOIN pg_catalog.pg_namespace n ON n.oid = f.pronamespace \
+            WHERE d.classid = 'pg_catalog.pg_policy'::pg_catalog.regclass AND d.objid = p.oid) \
     FROM own CROSS JOIN pg_catalog.pg_policy p \
     CROSS JOIN LATERAL (SELECT pg_catalog.pg_get_expr(p.polqual, p.polrelid)) AS e(condition) \
     CROSS JOIN LATERAL (SELECT pg_catalog.substring(e.condition, \
@@ -69,14 +86,17 @@ const COLUMNS: usize = 4;
 const EQUAL_COLUMN: usize = 5;
 const EQUAL_TYPE: usize = 6;
 const CLAIM: usize = 7;
+const DEPENDS_ON: usize = 8;
 
 /// The policy in a row of the result of [`POLICIES`].
 pub(crate) fn clause(row: &TextRow) -> PolicyClause {
     let is_equality = row.get(EQUAL_COLUMN).is_some_and(Option::is_some);
     let claim = row.get(CLAIM).cloned().flatten();
+    let condition = text(row, CONDITION);
     PolicyClause {
         permissive: is_true(row, PERMISSIVE),
-        condition: text(row, CONDITION),
+        caller: caller_part(&text(row, DEPENDS_ON), &condition),
+        condition,
         columns: text(row, COLUMNS),
         equality: is_equality.then(|| PolicyEquality {
             column: text(row, EQUAL_COLUMN),
@@ -86,11 +106,82 @@ pub(crate) fn clause(row: &TextRow) -> PolicyClause {
     }
 }
 
+/// On what of the caller a condition depends; `depends_on` is what PostgreSQL has recorded. Two ways
+/// to depend on the caller leave no record: `current_setting()`, and a view of the catalog, such as
+/// `pg_settings`, in a FROM. So a text with one of these words, or with a call of anything but the
+/// usual built-in functions, counts as if it depended on everything.
+fn caller_part(depends_on: &str, condition: &str) -> CallerPart {
+    let lower = condition.to_ascii_lowercase();
+    let reads_more = ["from", "current_setting"]
+        .iter()
+        .any(|word| lower.contains(word));
+    let is_plain = |statement: Statement| statement.purity() == Purity::Stateless;
+    if reads_more || !Statement::parse(&format!("SELECT {condition}")).is_ok_and(is_plain) {
+        return CallerPart::Identity;
+    }
+    match depends_on {
+        "0" => CallerPart::Nothing,
+        "1" => CallerPart::Claims,
+        _ => CallerPart::Identity,
+    }
+}
+
 fn compared(name: &str) -> ComparedType {
     match name {
         "uuid" => ComparedType::Uuid,
         "integer" => ComparedType::Integer,
         "bigint" => ComparedType::Bigint,
         _ => ComparedType::Text,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_condition_that_may_read_settings_depends_on_the_caller() {
+        let cases = [
+            (
+                "0",
+                "(published AND (length(title) > 3))",
+                CallerPart::Nothing,
+            ),
+            (
+                "0",
+                "((kind)::text = ANY ('{a,b}'::text[]))",
+                CallerPart::Nothing,
+            ),
+            (
+                "0",
+                "(a = current_setting('tidegate.claims'::text, true))",
+                CallerPart::Identity,
+            ),
+            (
+                "0",
+                "(a IN ( SELECT pg_settings.name FROM pg_settings))",
+                CallerPart::Identity,
+            ),
+            (
+                "0",
+                "(query_to_xml(a, true, true, ''::text) IS NOT NULL)",
+                CallerPart::Identity,
+            ),
+            (
+                "1",
+                "(lower(a) = ( SELECT tidegate.claim('org'::text) AS claim))",
+                CallerPart::Claims,
+            ),
+            ("1", "(a = ( SELECT public.f() AS f))", CallerPart::Identity),
+            (
+                "2",
+                "(a = ( SELECT tidegate.user_id() AS user_id))",
+                CallerPart::Identity,
+            ),
+            ("", "true", CallerPart::Identity),
+        ];
+        for (depends_on, condition, expected) in cases {
+            assert_eq!(caller_part(depends_on, condition), expected, "{condition}");
+        }
     }
 }

@@ -52,7 +52,8 @@ impl PrivilegeLoader {
     /// # Errors
     ///
     /// [`Error::NoTable`], [`Error::NoRole`], [`Error::Timeout`], [`Error::Privileges`], or
-    /// [`Error::Internal`] if the definition of the table keeps changing.
+    /// [`Error::Internal`] if the definition of the table keeps changing or the query task has
+    /// ended.
     pub(crate) async fn load(
         self: &Arc<Self>,
         login: &Login,

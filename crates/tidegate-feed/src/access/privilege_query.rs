@@ -67,10 +67,15 @@ mod column {
 
 /// Selects a row for each pair of table and role whose role may log in: whether row level security
 /// applies (PostgreSQL, "Row Security Policies"), which columns are readable, and which policies
-/// apply to the role. The readable columns are `*` for all columns, or one letter for each column:
-/// `t` if it is readable, `f` if not, or `?` if it no longer exists. The last result column is true
-/// if the privileges are granted to the role itself or to PUBLIC and no policy applies. In that
-/// case a change of roles or memberships cannot revoke the privileges.
+/// apply to the role.
+///
+/// The readable columns are `*` for all columns, or one letter for each column: `t` if it is
+/// readable, `f` if not, or `?` if it no longer exists. The text is empty if the role may not use
+/// the schema, and `?` if the schema no longer exists.
+///
+/// The last result column is true if a change of memberships cannot revoke the privileges: they are
+/// granted to the role itself or to PUBLIC, and row level security is disabled, or is not forced
+/// and the role itself owns the table.
 const ROLES: &str = "\
     SELECT c.oid::text, r.rolname::text, \
            (c.relrowsecurity AND NOT r.rolsuper AND NOT r.rolbypassrls \
@@ -343,7 +348,7 @@ impl TableFacts<'_> {
             .collect();
         let numbered = |row: &TextRow| (text(row, column::NUMBER), text(row, column::NAME));
         let numbers: Vec<_> = self.columns.iter().map(numbered).collect();
-        RlsPolicy::new(schema, name, policies, &numbers)
+        RlsPolicy::new((schema, name), &self.fingerprint, policies, &numbers)
     }
 
     fn primary_key(&self) -> Arc<[Box<str>]> {

@@ -8,14 +8,14 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use bytes::BytesMut;
-use tidegate_sql::{Executor, Login, Principal};
+use tidegate_sql::{Error, Executor, Login};
 use tidegate_values::codec::json_string;
 use tidegate_values::{Type, TypeKind};
+use tokio::sync::Semaphore;
 use tokio::time::Instant;
 
 use crate::access::privileges::Privileges;
-use crate::access::rls_policy::RlsPolicy;
-use crate::catalog_query::{QueryOutcome, query_snapshot, text};
+use crate::access::rls_policy::{CallerPart, RlsPolicy};
 use crate::decode::change::{ChangeKind, RowChange};
 use crate::decode::pgoutput::{ColumnValue, Tuple};
 use crate::decode::schema::RelationSchema;
@@ -25,11 +25,16 @@ use crate::event::cursor::EventPosition;
 /// subscriptions of the same role.
 const MAX_CACHED: usize = 4096;
 
-/// Decides which row images a role may see. All subscriptions of the role to one table share the
-/// results.
+/// Decides which row images a caller may see. All subscriptions of the caller to one table share the
+/// results, and so do the callers of whom the policies do not tell the difference.
 pub(crate) struct RlsEvaluator {
     executor: Arc<dyn Executor>,
+    /// The caller as whom PostgreSQL evaluates the policies.
     login: Login,
+    /// What all callers that use this evaluator have in common with `login`.
+    common: CallerPart,
+    /// Limits how many evaluators of one role and table wait for PostgreSQL at a time.
+    permits: Arc<Semaphore>,
     state: tokio::sync::Mutex<RlsState>,
 }
 
@@ -68,10 +73,17 @@ impl RlsState {
 }
 
 impl RlsEvaluator {
-    pub(crate) fn new(executor: Arc<dyn Executor>, login: Login, privileges: &Privileges) -> Self {
+    pub(crate) fn new(
+        executor: Arc<dyn Executor>,
+        (login, common): (Login, CallerPart),
+        privileges: &Privileges,
+        permits: Arc<Semaphore>,
+    ) -> Self {
         Self {
             executor,
             login,
+            common,
+            permits,
             state: tokio::sync::Mutex::new(RlsState {
                 policy: privileges.policy.clone(),
                 fingerprint: privileges.fingerprint.clone(),
@@ -94,14 +106,20 @@ impl RlsEvaluator {
         state.map(|mut state| state.update(privileges)).is_ok()
     }
 
+    /// Whether callers who share this evaluator may also share the results of other policies.
+    pub(crate) fn may_evaluate(&self, policy: &RlsPolicy) -> bool {
+        policy.caller <= self.common
+    }
+
     /// Whether the policies were read when the table had this fingerprint.
     pub(crate) async fn has_fingerprint(&self, fingerprint: &str) -> bool {
         *self.state.lock().await.fingerprint == *fingerprint
     }
 
-    /// Decides for each change whether the role may see it. An image that lacks a column which the
-    /// policies read is not visible. Returns `None` if the transactions of the changes are not
-    /// visible to queries yet, because the policies may read other effects of these transactions.
+    /// Decides for each change whether the role may see it. A TRUNCATE is always visible. A row
+    /// image that lacks a column which the policies read is not visible. Returns `None` if the
+    /// transactions of the changes are not visible to queries yet, because the policies may read
+    /// other effects of these transactions.
     ///
     /// # Errors
     ///
@@ -117,6 +135,10 @@ impl RlsEvaluator {
         let Some(policy) = policy else {
             return Ok(Some(vec![true; changes.len()]));
         };
+        if !self.may_evaluate(policy) {
+            // The check of privileges ends the subscriptions; see `watch::recheck`.
+            return Err(Error::internal("the policies now tell callers apart"));
+        }
         let mut unknown = Vec::new();
         for change in changes {
             if cache.contains_key(&key(change)) {
@@ -158,22 +180,24 @@ impl RlsEvaluator {
         policy: &RlsPolicy,
         changes: &[&Arc<RowChange>],
     ) -> tidegate_sql::Result<Option<Vec<bool>>> {
+        let Some(judgement) = &policy.judgement else {
+            return Err(Error::internal("the policies cannot be parsed"));
+        };
         let images = images_json(changes);
-        let principal = Principal::Role(self.login.clone());
-        let values = [images.as_str()];
         let mut transactions: Vec<u32> =
             changes.iter().map(|change| change.transaction_id).collect();
         transactions.dedup();
-        let queries = [(policy.query.as_str(), &values[..])];
-        let outcome = query_snapshot(&*self.executor, &principal, &transactions, &queries).await?;
-        let QueryOutcome::Rows(results) = outcome else {
+        let permit = self.permits.acquire().await;
+        let executor = &*self.executor;
+        let judged = judgement
+            .run(executor, &self.login, &transactions, &images)
+            .await;
+        drop(permit);
+        let Some(numbers) = judged? else {
             return Ok(None);
         };
         let mut visible = vec![false; changes.len()];
-        for row in results.iter().flatten() {
-            let number: usize = text(row, 0)
-                .parse()
-                .map_err(tidegate_sql::Error::internal)?;
+        for number in numbers {
             if let Some(visible) = number.checked_sub(1).and_then(|at| visible.get_mut(at)) {
                 *visible = true;
             }

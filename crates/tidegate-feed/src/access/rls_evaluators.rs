@@ -1,16 +1,23 @@
-//! The evaluators of row level security, one for each role and table in use.
+//! The evaluators of row level security: one for each table in use and each set of callers of whom
+//! its policies do not tell the difference.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Weak};
 
 use parking_lot::Mutex;
-use tidegate_sql::{Executor, Login};
+use tidegate_sql::{DatabaseName, Executor, Login, RoleName, RoleUse};
+use tokio::sync::Semaphore;
 
 use crate::access::privileges::Privileges;
 use crate::access::rls::RlsEvaluator;
+use crate::access::rls_policy::CallerPart;
 
-/// Creates one evaluator for each role and table. Subscriptions share the evaluator, so that each
-/// row image is evaluated once for a role.
+/// How many callers with one role are judged at a time for one table. The executor sends what is
+/// waiting for a group's connection in one write, but runs the first ones on connections of their own.
+const JUDGED_TOGETHER: usize = 8;
+
+/// Creates the evaluators. Subscriptions share an evaluator, so that each row image is evaluated
+/// once for all callers that the policies treat alike.
 pub(crate) struct RlsEvaluators {
     executor: Arc<dyn Executor>,
     in_use: Mutex<InUse>,
@@ -18,18 +25,73 @@ pub(crate) struct RlsEvaluators {
 
 #[derive(Default)]
 struct InUse {
-    evaluators: HashMap<(Login, u32), Weak<RlsEvaluator>>,
+    evaluators: HashMap<EvaluatorKey, Weak<RlsEvaluator>>,
+    /// The permits of each role and table.
+    permits: HashMap<RoleTable, Weak<Semaphore>>,
     /// How many evaluators there may be until those that are not used any more are removed.
     limit: usize,
 }
 
+/// A role of a database, and a table.
+type RoleTable = (DatabaseName, RoleName, u32);
+
+/// What callers have in common who share an evaluator.
+#[derive(PartialEq, Eq, Hash)]
+struct EvaluatorKey {
+    role: RoleTable,
+    caller: CallerKey,
+}
+
+#[derive(PartialEq, Eq, Hash)]
+enum CallerKey {
+    /// Any member of the group.
+    AnyMember,
+    /// Any member of the group with these claims.
+    Claims(Box<str>),
+    One(RoleUse),
+}
+
+impl EvaluatorKey {
+    fn new(login: &Login, relation: u32, privileges: &Privileges) -> Self {
+        let policy = privileges.policy.as_ref();
+        let part = policy.map_or(CallerPart::Identity, |policy| policy.caller);
+        let caller = match (&login.role_use, part) {
+            (RoleUse::Member(_), CallerPart::Nothing) => CallerKey::AnyMember,
+            (RoleUse::Member(member), CallerPart::Claims) => {
+                CallerKey::Claims(member.claims().into())
+            }
+            (role_use, _) => CallerKey::One(role_use.clone()),
+        };
+        let role = (login.database.clone(), login.role.clone(), relation);
+        Self { role, caller }
+    }
+
+    fn common(&self) -> CallerPart {
+        match self.caller {
+            CallerKey::AnyMember => CallerPart::Nothing,
+            CallerKey::Claims(_) => CallerPart::Claims,
+            CallerKey::One(_) => CallerPart::Identity,
+        }
+    }
+}
+
 impl InUse {
+    fn permits(&mut self, role: &RoleTable) -> Arc<Semaphore> {
+        if let Some(permits) = self.permits.get(role).and_then(Weak::upgrade) {
+            return permits;
+        }
+        let permits = Arc::new(Semaphore::new(JUDGED_TOGETHER));
+        self.permits.insert(role.clone(), Arc::downgrade(&permits));
+        permits
+    }
+
     /// Removes evaluators that are not used any more, when their number has doubled: so each
     /// subscription costs the same, whatever the number of members.
     fn remove_unused(&mut self) {
         if self.evaluators.len() >= self.limit {
             self.evaluators
                 .retain(|_, evaluator| evaluator.strong_count() > 0);
+            self.permits.retain(|_, permits| permits.strong_count() > 0);
             self.limit = 2 * self.evaluators.len() + 16;
         }
     }
@@ -43,9 +105,9 @@ impl RlsEvaluators {
         }
     }
 
-    /// The evaluator of a role and a table, updated with the policies of `privileges`. If the
-    /// existing evaluator is busy, it cannot be updated. Existing subscriptions then keep it, and
-    /// new subscriptions share a new evaluator.
+    /// The evaluator of a caller and a table, updated with the policies of `privileges`. An existing
+    /// evaluator that is busy cannot be updated now. In that case existing subscriptions keep this
+    /// evaluator, and new subscriptions share a new one.
     pub(crate) fn get(
         &self,
         login: &Login,
@@ -54,12 +116,14 @@ impl RlsEvaluators {
     ) -> Arc<RlsEvaluator> {
         let mut in_use = self.in_use.lock();
         in_use.remove_unused();
-        let key = (login.clone(), relation);
+        let key = EvaluatorKey::new(login, relation, privileges);
         let known = in_use.evaluators.get(&key).and_then(Weak::upgrade);
         if let Some(evaluator) = known.filter(|evaluator| evaluator.try_update(privileges)) {
             return evaluator;
         }
-        let evaluator = RlsEvaluator::new(self.executor.clone(), login.clone(), privileges);
+        let (executor, permits) = (self.executor.clone(), in_use.permits(&key.role));
+        let caller = (login.clone(), key.common());
+        let evaluator = RlsEvaluator::new(executor, caller, privileges, permits);
         let evaluator = Arc::new(evaluator);
         in_use.evaluators.insert(key, Arc::downgrade(&evaluator));
         evaluator

@@ -2,16 +2,18 @@
 
 use std::fmt::Write as _;
 
-use crate::catalog_query::quoted;
+use crate::access::judgement::Judgement;
 use crate::decode::pgoutput::{ColumnValue, Tuple};
 use crate::decode::schema::RelationSchema;
 
 /// The row level security policies that apply when a role reads a table.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct RlsPolicy {
-    /// The query whose parameter `:rows` is a JSON array of row images. It selects the numbers,
-    /// from 1, of the rows that pass the policies.
-    pub(super) query: String,
+    /// The statement that judges row images; `None` if no row can pass, or the policies cannot be
+    /// parsed.
+    pub(super) judgement: Option<Judgement>,
+    /// On what of the caller the policies depend.
+    pub(crate) caller: CallerPart,
     /// The names of the columns that the policies read; `None` if they are unknown.
     columns: Option<Vec<Box<str>>>,
     /// Whether no row can pass, because there is no permissive policy.
@@ -19,6 +21,18 @@ pub(crate) struct RlsPolicy {
     /// The comparisons, one for each policy, of which a visible row passes at least one. `None` if
     /// a policy is restrictive or not such a comparison, or if there is no policy.
     pub(super) equalities: Option<Vec<PolicyEquality>>,
+}
+
+/// On what of the caller the result of a policy depends, beside the role. Callers who have this in
+/// common share a result.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum CallerPart {
+    /// All callers with the role see the same rows.
+    Nothing,
+    /// All callers with the same claims see the same rows.
+    Claims,
+    /// The result may depend on anything.
+    Identity,
 }
 
 /// The condition of a policy that compares a column with the caller's id or a claim.
@@ -47,6 +61,8 @@ pub(crate) struct PolicyClause {
     pub(crate) condition: Box<str>,
     /// The numbers (`attnum`) of the columns that the policy reads, separated by commas.
     pub(crate) columns: Box<str>,
+    /// On what of the caller the condition depends.
+    pub(crate) caller: CallerPart,
     /// The condition, if it only compares a column with the caller's id or a claim; otherwise
     /// `None`.
     pub(crate) equality: Option<PolicyEquality>,
@@ -54,11 +70,12 @@ pub(crate) struct PolicyClause {
 
 impl RlsPolicy {
     /// Combines the policies of a role as PostgreSQL does: a row must pass at least one permissive
-    /// policy and every restrictive policy (PostgreSQL, "Row Security Policies"). `numbers`
+    /// policy and every restrictive policy (PostgreSQL, "Row Security Policies"). `table` is
+    /// the schema and the name of the table. `numbers`
     /// contains the number and the name of each column.
     pub(crate) fn new(
-        schema: &str,
-        name: &str,
+        table: (&str, &str),
+        fingerprint: &str,
         policies: Vec<PolicyClause>,
         numbers: &[(Box<str>, Box<str>)],
     ) -> Self {
@@ -68,6 +85,8 @@ impl RlsPolicy {
             equality.filter(|_| policy.permissive)
         };
         let equalities: Option<Vec<_>> = policies.iter().map(equality).collect();
+        let parts = policies.iter().map(|policy| policy.caller);
+        let caller = parts.max().unwrap_or(CallerPart::Identity);
         let mut columns = Some(Vec::new());
         for policy in policies {
             // A policy that uses the whole row reads every column.
@@ -89,9 +108,10 @@ impl RlsPolicy {
         }
         let denies_all = permissive.is_empty();
         let condition = condition(&permissive, &restrictive);
-        let query = query(schema, name, numbers, &condition);
+        let judgement = || Judgement::new(table, fingerprint, numbers, condition);
         Self {
-            query,
+            judgement: if denies_all { None } else { judgement() },
+            caller,
             columns,
             denies_all,
             equalities: equalities.filter(|equalities| !equalities.is_empty()),
@@ -127,26 +147,4 @@ fn condition(permissive: &[Box<str>], restrictive: &[Box<str>]) -> String {
         write!(condition, " AND ({one})").expect("writing to a String cannot fail");
     }
     condition
-}
-
-/// Builds the query that selects the numbers, from 1, of the rows that pass. The alias of the rows
-/// is the table's name, because conditions may refer to the table by name.
-fn query(schema: &str, name: &str, numbers: &[(Box<str>, Box<str>)], condition: &str) -> String {
-    let (schema, name) = (quoted(schema), quoted(name));
-    let mut columns = String::new();
-    let mut number = String::from("number of the row");
-    for (_, column) in numbers {
-        // The name of the row number must differ from all columns. If the name of a column starts
-        // with it, it is made longer than the name of that column.
-        if column.starts_with(&*number) {
-            number = format!("{column}_");
-        }
-        write!(columns, "{}, ", quoted(column)).expect("writing to a String cannot fail");
-    }
-    let number = quoted(&number);
-    format!(
-        "SELECT {name}.{number}::text FROM ROWS FROM (pg_catalog.jsonb_populate_recordset(\
-         NULL::{schema}.{name}, :rows::pg_catalog.jsonb)) WITH ORDINALITY \
-         AS {name}({columns}{number}) WHERE {condition}"
-    )
 }

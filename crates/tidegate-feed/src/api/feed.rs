@@ -84,7 +84,8 @@ impl Feed {
     ///
     /// # Errors
     ///
-    /// If the subscription is not allowed, is not possible, or is not possible at the moment.
+    /// If the role may not subscribe, if the table cannot be captured as requested, or if the
+    /// subscription cannot be started before the timeout.
     pub async fn subscribe(
         &self,
         sender: &EventSender,
@@ -134,9 +135,9 @@ impl Feed {
     }
 
     /// Returns the feed of a database. Starts the feed if it does not run, reading the change log
-    /// from `start`. If the first subscription resumes, it may need changes from before this
-    /// process started. In that case `start` is the earliest position in the change log, so that
-    /// the ring contains these changes.
+    /// from `start`. A subscription that resumes may need changes from before this process started.
+    /// If it is the first one, `start` must be the earliest position in the change log, so that the
+    /// ring contains these changes.
     fn database(&self, name: DatabaseName, start: LogStart) -> SubscribeGuard {
         let mut databases = self.shared.databases.lock();
         if let Some(running) = databases.get(&name) {
@@ -210,9 +211,10 @@ impl Feed {
     }
 }
 
-/// Stops the feed of a database without subscriptions, and removes in the background the objects
-/// that the feed has created there. Returns `false` if the feed is in use or was replaced, and
-/// continues.
+/// Stops the feed of a database without subscriptions. Then removes, in the background, the objects
+/// that the feed has created in the database. Returns `true` if the feed has stopped, or if the
+/// [`Feed`] was dropped. Returns `false` if the feed continues, because it is in use or was
+/// replaced by another feed.
 fn retire(shared: &Weak<Shared>, database: &Arc<DatabaseFeed>) -> bool {
     let Some(shared) = shared.upgrade() else {
         return true;

@@ -72,9 +72,9 @@ impl CheckedRequest {
     }
 }
 
-/// Starts a subscription. Returns `None` if the change log has reported more than
-/// `definition_count` table definitions. In that case the privileges may be older than the last
-/// definition and must be read again.
+/// Starts a subscription. `definition_count` is the number of table definitions that the change log
+/// had reported before the privileges were read. If it has reported more since then, returns
+/// `None`: the privileges may be older than the last definition and must be read again.
 ///
 /// # Errors
 ///
@@ -187,8 +187,8 @@ async fn start_at(
 /// Handles a subscription that does not fit the last known schema of its table. The definition of
 /// the table may have changed after the last change of a row, and the change log describes the
 /// table again only before the next change of a row. Therefore this function waits until the stream
-/// has reached the current end of the log. If the subscription still does not fit, the old schema
-/// is removed.
+/// has reached the current end of the log. If the subscription still does not fit, the known schema
+/// is older than the privileges and is removed.
 async fn await_definition(
     database: &DatabaseFeed,
     subscriber: &Subscriber,

@@ -147,9 +147,9 @@ impl HealthWatch {
         Ok(())
     }
 
-    /// Compares the health of a capture with its health at the last poll, and stores the new
-    /// health. Returns the fault to repair, if any; marks the capture as stale if changes may be
-    /// missing.
+    /// Compares the health of a capture with its health at the last poll. Returns the fault to
+    /// repair; `None` if there is none. If changes may be missing, marks the capture as stale and
+    /// forgets its health. Otherwise stores the new health.
     fn fault(&mut self, capture: &TableCapture, health: &CaptureHealth) -> Option<CaptureFault> {
         let demand = &capture.demand;
         let evidence = health.evidence(demand);

@@ -52,9 +52,9 @@ pub(crate) async fn recapture_table(
 }
 
 /// Reports the gaps of tables that were captured again. Each gap is reported when the stream has
-/// reached it, to the subscriptions that began before the gap. Runs until it is aborted. Must not
-/// wait for the locks of captures: a new stream holds them while it captures tables, and only then
-/// reaches positions.
+/// reached it, to the subscriptions that began before the gap. Runs until it is aborted. This
+/// function must not wait for the locks of captures. A new stream holds them while it captures
+/// tables, and it reaches no position before that.
 pub(crate) async fn report_gaps(database: Arc<DatabaseFeed>) {
     loop {
         let gaps = database.captures.pending_gaps();

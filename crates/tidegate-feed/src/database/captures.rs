@@ -94,9 +94,10 @@ impl Captures {
         });
     }
 
-    /// Records that changes from before this capture of a table may be missing. The gap is reported
-    /// once the stream has reached it. A gap that is already pending is not moved: if a table
-    /// becomes stale again and again, a moving gap might never be reached.
+    /// Records that changes from before `captured` may be missing. This gap is reported once the
+    /// stream has reached it. If another gap of the table is already pending, that gap stays, and
+    /// the new gap is reported after it. If the new gap replaced the pending gap, a table that
+    /// becomes stale again and again might never get a report.
     pub(crate) fn record_gap(&self, relation: u32, captured: Captured) {
         let barrier = captured.barrier.max(captured.since);
         self.update(relation, |capture| {

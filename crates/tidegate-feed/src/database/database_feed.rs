@@ -127,8 +127,8 @@ impl DatabaseFeed {
     /// Reports a pending gap to the table's subscriptions, unless it was already reported.
     pub(crate) fn report_gap(&self, relation: u32, gap: Captured) {
         // Both steps happen under one lock. Therefore a stream of another change log, whose
-        // positions cannot be compared, is opened either after the gap was reported, or before. In
-        // the second case it has removed the gap.
+        // positions cannot be compared with the gap's, is opened either before both steps or after
+        // both. If it is opened before, it has removed the gap.
         let mut hub = self.hub.lock();
         if self.captures.take_gap(relation, gap) {
             let before = EventPosition::before(gap.since);

@@ -74,7 +74,7 @@ impl ChangeDecoder {
     ///
     /// # Errors
     ///
-    /// If the stream cannot be decoded any further.
+    /// If the message is invalid. The stream cannot be decoded any further.
     pub(crate) fn decode(
         &mut self,
         message: &Bytes,

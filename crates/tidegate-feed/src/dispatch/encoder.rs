@@ -130,8 +130,8 @@ impl RowEncoder {
         })
     }
 
-    /// Encodes a row as a JSON object. The result is `null` if a value that must not be null cannot
-    /// be represented.
+    /// Encodes a row as a JSON object. The row is `null` if a value cannot be represented and must
+    /// not be null. The errors of values that cannot be represented are returned with the row.
     ///
     /// # Errors
     ///

@@ -105,8 +105,8 @@ impl Hub {
     }
 
     /// Reports that changes of a table before a position may be missing. A subscription gets no
-    /// report if it began at that position or later, or if a gap up to that position or a later
-    /// one was already reported to it.
+    /// report in two cases: it began at that position or later, or it already got a report about a
+    /// gap that ends at that position or later.
     pub(crate) fn report_missed(&mut self, relation: u32, before: EventPosition, reason: Resync) {
         let mut affected = Vec::new();
         for connection in self.connections.values_mut() {
@@ -123,9 +123,9 @@ impl Hub {
         }
     }
 
-    /// Reports to a subscription that changes before a position may be missing, even if the queue
-    /// is full. If the subscription replays or lags, the report is delivered after the older
-    /// changes.
+    /// Reports to a subscription that changes before a position may be missing. If the subscription
+    /// replays or lags, the report is delivered after the older changes. Otherwise the report is
+    /// queued at once, even if the queue is full.
     pub(crate) fn report_gap(
         &mut self,
         subscriber: &Arc<Subscriber>,
@@ -177,8 +177,9 @@ impl Hub {
     }
 
     /// Makes a connection read the ring at its own pace after `position`, for all its live
-    /// subscriptions. Some of these may already have received `change`, the change that is being
-    /// dispatched. Returns `None` if the connection already lags.
+    /// subscriptions. `change` is the change that is being dispatched, which some of the
+    /// subscriptions may already have received; `None` if none is being dispatched. Returns `None`
+    /// if the connection already lags.
     fn start_lagging(
         &mut self,
         connection_id: usize,

@@ -104,8 +104,8 @@ impl Predicate {
         self.equality.as_ref()
     }
 
-    /// Binds the filter to a schema: finds its columns, and replaces labels of enums that have
-    /// changed.
+    /// Binds the filter to a schema: finds the filter's columns in the schema, and uses the
+    /// schema's labels for enums whose labels have changed.
     ///
     /// # Errors
     ///

@@ -144,7 +144,7 @@ impl EventSender {
         self.0.filled.notify_one();
     }
 
-    /// Waits until the queue has room.
+    /// Waits until the queue is at most half full.
     ///
     /// # Errors
     ///

@@ -194,8 +194,9 @@ impl TableSubscribers {
     }
 
     /// Pushes a change to the live subscriptions that get it, and wakes the readers of lagging
-    /// ones. Returns the live subscriptions whose queues are full. The caller must make their
-    /// connections lag from this change on.
+    /// subscriptions. Removes live subscriptions that have ended or whose queues are closed.
+    /// Returns the live subscriptions whose queues are full. The caller must make the connections
+    /// of the returned subscriptions lag from this change on.
     pub(crate) fn dispatch(
         &mut self,
         change: &RowChange,

@@ -53,8 +53,8 @@ pub struct CustomForm {
 type MakeCustomWriter = Arc<dyn Fn(Column) -> CustomWriter + Send + Sync>;
 
 /// Appends a value, given in PostgreSQL's text form, to the buffer as JSON. Returns whether the
-/// form can represent the value. Adds an error to the list for each part that the form cannot
-/// represent.
+/// form can represent the value; if not, the appended text is discarded. Adds an error to the list
+/// for each part that the form cannot represent.
 ///
 /// # Errors
 ///

@@ -37,8 +37,9 @@ const LEFT_DEFINITION_UNCHANGED: &str = "\
                                              'RowExclusiveLock')))::text";
 
 /// Waits until a transaction's change of a table's definition is visible, before the definition is
-/// read. If the transaction cannot have changed the definition, the wait is short. A longer wait
-/// would delay the rows of all tables while a commit waits for a standby that is down.
+/// read. If the transaction cannot have changed the definition, the wait ends after a second,
+/// although the transaction is not visible yet. A commit may wait for a standby that is down, and a
+/// longer wait here would delay the rows of all tables.
 ///
 /// # Errors
 ///

@@ -21,7 +21,8 @@ pub(crate) struct SubscriptionEnded;
 
 /// Evaluates a change for a subscription. `binding` is the subscription's last binding, which is
 /// replaced if the schema has changed. Changes up to `history` were made before the subscription
-/// began. Ends the subscription if it does not fit the schema of a later change.
+/// began. If the subscription does not fit the schema of such a change, the outcome is a gap. If it
+/// does not fit the schema of a later change, the subscription ends.
 pub(crate) fn evaluate(
     subscriber: &Subscriber,
     binding: &mut Option<SchemaBinding>,

@@ -206,8 +206,8 @@ impl LiveReader {
     }
 
     /// Checks the roles of the subscriptions to a changed table, once for each batch. One check is
-    /// enough, because all transactions of a batch committed before it arrived. It also covers a
-    /// transaction that continues in the next batch.
+    /// enough, because all transactions of a batch had committed before the batch arrived. For the
+    /// same reason, the check is not repeated for a transaction that continues in the next batch.
     async fn check_roles(&mut self, change: &RowChange) {
         let (relation, commit) = (change.schema.oid, change.position.commit);
         if let Entry::Vacant(unchecked) = self.roles_checked.entry(relation) {
@@ -284,8 +284,8 @@ impl LiveReader {
 }
 
 /// Applies the description of a table. PostgreSQL describes a table again after every change of its
-/// definition or its policies. Therefore privileges and policies are read again here, before any
-/// later change is dispatched.
+/// definition or its policies. Therefore this function reads privileges and policies again, before
+/// any later change is dispatched.
 async fn apply_definition(database: &DatabaseFeed, schema: &Arc<RelationSchema>) {
     if let Some(primary_key) = recheck::table_redefined(database, schema.oid).await {
         schema.set_primary_key(primary_key);

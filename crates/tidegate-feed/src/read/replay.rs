@@ -115,9 +115,9 @@ impl Replay {
         }
     }
 
-    /// Reads the change log up to the position at which the ring continues. If that fails, for
-    /// example because the log no longer contains the changes, the subscription gets a gap and
-    /// continues at the end of the ring.
+    /// Reads the change log up to the position at which the ring continues. If the changes cannot
+    /// be read, for example because the log no longer contains them, the subscription gets a gap
+    /// and continues at the end of the ring.
     async fn catch_up(&mut self) -> Result<(), SubscriptionEnded> {
         let database = self.database.clone();
         let caught_up = async {

@@ -1,7 +1,7 @@
 //! Polls the catalog for state on which subscriptions depend and that the change log does not
 //! report: the health of captures, partitions, the state on which privileges depend, and attributes
-//! of composite types. A poll is one statement. The polls are nearly the whole cost of idle
-//! subscriptions for PostgreSQL.
+//! of composite types. A poll is one statement. Polls cause nearly all of the load that idle
+//! subscriptions put on PostgreSQL.
 
 use std::collections::{BTreeSet, HashSet};
 

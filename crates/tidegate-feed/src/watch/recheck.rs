@@ -109,10 +109,12 @@ async fn recheck(
 }
 
 /// Reads the privileges and policies of all subscriptions to a table again, because the change log
-/// has described the table again. This happens before any later change is dispatched, because
-/// columns may have been renamed, to which privileges belong, and policies may have changed.
-/// Returns the names of the primary key's columns, if the table has subscriptions and the names
-/// were read.
+/// has described the table again. The caller dispatches no later change before this function
+/// returns. Policies may have changed, and columns may have been renamed, so that the known
+/// privileges belong to other columns.
+///
+/// Returns the names of the primary key's columns; `None` if the table has no subscriptions or the
+/// names could not be read.
 pub(crate) async fn table_redefined(
     database: &DatabaseFeed,
     relation: u32,
@@ -173,9 +175,10 @@ async fn have_current_policies(subscribers: &[Arc<Subscriber>], fingerprint: &st
     true
 }
 
-/// Reads privileges and policies again, with retries. If PostgreSQL does not answer, subscriptions
-/// under row level security end. Other subscriptions are left to the periodic checks. Returns the
-/// names of the primary key's columns, if they were read.
+/// Reads privileges and policies again, with retries. If they cannot be read, because PostgreSQL
+/// does not answer or the definition keeps changing, subscriptions under row level security end.
+/// Other subscriptions continue until a periodic check. Returns the names of the primary key's
+/// columns; `None` if they were not read.
 async fn reload(database: &DatabaseFeed, mut groups: Groups) -> Option<Arc<[Box<str>]>> {
     let (attempts, pause) = RETRIES;
     let mut primary_key = None;
@@ -219,8 +222,9 @@ async fn reload(database: &DatabaseFeed, mut groups: Groups) -> Option<Arc<[Box<
 type RlsUpdate = (Arc<Privileges>, Vec<Arc<RlsEvaluator>>);
 
 /// Applies new privileges to the subscriptions of a role to a table, and ends subscriptions that
-/// are no longer allowed. If `unverified`, all of them end. Returns the evaluators that must be
-/// updated, which may be busy.
+/// are no longer allowed. If `unverified` is true, all of the subscriptions end. Returns the
+/// evaluators that the caller must update, some of which may be busy; `None` if `privileges` is an
+/// error.
 fn apply(
     database: &DatabaseFeed,
     subscribers: &[Arc<Subscriber>],
@@ -304,12 +308,20 @@ fn other_policies(privileges: &Privileges, subscriber: &Subscriber) -> Option<En
 }
 
 /// The reason why a subscription cannot continue under the policies of `privileges`; `None` if it
-/// may continue. Either it began without row level security, or the policies read columns that are
-/// not captured for it, so that its events would be dropped silently.
+/// may continue. There are two reasons: the subscription began without row level security, or the
+/// policies read columns that are not captured for it. In the second case its events would be
+/// dropped silently.
 fn unusable_policies(privileges: &Privileges, subscriber: &Subscriber) -> Option<Ended> {
+    let shares = |rls: &Arc<RlsEvaluator>| {
+        let policy = privileges.policy.as_ref();
+        policy.is_none_or(|policy| rls.may_evaluate(policy))
+    };
     let needs = old_rows::needs_old_rows(subscriber.operations, &subscriber.columns, privileges);
     let problem = match needs {
         _ if !subscriber.is_under_policies() => "row level security was enabled on the table",
+        _ if !subscriber.rls.as_ref().is_none_or(shares) => {
+            "the policies of the table have changed"
+        }
         Ok(true) if !subscriber.old_rows => {
             "the policies of the table now read columns that are not captured for the subscription"
         }

@@ -36,10 +36,10 @@ impl Filter {
     /// # Errors
     ///
     /// An [`Error`] with the path of the problem: an unknown name or operator, a value of the wrong
-    /// kind or out of its type's range, or objects that are nested too deeply. Other
-    /// invalid values, such as the date 2026-02-30, are rejected by PostgreSQL when the statement
-    /// runs. [`BoundStatement::place`](tidegate_sql::BoundStatement::place) gives the path of such a
-    /// value.
+    /// kind or out of its type's range, objects that are nested too deeply, or too many conditions.
+    /// Other invalid values, such as the date 2026-02-30, are rejected by PostgreSQL when the
+    /// statement runs. [`BoundStatement::place`](tidegate_sql::BoundStatement::place) gives the
+    /// path of such a value.
     pub fn parse(
         json: &Json<'_>,
         schema: &Schema,

@@ -52,8 +52,8 @@ pub(super) fn check(
 }
 
 /// The element type of a range or multirange, if `value` is a single element in a `contains`
-/// comparison: neither an object nor the text of a range. `None` for other types, operators and
-/// values.
+/// comparison: not an object, an array or the text of a range. `None` for other types, operators
+/// and values.
 pub(crate) fn contained_element_type<'t>(
     r#type: &'t Type,
     operator: Operator,

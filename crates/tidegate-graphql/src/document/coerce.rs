@@ -211,7 +211,8 @@ fn string(text: &str) -> Json<'static> {
 ///
 /// # Errors
 ///
-/// The reason why the literal does not fit the type, as the end of a sentence.
+/// The reason why the literal does not fit the type, as the end of a sentence whose subject is the
+/// variable or its default.
 pub(crate) fn literal(value: &Value, r#type: &InputType) -> Result<Json<'static>, String> {
     if let (Value::Enum(name), false) = (value, takes_words(r#type)) {
         return Err(format!("must not be the word `{name}`"));

@@ -1,9 +1,10 @@
 //! Checks that fields with the same response key are the same field (GraphQL, section 5.3.2, "Field
 //! Selection Merging").
 //!
-//! All types are objects and all fragments apply, so fields with the same key in an object are
-//! always merged. Being the same field is transitive, so each field is compared only with the first
-//! field of its key. This takes time linear in the number of fields.
+//! The API has no interfaces and unions, so every fragment applies to its object. Therefore fields
+//! with the same key in an object are always merged. Being the same field is transitive, so each
+//! field is compared only with the first field of its key. This takes time linear in the number of
+//! fields.
 
 use std::collections::{HashMap, HashSet};
 

@@ -16,8 +16,9 @@ impl Error {
     ///
     /// # Errors
     ///
-    /// The given error, if it is not reported as a GraphQL response: the database is unavailable,
-    /// the PostgreSQL session ended, or the service itself failed.
+    /// An error that is not reported in a GraphQL response. Examples are an unavailable database,
+    /// and a failure of the service itself. If PostgreSQL ended the session, the error is
+    /// [`tidegate_sql::Error::Unavailable`].
     pub(crate) fn of_sql(
         error: tidegate_sql::Error,
         anonymous: bool,
@@ -99,9 +100,9 @@ fn code(rejection: &DatabaseError, anonymous: bool) -> Code {
         "42501" if anonymous => Code::Unauthenticated,
         "42501" | "25006" => Code::Forbidden,
         "40001" | "40P01" | "55P03" => Code::Conflict,
-        // An error with a position is in the SQL that this service wrote. The cached schema is
-        // stale, and the next request uses a new one. An error inside a function of the database
-        // has no position.
+        // An error with a position is in the SQL that this service wrote, because an error inside a
+        // function of the database has no position. The cause is a stale cached schema, and the
+        // next request uses a new one.
         _ if sqlstate.starts_with("42") && rejection.position.is_some() => Code::Conflict,
         "57014" => Code::Timeout,
         // The statement exceeds a limit that PostgreSQL's configuration sets, such as

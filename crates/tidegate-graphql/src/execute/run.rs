@@ -107,8 +107,8 @@ impl<'r> Request<'r> {
     }
 }
 
-/// Runs the statements of a plan. Returns the transaction if the caller has to commit it, and
-/// `None` if there is nothing to commit.
+/// Runs the statements of a plan. Returns an open transaction that the caller has to commit; `None`
+/// if nothing is left to commit.
 ///
 /// # Errors
 ///

@@ -1,8 +1,8 @@
 //! Introspection (GraphQL, section 4), which is generated from the definitions.
 //!
-//! juniper's introspection takes several times as long, and half a gigabyte of memory for a schema
-//! of ten thousand tables. The response for such a schema has 150 MB. Therefore it can be written
-//! in chunks.
+//! juniper's introspection takes several times as long. For a schema of ten thousand tables it uses
+//! half a gigabyte of memory. The response for such a schema has 150 MB, so this module can write
+//! it in chunks.
 
 mod builtin;
 mod object;
@@ -33,7 +33,7 @@ impl IntrospectionNode {
     ///
     /// # Errors
     ///
-    /// If the variable of a condition or of a name is null.
+    /// If the variable of `@skip` or `@include` is null or has no value.
     pub(crate) fn of<'d>(
         group: &CollectedField<'d>,
         collect: Collector<'d>,
@@ -60,9 +60,9 @@ impl IntrospectionNode {
 
 #[cfg(test)]
 impl IntrospectionNode {
-    /// An introspection of `__schema` whose types have this many nested levels of `fields { type {
-    /// ofType { ofType`. The type `__Type` has two fields of type `[__Type!]`, so each level
-    /// doubles the size.
+    /// An introspection of `__schema` that repeats `fields { type { ofType { ofType` in the
+    /// selection of the types. `levels` is the number of repetitions. The type `__Type` has two
+    /// fields of type `[__Type!]`, so each repetition doubles the size of the response.
     pub(crate) fn nested(levels: usize) -> Self {
         let node = |name: &str, below| Self {
             key: format!("\"{name}\":").into(),

@@ -10,7 +10,7 @@ pub(crate) trait Introspector: Sync {
     ///
     /// # Errors
     ///
-    /// If the variable of a condition or of a name is null.
+    /// If the variable of `@skip` or `@include` is null or has no value.
     fn introspect<'d>(
         &self,
         group: &CollectedField<'d>,

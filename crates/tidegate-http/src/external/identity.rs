@@ -243,15 +243,15 @@ fn as_user(token: &Arc<ExternalToken>, user: User) -> Result<ExternalUser, ApiEr
     })
 }
 
-/// The id of a person: the name of the issuer, a colon and the subject. No user has such a name, and
-/// no other issuer can issue a token with this id.
+/// The id of a person: the name of the issuer, a colon and the subject. No user has such a name,
+/// and no other issuer can issue a token with this id.
 fn member_id(token: &ExternalToken) -> String {
     format!("{}:{}", token.issuer.record().name, token.token.subject)
 }
 
-/// The user for a member of a group, with its record if there is one. If the
-/// issuer creates members, the member has a record, which the owner may disable, give properties or
-/// convert.
+/// The user for a member of a group. `recorded` is the member's record; `None` if there is none. If
+/// the issuer creates members, the member gets a record, which the owner may disable, give
+/// properties or convert.
 async fn person(
     service: &IdentityService,
     token: &Arc<ExternalToken>,
@@ -318,7 +318,8 @@ fn member(
     })
 }
 
-/// 401: the token is valid, but its user is disabled. No other claim or the default role counts then.
+/// 401: the token is valid, but its user is disabled. No other claim or the default role counts
+/// then.
 fn disabled() -> ApiError {
     ApiError::invalid_token("the token is not accepted, its user is disabled")
 }

@@ -1,10 +1,9 @@
 //! Runs the SQL statements of callers: binds the values of a request, and runs the statement.
 
 use std::sync::Arc;
-use std::time::Instant;
 
 use tidegate_sql::request::{self, Requests, SqlRequest};
-use tidegate_sql::{Author, BoundStatement, InputError, Mode, QueryOptions};
+use tidegate_sql::{BoundStatement, InputError, Mode, QueryOptions};
 use tidegate_values::datetime::Zone;
 use tidegate_values::{OutputFormat, OutputOptions, RowWriter};
 
@@ -160,7 +159,7 @@ async fn collected(
 pub async fn message(app: &App, caller: &Caller, text: &[u8]) -> Result<Content, ApiError> {
     let access = Access::of(app, caller).await?;
     let preferences = Preferences::default();
-    let options = options(app, &preferences);
+    let options = preferences.options(app.limits());
     match request::parse(text, statement_limits(app))? {
         Requests::One(request) => {
             let format = request.output_format.unwrap_or(OutputFormat::Json);
@@ -275,23 +274,5 @@ pub fn statement_limits(app: &App) -> request::Limits {
         requests: app.limits().batch,
         parameter_sets: app.limits().parameter_sets,
         ..request::Limits::default()
-    }
-}
-
-/// The options for a caller's statement. The request may lower the deadline, but not raise it.
-pub fn options(app: &App, preferences: &Preferences) -> QueryOptions {
-    let most = app.limits().statement;
-    let wait = preferences.wait.map_or(most, |wait| wait.min(most));
-    QueryOptions {
-        deadline: Some(Instant::now() + wait),
-        ..QueryOptions::default()
-    }
-}
-
-/// The options for a statement whose text Tidegate generates. The deadline is as for [`options`].
-pub fn options_for_generated(app: &App, preferences: &Preferences) -> QueryOptions {
-    QueryOptions {
-        author: Author::Service,
-        ..options(app, preferences)
     }
 }

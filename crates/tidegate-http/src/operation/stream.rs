@@ -37,10 +37,11 @@ pub struct StatementRun {
 
 opaque_debug!(StatementRun);
 
-/// Runs the statement until its first chunk is full or it ends. A response that fits into one chunk
-/// is returned as a whole. An error before that is returned; a later error can only abort the
-/// response, and is logged with the context that `log` returns. The returned format is that of the
-/// writer, or JSON for a statement without result columns.
+/// Runs the statement until the first chunk of the response is full or the statement ends. A
+/// response that fits into one chunk is returned as a whole. An error before the first chunk is
+/// full is returned. A later error can only abort the response, and is logged with the context that
+/// `log` returns. The returned format is that of the writer, or JSON for a statement without result
+/// columns.
 pub async fn run(
     job: StatementRun,
     writer: RowWriter,

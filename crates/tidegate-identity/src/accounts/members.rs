@@ -111,12 +111,13 @@ impl Accounts {
     }
 
     /// Gives a member a role, or makes a user with a role a member. `tidegate.user_id()` returns
-    /// the same value as before. Ends the user's sessions, before the record changes and once more
-    /// after that. Repeating an interrupted conversion completes it.
+    /// the same value as before. Ends the user's sessions before the record changes, and again
+    /// after the change. Repeating an interrupted conversion completes it.
     ///
-    /// Errors: [`Error::InvalidMember`] for the owner, the default user, and a member without
-    /// exactly one group; [`Error::NotFound`], also after a concurrent change of the user;
-    /// [`Error::Role`] when the role owns something and `reassign` is not set.
+    /// Errors: [`Error::InvalidMember`] for the owner, the default user, a member without exactly
+    /// one group, and a name that is too long for a role; [`Error::NotFound`], also after a
+    /// concurrent change of the user; [`Error::Role`] when the role owns something and `reassign`
+    /// is not set.
     pub async fn convert(&self, key: &UserKey, to: &Conversion) -> Result<User> {
         let user = self.directory.user(key).await?;
         if user.kind() == to.kind {

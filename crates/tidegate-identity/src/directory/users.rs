@@ -213,10 +213,10 @@ impl UserDirectory {
             .ok_or(Error::NotFound("user"))
     }
 
-    /// Changes a user. A new password and being disabled end the user's sessions. So does becoming the
-    /// default user or no longer being the default user, because tokens say whether the role is
-    /// shared. Another group and other properties end the sessions of a member, because tokens have
-    /// both.
+    /// Changes a user. The user's sessions end if the change sets a password or disables the user.
+    /// They also end if the user becomes or stops being the default user, because tokens say
+    /// whether the role is shared. A member's sessions also end if its group or properties change,
+    /// because tokens contain both.
     ///
     /// Errors: [`Error::NotFound`], [`Error::InvalidMember`], [`Error::DefaultUserTaken`],
     /// [`Error::Busy`].

@@ -2,9 +2,9 @@
 
 use crate::{EndReason, SecretHash, SessionId, Timestamp, UserKey};
 
-/// The tables of another crate in a [`MemoryStore`](crate::MemoryStore), whose rows depend on users, tenants and
-/// browser sessions. A change of a user, tenant or browser session also changes the dependent rows,
-/// in the same atomic step.
+/// The tables of another crate in a [`MemoryStore`](crate::MemoryStore), whose rows depend on
+/// users, tenants and browser sessions. A change of a user, tenant or browser session also changes
+/// the dependent rows, in the same atomic step.
 pub trait DependentTables: Send {
     /// Ends the live sessions of the users for which `is_of` returns `true`. Returns the ids of
     /// these sessions.

@@ -4,9 +4,9 @@ use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 
 use crate::{
-    AnonymousSql, AttemptCounter, AttemptKey, AuditEntry, AuditEvent, AuditPage, AuditSince,
-    BrowserSession, LinkedIdentity, Passkey, SecondFactor, SecretHash, Timestamp, UnlinkOutcome,
-    User, UserKey, UserQuery, WriteOutcome,
+    AnonymousSql, AttemptCounter, AttemptKey, AttemptLimit, AttemptOutcome, AuditEntry, AuditEvent,
+    AuditPage, AuditSince, BrowserSession, CredentialKind, LinkedIdentity, Passkey, SecondFactor,
+    SecretHash, Timestamp, UnlinkOutcome, User, UserKey, UserQuery, WriteOutcome,
 };
 
 #[derive(Debug, Default)]
@@ -254,6 +254,45 @@ impl Tables {
         }
         self.passkeys.remove(id);
         UnlinkOutcome::Done
+    }
+
+    pub(super) fn count_attempt(
+        &mut self,
+        key: &AttemptKey,
+        limit: &AttemptLimit,
+        now: Timestamp,
+    ) -> AttemptOutcome {
+        let before = self.attempts.get(key).copied();
+        let (after, counted) = AttemptCounter::count(before, limit, now);
+        self.attempts.insert(key.clone(), after);
+        counted
+    }
+
+    pub(super) fn refund_attempt(&mut self, key: &AttemptKey) {
+        if let Some(counter) = self.attempts.get_mut(key) {
+            *counter = counter.refund();
+        }
+    }
+
+    pub(super) fn delete_credentials(
+        &mut self,
+        key: &UserKey,
+        kind: CredentialKind,
+    ) -> Vec<String> {
+        match kind {
+            CredentialKind::Passkeys => {
+                let own = self.passkeys.extract_if(|_, (user, _)| user == key);
+                own.map(|(_, (_, passkey))| passkey.name).collect()
+            }
+            CredentialKind::LinkedAccounts => {
+                let own = self.identities.extract_if(.., |_, (user, _)| user == key);
+                own.map(|(_, (_, identity))| identity.issuer).collect()
+            }
+            CredentialKind::SecondFactor => {
+                let factor = self.factors.remove(key);
+                factor.map(|_| String::new()).into_iter().collect()
+            }
+        }
     }
 
     /// Deletes the rows that belong to deleted users.

@@ -1,7 +1,8 @@
 //! Attempt counters, which prevent guessing of secrets.
 //!
 //! An attempt is counted before anything is verified, in one atomic step, so parallel attempts
-//! cannot exceed the limit together. A successful attempt is refunded.
+//! cannot exceed the limit together. A successful attempt is refunded, unless the limit is for
+//! successes, such as sent messages.
 
 use std::net::IpAddr;
 use std::time::Duration;

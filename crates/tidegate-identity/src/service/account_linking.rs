@@ -15,7 +15,7 @@ impl IdentityService {
     }
 
     /// Requires a recent sign-in or the password, because an unattended open browser must not
-    /// suffice to add a credential.
+    /// suffice to add or remove a credential.
     ///
     /// Errors: [`Error::ReauthenticationRequired`] if the sign-in is not recent and no password is
     /// given, [`Error::WrongCredentials`] for a wrong password, [`Error::TooManyAttempts`],
@@ -40,8 +40,9 @@ impl IdentityService {
             .map(|_| ())
     }
 
-    /// The URL of an identity provider to which the browser goes so that the signed-in user can
-    /// link an account. The provider sends the browser to `redirect_uri`. `cookie` is the browser's
+    /// Begins a login at an identity provider, after which the signed-in user can link the account.
+    /// Returns the URL of the provider to which the browser goes. `there` is the name of the
+    /// provider and the URL to which the provider sends the browser back. `cookie` is the browser's
     /// cookie.
     ///
     /// Errors: [`Error::ReauthenticationRequired`] when the sign-in is not recent and no `password`
@@ -103,17 +104,23 @@ impl IdentityService {
         Ok(added)
     }
 
-    /// Unlinks an account of a provider from the user who is signed in. Returns the message that
-    /// informs the user.
+    /// Unlinks an account of a provider from the user who is signed in. It requires a recent sign-in
+    /// or the password. Returns the message that informs the user; `None` if the user has no email
+    /// address.
     ///
     /// Errors: [`Error::NotFound`] when the account is not linked to the user,
-    /// [`Error::LastCredential`] when the user has no password and no other linked account.
+    /// [`Error::ReauthenticationRequired`], or those of a sign-in with the password,
+    /// [`Error::LastCredential`] when the user has no password, no passkey and no other linked
+    /// account.
     pub async fn unlink_account(
         &self,
         browser: &Browser,
         (issuer, subject): (&str, &str),
+        password: Option<&Secret>,
         context: &RequestContext,
     ) -> Result<Option<Email>> {
+        self.require_recent_sign_in(browser, password, context)
+            .await?;
         let (store, key) = (&self.ports.store, &browser.user.key);
         match store.delete_identity(key, issuer, subject).await? {
             UnlinkOutcome::Missing => Err(Error::NotFound("linked account")),

@@ -153,9 +153,11 @@ impl IdentityService {
         }))
     }
 
-    /// The user, if still signed in in the browser session with the id `browser`. The idle lifetime
-    /// is not checked, because this function is for codes and device approvals, which are valid
-    /// only for minutes.
+    /// The user `key`, if the user is signed in in the browser session with the id `browser`.
+    /// `None` if the session does not exist or belongs to another user, and if the user was
+    /// disabled or changed the password since the sign-in. The lifetimes of the session are not
+    /// checked, because this function is for codes and device approvals, which are valid only for
+    /// minutes.
     pub async fn signed_in(&self, key: &UserKey, browser: SecretHash) -> Result<Option<SignedIn>> {
         let store = &self.ports.store;
         let session = store.browser_session(browser).await?;
@@ -195,8 +197,8 @@ impl IdentityService {
     }
 }
 
-/// Whether a session of this user is still valid: the user is not disabled and has the password with
-/// which it signed in.
+/// Whether a session of this user is still valid: the user is not disabled and has the password
+/// with which it signed in.
 fn is_of(session: &BrowserSession, user: &User) -> bool {
     !user.disabled && password_fingerprint(user) == session.password_fingerprint
 }

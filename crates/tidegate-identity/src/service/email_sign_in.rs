@@ -80,11 +80,11 @@ impl EmailSignIn {
 
 impl IdentityService {
     /// The messages with a link that signs in: to the user of this name, or to the users with this
-    /// email address. There is no message for a user without an address, and none when a rate limit
-    /// is reached.
+    /// email address. A user without an address gets no message, nor does a user who has reached
+    /// the rate limit.
     ///
-    /// This takes longer for an existing user. It must run after the response was sent, so that the
-    /// response does not reveal which users exist.
+    /// The call takes longer for an existing user. It must run after the response was sent, so that
+    /// the response does not reveal which users exist.
     pub async fn sign_in_emails(
         &self,
         (database, name): (&str, &str),
@@ -123,8 +123,9 @@ impl IdentityService {
 
     /// The content of a link that signs in. Reading the content does not mark the link as used.
     ///
-    /// Errors: [`Error::InvalidLink`] when the link is forged or expired, or when the user's
-    /// password or email address has changed.
+    /// Errors: [`Error::InvalidLink`] when the link is forged or expired, when the user was
+    /// dropped, disabled or made the default user, or when its password or email address has
+    /// changed.
     pub async fn email_sign_in(&self, token: &str) -> Result<EmailSignIn> {
         let link: SignInLink = self.open_link(SIGN_IN, token)?;
         self.require_unexpired(link.until)?;

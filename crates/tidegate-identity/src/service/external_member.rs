@@ -33,11 +33,12 @@ impl IdentityService {
         Ok(self.ports.store.user_with_id(database, id).await?)
     }
 
-    /// The record of a person, which is created if missing and follows the group of the token. The
-    /// role of the group can log in already.
+    /// The record of a person. A missing record is created. If the person's token now names another
+    /// group, the record is changed to this group. The role of the group must already be able to
+    /// log in.
     ///
-    /// Returns `None` while an issuer brings too many new people: so a flood of them writes little,
-    /// and they are recorded later.
+    /// Returns `None` if the issuer has reached the limit on new records per minute. The person is
+    /// then recorded at a later request.
     ///
     /// Errors: [`Error::InvalidMember`] for an id that is too long.
     pub async fn record_external_member(

@@ -9,7 +9,8 @@ impl IdentityService {
     /// including browser sessions, and returns a new cookie that keeps this browser signed in.
     ///
     /// Errors: [`Error::WrongCredentials`]; [`Error::ReauthenticationRequired`] for a first
-    /// password; [`Error::InvalidMember`] unless the new password has 8 to 256 bytes.
+    /// password if the sign-in is not recent; [`Error::TooManyAttempts`], [`Error::Busy`];
+    /// [`Error::InvalidMember`] unless the new password has 8 to 256 bytes.
     pub async fn change_own_password(
         &self,
         browser: &Browser,

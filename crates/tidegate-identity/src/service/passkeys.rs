@@ -1,6 +1,6 @@
-//! Passkeys (`WebAuthn`, level 3): registration, sign-in and removal. The challenges are not stored:
-//! they are encrypted in the forms and bound to the browser's cookie. A passkey always verifies the
-//! user, by a PIN or by biometrics, so it counts as a second factor too.
+//! Passkeys (`WebAuthn`, level 3): registration, sign-in and removal. The challenges are not
+//! stored: they are encrypted in the forms and bound to the browser's cookie. A passkey always
+//! verifies the user, by a PIN or by biometrics, so it counts as a second factor too.
 
 mod management;
 mod registration;
@@ -33,8 +33,8 @@ struct Ceremony<T> {
     until: i64,
 }
 
-/// The id of a user for its authenticators. It does not contain the name, and a new user of the same
-/// name has another one.
+/// The id of a user for its authenticators. It does not contain the name, and a new user of the
+/// same name has another one.
 fn handle(user: &User) -> SecretHash {
     let (key, since) = (&user.key, user.created_at.millis());
     let text = format!("passkey user\0{}\0{}\0{since}", key.database, key.name);

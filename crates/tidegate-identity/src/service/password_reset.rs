@@ -6,8 +6,8 @@ use serde::{Deserialize, Serialize};
 use super::IdentityService;
 use super::browser::password_fingerprint;
 use crate::{
-    AttemptKey, Email, Error, RequestContext, Result, Secret, User, UserDirectory, UserKey,
-    rate_limit,
+    AttemptKey, CredentialKind, Credentials, Email, Error, RequestContext, Result, Secret, User,
+    UserDirectory, UserKey, rate_limit,
 };
 
 const RESET: &str = "password reset link";
@@ -42,11 +42,11 @@ impl IdentityService {
     }
 
     /// The messages for a password reset: to the user of this name, or to the users with this email
-    /// address. There is no message for a user without an address, and none when a rate limit is
-    /// reached.
+    /// address. A user without an address gets no message, nor does a user who has reached the rate
+    /// limit.
     ///
-    /// This takes longer for an existing user. It must run after the response was sent, so that the
-    /// response does not reveal which users exist.
+    /// The call takes longer for an existing user. It must run after the response was sent, so that
+    /// the response does not reveal which users exist.
     pub async fn reset_emails(&self, database: &str, name: &str) -> Result<Vec<Email>> {
         let users = self.email_recipients(database, name).await?;
         let messages = users.iter().filter_map(|user| self.reset_email(user));
@@ -106,11 +106,18 @@ impl IdentityService {
         }))
     }
 
-    /// The user whose password this reset link changes.
+    /// The user whose password this reset link changes, and the user's credentials.
     ///
-    /// Errors: [`Error::InvalidLink`] when the link is forged, expired or used, or when the user's
-    /// email address has changed.
-    pub async fn reset_user(&self, token: &str) -> Result<UserKey> {
+    /// Errors: [`Error::InvalidLink`] when the link is forged, expired or used, when the user was
+    /// dropped, disabled or made the default user, or when its email address has changed.
+    pub async fn reset_user(&self, token: &str) -> Result<(UserKey, Credentials)> {
+        let key = self.user_of_reset_link(token).await?;
+        let directory = UserDirectory::new(self.ports.clone());
+        let credentials = directory.credentials(&key).await?;
+        Ok((key, credentials))
+    }
+
+    async fn user_of_reset_link(&self, token: &str) -> Result<UserKey> {
         let link: ResetLink = self.open_link(RESET, token)?;
         self.require_unexpired(link.until)?;
         let key = UserKey::new(link.database, link.name);
@@ -129,19 +136,25 @@ impl IdentityService {
     }
 
     /// Sets the password of the link's user and ends all sessions of the user, including browser
-    /// sessions.
+    /// sessions. With `only_password`, then removes all passkeys and linked accounts of the user,
+    /// because an intruder may have added some.
     ///
     /// Errors: [`Error::InvalidLink`]; [`Error::InvalidMember`] unless the password has 8 to 256
     /// bytes.
     pub async fn reset_password(
         &self,
         token: &str,
-        new: &Secret,
+        (new, only_password): (&Secret, bool),
         context: &RequestContext,
     ) -> Result<()> {
-        let key = self.reset_user(token).await?;
+        let key = self.user_of_reset_link(token).await?;
         let directory = UserDirectory::new(self.ports.clone());
         let directory = directory.acting_as(&key.name, context.address);
-        directory.set_password(&key, new).await
+        directory.set_password(&key, new).await?;
+        if only_password {
+            let kinds = &CredentialKind::WITHOUT_PASSWORD;
+            directory.delete_credentials(&key, kinds).await?;
+        }
+        Ok(())
     }
 }

@@ -31,8 +31,9 @@ pub struct Enrolment {
 }
 
 impl IdentityService {
-    /// Starts an enrolment for the user who is signed in in `browser`. It requires a recent sign-in
-    /// or the password: the enrolment ends with a new browser session, which counts as recent.
+    /// Starts an enrolment for the user who is signed in in `browser`. Requires a recent sign-in or
+    /// the password, because the enrolment opens a new browser session, which counts as a recent
+    /// sign-in.
     ///
     /// Errors: [`Error::ReauthenticationRequired`] if the sign-in is not recent and no password is
     /// given; those of a sign-in with the password.
@@ -70,8 +71,9 @@ impl IdentityService {
     /// Stores the second factor of the user who is signed in in `browser`, if `code` is right.
     /// Returns the recovery codes, which are shown only once, and the browser's new cookie.
     ///
-    /// Errors: [`Error::WrongSecondFactor`]; [`Error::Taken`] when the user has a second factor
-    /// already.
+    /// Errors: [`Error::WrongSecondFactor`]; [`Error::Malformed`] when `sealed` was not made for
+    /// this user; [`Error::Taken`] when the user has a second factor already;
+    /// [`Error::TooManyAttempts`].
     pub async fn enrol(
         &self,
         browser: &Browser,

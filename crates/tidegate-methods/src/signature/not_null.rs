@@ -42,9 +42,12 @@ impl NotNull {
     /// Queries the catalog of a database for those candidates that are NOT NULL. Without
     /// candidates nothing is queried.
     ///
-    /// Only what PostgreSQL enforces counts: columns of tables, and of partitioned tables without
-    /// foreign partitions, but not of tables with rewrite rules or child tables (whose columns may
-    /// be NULL), and no constraint that is not validated.
+    /// Only constraints that PostgreSQL enforces count:
+    ///
+    /// - The relation is a table without child tables, whose columns may be NULL, or a partitioned
+    ///   table without foreign partitions.
+    /// - The relation has no rewrite rules.
+    /// - The constraint is validated.
     ///
     /// # Errors
     ///
@@ -161,9 +164,9 @@ fn words(text: &str) -> impl Iterator<Item = &str> {
         .filter(|word| !word.is_empty())
 }
 
-/// Whether a word ends in a keyword, ignoring the case of ASCII letters. PostgreSQL may start a
-/// keyword directly after a number or a dollar quote (`1left`), so only the end of the word is
-/// compared.
+/// Whether a word is the keyword, ignoring the case of ASCII letters. PostgreSQL may start a
+/// keyword directly after a number or a dollar quote (`1left`). So only the end of a word that
+/// begins with a digit or `$` is compared.
 fn is_keyword(word: &str, keyword: &str) -> bool {
     let begins_word = word.starts_with(|c: char| !c.is_ascii_digit() && c != '$');
     if begins_word {

@@ -32,8 +32,9 @@ impl Issuer {
         let key = &browser.user.key;
         let clients = store.clients(&key.database).await?;
         let name = |id: &str| {
-            let client = clients.iter().find(|client| client.id == id);
-            client.map_or_else(|| id.to_owned(), |client| client.name.clone())
+            let client = clients.iter().find(|client| client.id == id).cloned();
+            let client = client.or_else(|| self.settings.builtin.find(id));
+            client.map_or_else(|| id.to_owned(), |client| client.name)
         };
         let sessions = store.sessions_of_user(key, now).await?;
         let consents = store.consents_of_user(key).await?;
@@ -111,16 +112,18 @@ impl Issuer {
         Ok(changed?)
     }
 
-    /// Sets a password with [`IdentityService::reset_password`], which ends sessions. Then
+    /// Sets a password with [`IdentityService::reset_password`], which ends sessions and, with
+    /// `only_password`, removes the other credentials that sign in. Then
     /// refreshes the denylist, so that this node refuses the tokens of these sessions.
     ///
     /// [`IdentityService::reset_password`]: tidegate_identity::IdentityService::reset_password
     pub async fn reset_password(
         &self,
         token: &str,
-        new: &Secret,
+        (new, only_password): (&Secret, bool),
         context: &RequestContext,
     ) -> Result<()> {
+        let new = (new, only_password);
         self.identity.reset_password(token, new, context).await?;
         self.refresh_denylist().await
     }

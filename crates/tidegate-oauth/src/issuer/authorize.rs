@@ -53,8 +53,8 @@ impl Issuer {
     ///
     /// Errors: [`AuthorizationError::Display`] unless the client and its redirect URI are known;
     /// otherwise [`AuthorizationError::Redirect`] with `invalid_request`,
-    /// `unsupported_response_type`, `invalid_scope`, `unauthorized_client`, or an error of OpenID
-    /// Connect for a parameter that is not supported.
+    /// `unsupported_response_type`, `invalid_scope`, `invalid_target`, `unauthorized_client`, or an
+    /// error of OpenID Connect for a parameter that is not supported.
     pub async fn authorization_request(
         &self,
         parameters: &Parameters,
@@ -91,8 +91,8 @@ impl Issuer {
         }
     }
 
-    /// The client of the request with these parameters, and its redirect URI if the client has
-    /// registered it.
+    /// The client that these parameters of an authorization request name, and the redirect URI of
+    /// the request, which the client must have registered.
     ///
     /// Errors: [`Error::UnknownClient`], [`Error::UnregisteredRedirect`], and those of missing,
     /// repeated and ill-typed parameters.

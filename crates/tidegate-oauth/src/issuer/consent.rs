@@ -9,10 +9,11 @@ impl Issuer {
     /// with the scopes of the request, so the user is not asked again for the same scopes. A client
     /// without `confirm` needs no consent.
     ///
-    /// With `prompt=consent` the user is always asked.
+    /// With `prompt=consent` the user is always asked, also for a client without `confirm`.
     ///
-    /// The user is also always asked if a public client redirects to a program on the user's
-    /// device, because another program could send the same request (RFC 8252, section 8.6).
+    /// A consent is not reused if a public client with `confirm` redirects to a program on the
+    /// user's device. The user is asked each time, because another program could send the same
+    /// request (RFC 8252, section 8.6).
     pub async fn needs_consent(
         &self,
         request: &AuthorizationRequest,

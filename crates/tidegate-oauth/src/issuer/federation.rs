@@ -35,9 +35,9 @@ pub struct ProviderCallback<'a> {
 }
 
 impl Issuer {
-    /// The URL of an identity provider to which the browser goes to sign in, for an OAuth client.
-    /// `there` is the name of the provider and the URL to which the provider sends the browser
-    /// back. After the login the browser goes to the path `next`.
+    /// Begins a login at an identity provider for an OAuth client. Returns the URL of the provider
+    /// to which the browser goes. `there` is the name of the provider and the URL to which the
+    /// provider sends the browser back. After the login the browser goes to the path `next`.
     ///
     /// Errors: [`IdentityError::NotFound`] for an unknown provider, [`IdentityError::Outbound`]
     /// when the provider cannot be reached.
@@ -62,9 +62,10 @@ impl Issuer {
     /// the client allows it, or links the account to the user who is signed in.
     ///
     /// Errors: [`IdentityError::InvalidLink`] for a login that another browser began or that took
-    /// too long, [`IdentityError::LoginDenied`], [`Error::SignUpClosed`],
-    /// [`IdentityError::InvalidMember`] without a verified email address, [`IdentityError::Taken`]
-    /// when the account is linked to another user, [`IdentityError::Outbound`].
+    /// too long, [`IdentityError::LoginDenied`], [`Error::UnknownClient`] when the client was
+    /// dropped, [`Error::SignUpClosed`], [`IdentityError::InvalidMember`] without a verified email
+    /// address, [`IdentityError::Taken`] when the account is linked to another user,
+    /// [`IdentityError::Outbound`].
     pub async fn complete_federated_login(
         &self,
         (providers, accounts): (&dyn IdentityProviders, &Accounts),

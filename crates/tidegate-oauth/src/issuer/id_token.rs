@@ -6,9 +6,9 @@ use crate::{GrantKind, Result, Session};
 use tidegate_identity::{Secret, Timestamp, User};
 
 impl Issuer {
-    /// The ID token that is issued together with an access token: for the scope `openid`, in a
-    /// session that a person opened by signing in (OpenID Connect Core 1.0, sections 3.1.3.3 and
-    /// 12.2).
+    /// The ID token that is issued together with an access token (OpenID Connect Core 1.0, sections
+    /// 3.1.3.3 and 12.2). `None` without the scope `openid`, and in a session that no person opened
+    /// by signing in.
     pub(super) fn id_token(
         &self,
         session: &Session,

@@ -27,9 +27,9 @@ impl Issuer {
     /// Issues an access token for the user `name` of the caller's tenant and writes the audit event
     /// `impersonated`. The token has a session of its own, which ends with the user's sessions.
     ///
-    /// Errors: [`Error::ImpersonationRefused`] unless the caller is the owner, when `name` is the
-    /// owner or disabled, and when the tenant has switched impersonation off; [`IdentityError::NotFound`] for
-    /// an unknown user.
+    /// Errors: [`Error::ImpersonationRefused`] if the caller is not the owner, if the tenant has
+    /// switched impersonation off, or if `name` is the owner or a disabled user.
+    /// [`IdentityError::NotFound`] for an unknown user.
     pub async fn impersonate(
         &self,
         caller: &Claims,

@@ -73,9 +73,9 @@ impl Issuer {
 
     /// Checks that `resource` is this service: the issuer's URL, with or without a slash at the
     /// end, or a URL below it. The service issues tokens for no other resource. All tokens have the
-    /// issuer's URL as `aud`. `None` is accepted.
+    /// issuer's URL as `aud`. `None` is accepted, and a URL with a fragment is not.
     ///
-    /// Errors: [`Error::InvalidTarget`] for another resource (RFC 8707, section 2).
+    /// Errors: [`Error::InvalidTarget`] (RFC 8707, section 2).
     pub(crate) fn check_resource(&self, resource: Option<&str>) -> Result<()> {
         let Some(resource) = resource else {
             return Ok(());

@@ -1,6 +1,6 @@
 //! Personal access tokens, which a user creates for its own programs. Each token is a session of
-//! its own. So a token ends for the same reasons as other sessions: when its user is dropped,
-//! disabled, becomes the default user or gets another password.
+//! its own. So a token ends for the same reasons as other sessions, for example when its user is
+//! dropped or disabled, becomes the default user, or gets another password.
 
 use std::net::IpAddr;
 use std::sync::Arc;

@@ -52,11 +52,14 @@ impl Issuer {
         })
     }
 
-    /// Ends the session and fails if `user` was disabled or deleted, or is a member whose record was
-    /// changed, since it was read. A change before the session was stored has not ended the session.
-    /// A member's token has its group and its properties, so any change of its record counts.
+    /// Checks that the user was not disabled or deleted after `user` was read. A change of the user
+    /// ends the stored sessions, but the session may have been stored only after the change. For a
+    /// member the check fails after any change of the record, because tokens contain the group and
+    /// the properties. If the check fails, the session is ended.
     ///
-    /// Errors: [`IdentityError::WrongCredentials`].
+    /// The default user is not checked.
+    ///
+    /// Errors: [`IdentityError::WrongCredentials`] if the check fails.
     pub(crate) async fn require_unchanged(&self, session: &Session, user: &User) -> Result<()> {
         let store = &self.ports.store;
         // Guests are frequent, and a default user cannot be disabled.

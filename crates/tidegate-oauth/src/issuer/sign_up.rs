@@ -48,8 +48,8 @@ impl Issuer {
     /// The user name in a sign-up link, to show before the account is created.
     ///
     /// Errors: [`IdentityError::InvalidLink`](tidegate_identity::Error::InvalidLink);
-    /// [`Error::SignUpClosed`] when the client was dropped since, also if its id was registered
-    /// again, or does not allow sign-up any more.
+    /// [`Error::SignUpClosed`] if the client was dropped after the link was sent, even if its id
+    /// was registered again, and if the client no longer allows sign-up.
     pub async fn sign_up_user_name(&self, token: &str) -> Result<String> {
         Ok(self.open_sign_up_link(token).await?.1)
     }

@@ -118,9 +118,9 @@ struct Payload<S, P> {
 }
 
 impl<P> Payload<String, P> {
-    /// Takes the private claims of a member out of the payload; `None` for a user with a role. A
-    /// kind of user that this version does not know is an error, because its token must not count
-    /// as the token of a user with a role.
+    /// Takes the private claims of a member out of the payload; `None` for a user with a role.
+    /// Unknown and incomplete claims are an error: a token for a kind of user that this version
+    /// does not know must not count as the token of a user with a role.
     fn take_member(&mut self) -> Result<Option<MemberClaims>, TokenError> {
         let kind = self.kind.as_deref().map(UserKind::from_name);
         match (kind, self.member_id.take(), self.group.take()) {

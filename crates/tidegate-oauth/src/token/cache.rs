@@ -1,9 +1,14 @@
-//! A cache of verified tokens, so that a request costs a lookup instead of a signature check.
+//! What a node keeps in memory to verify tokens without I/O: the tokens that it has verified, so that
+//! a request costs a lookup instead of a signature check, and the sessions that have ended.
 
 use std::collections::HashMap;
-use std::sync::{Arc, PoisonError, RwLock};
+use std::sync::{Arc, Mutex, PoisonError, RwLock};
+
+use tidegate_identity::{SessionId, Timestamp};
 
 use super::Claims;
+use crate::settings::DENYLIST_OVERLAP;
+use crate::{EndedSession, Lifetimes};
 
 /// Verified tokens, by their signature.
 ///
@@ -88,10 +93,66 @@ impl TokenCache {
     }
 }
 
+/// The ended sessions whose access tokens may not have expired yet.
+#[derive(Debug, Default)]
+pub(crate) struct Denylist {
+    ended: RwLock<HashMap<SessionId, Timestamp>>,
+    /// When the last refresh began; `None` before the first one.
+    last_read: Mutex<Option<Timestamp>>,
+}
+
+impl Denylist {
+    /// Whether the session with this id has ended.
+    pub(crate) fn contains(&self, id: SessionId) -> bool {
+        self.ended
+            .read()
+            .unwrap_or_else(PoisonError::into_inner)
+            .contains_key(&id)
+    }
+
+    /// Adds a session that was ended on this node.
+    pub(crate) fn add(&self, id: SessionId, at: Timestamp) {
+        self.ended
+            .write()
+            .unwrap_or_else(PoisonError::into_inner)
+            .insert(id, at);
+    }
+
+    /// The time since which the next refresh must read ended sessions from the store.
+    pub(crate) fn since(&self, lifetimes: &Lifetimes, now: Timestamp) -> Timestamp {
+        let last_read = *self
+            .last_read
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner);
+        let oldest = now.minus(lifetimes.denial());
+        last_read.map_or(oldest, |last_read| {
+            last_read.minus(DENYLIST_OVERLAP).max(oldest)
+        })
+    }
+
+    /// Adds the ended sessions in `found`, the result of a refresh that began at `now`. Removes
+    /// sessions whose access tokens have expired.
+    pub(crate) fn merge(&self, found: &[EndedSession], lifetimes: &Lifetimes, now: Timestamp) {
+        let oldest = now.minus(lifetimes.denial());
+        let mut ended = self.ended.write().unwrap_or_else(PoisonError::into_inner);
+        ended.retain(|_, at| *at >= oldest);
+        ended.extend(
+            found
+                .iter()
+                .filter(|end| end.at >= oldest)
+                .map(|end| (end.id, end.at)),
+        );
+        drop(ended);
+        *self
+            .last_read
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner) = Some(now);
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
-    use tidegate_identity::{SessionId, Timestamp};
 
     fn claims(id: &str) -> Arc<Claims> {
         Arc::new(Claims {

@@ -226,13 +226,15 @@ fn second_factor(form: &PageForm<'_>, browser: &Browser, left: Option<u64>) -> M
 }
 
 /// The form that asks for the password of a person who signed in some time ago. `step` is the name
-/// of the form, `purpose` what the person wants to do.
+/// of the form, `purpose` what the person wants to do, `hidden` the form's other fields.
 pub(crate) fn confirm_password(
     form: &PageForm<'_>,
     name: &str,
     (step, purpose): (&str, &str),
+    hidden: &[(&str, &str)],
 ) -> Markup {
     let fields = html! {
+        @for (field, value) in hidden { input type="hidden" name=(field) value=(value); }
         input type="text" name="username" autocomplete="username" value=(name) readonly hidden;
         (form.field(&FormField { focus: true, ..FormField::password("password", "Your password") }))
         button.primary type="submit" { "Continue" }
@@ -241,20 +243,5 @@ pub(crate) fn confirm_password(
         h1 { "Is it you?" }
         p.lead { "You signed in some time ago. To " (purpose) ", enter your password." }
         (form.around(step, &fields))
-    }
-}
-
-/// The form that asks for the password before another account is linked.
-pub(crate) fn confirm_link(form: &PageForm<'_>, name: &str, provider: &ProviderName) -> Markup {
-    let fields = html! {
-        input type="hidden" name="provider" value=(provider.id);
-        input type="text" name="username" autocomplete="username" value=(name) readonly hidden;
-        (form.field(&FormField { focus: true, ..FormField::password("password", "Your password here") }))
-        button.primary type="submit" { "Continue" }
-    };
-    html! {
-        h1 { "Is it you?" }
-        p.lead { "You signed in some time ago. To link an account at " strong { (provider.label) } ", enter your password." }
-        (form.around("link", &fields))
     }
 }

@@ -2,7 +2,10 @@
 
 use maud::{Markup, html};
 
+use tidegate_identity::{Credentials, Timestamp};
+
 use super::form::{FormField, PageForm};
+use super::words::ago;
 
 /// The form that requests a reset message.
 pub(crate) fn ask_for_email(
@@ -27,8 +30,14 @@ pub(crate) fn ask_for_email(
     }
 }
 
-/// The form for the new password.
-pub(crate) fn choose_password(form: &PageForm<'_>, user: &str) -> Markup {
+/// The form for the new password. An intruder may have added credentials to which a new password
+/// makes no difference, so the form shows them and offers to remove them.
+pub(crate) fn choose_password(
+    form: &PageForm<'_>,
+    user: &str,
+    credentials: &Credentials,
+    now: Timestamp,
+) -> Markup {
     let fields = html! {
         // The hidden user name is for password managers, which need it beside a password.
         input type="text" name="username" value=(user) autocomplete="username" hidden readonly;
@@ -38,12 +47,43 @@ pub(crate) fn choose_password(form: &PageForm<'_>, user: &str) -> Markup {
             focus: true,
             ..FormField::password("password", "New password")
         }))
+        @if !credentials.passkeys.is_empty() || !credentials.linked_accounts.is_empty() {
+            (other_ways(credentials, now))
+        }
         button.primary type="submit" { "Change password" }
     };
     html! {
         h1 { "Choose a new password" }
         p.lead { "for " strong { (user) } ". You are signed out everywhere." }
         (form.around("choose", &fields))
+    }
+}
+
+/// The credentials that sign in without the password, and the box that removes them.
+fn other_ways(credentials: &Credentials, now: Timestamp) -> Markup {
+    html! {
+        p { "These sign in as you too:" }
+        ul.list {
+            @for passkey in &credentials.passkeys {
+                li { div {
+                    strong { (passkey.name) }
+                    p.hint { "Passkey, added " (ago(now.since(passkey.created_at))) }
+                } }
+            }
+            @for account in &credentials.linked_accounts {
+                li { div {
+                    strong { (account.name.as_deref().unwrap_or(&account.subject)) }
+                    p.hint {
+                        "Account of " (account.issuer)
+                        @if let Some(at) = account.linked_at { ", linked " (ago(now.since(at))) }
+                    }
+                } }
+            }
+        }
+        label.check {
+            input type="checkbox" name="only_password" value="true";
+            "Remove them. Do that if one is not yours, or if another person may have been in your account."
+        }
     }
 }
 

@@ -54,10 +54,11 @@ impl Level<'_> {
         )
     }
 
-    /// Whether the level writes at most one row, and GraphQL can certainly show its values. A level
-    /// writes at most one row if it inserts one object, or if its condition selects by a key. A
-    /// composite value cannot certainly be shown: the attributes of its type may change while the
-    /// statement runs, and a committed statement cannot be repeated.
+    /// Whether the level writes at most one row, and the response can certainly contain the row's
+    /// values. A level writes at most one row if it inserts one object, or if its condition selects
+    /// by a key. A level that returns a composite value does not count: the attributes of its type
+    /// may change while the statement runs. The value is then unreadable, and a committed statement
+    /// cannot be repeated.
     pub(crate) fn is_one_row(&self, schema: &Schema) -> bool {
         let relation = schema.relation(self.relation);
         let is_one = match &self.source {

@@ -22,8 +22,8 @@ use crate::{Error, Limits, Operation, PlanOutcome, Result};
 /// The SQLSTATE for a row that violates the check option of its view.
 const WITH_CHECK_OPTION: &str = "44000";
 
-/// The plan of an operation. The caller runs the statements of the plan, which collect their rows
-/// in the plan. Then it takes the response's data from the plan.
+/// The plan of an operation. The caller runs the statements of the plan, and the plan collects
+/// their rows. Then the caller takes the data of the response from the plan.
 ///
 /// ```text
 /// let mut plan = Plan::new(&schema, operation, &limits)?;
@@ -92,10 +92,10 @@ impl<'a> Plan<'a> {
     ///
     /// # Errors
     ///
-    /// [`Error::Root`] with the root field and one of two causes. [`Error::Input`], with a path, is
-    /// for a row that is not an object, for a column that is unknown, computed or given twice, for
-    /// a value of the wrong kind, and for an update without columns. [`Error::Unbounded`] is for an
-    /// update or a delete without a condition.
+    /// [`Error::Root`], which contains the root field and one of two causes. The cause is
+    /// [`Error::Input`], with a path, for a row that is not an object, for a column that is
+    /// unknown, computed or given twice, for a value of the wrong kind, and for an update without
+    /// columns. The cause is [`Error::Unbounded`] for an update or a delete without a condition.
     pub fn new(schema: &'a Schema, operation: Operation<'a>, limits: &Limits) -> Result<Self> {
         let settings = Settings {
             schema,
@@ -221,10 +221,11 @@ impl<'a> Plan<'a> {
     /// `step` has the same meaning as for [`Plan::root`]. Errors that are not from PostgreSQL are
     /// returned unchanged.
     ///
-    /// PostgreSQL reports little about such a value. An insert of several objects passes one array
-    /// for each column, so only the column is known. For a value that exceeds the length or
+    /// PostgreSQL reports little about a rejected value. An insert of several objects passes one
+    /// array for each column, so only the column is known. For a value that exceeds the length or
     /// precision of its column, PostgreSQL reports only the limit. For a row that violates a view's
-    /// check option it reports no relation, so the name of the written relation is added.
+    /// check option, PostgreSQL reports no relation, so this function adds the name of the written
+    /// relation.
     pub fn locate(&self, step: usize, error: tidegate_sql::Error) -> tidegate_sql::Error {
         let tree = self.steps.get(step).and_then(|tree| self.trees.get(*tree));
         match (error, tree) {
@@ -271,13 +272,13 @@ impl<'a> Plan<'a> {
     /// Appends the data object, such as `{"getArtists":[…]}`. The statements of all fields must
     /// have run, except for fields that [`Plan::show_null`] made null.
     ///
-    /// For [`ExecutionMode::Together`] and [`ExecutionMode::AfterRows`] the write is committed and
-    /// its rows are within the limit. Then the object is appended even if the text around the rows
-    /// makes it larger than the limit.
+    /// For [`ExecutionMode::Together`] and [`ExecutionMode::AfterRows`] the write is already
+    /// committed, and its rows are within the limit. Therefore the object is appended even if the
+    /// text around the rows makes it larger than the limit.
     ///
     /// # Errors
     ///
-    /// [`Error::TooLarge`] if the object exceeds the limit.
+    /// [`Error::TooLarge`] if the object exceeds the limit in another mode.
     pub fn finish(mut self, out: &mut BytesMut) -> Result<PlanOutcome> {
         for tree in &mut self.trees {
             tree.link();

@@ -132,12 +132,12 @@ pub(super) fn statement<'a>(
     (nested.statement, reading)
 }
 
-/// For each level, the page of its lists and how many rows are read.
+/// For each level, the page of its lists and the limit on the rows that are read.
 ///
-/// Lists without a limit or an offset in the request share one limit, because one select for all of
-/// them is cheaper than a select for each. The shared limit suffices for typical lists. It depends
-/// only on the structure of the operation, so that operations of equal structure have the same SQL
-/// text.
+/// The lists of a child level share one limit if the request gives them no limit and no offset,
+/// because one select for all of them is cheaper than a select for each. The shared limit suffices
+/// for typical lists. It depends only on the structure of the operation, so that operations of
+/// equal structure have the same SQL text. If `careful` is true, no lists share a limit.
 fn limits(
     settings: &Settings<'_>,
     levels: &[Level<'_>],

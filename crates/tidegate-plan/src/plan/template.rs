@@ -93,10 +93,10 @@ impl Plan<'_> {
 }
 
 impl Template {
-    /// Makes the plan of a query with other values. `variable` returns the value of a variable by
-    /// its number; the value must have the same JSON kind as the value for which the template was
-    /// made. Returns `None` if a value is invalid or needs another statement. Then the operation
-    /// must be planned with [`Plan::new`].
+    /// Makes the plan of a query with other values. `variable` returns the value of the variable
+    /// with a number; `None` if the variable has no value. The value must have the same JSON kind
+    /// as the value for which the template was made. Returns `None` if a value is invalid or needs
+    /// another statement. In that case the operation must be planned with [`Plan::new`].
     pub fn plan<'a, 'j>(
         &self,
         schema: &'a Schema,

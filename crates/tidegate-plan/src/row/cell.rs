@@ -72,9 +72,9 @@ impl Cell {
         self.is_plain.then_some(&self.writer)
     }
 
-    /// Appends a value. Returns whether GraphQL can represent it; if not, the appended text must be
-    /// discarded. Errors are added to `field_errors`, including errors of elements that became
-    /// null.
+    /// Appends a value. Returns whether GraphQL can represent the value; if not, the caller must
+    /// discard the appended text. Adds to `field_errors` an error for the value, or for each
+    /// element of an array that became null.
     pub(super) fn write(
         &self,
         raw: &[u8],

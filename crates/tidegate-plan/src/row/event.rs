@@ -83,9 +83,10 @@ pub struct EventWriter {
 }
 
 impl EventWriter {
-    /// Appends a value as JSON. Returns whether GraphQL can represent it; if not, the appended text
-    /// must be discarded. The values that cannot be represented (NaN, an infinity, an array
-    /// with several dimensions) are added to `field_errors`, with their paths within the value.
+    /// Appends a value as JSON. Returns whether GraphQL can represent the value; if not, the caller
+    /// must discard the appended text. Adds to `field_errors` an error for each part that cannot be
+    /// represented (NaN, an infinity, an array with several dimensions), with its path within the
+    /// value.
     ///
     /// # Errors
     ///

@@ -10,6 +10,9 @@ use tidegate_catalog::{ColumnId, RelationId, RelationshipId, Schema};
 use super::Cast;
 use crate::operation::{AggregateFunction, Subfield};
 
+/// Marks the absence of a row or slot where an offset is expected.
+pub(crate) const NONE: u32 = u32::MAX;
+
 /// A program that turns the rows of a statement into JSON text. Its instructions are in the order
 /// of the columns, so that each row is read once from start to end.
 #[derive(Debug, Default)]
@@ -140,4 +143,9 @@ impl Child {
     pub(crate) fn relationship<'s>(&self, schema: &'s Schema) -> &'s Relationship {
         schema.relation(self.from).relationship(self.relationship)
     }
+}
+
+/// Converts an offset to 32 bits. The size limit of the text keeps offsets in range.
+pub(super) fn narrow(offset: usize) -> u32 {
+    u32::try_from(offset).unwrap_or(u32::MAX)
 }

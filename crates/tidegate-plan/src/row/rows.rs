@@ -8,8 +8,7 @@ use tidegate_sql::{Error, Result};
 use tidegate_values::Column;
 
 use super::keys::Keys;
-use super::offset::{NONE, narrow};
-use super::program::Program;
+use super::program::{NONE, Program, narrow};
 use super::writer::{InsertionPoint, RowTextWriter, wrong_column_count};
 
 /// The rows of a level. They are added while the level's statement runs, and merged into the

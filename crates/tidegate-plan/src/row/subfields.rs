@@ -8,9 +8,10 @@ use super::projection::{Inner, NO_NUMBER};
 use crate::PathSegment;
 use crate::operation::{Subfield, SubfieldOutput};
 
-/// Appends the selected subfields of `value`, which is JSON. If it is a list, appends the subfields
-/// of each element. Returns false if GraphQL cannot represent a non-null subfield; then the
-/// appended text must be discarded.
+/// Appends the selected subfields of `value`, which is JSON. If `is_list` is true, `value` is a
+/// list, and the subfields of each element are appended. Returns `false` if GraphQL cannot
+/// represent a non-null subfield of a value that is not a list; the caller must then discard the
+/// appended text. In a list, such an element becomes null.
 pub(super) fn write(
     value: &str,
     wanted: &[Subfield],

@@ -8,8 +8,7 @@ use tidegate_values::Column;
 
 use super::cell::Cell;
 use super::keys::Keys;
-use super::offset::{NONE, narrow};
-use super::program::{Op, OutputForm, Program};
+use super::program::{NONE, Op, OutputForm, Program, narrow};
 use super::projection::Inner;
 use crate::PathSegment;
 

@@ -14,10 +14,14 @@ pub(super) enum ArrayElements<'t> {
 }
 
 impl<'t> ArrayElements<'t> {
-    /// The form of the elements for a column of a type. Three kinds of values are passed as text.
-    /// An array of arrays would be one array with more dimensions. `unnest` would turn each
-    /// attribute of a composite into a column. Some types do not separate array elements by commas.
-    /// Domain constraints and lengths are checked when the value is stored.
+    /// The form of the elements for a column of a type. Three kinds of values are passed as text:
+    ///
+    /// - Arrays, because an array of arrays would be one array with more dimensions.
+    /// - Composite values, because `unnest` would turn each attribute into a column.
+    /// - Values of types that do not separate the elements of an array by commas.
+    ///
+    /// The elements of a domain have its base type. PostgreSQL checks domain constraints and
+    /// lengths when the value is stored.
     pub(super) fn of(r#type: &'t Type) -> Self {
         let r#type = base_type(r#type);
         match r#type.kind() {

@@ -8,9 +8,9 @@ use super::name::{cast, target};
 use crate::row::{Cast, Expression, Program};
 
 /// The columns of a statement that reads several levels. The first column is the number of the
-/// level. Every other column has a fixed type. Rows of a level use the columns that the level
-/// needs, in ascending order, and have NULL in the others. Levels mostly have columns of the same
-/// types, so few values are NULL.
+/// level. Every other column has a fixed type. The rows of a level use only the columns that the
+/// level needs, in ascending order. Their other columns are NULL. Levels mostly have columns of the
+/// same types, so few values are NULL.
 #[derive(Debug)]
 pub(crate) struct Layout {
     /// For each level, the positions of its columns in the result. The number of the level is at

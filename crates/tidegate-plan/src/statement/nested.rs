@@ -1,9 +1,9 @@
 //! Reads the rows of several levels by one statement.
 //!
-//! A level with children is a materialized CTE. Its rows are computed once and the levels below
-//! join them. Therefore parents and children always match, whatever policies, views, limits and
-//! orders do. Each level is one branch of a `union all`. The first column is the number of the
-//! level (see [`Layout`]).
+//! A level with children is a materialized CTE. Its rows are computed once, and the levels below
+//! join these rows. Therefore parents and children always match, even if policies or views return
+//! other rows at each evaluation, or a limit cuts the rows in another order. Each level is one
+//! branch of a `union all`. The first column is the number of the level (see [`Layout`]).
 //!
 //! Measured: CPU time of the backend per document in µs (PostgreSQL 15, Chinook, `pgbench -M
 //! prepared`). The alternative is a pipeline with one statement for each level, in which each

@@ -107,18 +107,28 @@ fn is_round(mut number: u64) -> bool {
     number < 100
 }
 
-/// Appends a select with its order and limit; `select` is the text up to the condition.
+/// Appends a select with its order and limit; `select` appends the text up to the condition. A page
+/// of a single row has no order and no limit.
 ///
-/// A limit with at most two significant digits and no offset is a constant in the SQL text. Any
-/// other limit of the request is a parameter, so that there are few different texts. With only a
-/// parameter, PostgreSQL would plan for a tenth of all rows, or plan each execution separately. So
-/// an inner select has a constant limit, the next power of two from limit plus offset on, and the
-/// outer select has the exact limit and the offset as parameters.
+/// A limit with at most two significant digits is a constant in the SQL text, if there is no
+/// offset. Any other limit of the request is a parameter, so that there are few different texts.
+/// With only a parameter, PostgreSQL would plan for a tenth of all rows, or plan each execution
+/// separately. So there are two selects:
 ///
-/// Round limits are not written as such a pair, because a pair can be slower: PostgreSQL plans for
-/// a tenth of the inner limit, and may choose an index in the wanted order that costs more.
-/// Measured for four levels with a limit of three each (PostgreSQL 15, CPU of the backend per
-/// document, `pgbench -M prepared`): 87 µs with pairs, 64 µs with constants.
+/// - The inner select has a constant limit: the smallest power of two that is at least the limit
+///   plus the offset. It is omitted if it would exceed [`MAX_CONSTANT_LIMIT`].
+/// - The outer select has the exact limit and the offset as parameters.
+///
+/// Round limits are not written as two selects, because these can be slower: PostgreSQL plans for a
+/// tenth of the inner limit, and may choose an index in the wanted order that costs more.
+///
+/// Measured: CPU time of the backend per document (PostgreSQL 15, `pgbench -M prepared`), for four
+/// levels with a limit of three each.
+///
+/// | limit | time |
+/// | --- | --- |
+/// | two selects | 87 µs |
+/// | a constant | 64 µs |
 pub(super) fn write(
     page: &Page,
     sql: &mut SqlWriter,

@@ -120,8 +120,8 @@ impl DecisionQuery<'_> {
     /// Decides, and replaces the stored objections by the first one that `decide.sql` finds, if
     /// any.
     ///
-    /// The objection of a definition that is committed during the decision stays stored, because it
-    /// was not visible to the DELETE.
+    /// If a definition commits during the decision, its objection stays stored, because the DELETE
+    /// of the stored objections does not see it.
     pub(super) async fn decide(&self) -> Result<DecisionOutcome> {
         let Some(owner) = self.owner().await? else {
             return Ok(DecisionOutcome::against(objection(

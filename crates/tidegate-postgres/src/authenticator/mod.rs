@@ -1,8 +1,8 @@
 //! Decides which shared connections a tenant's users may use.
 //!
 //! SQL that Tidegate or the tenant's owner wrote runs for the tenant's users on connections that
-//! logged in as an *authenticator*: a role without privileges that is a member of the roles of some
-//! hundred users. The authenticator switches to the user's role in the statement's own transaction
+//! logged in as an *authenticator*: a role without privileges that is a member of the roles of many
+//! users. The authenticator switches to the user's role in the statement's own transaction
 //! ([`SWITCH`]).
 //!
 //! Code that a statement calls on such a connection, such as a trigger, could switch to another
@@ -130,17 +130,17 @@ impl Authenticators {
         self.tenants.write().remove(database);
     }
 
-    /// Compares the cached decisions with the roles, memberships and settings of the cluster. Call
-    /// this function within a second after roles have changed. After the creation of a plain user
-    /// it reads only that user. After any other change it decides again for each affected tenant
-    /// that was used since the last call of this function or of [`Self::decide_outdated`]. The
-    /// decisions about other affected tenants are made again at their next use: with a thousand
-    /// tenants, deciding for all of them would delay the check of logins, which runs after this
-    /// function.
+    /// Reads which roles, memberships and settings of the cluster have changed, and updates the
+    /// cached decisions. Call this function within a second after roles have changed. After the
+    /// creation of a plain user it reads only that user. After any other change it decides again
+    /// for each affected tenant that was used since the last call of this function or of
+    /// [`Self::decide_outdated`]. For other affected tenants, the next use decides again. Deciding
+    /// for a thousand tenants here would delay the check of logins, which runs after this function.
     ///
     /// # Errors
     ///
-    /// If the cluster cannot be queried. The cached decisions stay.
+    /// If the cluster cannot be queried. The cached decisions stay, and the next call compares all
+    /// roles.
     pub async fn refresh(&self) -> Result<()> {
         let tenants = self.known_tenants();
         if tenants.is_empty() {

@@ -35,12 +35,12 @@ pub(super) enum RoleChange {
     Unknown,
 }
 
-/// Reads what has changed since `before` with `role_changes.sql`. Also returns the rows for the
-/// next comparison.
+/// Runs `role_changes.sql`, and returns what has changed since `before`; `None` if there was no
+/// comparison before. Also returns the rows for the next comparison.
 ///
 /// # Errors
 ///
-/// If the statement fails.
+/// If the statement fails or returns no state.
 pub(super) async fn role_changes(
     service: &dyn Executor,
     before: Option<&RoleRows>,

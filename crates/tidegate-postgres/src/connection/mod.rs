@@ -15,8 +15,7 @@ pub(crate) use state::{SessionState, TransactionStatus};
 
 use tidegate_sql::{Error, InputError};
 use tidegate_wire::body::{self, FieldDescription};
-use tidegate_wire::channel::{Channel, ReadError};
-use tidegate_wire::inbound::MAX_MESSAGE;
+use tidegate_wire::channel::{Channel, MAX_MESSAGE, ReadError};
 use tidegate_wire::{
     Backend, Canceller, Config, ConnectError, StartupParameters, log_in, outage, tag,
 };
@@ -170,8 +169,9 @@ impl Connection {
     }
 
     /// Whether the connection must be reset before its next use, even if only pure reads ran. That
-    /// is the case if it serves members and its last reset is too long ago: a read may have run
-    /// code whose definition this node did not know yet.
+    /// is the case if the connection has sealed claims of members and its last reset is too long
+    /// ago. The reason is that a read may have run code whose definition this node did not know
+    /// yet.
     pub(crate) fn is_check_due(&self) -> bool {
         self.session.is_check_due(Instant::now())
     }
@@ -277,9 +277,9 @@ impl Connection {
         self.protocol_error(&format!("an unexpected message `{name}`"))
     }
 
-    /// Closes the connection because the caller changed a setting on which all later statements
-    /// depend, such as `client_encoding`; returns the error. When PostgreSQL reports the change,
-    /// the statement may already be committed.
+    /// Closes the connection, because the caller changed a setting on which all later statements
+    /// depend, such as `client_encoding`. Returns the error for the caller. The statement may
+    /// nevertheless be committed, because PostgreSQL reports the change only afterwards.
     fn changed(&mut self, reason: &'static str) -> Error {
         self.mark_closed();
         let keyword = "SET";

@@ -153,8 +153,8 @@ impl Connection {
     }
 
     /// Queues a Parse for each command that is not prepared yet. No message that can fail may be
-    /// queued between the previous Sync and such a Parse, because PostgreSQL would skip the Parse
-    /// after an error.
+    /// queued between the previous Sync and such a Parse, because after an error PostgreSQL skips
+    /// all messages up to the next Sync.
     pub(crate) fn prepare_internal(&mut self, commands: &[&'static str]) -> Result<(), Error> {
         for text in commands {
             self.prepared_internal(text)?;
@@ -196,8 +196,8 @@ impl Connection {
     }
 
     /// Forgets all internal commands, because it is unknown which of them are prepared. A
-    /// connection of members is then reset before its next use. If SQL has replaced one of the
-    /// commands, the reset has to find the replacement before it is closed.
+    /// connection that has sealed claims of members is then reset before its next use: SQL may have
+    /// replaced a command by another prepared statement, and only the reset detects that.
     pub(crate) fn forget_internal(&mut self) {
         self.session.statements.forget_internal();
         if self.session.is_sealing() {

@@ -49,8 +49,8 @@ impl Connection {
     }
 
     /// Prepares the connection for a second attempt to run a statement. A connection of members is
-    /// reset, because code of the first attempt may have replaced the statement that seals the
-    /// claims, and may have raised the error that leads to the second attempt.
+    /// reset. Code of the first attempt may have replaced the statement that seals the claims, and
+    /// may have raised the error on purpose to get a second attempt.
     pub(crate) async fn rewind(&mut self, deadline: Option<Instant>) -> Result<(), Error> {
         if self.state() == ConnectionState::Resetting {
             self.finish_reset().await;
@@ -73,10 +73,11 @@ impl Connection {
         }
     }
 
-    /// Closes the connection and waits until PostgreSQL runs no statement of it: until PostgreSQL
-    /// has closed the connection, or reports that the backend does not exist. The second condition
-    /// is needed after a failover, because the old server may never close the connection. A socket
-    /// timeout does not help: it also expires while a running statement leaves its input unread.
+    /// Closes the connection and waits until PostgreSQL runs no statement of the connection. The
+    /// wait ends when PostgreSQL has closed the connection, or reports that the backend does not
+    /// exist. The second condition is needed after a failover, because the old server may never
+    /// close the connection. A socket timeout does not help: it also expires while a running
+    /// statement leaves its input unread.
     pub async fn close_and_wait(self, terminator: &dyn Terminator) {
         let backend = self.backend().clone();
         tokio::select! {

@@ -213,10 +213,13 @@ impl SessionState {
         }
     }
 
-    /// Records that all responses of a reset arrived without an error. If a soft reset found
-    /// statements that callers prepared, a full reset is due. A session that seals claims of
-    /// members is closed in that case: a caller's statement may have replaced the one that seals
-    /// claims, and read a token that is valid as long as the backend exists.
+    /// Records that all responses of a reset arrived without an error.
+    ///
+    /// If a soft reset found statements that callers prepared, a full reset is due. A session that
+    /// seals claims of members is closed instead: a caller's statement may have replaced the
+    /// statement that seals claims, and may have read a token. The token is valid as long as the
+    /// backend exists. The session is also closed if its side effects are
+    /// [`SideEffects::Permanent`].
     pub(super) fn end_reset(&mut self, now: Instant) {
         let (before, phase) = (self.side_effects, self.phase);
         self.end_drain();

@@ -1,8 +1,8 @@
 //! Whether roles may log in, and the settings with which their sessions start (PostgreSQL, "Role
 //! Attributes" and "ALTER ROLE").
 //!
-//! PostgreSQL checks the right to log in, and applies the settings, at login only. When either
-//! changes, the open connections of the role are closed before their next use.
+//! PostgreSQL checks the right to log in, and applies the settings, at login only. When the right
+//! or the settings change, the open connections of the role are closed before their next use.
 
 use std::collections::{HashMap, HashSet};
 use std::sync::atomic::{AtomicU64, Ordering};

@@ -3,8 +3,8 @@
 //! All users of an authenticator share the authenticator's connections, and all members of a group
 //! share the group's connections. Without the limit, slow statements of one caller could occupy all
 //! of these connections, and requests of other callers would time out. A request beyond the limit
-//! waits until another request of the same caller ends. At most `queue` requests wait in this way,
-//! at most half of `queue` in one database, and at most a quarter for one caller.
+//! waits until another request of the same caller ends. The setting `queue` limits how many
+//! requests wait in this way. One database may use half of the queue, and one caller a quarter.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -123,8 +123,8 @@ impl CallerLimit {
     ///
     /// # Errors
     ///
-    /// [`Error::Deadline`] if the deadline passes first. [`Error::PoolTimeout`] if the wait is too
-    /// long, or if too many requests already wait.
+    /// [`Error::Deadline`] if the request's deadline passes during the wait. [`Error::PoolTimeout`]
+    /// if the wait reaches the limit of the pool first, or if too many requests already wait.
     pub(super) async fn acquire(
         self: &Arc<Self>,
         caller: LimitedCaller,

@@ -79,9 +79,9 @@ pub(super) struct KeyLookup<'a> {
 }
 
 impl KeyLookup<'_> {
-    /// Returns the database's key, from the cache if possible. `refused` is a key that the database
-    /// has rejected. If the cached key equals `refused`, the key is loaded again. Concurrent
-    /// callers share one load.
+    /// Returns the database's key, from the cache if possible. `refused` is the key that the
+    /// database has rejected; `None` if it has rejected none. If the cached key equals `refused`,
+    /// the key is loaded again. Concurrent callers share one load.
     pub(super) async fn get(&self, refused: Option<ClaimsKey>) -> Result<ClaimsKey> {
         let (cached, requested) = (self.keys.cached(self.database), Instant::now());
         let loaded = *cached.loaded.lock();

@@ -33,9 +33,11 @@ impl UserExecutor {
     }
 
     /// The route for a second attempt, after PostgreSQL refused the caller on the first route with
-    /// `error`. If `sealed` ([`Route::sealed`]) is set, it is the same route with the current key.
-    /// Otherwise it is the caller's own login, and the decision about shared connections is
-    /// invalidated.
+    /// `error`.
+    ///
+    /// `sealed` is [`Route::sealed`] of the first route. If it is `Some`, the second route is the
+    /// same route with the current key. If it is `None`, the second route is the caller's own
+    /// login, and the decision about shared connections is invalidated.
     pub(super) async fn route_again(
         &self,
         login: &Login,
@@ -63,8 +65,9 @@ impl UserExecutor {
 }
 
 /// Turns the error of a request whose claims the database has refused twice into an outage (HTTP
-/// status 503). The functions or the key in the database are not those of this service, or code in
-/// the transaction has changed the claims. Other errors stay as they are.
+/// status 503). The cause of such an error is that the functions or the key in the database are not
+/// those of this service, or that code in the transaction has changed the claims. Returns other
+/// errors unchanged.
 pub(super) fn claims_error(login: &Login, error: Error) -> Error {
     match error {
         Error::Rejected(said)

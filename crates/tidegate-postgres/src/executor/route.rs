@@ -280,8 +280,8 @@ pub(super) async fn route(
     }
 }
 
-/// Whether the login's role is the owner's. Roles of other users are called `<database>/<name>`.
-/// The owner's role acts for many callers and needs no authenticator.
+/// Whether the login's role is that of the tenant's owner. Roles of other users are called
+/// `<database>/<name>`. The owner's role acts for many callers and needs no authenticator.
 ///
 /// Users who have no authenticator use their own logins for all statements, because a second kind
 /// of connection for each of these users would only occupy the pool.

@@ -185,9 +185,10 @@ impl RoleTransaction {
         self.note_failure(outcome)
     }
 
-    /// Starts the transaction again, after PostgreSQL refused the switch to the caller or the
-    /// sealed claims at its first statement. The second attempt uses a login connection, or for a
-    /// member the same connection with the current key.
+    /// Starts the transaction again, after its first statement failed because PostgreSQL refused
+    /// the switch to the caller or the sealed claims. For a member, the second attempt uses the
+    /// same connection with the current key. For other callers, it uses a connection that logs in
+    /// as the caller.
     async fn start_over(&mut self, error: &Error) -> Result<()> {
         let sealed = self.checked_out.route.sealed();
         let is_member = sealed.is_some();

@@ -60,9 +60,10 @@ impl UserExecutor {
         }
     }
 
-    /// Sets the executor that queries, as [`tidegate_sql::Principal::Catalog`], which names of a
-    /// database are untrusted. Without this executor, every read counts as impure and is followed
-    /// by a reset.
+    /// Sets the executor that runs the service's own queries, as
+    /// [`tidegate_sql::Principal::Control`] and [`tidegate_sql::Principal::Catalog`]. Without this
+    /// executor, every read counts as impure and is followed by a reset, no statement is
+    /// multiplexed, statements of members fail, and changes of roles do not close connections.
     #[must_use]
     pub fn with_service(mut self, service: Arc<dyn Executor>) -> Self {
         self.service = Some(service);
@@ -94,9 +95,10 @@ impl UserExecutor {
         &self.pool
     }
 
-    /// A number that increases whenever a definition of the database may have changed. It counts
-    /// statements of this node that may have changed one, by their kind or because the event
-    /// trigger reported it, calls of [`Self::redefined`], and stale cached data.
+    /// A number that increases whenever a definition of the database may have changed. It increases
+    /// in three cases: a statement of this node may have changed a definition, by its kind or
+    /// because the event trigger reported it; [`Self::redefined`] is called; or cached data turns
+    /// out to be stale.
     pub fn definitions(&self, database: &DatabaseName) -> u64 {
         self.caches.of(database).generation()
     }
@@ -220,9 +222,9 @@ impl UserExecutor {
     }
 
     /// Returns a connection to the pool after its statement or transaction has ended. If the
-    /// untrusted names of the database have to be read again, a background task first reads their
-    /// fingerprint on this connection, because a connection of the service might have to log in
-    /// first.
+    /// untrusted names of the database have to be read again, a background task reads their
+    /// fingerprint on this connection before it returns the connection. The connection is open
+    /// already, whereas the service might have to log in to the database first.
     pub(super) fn release(
         &self,
         mut pooled: PooledConnection<RoleConnector>,

@@ -7,8 +7,8 @@ use tokio::time::Instant;
 
 /// A statement may be multiplexed if it takes at most this long on a connection of its own.
 const QUICK: Duration = Duration::from_millis(2);
-/// How long a statement is not multiplexed after it delayed others, and how often this time may
-/// double. The time doubles with each incident in a row. It is short at first, because a busy
+/// How long a statement is not multiplexed after it delayed other statements, and how often this
+/// time may double. The time doubles with each further delay. It is short at first, because a busy
 /// machine may have caused the delay.
 const SUSPENSION: (Duration, u32) = (Duration::from_secs(1), 4);
 /// The weight of a slow response, and the sum of weights at which the statement is suspended. Each

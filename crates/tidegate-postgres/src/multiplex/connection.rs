@@ -35,9 +35,10 @@ const SLOW: Duration = Duration::from_millis(20);
 /// The time limit of the setup of the session.
 const SETUP_TIMEOUT: Duration = Duration::from_secs(1);
 
-/// The setup of the session. PostgreSQL must refuse all writes (25006), because a pipeline may run
-/// a second time on another connection. The isolation level gives the statements of a pipeline one
-/// snapshot without `BEGIN` and `COMMIT` (PostgreSQL, "Transaction Isolation").
+/// The setup of the session. The session is read-only, so PostgreSQL refuses all writes (25006).
+/// This is necessary because a pipeline may run a second time on another connection. The isolation
+/// level gives the statements of a pipeline one snapshot without `BEGIN` and `COMMIT` (PostgreSQL,
+/// "Transaction Isolation").
 const SETUP: &str = "SET default_transaction_read_only = on; \
     SET default_transaction_isolation = 'repeatable read'";
 

@@ -83,8 +83,8 @@ pub(super) async fn drive(mut claim: SlotClaim, mut connection: Multiplexed) {
 }
 
 /// Lets all ready tasks run, so that their pipelines are sent in the same write. `yield_now` queues
-/// this task after the tasks that are ready now, but before those that sockets make ready next. The
-/// task then wakes itself, which queues it after those tasks too.
+/// this task after the tasks that are ready now, but before those that sockets make ready next.
+/// This task then wakes itself, which queues it after those tasks too.
 async fn let_others_run() {
     tokio::task::yield_now().await;
     let mut woken = false;
@@ -98,9 +98,9 @@ async fn let_others_run() {
     .await;
 }
 
-/// Returns the reason why the connection has to stop being multiplexed, if there is one. Counts in
-/// `idle` how many checks in a row have found no pipeline. Stops accepting pipelines if the pool
-/// wants the connection or a reset is due.
+/// Returns the reason why the connection has to stop being multiplexed; `None` if it may continue.
+/// `idle` counts how many checks in a row have found no pipeline. Stops accepting pipelines if the
+/// pool wants the connection or a reset is due.
 fn check(claim: &SlotClaim, connection: &Multiplexed, idle: &mut u32) -> Option<CloseReason> {
     if connection.is_stuck(Instant::now()) {
         return Some(CloseReason::Stuck);

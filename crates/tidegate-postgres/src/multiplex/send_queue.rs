@@ -6,13 +6,16 @@ use std::task::Waker;
 use std::time::Duration;
 
 use bytes::BytesMut;
+use postgres_protocol::message::frontend;
+use tidegate_values::Type;
 use tokio::sync::oneshot;
 use tokio::time::Instant;
 
 use super::buffered_rows::BufferedRows;
 use super::pending::{PendingPipeline, PendingStatement, PipelineFault, SpeculativePrepare};
+use crate::connection::push_prepared_switch;
 use crate::metadata::StatementKey;
-use crate::session::{PipelinedRead, push_reads};
+use crate::session::{ParameterSet, push_parse};
 use crate::statement::{PreparedStatement, StatementCache, StatementTask};
 
 /// The longest total time that the pipelines on a connection are expected to take. Beyond this time
@@ -67,13 +70,18 @@ impl SendQueue {
         }
     }
 
-    fn has_room(&self) -> bool {
-        self.depth == 0 || (self.depth < MAX_PIPELINES && self.backlog < MAX_BACKLOG)
+    /// Whether a pipeline may be queued. If it is `patient`, a long backlog does not matter.
+    fn has_room(&self, patient: bool) -> bool {
+        let is_short = patient || self.backlog < MAX_BACKLOG;
+        self.depth == 0 || (self.depth < MAX_PIPELINES && is_short)
     }
 
     /// Queues a pipeline of reads if all of them are cached, quick and pure.
     pub(super) fn take(&mut self, tasks: &[StatementTask<'_>]) -> Enqueued {
-        if !self.has_room() {
+        // Rows are judged for many subscribers at once. It matters when all of them are done, and not
+        // how long each waits.
+        let patient = tasks.iter().any(|task| task.bound.statement.fills_rows());
+        if !self.has_room(patient) {
             return Enqueued::Full;
         }
         let now = Instant::now();
@@ -131,7 +139,7 @@ impl SendQueue {
     }
 
     /// The prepared statement of a task, and whether the pipeline has to prepare it. Returns `None`
-    /// if the statement must not be multiplexed now. `before` are the earlier reads of the
+    /// if the statement must not be multiplexed now. `before` contains the earlier reads of the
     /// pipeline.
     fn known(
         &mut self,
@@ -211,4 +219,84 @@ impl SendQueue {
     pub(super) fn into_statements(self) -> Option<StatementCache> {
         (self.staged.is_empty() && self.speculative.is_empty()).then_some(self.statements)
     }
+}
+
+/// A read with one parameter set, for a pipeline of a multiplexed connection.
+struct PipelinedRead<'a> {
+    task: &'a StatementTask<'a>,
+    prepared: Arc<PreparedStatement>,
+    /// Whether the description comes from another connection. The pipeline then also prepares the
+    /// statement.
+    unconfirmed: bool,
+}
+
+impl PipelinedRead<'_> {
+    /// Queues the parameter set. Returns `None` if a value does not fit its type. The request then
+    /// runs on a connection of its own and gets the error there.
+    fn push(&self, out: &mut BytesMut) -> Option<()> {
+        let set = ParameterSet {
+            task: self.task,
+            prepared: &self.prepared,
+            index: 0,
+            describe: self.unconfirmed,
+        };
+        set.push(out).ok()
+    }
+
+    fn push_parse(&self, statements: &mut StatementCache, out: &mut BytesMut) -> Option<()> {
+        let types = self.prepared.description.parameters.iter();
+        let types = types.map(Type::oid);
+        push_parse(statements, out, self.task, &self.prepared.name, types).ok()
+    }
+}
+
+/// Appends a pipeline of reads to a buffer: the switch to the caller, the reads, a Sync. Returns
+/// `None` and appends nothing if the switch is not prepared, if a value does not fit its type, or
+/// if the pipeline would be longer than `longest` bytes. `backend` is the process id of the
+/// connection's backend.
+fn push_reads(
+    statements: &mut StatementCache,
+    out: &mut BytesMut,
+    reads: &[PipelinedRead<'_>],
+    backend: i32,
+    longest: usize,
+) -> Option<()> {
+    let start = out.len();
+    if push_switch_and_reads(statements, out, reads, backend, longest).is_none() {
+        out.truncate(start);
+        return None;
+    }
+    frontend::sync(out);
+    Some(())
+}
+
+fn push_switch_and_reads(
+    statements: &mut StatementCache,
+    out: &mut BytesMut,
+    reads: &[PipelinedRead<'_>],
+    backend: i32,
+    longest: usize,
+) -> Option<()> {
+    let start = out.len();
+    if let Some(switch) = reads.first()?.task.switch {
+        push_prepared_switch(statements, &switch, backend, out)?;
+    }
+    let after_switch = out.len();
+    reads.iter().try_for_each(|read| read.push(out))?;
+    let unconfirmed = reads.iter().filter(|read| read.unconfirmed);
+    let texts = unconfirmed
+        .clone()
+        .map(|read| read.task.bound.statement.text().len());
+    if out.len() - start + texts.sum::<usize>() > longest {
+        return None;
+    }
+    let mut unconfirmed = unconfirmed.peekable();
+    if unconfirmed.peek().is_some() {
+        // The sets, whose encoding can fail, are encoded before the Parse and moved after it. The
+        // Parse comes with the Close of dropped statements, which cannot be undone.
+        let sets = out.split_off(after_switch);
+        unconfirmed.try_for_each(|read| read.push_parse(statements, out))?;
+        out.unsplit(sets);
+    }
+    Some(())
 }

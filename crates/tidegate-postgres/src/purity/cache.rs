@@ -23,8 +23,8 @@ const PAUSE_FACTOR: u32 = 4;
 /// The delay before the next query after a failure.
 const RETRY: Duration = Duration::from_secs(1);
 /// How many statements must run within [`VALID_FOR`] before the names are read. Without valid names
-/// each statement is followed by a reset, and this number of resets costs PostgreSQL as much CPU
-/// time as the query.
+/// each statement is followed by a reset. This number of resets costs PostgreSQL as much CPU time
+/// as reading the names.
 const BUSY: u32 = 4;
 /// How long a caller waits for a query of the names. If the query takes longer, the statement runs
 /// on a login connection.
@@ -100,10 +100,13 @@ impl PurityCache {
         if !self.is_valid(&found, Instant::now()) {
             return true;
         }
-        let untrusted = if statement.is_read() {
-            &found.names.reads
-        } else {
-            &found.names.writes
+        if statement.calls_claims() && !found.names.claims {
+            return true;
+        }
+        let untrusted = match statement.is_read() {
+            true if statement.fills_rows() => &found.names.rows,
+            true => &found.names.reads,
+            false => &found.names.writes,
         };
         !untrusted.is_empty() && purity.of(statement.text(), untrusted, found.version)
     }
@@ -118,7 +121,9 @@ impl PurityCache {
 
     /// Whether it is certain that a statement calls no function that could run a caller's value as
     /// SQL, or set a setting to the value. Queries the database first if the cached names are not
-    /// valid. A function that another node creates is noticed within a second.
+    /// valid. The result is `false` if the names cannot be read in time, or while a statement that
+    /// may change a definition runs on this node. A function that another node creates is noticed
+    /// within a second.
     pub(crate) async fn may_call(
         self: &Arc<Self>,
         statement: &Statement,

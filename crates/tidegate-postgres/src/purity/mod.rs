@@ -2,7 +2,6 @@
 //! them may have side effects.
 
 mod cache;
-mod claims_functions;
 mod query;
 mod unsafe_functions;
 mod untrusted_names;

@@ -10,8 +10,8 @@ use tidegate_values::{Column, Parameter, RawRow};
 use tokio::time::Instant;
 
 /// Selects a text that changes whenever the rows of [`PurityQuery::definitions`] change. Every role
-/// gets the same text, whatever the settings of its session are: the query qualifies all names with
-/// a schema, and every role may read the catalogs that it uses.
+/// gets the same text, whatever the settings of its session are. The reason is that the query
+/// qualifies all names with a schema, and reads only catalogs that every role may read.
 pub(crate) const FINGERPRINT_SQL: &str = include_str!("fingerprint.sql");
 
 static FINGERPRINT: LazyLock<Arc<Statement>> = LazyLock::new(|| statement(FINGERPRINT_SQL));

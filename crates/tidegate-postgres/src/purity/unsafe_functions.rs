@@ -3,11 +3,13 @@
 //! In a database with shared connections, no role that a caller can use may create code (see
 //! `authenticator`). Therefore the functions of the database are trusted like the owner's triggers
 //! and views. But a statement of the owner passes values of its caller to the functions that it
-//! calls. A function that runs such a value as SQL, or sets a setting to it, does no harm on a
-//! login connection. On a shared connection the caller could use it to become another user.
+//! calls. Such a function may run the value as SQL, or set a setting to it. On a login connection
+//! this does no harm. On a shared connection the caller could use the function to become another
+//! user.
 //!
-//! A function is unsafe if its definition can run text, set a setting, change the role or read the
-//! session's sequence values, if it mentions an unsafe function, or if it cannot be read.
+//! A function is unsafe if its definition can run text as SQL, set a setting, change the role, or
+//! read sequence values of the session. It is also unsafe if its definition mentions an unsafe
+//! function or cannot be read.
 
 use std::collections::{HashMap, HashSet};
 

@@ -5,7 +5,6 @@ use std::collections::{HashMap, HashSet};
 use tidegate_sql::Statement;
 use tidegate_sql::statement::{Purity, UntrustedNames};
 
-use super::claims_functions::without_calls;
 use super::query::Definition;
 use super::unsafe_functions::UnsafeFunctions;
 
@@ -25,6 +24,11 @@ pub(super) struct UntrustedSets {
     pub(super) reads: UntrustedNames,
     /// Names that make a write impure: all of `reads`, and names of code that only writes run.
     pub(super) writes: UntrustedNames,
+    /// Names that make a read impure that fills rows of a table: all of `reads`, and everything if
+    /// the check of a domain may run code.
+    pub(super) rows: UntrustedNames,
+    /// Whether the functions of claims belong to the service, so that their calls are trusted.
+    pub(super) claims: bool,
     /// Relations under row level security, and the views that read them.
     pub(super) restricted: UntrustedNames,
     /// The functions that the owner's statements must not call on shared connections.
@@ -33,13 +37,14 @@ pub(super) struct UntrustedSets {
 
 pub(super) fn find(definitions: &[Definition]) -> UntrustedSets {
     let claims = definitions.iter().any(|one| one.kind == "claims");
-    let of_writes =
-        |definition: &&Definition| matches!(&*definition.kind, "write" | "cascade" | "type");
-    let reads = definitions
-        .iter()
-        .filter(|definition| !of_writes(definition));
+    let without = |kinds: &'static [&str]| {
+        let is_left = move |one: &&Definition| !kinds.contains(&&*one.kind);
+        definitions.iter().filter(is_left)
+    };
     UntrustedSets {
-        reads: find_in(reads, claims),
+        reads: find_in(without(&["write", "cascade", "type"]), claims),
+        rows: find_in(without(&["write", "cascade"]), claims),
+        claims,
         writes: find_in(definitions.iter(), claims),
         restricted: find_restricted(definitions),
         calls: UnsafeFunctions::find(definitions),
@@ -47,7 +52,7 @@ pub(super) fn find(definitions: &[Definition]) -> UntrustedSets {
 }
 
 /// Finds the names that these definitions make untrusted. `claims` says whether the functions of
-/// claims belong to the service. If so, calls of these functions are trusted.
+/// claims belong to the service. If `claims` is true, calls of these functions are trusted.
 ///
 /// PostgreSQL prints definitions with an empty `search_path`, so a function without a schema in a
 /// definition is a built-in function. Therefore a definition can be analysed like the text of a
@@ -130,12 +135,13 @@ fn find_restricted(definitions: &[Definition]) -> UntrustedNames {
     }
 }
 
+/// Whether the text may call something other than a built-in function without side effects.
+/// `claims` says whether the functions of claims may be called too.
 fn calls_unknown(text: &str, claims: bool) -> bool {
-    let replaced = claims.then(|| without_calls(text));
-    // The replaced text is used only here. Untrusted names are searched for in the original text,
-    // because a quoted name may contain text that looks like a call.
-    !Statement::parse(replaced.as_deref().unwrap_or(text))
-        .is_ok_and(|statement| statement.purity() == Purity::Stateless)
+    let is_known = |statement: Statement| {
+        statement.purity() == Purity::Stateless && (claims || !statement.calls_claims())
+    };
+    !Statement::parse(text).is_ok_and(is_known)
 }
 
 #[cfg(test)]
@@ -284,7 +290,7 @@ mod tests {
             ["type", "6", "positive", "select (VALUE > 0)"],
         ];
         let found = find(&definitions.map(definition));
-        assert!(found.reads.is_empty());
+        assert!(found.reads.is_empty() && found.rows.is_empty());
         for name in ["fired", "stamped", "parent", "over"] {
             assert!(
                 found.writes.are_in(&format!("delete from {name}")),
@@ -294,5 +300,6 @@ mod tests {
         assert!(!found.writes.are_in("insert into plain values (1)"));
         let found = find(&[definition(["type", "1", "odd", "select public.own(VALUE)"])]);
         assert!(found.reads.is_empty() && found.writes.are_in("insert into t values (1)"));
+        assert!(found.rows.are_in("select 1"));
     }
 }

@@ -1,14 +1,24 @@
-//! One attempt to run a statement: what was sent, and what PostgreSQL has answered.
+//! One attempt to run a statement: what was sent, which of its parameter sets are queued, and what
+//! PostgreSQL has answered.
 
 use std::sync::Arc;
 
+use bytes::BytesMut;
+use postgres_protocol::message::frontend::{self, BindError};
 use tidegate_sql::statement::Kind;
 use tidegate_sql::{Error, InputError, RowSink};
+use tidegate_values::Type;
+use tidegate_values::parameter::{self, IsNull};
 use tidegate_wire::body::{self, FieldDescription};
 use tidegate_wire::rejection::ServerError;
 use tokio::time::Instant;
 
-use crate::statement::{CallerSwitch, PreparedStatement, StatementTask};
+use crate::connection::Connection;
+use crate::statement::{CallerSwitch, PreparedStatement, StatementTask, TransactionPosition};
+
+/// The number of bytes in the send buffer from which no further parameter sets are encoded until
+/// the socket has taken some.
+pub(super) const SEND_AHEAD: usize = 64 << 10;
 
 /// One attempt to run a statement.
 pub(super) struct Execution<'a> {
@@ -107,9 +117,10 @@ impl<'a> Execution<'a> {
         Ok(())
     }
 
-    /// Compares an unconfirmed description with the columns that PostgreSQL described. Passes the
-    /// columns to the sink if they match; otherwise records the failure of a stale description.
-    /// Columns of writes are not compared, because only writes without columns run unconfirmed.
+    /// Compares an unconfirmed description with the columns that PostgreSQL described. If they
+    /// match, passes the columns to the sink, unless these are passed only with the first row.
+    /// Otherwise records that the description is stale. Columns of writes are not compared, because
+    /// only writes without columns run unconfirmed.
     pub(super) fn confirm(
         &mut self,
         fields: &[FieldDescription],
@@ -146,5 +157,158 @@ impl<'a> Execution<'a> {
             (affected, _, _) => *affected = None,
         }
         self.ended == self.task.bound.sets.len()
+    }
+}
+
+impl Connection {
+    /// Queues parameter sets until [`SEND_AHEAD`] is reached. After the last set, queues the end of
+    /// the pipeline.
+    pub(super) fn fill(&mut self, run: &mut Execution<'_>) -> Result<(), Error> {
+        while !run.progress.ended && !run.progress.held && self.channel.outbound.len() < SEND_AHEAD
+        {
+            if run.progress.next == run.task.bound.sets.len() {
+                if commits_after_rows(run.task, &run.prepared) {
+                    run.progress.held = true;
+                    frontend::flush(&mut self.channel.outbound);
+                } else {
+                    self.end_pipeline(run);
+                }
+                break;
+            }
+            match self.push_next_set(run) {
+                Ok(()) => {}
+                Err(SetError::Input(invalid)) if run.progress.next == 0 && !run.unconfirmed => {
+                    // No byte of the pipeline has been sent.
+                    self.withdraw();
+                    return Err(Error::Input(invalid));
+                }
+                Err(SetError::Input(invalid)) => {
+                    run.progress.invalid = Some(invalid);
+                    self.abort();
+                    run.progress.ended = true;
+                }
+                Err(SetError::Internal(error)) => return Err(error),
+            }
+        }
+        Ok(())
+    }
+
+    /// Queues the next parameter set. Before the first set of an unconfirmed statement, queues the
+    /// statement's Parse.
+    pub(super) fn push_next_set(&mut self, run: &mut Execution<'_>) -> Result<(), SetError> {
+        let index = run.progress.next;
+        let describe = run.unconfirmed && index == 0;
+        if describe {
+            let types = run.prepared.description.parameters.iter().map(Type::oid);
+            let queued = self.push_parse(run.task, &run.prepared.name, types);
+            queued.map_err(SetError::Internal)?;
+        }
+        let set = ParameterSet {
+            task: run.task,
+            prepared: &run.prepared,
+            index,
+            describe,
+        };
+        set.push(&mut self.channel.outbound)?;
+        run.progress.next += 1;
+        Ok(())
+    }
+
+    /// Ends the pipeline, unless it has ended: after its last set, after an error, or when the sink
+    /// has taken all rows. If a reset is due, it is queued too.
+    pub(super) fn end_pipeline(&mut self, run: &mut Execution<'_>) {
+        if run.progress.ended {
+            return;
+        }
+        run.progress.ended = true;
+        self.sync();
+        // The reset is sent in the same write, so it costs the caller no time.
+        let ends_transaction = run.task.position == TransactionPosition::Alone;
+        if ends_transaction && self.session.side_effects().is_reset_due() {
+            self.push_reset();
+        }
+    }
+}
+
+/// Whether the commit waits until the sink has taken all rows. If the sink refuses a row, the write
+/// is undone. Outside of an explicit transaction PostgreSQL commits at the Sync.
+fn commits_after_rows(task: &StatementTask<'_>, prepared: &PreparedStatement) -> bool {
+    task.position == TransactionPosition::Alone
+        && task.bound.statement.kind() == Kind::Write
+        && !prepared.description.columns.is_empty()
+}
+
+/// Why a parameter set cannot be sent.
+pub(crate) enum SetError {
+    /// A value does not fit its type.
+    Input(InputError),
+    Internal(Error),
+}
+
+/// One parameter set of a statement.
+pub(crate) struct ParameterSet<'a> {
+    pub(crate) task: &'a StatementTask<'a>,
+    pub(crate) prepared: &'a PreparedStatement,
+    pub(crate) index: usize,
+    /// Whether to request a description of the portal, to confirm the cached description.
+    pub(crate) describe: bool,
+}
+
+impl ParameterSet<'_> {
+    /// Queues the parameter set. On failure, queues nothing.
+    pub(crate) fn push(&self, out: &mut BytesMut) -> Result<(), SetError> {
+        let start = out.len();
+        if let Err(invalid) = self.bind(out) {
+            out.truncate(start);
+            return Err(invalid);
+        }
+        let described = if self.describe {
+            frontend::describe(b'P', "", out)
+        } else {
+            Ok(())
+        };
+        described
+            .and_then(|()| frontend::execute("", 0, out))
+            .map_err(|error| SetError::Internal(Error::internal(error)))
+    }
+
+    fn bind(&self, out: &mut BytesMut) -> Result<(), SetError> {
+        let (bound, description) = (self.task.bound, &self.prepared.description);
+        let values = &bound.sets[self.index];
+        if values.len() != description.parameters.len() {
+            let miscounted = "PostgreSQL counts other parameters than we do";
+            return Err(SetError::Internal(Error::internal(miscounted)));
+        }
+        let mut invalid = None;
+        let encode = |index: usize, out: &mut BytesMut| {
+            let format = bound.formats.get(index).and_then(Option::as_ref);
+            let place = || bound.place(self.index, index);
+            match parameter::encode(
+                &values[index],
+                &description.parameters[index],
+                format,
+                &place,
+                out,
+            ) {
+                Ok(IsNull::Yes) => Ok(postgres_protocol::IsNull::Yes),
+                Ok(IsNull::No) => Ok(postgres_protocol::IsNull::No),
+                Err(error) => {
+                    invalid = Some(error);
+                    Err("a value that does not fit".into())
+                }
+            }
+        };
+        let (name, formats) = (&self.prepared.name, description.formats.iter().copied());
+        let outcome = frontend::bind("", name, [], 0..values.len(), encode, formats, out);
+        match (outcome, invalid) {
+            (Ok(()), _) => Ok(()),
+            (Err(_), Some(invalid)) => Err(SetError::Input(invalid.into())),
+            (Err(BindError::Conversion(error)), None) => {
+                Err(SetError::Internal(Error::Internal(error)))
+            }
+            (Err(BindError::Serialization(error)), None) => {
+                Err(SetError::Internal(Error::internal(error)))
+            }
+        }
     }
 }

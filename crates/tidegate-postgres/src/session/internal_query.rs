@@ -91,8 +91,8 @@ impl Connection {
         Ok(name)
     }
 
-    /// Reads the fingerprint of the definitions of the database; see [`FINGERPRINT_SQL`]. `is_kept`
-    /// says whether the query stays prepared.
+    /// Reads the fingerprint of the definitions of the database; see [`FINGERPRINT_SQL`]. If
+    /// `is_kept` is true, the query stays prepared on the connection.
     ///
     /// # Errors
     ///

@@ -4,8 +4,6 @@ mod commit;
 mod execute;
 mod execution;
 mod internal_query;
-mod name_resolution;
-mod parameter_sets;
 mod pipeline;
 mod pipeline_request;
 mod pipeline_run;
@@ -15,6 +13,7 @@ mod type_hints;
 mod type_lookup;
 
 pub(crate) use execute::take_reported_ddl;
-pub(crate) use parameter_sets::{PipelinedRead, push_reads};
+pub(crate) use execution::ParameterSet;
 pub(crate) use pipeline::PipelineFailure;
 pub(crate) use pipeline_request::PipelineRequest;
+pub(crate) use prepare::push_parse;

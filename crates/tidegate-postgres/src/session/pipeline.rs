@@ -57,9 +57,9 @@ impl From<PipelineError> for PipelineAttemptError {
 impl Connection {
     /// Runs the statements of a pipeline and pushes the rows of each into its sink.
     ///
-    /// Statements without a cached description are described first. On return the transaction has
-    /// ended, but after an error of a sink, a broken stream or a passed deadline it may still be
-    /// open. In these cases the connection must be recovered.
+    /// Statements without a cached description are described first. After an error of a sink, a
+    /// broken stream or a passed deadline, the transaction may still be open, and the connection
+    /// must be recovered. In all other cases the transaction has ended on return.
     pub(crate) async fn run_pipeline(
         &mut self,
         request: &PipelineRequest<'_>,
@@ -111,9 +111,11 @@ impl Connection {
         }
     }
 
-    /// The prepared statements of the pipeline, and whether each is unconfirmed; `None` if one is
-    /// unknown. PostgreSQL confirms a description only after the earlier statements have run.
-    /// Therefore unconfirmed descriptions are not used if the pipeline has effects.
+    /// The prepared statements of the pipeline, each with whether it is unconfirmed. Returns `None`
+    /// if PostgreSQL has to describe one of them first.
+    ///
+    /// PostgreSQL confirms a description only after the earlier statements have run. Therefore
+    /// unconfirmed descriptions are not used if the pipeline has effects.
     fn known(
         &mut self,
         request: &PipelineRequest<'_>,
@@ -132,10 +134,14 @@ impl Connection {
         self.session.statements.known(task, allow_unconfirmed)
     }
 
-    /// Lets PostgreSQL describe the unknown statements before any statement runs. Fails with
-    /// `NotPipelined` if PostgreSQL refuses one, if one is not kept prepared, or if the cache holds
-    /// fewer statements. The statements then run one after the other, and the first error is
-    /// reported.
+    /// Lets PostgreSQL describe the unknown statements before any statement runs.
+    ///
+    /// # Errors
+    ///
+    /// `NotPipelined` if PostgreSQL refuses a statement, if a statement must not stay prepared, or
+    /// if the cache of statements is too small for the pipeline. The caller then runs the
+    /// statements one after the other, and reports the first error. `RoleRefused` if PostgreSQL
+    /// refuses the switch to the caller. Other errors are final.
     async fn describe_unknown(
         &mut self,
         request: &PipelineRequest<'_>,

@@ -15,9 +15,11 @@ pub(crate) struct PipelineRequest<'a> {
 }
 
 impl PipelineRequest<'_> {
-    /// Whether all statements may be sent in one write. None of them may end the transaction. Only
-    /// the last statement may change name resolution, because PostgreSQL cannot be queried about it
-    /// between two statements. If `trusted`, no statement is suspected of changing it.
+    /// Whether all statements may be sent in one write. Each of them must be a read or a write with
+    /// at least one parameter set, so that none can end the transaction. Only the last statement
+    /// may change name resolution, because PostgreSQL cannot be queried about name resolution
+    /// between two statements. If `trusted` is true, no statement is suspected of changing name
+    /// resolution.
     pub(crate) fn can_pipeline(&self, trusted: bool) -> bool {
         let count = self.tasks.len();
         self.tasks.iter().enumerate().all(|(index, task)| {

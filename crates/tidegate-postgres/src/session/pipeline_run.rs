@@ -12,8 +12,7 @@ use tidegate_wire::rejection::ServerError;
 use tidegate_wire::tag;
 use tokio::time::{Instant, timeout};
 
-use super::execution::Execution;
-use super::parameter_sets::{SEND_AHEAD, SetError};
+use super::execution::{Execution, SEND_AHEAD, SetError};
 use super::pipeline_request::PipelineRequest;
 use crate::connection::{Connection, SNAPSHOT};
 
@@ -124,8 +123,8 @@ impl<'a> PipelineRun<'a> {
     }
 
     /// Handles the result of a sink. If the commit does not wait for the sinks, an error of a sink
-    /// cannot stop it. In that case the error is stored, the outcome is awaited, further rows are
-    /// discarded, and the result is `None`.
+    /// cannot stop the commit. In that case this function stores the error and returns `None`. The
+    /// pipeline then discards further rows and waits for the outcome of the transaction.
     fn sink_result<T>(&mut self, result: Result<T, Error>) -> Result<Option<T>, Error> {
         match result {
             Ok(result) => Ok(Some(result)),

@@ -241,7 +241,7 @@ impl Connection {
 }
 
 /// Appends a Close for each dropped statement and a Parse to a buffer.
-pub(super) fn push_parse(
+pub(crate) fn push_parse(
     statements: &mut StatementCache,
     out: &mut BytesMut,
     task: &StatementTask<'_>,

@@ -36,8 +36,8 @@ impl Connection {
 }
 
 /// Adds a SQLSTATE or a hint that PostgreSQL leaves out. Some errors can only be recognised by
-/// their English message. PostgreSQL never translates `tuple concurrently …`. To a translated
-/// timeout message no hint is added.
+/// their English message. PostgreSQL never translates `tuple concurrently …`. A translated timeout
+/// message is not recognised and gets no hint.
 fn explain(rejection: &mut DatabaseError) {
     match &*rejection.sqlstate {
         // Two statements changed the same row of a system catalog at the same time, such as the row

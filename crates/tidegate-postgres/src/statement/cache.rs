@@ -7,9 +7,9 @@ use std::sync::Arc;
 use tidegate_sql::statement::{Kind, Purity};
 use tidegate_sql::{BoundStatement, TypeHint};
 
-use super::caller_switch::CallerSwitch;
-use super::prepared::PreparedStatement;
 use super::role_plans::RolePlans;
+use super::task::CallerSwitch;
+use super::task::PreparedStatement;
 use super::task::StatementTask;
 use crate::metadata::{StatementDescription, StatementKey};
 
@@ -56,10 +56,10 @@ impl StatementCache {
         }
     }
 
-    /// The prepared statement of a task, and whether it is unconfirmed: its description comes from
-    /// another connection, and this connection has not prepared it. Unconfirmed statements are
-    /// returned only if `allow_unconfirmed` is set. Returns `None` if PostgreSQL has to describe
-    /// the statement first.
+    /// The prepared statement of a task, and whether it is unconfirmed. An unconfirmed statement
+    /// has a cached description, but this connection has not prepared it yet. Unconfirmed
+    /// statements are returned only if `allow_unconfirmed` is set. Returns `None` if PostgreSQL has
+    /// to describe the statement first.
     pub(crate) fn known(
         &mut self,
         task: &StatementTask<'_>,
@@ -98,9 +98,10 @@ impl StatementCache {
         Some(entry.prepared.clone())
     }
 
-    /// The statement prepared for this role alone, if the role has one or uses the statement often
-    /// enough to get one; otherwise `prepared`. Also returns whether the returned statement is
-    /// unconfirmed.
+    /// The statement that is prepared for the task's role alone, if the role has one or uses the
+    /// statement often enough to get one; otherwise `prepared`. A new statement for a role is
+    /// unconfirmed, and is returned only if `allow_unconfirmed` is set. Also returns whether the
+    /// returned statement is unconfirmed.
     fn for_role(
         &mut self,
         task: &StatementTask<'_>,

@@ -2,15 +2,20 @@
 //!
 //! PostgreSQL analyses and plans a statement under row level security again whenever the role
 //! differs from that of the last run ("Row Security Policies"; `RevalidateCachedQuery` in
-//! `plancache.c`). With 300 roles in random order, a read by key took 64 to 69 us of CPU time with
-//! one shared statement, and 41 us with a statement for each role. In the second case PostgreSQL
-//! keeps a plan of 18 KB for each role.
+//! `plancache.c`). A statement for each role avoids this, but PostgreSQL then keeps a plan of 18 KB
+//! for each role. Plans that are not reused soon cost more than they save.
 //!
-//! Plans that are not reused soon cost more than they save. With 10,000 roles in random order, 500
-//! on each connection, a read took 251 us of PostgreSQL's CPU time with a plan for each role, and
-//! 215 us without. Each plan was used once or twice, and plans that do not fit into the processor's
-//! caches are no faster than planning. Therefore a role gets a plan only while the connection runs
-//! few different pairs of statement and role, and runs each of them often ([`Uses`]).
+//! Measured: PostgreSQL's CPU time for a read by key, with the roles in random order.
+//!
+//! | roles | one shared statement | a statement for each role |
+//! | --- | --- | --- |
+//! | 300 | 64 to 69 µs | 41 µs |
+//! | 10,000, 500 on each connection | 215 µs | 251 µs |
+//!
+//! In the second case each plan was used once or twice, and plans that do not fit into the
+//! processor's caches are no faster than planning. Therefore a role gets a plan only while the
+//! connection runs few different pairs of statement and role, and runs each of them often
+//! ([`Uses`]).
 
 use std::collections::{HashMap, HashSet};
 use std::hash::{BuildHasher, RandomState};
@@ -18,7 +23,7 @@ use std::sync::Arc;
 
 use tidegate_sql::{BoundStatement, RoleName, TypeHint};
 
-use super::prepared::PreparedStatement;
+use super::task::PreparedStatement;
 use crate::metadata::{StatementDescription, StatementKey};
 
 /// The most plans of a connection. If there are more, the least recently used plan is dropped.
@@ -45,9 +50,9 @@ struct Uses {
 }
 
 impl Uses {
-    /// Counts a use of a pair, given as a hash. Returns whether a plan for the pair is worth its
-    /// cost: the pair was used before, pairs are used often on average, and the plans of all pairs
-    /// fit.
+    /// Counts a use of a pair of statement and role. `pair` is the hash of the pair. Returns
+    /// whether a plan for the pair is worth its cost. That is the case if the pair was used before,
+    /// pairs are used often on average, and the connection can keep plans for all pairs.
     fn count(&mut self, pair: u64) -> bool {
         if self.count >= WINDOW {
             *self = Self::default();
@@ -73,9 +78,9 @@ impl RolePlan {
 }
 
 impl RolePlans {
-    /// Counts a use. Returns the statement prepared for the role if it has the same parameters and
-    /// columns as `description`. Otherwise the error says whether a statement should be prepared
-    /// for the role.
+    /// Counts a use of the statement by the role. Returns the statement prepared for the role if it
+    /// has the same parameters and columns as `description`. Otherwise returns an error, which is
+    /// `true` if a statement should be prepared for the role.
     pub(super) fn find(
         &mut self,
         bound: &BoundStatement,

@@ -25,8 +25,8 @@ pub(crate) enum SideEffects {
 }
 
 impl SideEffects {
-    /// The side effects that a statement may have. `role_use` says who uses the connection next,
-    /// and `impure` whether the statement mentions an untrusted name.
+    /// The side effects that a statement may have. `role_use` says which callers share the
+    /// connection's role. `impure` says whether the statement mentions an untrusted name.
     ///
     /// A call can run any code. An `impure` statement, such as a write to a table with triggers,
     /// can run any code too.
@@ -80,9 +80,12 @@ impl NameResolution {
 }
 
 /// Whether the statement's text has no side effect that the next statement on the connection could
-/// observe. A plain write may leave the last value of a sequence, which only text of callers can
-/// observe. On connections of members the result is `false` for a plain write too, so that a reset
-/// follows, which checks whether the statement that seals claims was replaced.
+/// observe.
+///
+/// A plain write may leave the last value of a sequence, which only text of callers can observe.
+/// Therefore the result is `true` for a plain write only on shared connections, which run no text
+/// of callers. On shared connections of members the result is `false`, so that a reset follows. The
+/// reset checks whether the statement that seals claims was replaced.
 pub(crate) fn leaves_nothing(bound: &BoundStatement, role_use: &RoleUse) -> bool {
     let statement = &bound.statement;
     let is_plain_write = statement.kind() == Kind::Write
@@ -101,9 +104,13 @@ pub(crate) fn is_stateless(statement: &BoundStatement) -> bool {
 }
 
 /// Whether a statement on a role that callers share may create a setting (PostgreSQL, "Customized
-/// Options"). A reset does not remove such a setting: `current_setting` returns an empty string for
-/// it and no longer NULL. Searching the text is enough, because text can run other text only
-/// through the functions in `BY`, and anonymous callers cannot create functions.
+/// Options"). A reset does not remove such a setting: `current_setting` then returns an empty
+/// string and no longer NULL.
+///
+/// The result is `true` for every statement that is not a read or a write, such as `SET`. A read or
+/// a write can create a setting only through a function in `BY`, or through a name with Unicode
+/// escapes (`u&"`), which may be the name of such a function. Searching the text is enough, because
+/// anonymous callers cannot create functions.
 fn names_settings(statement: &BoundStatement) -> bool {
     const BY: [&str; 5] = ["set_config", "_to_xml", "ts_stat", "ts_rewrite", "u&\""];
     if is_stateless(statement) {

@@ -1,14 +1,17 @@
-//! A statement and the context in which it runs.
+//! A statement to run: the context in which it runs, the switch to its caller, and its prepared form.
+
+use std::fmt;
+use std::sync::Arc;
 
 use tidegate_sql::statement::Kind;
-use tidegate_sql::{BoundStatement, Error, Login, Mode, RoleName, TypeHint};
+use tidegate_sql::{BoundStatement, DatabaseError, Error, Login, Member, Mode, RoleName, TypeHint};
 use tidegate_wire::rejection::ServerError;
 use tokio::time::Instant;
 
-use super::caller_switch::{CallerSwitch, is_refused_seal};
-use super::prepared::PreparedStatement;
 use super::side_effects::leaves_nothing;
-use crate::metadata::MetadataCache;
+use crate::claims_key::{CLAIMS_REFUSED, ClaimsKey, SET_CLAIMS, claims_head};
+use crate::metadata::{MetadataCache, StatementDescription};
+use crate::purity::CachedPurity;
 
 /// The longest statement in bytes that is cached, hints included. The limit is needed because the
 /// caches limit the number of their entries and not their size.
@@ -131,5 +134,111 @@ impl From<Error> for RunError {
 impl From<Error> for AttemptError {
     fn from(error: Error) -> Self {
         Self::Final(error)
+    }
+}
+
+/// The command before a caller's statements that makes a shared connection act for the caller.
+///
+/// The effect of the command ends with the transaction, so no connection keeps the identity of its
+/// last caller. For a user the command switches to the user's role. For a member of a group the
+/// command seals the member's claims (`docs/adr/0012-claims.md`): it sets the claims with a seal
+/// that only this service can compute, and that is valid for one transaction of one backend.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum CallerSwitch<'a> {
+    /// Switches to the caller's role.
+    Role {
+        /// The caller's role.
+        role: &'a RoleName,
+        /// A `SELECT` that switches to the role in its only parameter until the transaction ends.
+        /// If the `SELECT` fails, no statement after it runs.
+        text: &'static str,
+    },
+    /// Seals the claims of a member.
+    Claims(Seal<'a>),
+}
+
+/// The claims of a member, and the key that seals them.
+#[derive(Clone, Copy)]
+pub(crate) struct Seal<'a> {
+    pub(crate) member: &'a Member,
+    pub(crate) key: &'a ClaimsKey,
+}
+
+impl CallerSwitch<'_> {
+    /// The text of the command.
+    pub(crate) fn text(&self) -> &'static str {
+        match self {
+            Self::Role { text, .. } => text,
+            Self::Claims(_) => SET_CLAIMS,
+        }
+    }
+
+    /// Passes the command's parameters, in binary format, to `take`, and returns its result.
+    /// `backend` is the process id of the backend that will run the command.
+    pub(crate) fn with_parameters<R>(&self, backend: i32, take: impl FnOnce(&[&[u8]]) -> R) -> R {
+        match self {
+            Self::Role { role, .. } => take(&[role.as_str().as_bytes()]),
+            Self::Claims(Seal { member, key }) => {
+                let head = claims_head(member.id(), member.claims());
+                let token = key.token(backend, &head);
+                take(&[&token, head.as_bytes(), member.claims().as_bytes()])
+            }
+        }
+    }
+}
+
+impl fmt::Debug for Seal<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Debug::fmt(self.member, f)
+    }
+}
+
+/// Whether an error says that the seal is missing or wrong. The message is never translated.
+pub(crate) fn is_refused_seal(error: &DatabaseError) -> bool {
+    error.sqlstate == "42501" && error.message == CLAIMS_REFUSED
+}
+
+/// A statement that PostgreSQL has parsed and described.
+#[derive(Debug)]
+pub(crate) struct PreparedStatement {
+    /// The name of the statement in the session; empty for a statement that is used once.
+    pub(crate) name: String,
+    /// The parameters and columns of the statement.
+    pub(crate) description: Arc<StatementDescription>,
+    /// The cached answer to whether the statement mentions an untrusted name.
+    pub(crate) purity: Arc<CachedPurity>,
+    /// The cached answer to whether the statement mentions a relation under row level security.
+    pub(super) restricted: Arc<CachedPurity>,
+    /// The only role that uses the statement, if the statement belongs to
+    /// [`RolePlans`](super::role_plans::RolePlans); `None` if all roles use it.
+    pub(crate) role: Option<RoleName>,
+}
+
+impl PreparedStatement {
+    /// A prepared statement that all roles of the connection use.
+    pub(crate) fn new(name: String, description: Arc<StatementDescription>) -> Self {
+        Self {
+            name,
+            description,
+            purity: Arc::default(),
+            restricted: Arc::default(),
+            role: None,
+        }
+    }
+
+    /// The same statement with another name and description, for one role.
+    pub(super) fn with(
+        &self,
+        name: String,
+        description: &Arc<StatementDescription>,
+        role: &RoleName,
+    ) -> Self {
+        Self {
+            name,
+            description: description.clone(),
+            purity: self.purity.clone(),
+            restricted: self.restricted.clone(),
+            role: Some(role.clone()),
+        }
     }
 }

@@ -18,7 +18,7 @@ use tidegate_http::body::{Body, Content};
 use tidegate_http::call::{Call, no_content};
 use tidegate_http::error::ApiError;
 use tidegate_http::negotiate::{self, ContentType, Preferences};
-use tidegate_http::operation::{Permit, Pieces, parse_zone, rpc, sql, stream};
+use tidegate_http::operation::{Permit, Pieces, parse_zone, rpc, stream};
 use tidegate_http::replica_reads;
 use tidegate_http::report::{self, Errors, Subject};
 use tidegate_http::request_body::{self, BodyError, RequestBody};
@@ -112,7 +112,7 @@ impl CallRequest {
             // The deadline counts from the end of the request's body.
             options: QueryOptions {
                 read_from: replica_reads::read_from(app, &head.headers)?,
-                ..sql::options(app, &preferences)
+                ..preferences.options(app.limits())
             },
             preferences,
         })

@@ -27,7 +27,6 @@ use tidegate_http::error::{ApiError, NO_STORE};
 use tidegate_http::memory::Reservation;
 use tidegate_http::negotiate::{ContentType, Preferences};
 use tidegate_http::operation::graphql::{LARGE, api, execute};
-use tidegate_http::operation::sql;
 use tidegate_http::percent;
 use tidegate_http::replica_reads;
 use tidegate_http::report::Errors;
@@ -71,7 +70,7 @@ where
     }
     let options = QueryOptions {
         read_from: replica_reads::read_from(app, &head.headers)?,
-        ..sql::options_for_generated(app, &preferences)
+        ..preferences.options_for_generated(app.limits())
     };
     let api = api(app, &caller, schema, &options).await?;
     let work = Handler {
@@ -102,7 +101,7 @@ pub(crate) async fn sdl<B>(call: Call<'_, B>, schema: &str) -> Result<Response<B
         app,
         &caller,
         schema,
-        &sql::options_for_generated(app, &preferences),
+        &preferences.options_for_generated(app.limits()),
     )
     .await?;
     let mut response = Response::new(Body::from(content(app, &caller, api.sdl())));
@@ -227,9 +226,9 @@ impl Handler<'_> {
     }
 }
 
-/// Converts the text of a response to content. A large text counts in the memory budget until it
-/// has been sent. If the budget is used up, the text is sent anyway, because mutations that have
-/// run cannot be undone.
+/// Converts the text of a response to content. A large text in memory counts in the memory budget
+/// until it has been sent. If the budget is used up, the text is sent without being counted,
+/// because mutations that have run cannot be undone.
 fn content(app: &App, caller: &Caller, text: ResponseText) -> Content {
     let mut reservation = app.memory().reservation(caller.holder());
     let held = text.held();

@@ -62,8 +62,9 @@ impl IssuerAdmin {
         Ok(found)
     }
 
-    /// Adds all issuers or none: after an error, drops the issuers that it has added. Returns the
-    /// names of the issuers. `listed` is whether the request has an array, so that an error needs
+    /// Adds all issuers or none: after an error, drops the issuers that it has added. If dropping
+    /// an issuer fails too, returns that error, and some of the added issuers stay. Returns the
+    /// names of the issuers. `listed` says whether the request has an array, so that an error needs
     /// an index.
     async fn create(&self, new: Vec<NewIssuer>, listed: bool) -> Result<Vec<String>, ApiError> {
         let mut made: Vec<String> = Vec::with_capacity(new.len());

@@ -72,7 +72,8 @@ where
 ///
 /// # Errors
 ///
-/// 400 and 403 for an invalid definition, 409 for a name in use.
+/// 403 if the user may not define methods. 400 or 403 for an invalid definition, 409 for a name in
+/// use.
 pub(crate) async fn create(
     app: &App,
     user: &User,

@@ -36,8 +36,8 @@ pub(crate) fn health() -> Response<Body> {
 }
 
 /// Handles `GET /readyz`. The status is 200 if every essential part is available; otherwise, and
-/// during shutdown, it is 503. If an essential part is unavailable, the others count as unavailable
-/// too, because they depend on it.
+/// during shutdown, it is 503. If an essential part is unavailable, all parts that are not
+/// essential are reported as degraded, because they depend on it.
 pub(crate) async fn readiness(app: &App) -> Response<Body> {
     let (mut checks, mut sources) = (Map::new(), Map::new());
     let mut ready = !app.is_draining();
@@ -79,9 +79,9 @@ async fn is_ready(probe: &dyn Probe) -> bool {
 
 /// Handles `GET /metrics`: the metrics in Prometheus' text format.
 ///
-/// The metrics contain names of tenants, so access is restricted. It requires the configured token.
-/// If no token is configured, access is limited to listeners for operators and to clients on this
-/// machine.
+/// The metrics contain names of tenants, so access is restricted. If a token is configured, the
+/// request must have it. Otherwise only requests on a listener for operators and from clients on
+/// this machine are allowed.
 pub(crate) fn metrics<B>(
     call: &Call<'_, B>,
     paths: &[&'static str],

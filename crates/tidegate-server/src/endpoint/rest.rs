@@ -95,8 +95,8 @@ pub(crate) fn require_encrypted(app: &App, peer: Peer, head: &Parts) -> Result<(
 ///
 /// # Errors
 ///
-/// 415 if the body is not JSON, 400 if it has another form, and the errors of
-/// [`request_body::read`].
+/// 415 if `Content-Type` is not JSON. 400 if the body is not valid JSON or has another form, or if
+/// the array is empty or too long. Also the errors of [`request_body::read`].
 pub(crate) async fn objects<B>(
     app: &App,
     head: &Parts,

@@ -13,7 +13,7 @@ use tidegate_http::body::{Body, Content};
 use tidegate_http::call::{Call, json};
 use tidegate_http::error::{ApiError, NO_STORE};
 use tidegate_http::negotiate::{self, ContentType, Preferences};
-use tidegate_http::operation::sql::{many, one, options, statement_limits};
+use tidegate_http::operation::sql::{many, one, statement_limits};
 use tidegate_http::operation::{Access, BoundRequest, stream};
 use tidegate_http::report::Context;
 use tidegate_http::request_body::BodyError;
@@ -62,7 +62,7 @@ where
         Err(error) => return Err(error.into()),
     };
     caller.require(&[Scope::Sql])?;
-    let options = options(app, &preferences);
+    let options = preferences.options(app.limits());
     let content = match requests {
         Requests::One(request) => {
             let format = negotiate::output_format(request.output_format, &head.headers)?;
@@ -109,7 +109,7 @@ pub(crate) async fn schemas<B>(
     let caller = authenticate::caller(app, &head.headers, &needed).await?;
     subject.login = caller.login().cloned();
     let preferences = Preferences::of(&head.headers)?;
-    let options = options(app, &preferences);
+    let options = preferences.options(app.limits());
     let failed = |error| ApiError::from_catalog(error, caller.anonymous);
     let login = caller
         .login()

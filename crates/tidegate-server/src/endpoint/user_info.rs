@@ -22,7 +22,8 @@ use tidegate_http::request_body::{self, BodyError};
 ///
 /// # Errors
 ///
-/// 401 without a valid token, 403 for a token without the scope `openid`, 400 for two tokens.
+/// 401 without a valid token, 403 for a token without the scope `openid`, 400 for two tokens or an
+/// invalid form. Also the errors of [`request_body::read`].
 pub(crate) async fn user_info<B>(call: Call<'_, B>) -> Result<Response<Body>, ApiError>
 where
     B: http_body::Body<Data = Bytes> + Send + Unpin,

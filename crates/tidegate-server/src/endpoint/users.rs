@@ -2,6 +2,7 @@
 //! changes only itself.
 
 mod body;
+mod credentials;
 mod page;
 mod view;
 
@@ -11,6 +12,7 @@ use tidegate_identity::{Accounts, Error, NewUser, User as Record, UserKey, UserK
 
 use super::clients::{absent, refuse_ended};
 use super::rest;
+pub(crate) use credentials::{remove as remove_credentials, show as credentials};
 use tidegate_http::app::App;
 use tidegate_http::authenticate::{Scope, User};
 use tidegate_http::body::Body;

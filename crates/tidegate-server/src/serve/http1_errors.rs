@@ -1,9 +1,9 @@
 //! Gives the error responses to malformed HTTP/1 requests a body and a request id.
 //!
 //! hyper's parser refuses a malformed head by itself and writes a status without a body, past the
-//! layers of this service. Only such a response is written while no request is in progress and all
-//! earlier bytes have been flushed. hyper's response is recognised by this, and is replaced by an
-//! error response of this service with the same status.
+//! layers of this service. hyper writes such a response while no request is in progress and all
+//! earlier bytes have been flushed. No other response is written in this state. So hyper's response
+//! can be recognised, and is replaced by an error response of this service with the same status.
 
 use std::io::{self, IoSlice};
 use std::pin::Pin;

@@ -1,9 +1,10 @@
 //! Aborts HTTP/2 responses that the client stops reading.
 //!
-//! hyper polls a body only when its stream has capacity. So the body itself cannot notice that the
-//! client does not read it, and pings keep the connection active. The monitor of the connection
-//! checks each response and aborts a stalled response. This immediately frees the resources of the
-//! response, such as a statement or a part of the memory budget, while other streams continue.
+//! hyper polls a body only when its stream has capacity, so the body itself cannot notice that the
+//! client does not read it. The connection does not become idle either, because pings keep it
+//! active. The monitor of the connection checks each response and aborts a stalled response. This
+//! immediately frees the resources of the response, such as a statement or a part of the memory
+//! budget, while other streams continue.
 
 use std::pin::Pin;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};

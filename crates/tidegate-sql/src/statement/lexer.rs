@@ -74,9 +74,9 @@ pub(super) struct Lexer<'a> {
     reread: usize,
 }
 
-/// The limit of `Lexer::reread`. PostgreSQL reads a run of operator characters to its end for each
-/// operator and comment that begins in it, and cannot be cancelled meanwhile: a mebibyte of `+`
-/// would take minutes.
+/// The limit of `Lexer::reread`, in bytes. For each operator and comment that begins in a run of
+/// operator characters, PostgreSQL reads the run to its end. It cannot be cancelled while it does
+/// so, and for a mebibyte of `+` it would take minutes.
 const MAX_REREAD: usize = 64 << 20;
 
 /// A percent-encoded plus, which PostgreSQL gets as `+`.

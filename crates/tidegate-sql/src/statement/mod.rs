@@ -24,6 +24,7 @@ use crate::error::InputError;
 
 /// A parsed SQL statement: its text with `$n` in place of `:name`, and what the parser found out
 /// about it.
+#[expect(clippy::struct_excessive_bools, reason = "they are separate facts")]
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Statement {
     text: String,
@@ -35,6 +36,8 @@ pub struct Statement {
     purity: Purity,
     plain: bool,
     calls: bool,
+    calls_claims: bool,
+    fills_rows: bool,
     refused_for_shared: Option<&'static str>,
     names_login: bool,
 }
@@ -87,6 +90,28 @@ impl Statement {
     /// The variants of [`InputError`] that are about `q`.
     pub fn parse(q: &str) -> Result<Self, InputError> {
         reader::read(q)
+    }
+
+    /// Parses a read of Tidegate's own that embeds an expression of a database, such as the condition
+    /// of a policy. Its purity is that of the expression: the rest of the text leaves nothing in the
+    /// session that outlives the transaction, whatever it calls, but may fill rows of a table from
+    /// parameters ([`Self::fills_rows`]). `expression` is written as PostgreSQL prints it with an
+    /// empty `search_path`.
+    ///
+    /// # Errors
+    ///
+    /// The variants of [`InputError`] that are about `q`.
+    pub fn around(q: &str, expression: &str) -> Result<Self, InputError> {
+        let statement = Self::parse(q)?;
+        let inner = Self::parse(&format!("SELECT {expression}"))?;
+        Ok(Self {
+            purity: inner.purity,
+            plain: inner.purity == Purity::Stateless,
+            calls: inner.calls,
+            calls_claims: inner.calls_claims,
+            fills_rows: true,
+            ..statement
+        })
     }
 
     /// The text for PostgreSQL, with `$1`, `$2` … in place of the placeholders.
@@ -143,6 +168,18 @@ impl Statement {
     /// have any side effect.
     pub fn calls(&self) -> bool {
         self.calls
+    }
+
+    /// Whether the text calls `tidegate.user_id()`, `tidegate.claims()` or `tidegate.claim()`. Such a
+    /// call has no side effects if these functions are the service's; otherwise it may run any code.
+    pub fn calls_claims(&self) -> bool {
+        self.calls_claims
+    }
+
+    /// Whether the statement fills rows of a table from parameters ([`Self::around`]), which runs the
+    /// checks of the columns' domains.
+    pub fn fills_rows(&self) -> bool {
+        self.fills_rows
     }
 
     /// Whether the text may ask as which role the session logged in: it has `session_user`,

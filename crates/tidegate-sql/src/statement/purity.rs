@@ -21,6 +21,8 @@ pub(super) struct PurityReader<'a> {
     /// Whether a call was found that may call something other than a built-in function without side
     /// effects.
     calls: bool,
+    /// Whether a call of a function of claims was found.
+    calls_claims: bool,
     /// The most recent tokens, as a ring buffer.
     last: [Option<SqlToken<'a>>; HISTORY],
     count: usize,
@@ -46,6 +48,10 @@ impl<'a> PurityReader<'a> {
         if !self.calls {
             self.follow_type(token);
             self.calls = match token.kind {
+                TokenKind::OpenParen if self.follows_claims() => {
+                    self.calls_claims = true;
+                    false
+                }
                 TokenKind::OpenParen => self.calls_unknown(),
                 TokenKind::Word | TokenKind::Quoted => self.calls_attribute(token),
                 _ => false,
@@ -78,6 +84,11 @@ impl<'a> PurityReader<'a> {
     /// effects.
     pub(super) fn calls(&self) -> bool {
         self.calls
+    }
+
+    /// Whether a call of a function of claims was found.
+    pub(super) fn calls_claims(&self) -> bool {
+        self.calls_claims
     }
 
     /// An earlier token, counted backwards from 1 for the last one; `None` before the first token.
@@ -168,6 +179,26 @@ impl<'a> PurityReader<'a> {
             }
             _ => false,
         }
+    }
+
+    /// Whether the last tokens are the name of a function of claims in the schema `tidegate`, without
+    /// the name of a database.
+    fn follows_claims(&self) -> bool {
+        let (Some(name), Some(dot), Some(schema)) = (self.last(1), self.last(2), self.last(3))
+        else {
+            return false;
+        };
+        let is_word = |token: &SqlToken<'_>| token.kind == TokenKind::Word;
+        is_word(&name)
+            && ["user_id", "claims", "claim"]
+                .iter()
+                .any(|known| name.is(known))
+            && dot.kind == TokenKind::Dot
+            && is_word(&schema)
+            && schema.is("tidegate")
+            && self
+                .last(4)
+                .is_none_or(|token| token.kind != TokenKind::Dot)
     }
 
     /// Whether the last three tokens are `pg_catalog.name`.

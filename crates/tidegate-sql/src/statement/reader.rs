@@ -169,9 +169,10 @@ impl<'a> StatementReader<'a> {
             _ => Purity::Stateful,
         };
         let mut statement = self.rewrite.finish(kind, purity);
-        statement.plain = plain;
+        statement.plain = plain && !self.purity.calls_claims();
         statement.refused_for_shared = self.kind.refused_for_shared();
         statement.names_login = names_login(&statement.text);
+        statement.calls_claims = self.purity.calls_claims();
         statement.calls = kind == Kind::Read && self.purity.calls();
         Ok(statement)
     }

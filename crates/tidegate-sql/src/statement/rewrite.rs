@@ -134,6 +134,8 @@ impl<'a> Rewrite<'a> {
             purity,
             plain: false,
             calls: false,
+            calls_claims: false,
+            fills_rows: false,
             refused_for_shared: None,
             names_login: false,
         }

@@ -43,9 +43,10 @@ impl UntrustedNames {
         self.names.insert(name.to_lowercase());
     }
 
-    /// Adds the name of a function, if a text that seems to call only built-in functions could call
-    /// it. It could if the function is named like a built-in one or, when one argument is enough,
-    /// as an attribute (`row.function`).
+    /// Adds the name of a function if a text that seems to call only built-in functions could call
+    /// the function. The text could call it by name if it is named like a built-in function. If
+    /// `as_attribute` is true, one argument is enough for the function, so the text could also call
+    /// it as an attribute (`row.function`).
     pub fn add_function(&mut self, name: &str, as_attribute: bool) {
         let name = name.to_lowercase();
         if as_attribute {

@@ -94,6 +94,8 @@ impl SqlWriter {
             purity,
             plain: true,
             calls: false,
+            calls_claims: false,
+            fills_rows: false,
             refused_for_shared: None,
             names_login: false,
         };

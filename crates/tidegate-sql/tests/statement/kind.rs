@@ -1,7 +1,7 @@
 //! Tests of the kind of a statement, and of whether it may leave session state.
 
-use tidegate_sql::InputError;
 use tidegate_sql::statement::{Kind, Purity};
+use tidegate_sql::{InputError, Statement};
 
 use super::{read, refused};
 
@@ -326,6 +326,58 @@ fn only_reads_with_known_calls_are_stateless() {
     ] {
         assert_eq!(read(q).purity(), Purity::Stateful, "{q}");
     }
+}
+
+#[test]
+fn calls_of_the_functions_of_claims_are_stateless_but_marked() {
+    for q in [
+        "select tidegate.user_id()",
+        "select (tidegate.claims() ->> 'a')::int, lower(tidegate.claim('x'::text))",
+        "table t where a = ( select Tidegate.User_Id() as user_id)",
+    ] {
+        let statement = read(q);
+        assert_eq!(statement.purity(), Purity::Stateless, "{q}");
+        assert!(statement.calls_claims() && !statement.is_plain(), "{q}");
+    }
+    for q in [
+        "select other.user_id()",
+        "select x.tidegate.user_id()",
+        "select \"x\".tidegate.claims()",
+        "select \"tidegate\".user_id()",
+        "select tidegate.\"claim\"('x')",
+        "select other_tidegate.claims()",
+        "select ätidegate.claims()",
+        "select tidegate.user_ids()",
+        "select tidegate.other(), tidegate.claims()",
+    ] {
+        assert_eq!(read(q).purity(), Purity::Stateful, "{q}");
+    }
+    assert!(!read("select user_id, tidegate.claims from tidegate").calls_claims());
+}
+
+#[test]
+fn the_purity_of_a_text_around_an_expression_is_that_of_the_expression() {
+    let around = |condition: &str| {
+        let text = format!("select own.f(null::own.t, :rows) where {condition}");
+        Statement::around(&text, condition).unwrap()
+    };
+    for (condition, purity, claims) in [
+        ("(a > 1)", Purity::Stateless, false),
+        (
+            "(a = ( SELECT tidegate.user_id() AS user_id))",
+            Purity::Stateless,
+            true,
+        ),
+        ("(a = public.f())", Purity::Stateful, false),
+        ("(a = 'x'::public.mood)", Purity::Stateful, false),
+    ] {
+        let statement = around(condition);
+        assert_eq!(statement.purity(), purity, "{condition}");
+        assert_eq!(statement.calls_claims(), claims, "{condition}");
+        assert!(statement.fills_rows() && statement.placeholders() == ["rows"]);
+    }
+    assert!(Statement::around("select 1", "'unfinished").is_err());
+    assert!(!read("select 1").fills_rows());
 }
 
 #[test]

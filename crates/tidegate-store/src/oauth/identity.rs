@@ -3,13 +3,14 @@
 
 use tidegate_identity::{
     AnonymousSql, AttemptKey, AttemptLimit, AttemptOutcome, AuditEvent, AuditPage, AuditSince,
-    BrowserSession, EndReason, IdentityStore, LinkedIdentity, Passkey, SecondFactor, SecretHash,
-    SessionId, StoreFuture, Timestamp, UnlinkOutcome, User, UserKey, UserQuery, WriteOutcome,
+    BrowserSession, CredentialKind, EndReason, IdentityStore, LinkedIdentity, Passkey,
+    SecondFactor, SecretHash, SessionId, StoreFuture, Timestamp, UnlinkOutcome, User, UserKey,
+    UserQuery, WriteOutcome,
 };
 
 use super::{
-    PgOauthStore, attempts, audit, browsers, factors, identities, members, passkeys, sessions,
-    step, tenants, users,
+    PgOauthStore, attempts, audit, browsers, credentials, factors, identities, members, passkeys,
+    sessions, step, tenants, users,
 };
 
 impl IdentityStore for PgOauthStore {
@@ -281,5 +282,13 @@ impl IdentityStore for PgOauthStore {
         id: &'a str,
     ) -> StoreFuture<'a, UnlinkOutcome> {
         step(passkeys::delete(&self.database, key, id))
+    }
+
+    fn delete_credentials<'a>(
+        &'a self,
+        key: &'a UserKey,
+        kind: CredentialKind,
+    ) -> StoreFuture<'a, Vec<String>> {
+        step(credentials::delete(&self.database, key, kind))
     }
 }

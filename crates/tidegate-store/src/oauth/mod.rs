@@ -6,6 +6,7 @@ mod browsers;
 mod clients;
 mod codes;
 mod consents;
+mod credentials;
 mod devices;
 mod factors;
 mod identities;

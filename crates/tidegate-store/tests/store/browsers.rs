@@ -16,7 +16,7 @@ super::cases!(
     a_users_live_sessions_are_listed,
 );
 
-fn factor() -> SecondFactor {
+pub(super) fn factor() -> SecondFactor {
     SecondFactor {
         sealed_secret: vec![0, 1, 255],
         used_step: 10,

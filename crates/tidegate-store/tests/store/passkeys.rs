@@ -2,9 +2,11 @@
 
 use std::sync::Arc;
 
-use tidegate_identity::{Passkey, UnlinkOutcome, User};
+use tidegate_identity::{CredentialKind, Passkey, UnlinkOutcome, User};
 use tidegate_oauth::IssuerStore;
 
+use super::browsers::factor;
+use super::codes::hash;
 use super::identities::identity;
 use super::members::member;
 use super::samples::{NOW, user};
@@ -14,6 +16,7 @@ super::cases!(
     a_record_is_replaced_only_if_it_is_unchanged,
     the_last_way_to_sign_in_stays,
     a_member_has_passkeys,
+    credentials_are_deleted_by_kind_and_user,
 );
 
 fn passkey(id: &str) -> Passkey {
@@ -127,4 +130,41 @@ async fn a_member_has_passkeys(store: Arc<dyn IssuerStore>) {
     assert_eq!(found, Some((one.key.clone(), own)));
     assert!(store.delete_user(&one.key, NOW).await.unwrap());
     assert_eq!(store.passkey("one").await.unwrap(), None);
+}
+
+async fn credentials_are_deleted_by_kind_and_user(store: Arc<dyn IssuerStore>) {
+    let (alice, bob) = (user("shop", "alice"), user("shop", "bob"));
+    for (user, id) in [(&alice, "one"), (&bob, "two")] {
+        store.insert_user(user).await.unwrap();
+        assert!(store.insert_passkey(&user.key, &passkey(id)).await.unwrap());
+        let linked = identity(id);
+        assert!(store.insert_identity(&user.key, &linked).await.unwrap());
+        let (factor, codes) = (factor(), [hash(1)]);
+        let added = store.insert_second_factor(&user.key, &factor, &codes);
+        assert!(added.await.unwrap());
+    }
+    let issuer = identity("one").issuer;
+    for (kind, deleted) in [
+        (CredentialKind::Passkeys, "Firefox on Linux"),
+        (CredentialKind::LinkedAccounts, &issuer),
+        (CredentialKind::SecondFactor, ""),
+    ] {
+        for expected in [vec![deleted.to_owned()], vec![]] {
+            let found = store.delete_credentials(&alice.key, kind).await.unwrap();
+            assert_eq!(found, expected, "{kind:?}");
+        }
+    }
+    assert!(store.passkeys_of_user(&alice.key).await.unwrap().is_empty());
+    assert!(
+        store
+            .identities_of_user(&alice.key)
+            .await
+            .unwrap()
+            .is_empty()
+    );
+    assert_eq!(store.second_factor(&alice.key).await.unwrap(), None);
+    assert!(!store.use_recovery_code(&alice.key, hash(1)).await.unwrap());
+    assert_eq!(store.passkeys_of_user(&bob.key).await.unwrap().len(), 1);
+    assert_eq!(store.identities_of_user(&bob.key).await.unwrap().len(), 1);
+    assert!(store.use_recovery_code(&bob.key, hash(1)).await.unwrap());
 }

@@ -52,10 +52,10 @@ impl Validator {
         }
     }
 
-    /// A definition that makes juniper report an error for every document. It keeps juniper from
-    /// applying its rule on overlapping fields, which does not run if another rule has reported an
-    /// error. That rule compares all pairs of fields and fragments, and stops at a limit of its
-    /// own. `document::overlap` implements it instead.
+    /// A definition that makes juniper report an error for every document. juniper applies its rule
+    /// on overlapping fields only if no other rule has reported an error. So the definition turns
+    /// this rule off. juniper's rule compares all pairs of fields and fragments, and stops at a
+    /// limit of its own. `document::overlap` checks overlapping fields instead.
     fn unused(&self) -> Option<Definition<'static, Scalar>> {
         let mut parsed = parse_document_source(UNUSED, &self.parsing.schema).ok()?;
         if let Some(Definition::Fragment(fragment)) = parsed.first_mut() {

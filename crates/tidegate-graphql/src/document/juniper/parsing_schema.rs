@@ -1,6 +1,6 @@
-//! The schema with which documents are parsed. It has no fields whose arguments would have types,
-//! so juniper accepts any literal. Its scalars keep the text of a literal, after a letter that
-//! marks its kind.
+//! The schema with which documents are parsed. It has no fields. Therefore arguments have no known
+//! types, and juniper accepts any literal for them. Its scalars keep the text of a string or a
+//! number, after a letter that marks which of the two it is.
 
 use juniper::parser::{ParseError, ScalarToken, Token};
 use juniper::{

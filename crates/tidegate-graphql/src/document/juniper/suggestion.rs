@@ -3,8 +3,8 @@
 use crate::definition::Types;
 
 /// The name of an existing field that resembles the unknown field in juniper's message. The two
-/// names differ only in upper and lower case, in underscores, or in the prefix `get`. `None` if
-/// there is no such field, or if the message is about something else.
+/// names differ only in upper and lower case, in underscores, or in a prefix `get` of the existing
+/// name. `None` if there is no such field, or if the message is about something else.
 pub(super) fn suggestion(types: &Types, message: &str) -> Option<String> {
     let names = message
         .strip_prefix("Unknown field \"")?

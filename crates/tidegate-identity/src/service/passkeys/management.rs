@@ -3,8 +3,8 @@
 use super::IdentityService;
 use crate::service::Browser;
 use crate::{
-    AuditEvent, AuditKind, Email, Error, Passkey, RequestContext, Result, UnlinkOutcome, User,
-    UserKey,
+    AuditEvent, AuditKind, Email, Error, Passkey, RequestContext, Result, Secret, UnlinkOutcome,
+    User, UserKey,
 };
 
 const NAME_CHARACTERS: usize = 64;
@@ -18,7 +18,7 @@ impl IdentityService {
     /// Gives a passkey of the user who is signed in in `browser` another name.
     ///
     /// Errors: [`Error::NotFound`]; [`Error::InvalidMember`] unless the name has 1 to 64 characters
-    /// besides blanks around it.
+    /// without the blanks around it.
     pub async fn rename_passkey(
         &self,
         browser: &Browser,
@@ -40,17 +40,22 @@ impl IdentityService {
         Ok(())
     }
 
-    /// Removes a passkey of the user who is signed in in `browser`. Returns the message that
-    /// informs the user.
+    /// Removes a passkey of the user who is signed in in `browser`. It requires a recent sign-in or
+    /// the password, so that an unattended browser does not lock its user out. Returns the message
+    /// that informs the user; `None` if the user has no email address.
     ///
-    /// Errors: [`Error::NotFound`]; [`Error::LastCredential`] when the user has no password, no
-    /// linked account and no other passkey.
+    /// Errors: [`Error::NotFound`]; [`Error::ReauthenticationRequired`], or those of a sign-in with
+    /// the password; [`Error::LastCredential`] when the user has no password, no linked account and
+    /// no other passkey.
     pub async fn remove_passkey(
         &self,
         browser: &Browser,
         id: &str,
+        password: Option<&Secret>,
         context: &RequestContext,
     ) -> Result<Option<Email>> {
+        self.require_recent_sign_in(browser, password, context)
+            .await?;
         let (store, user) = (&self.ports.store, &browser.user);
         let own = self.passkeys_of(&user.key).await?;
         let passkey = own.iter().find(|passkey| passkey.id == id);

@@ -26,10 +26,13 @@ struct Registration {
 }
 
 impl IdentityService {
-    /// The question by which the user who is signed in in `browser` creates a passkey. It takes a
-    /// recent sign-in or the password, because an unattended browser must not suffice.
+    /// The question to an authenticator (its challenge and options) with which the user who is
+    /// signed in in `browser` creates a passkey. Requires a recent sign-in or the password, because
+    /// an unattended browser must not suffice.
     ///
-    /// Errors: [`Error::NotFound`] where browsers allow no passkeys; those of a password.
+    /// Errors: [`Error::NotFound`] if the service's URL allows no passkeys; [`Error::Taken`] if the
+    /// user has the maximum number of passkeys; [`Error::ReauthenticationRequired`] if the sign-in
+    /// is not recent and no password is given; those of a sign-in with the password.
     pub async fn begin_passkey(
         &self,
         (browser, cookie): (&Browser, &Secret),
@@ -69,7 +72,7 @@ impl IdentityService {
     }
 
     /// Stores a new passkey, named `name`, of the user who is signed in in `browser`. Returns the
-    /// message that informs the user.
+    /// message that informs the user; `None` if the user has no email address.
     ///
     /// Errors: [`Error::WrongPasskey`]; [`Error::InvalidLink`] when the question is too old;
     /// [`Error::Taken`] when the passkey is known already.

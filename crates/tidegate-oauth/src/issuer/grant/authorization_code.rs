@@ -12,8 +12,8 @@ use tidegate_identity::{EndReason, Secret, SecretHash, SignedIn};
 
 /// Redeems an authorization code.
 ///
-/// Errors: [`Error::InvalidCode`] unless the code is valid for this client, redirect URI and
-/// verifier.
+/// Errors: [`Error::InvalidCode`] unless the code is unused, has not expired, and was issued for
+/// this client, redirect URI and verifier, and the user is still signed in in the browser session.
 pub(super) async fn exchange(
     cx: &GrantContext<'_>,
     code: &Secret,

@@ -6,8 +6,8 @@ use tidegate_identity::UserKey;
 
 /// Issues an access token of the client's service user, without a refresh token (section 4.4.3).
 ///
-/// Errors: [`Error::NoServiceUser`] for a public client, and for a client that names no existing
-/// user of its tenant or a disabled one.
+/// Errors: [`Error::NoServiceUser`] if the client is public or has no service user, or if its
+/// service user does not exist or is disabled.
 pub(super) async fn exchange(cx: &GrantContext<'_>, scopes: Scopes) -> Result<TokenResponse> {
     let client = cx.client;
     if client.authentication == ClientAuthentication::Public {

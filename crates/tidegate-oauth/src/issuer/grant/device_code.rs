@@ -8,7 +8,8 @@ use tidegate_identity::{Secret, SecretHash, SignedIn};
 ///
 /// Errors: [`Error::AuthorizationPending`] or [`Error::SlowDown`] while the request is pending,
 /// [`Error::AccessDenied`], [`Error::ExpiredDeviceCode`], and [`Error::InvalidDeviceCode`] when the
-/// code is used or was not issued to this client.
+/// code is used, was not issued to this client, or was approved in a browser session that has
+/// ended.
 pub(super) async fn exchange(cx: &GrantContext<'_>, code: &Secret) -> Result<TokenResponse> {
     let (store, now) = (&cx.issuer.ports.store, cx.issuer.ports.clock.now());
     let hash = SecretHash::of(code);

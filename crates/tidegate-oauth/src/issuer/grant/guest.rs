@@ -7,8 +7,10 @@ use tidegate_identity::{AttemptKey, UserKey};
 
 /// Issues tokens of a tenant's default user.
 ///
-/// Errors: [`Error::ForeignDatabase`] when the client belongs to another tenant than the request
-/// names, [`Error::NoDefaultUser`] when the tenant does not exist or has no default user.
+/// Errors: [`Error::GrantNotAllowed`]; those of `Issuer::authenticate`;
+/// [`Error::ForeignDatabase`] when the client belongs to another tenant than the request names;
+/// [`Error::NoDefaultUser`] when the tenant does not exist or has no default user;
+/// `TooManyAttempts` when the address has opened too many sessions.
 pub(crate) async fn exchange(
     cx: &GrantContext<'_>,
     request: &GuestRequest,

@@ -15,9 +15,9 @@ use tidegate_identity::{EndReason, Secret};
 /// Issues the next tokens of the token's session. `asked` narrows the access token only: the
 /// session and its refresh tokens keep their scopes (RFC 6749, section 6).
 ///
-/// Errors: [`Error::InvalidRefreshToken`] unless the token is valid for this client.
-/// [`Error::InvalidScope`] for a scope that the session lacks; in this case the token does not
-/// count as presented.
+/// Errors: [`Error::InvalidRefreshToken`] unless the token is valid for this client and its user
+/// still exists and is not disabled. [`Error::InvalidScope`] for a scope that the session lacks; in
+/// this case the token does not count as presented.
 pub(super) async fn exchange(
     cx: &GrantContext<'_>,
     token: &Secret,

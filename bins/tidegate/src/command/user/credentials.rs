@@ -1,0 +1,47 @@
+//! `tidegate user credentials`.
+
+use tidegate_identity::{CredentialKind, Credentials, UserKey};
+
+use super::super::{print, print_table};
+use crate::cli::CredentialChoice;
+use crate::failure::Result;
+use crate::service::Service;
+
+/// Shows the credentials of a user, or removes those of the kinds in `remove`.
+pub(super) async fn run(service: &Service, key: &UserKey, remove: Vec<CredentialChoice>) -> Result {
+    super::tenant(service, &key.database).await?;
+    if remove.is_empty() {
+        let found = service.users().credentials(key).await?;
+        return print_table(&["KIND", "NAME"], &rows(&found));
+    }
+    let kinds: Vec<CredentialKind> = remove.into_iter().map(Into::into).collect();
+    service.users().remove_credentials(key, &kinds).await?;
+    let names: Vec<_> = kinds.into_iter().map(CredentialKind::name).collect();
+    print(format_args!(
+        "{} has none of these any more: {}; its sessions have ended.\n",
+        key.name,
+        names.join(", ")
+    ))
+}
+
+fn rows(found: &Credentials) -> Vec<Vec<String>> {
+    let row = |kind: &str, name: &str| vec![kind.to_owned(), name.to_owned()];
+    let mut rows = Vec::new();
+    if found.password {
+        rows.push(row("password", ""));
+    }
+    let kind = CredentialKind::Passkeys.name();
+    rows.extend(found.passkeys.iter().map(|one| row(kind, &one.name)));
+    let kind = CredentialKind::LinkedAccounts.name();
+    rows.extend(
+        found
+            .linked_accounts
+            .iter()
+            .map(|one| row(kind, &one.issuer)),
+    );
+    if let Some(codes) = found.recovery_codes {
+        let left = format!("{codes} recovery codes");
+        rows.push(row(CredentialKind::SecondFactor.name(), &left));
+    }
+    rows
+}

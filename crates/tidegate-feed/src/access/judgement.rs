@@ -1,0 +1,145 @@
+//! Has PostgreSQL judge row images as one caller, in one round trip.
+//!
+//! Many callers are judged at a time ([`crate::access::rls_evaluators`]). The executor sends such
+//! statements of the members of a group together, each in a transaction of its own: claims are sealed
+//! for one transaction, so no code that a policy runs for one member can act for the next one. Where a
+//! policy may run code that is not built in, a reset of the session follows each of them.
+
+use std::fmt::Write as _;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, LazyLock};
+
+use tidegate_sql::{
+    Commit, Error, Executor, InputError, Login, Mode, Pipeline, PipelineStep, Principal, Result,
+    Statement,
+};
+
+use crate::catalog_query::{ARE_VISIBLE, TextRows, bind_statement, oid_array, options, quoted};
+
+/// Sets the empty `search_path` under which PostgreSQL has printed the policies. Ends with the
+/// transaction.
+static EMPTY_PATH: LazyLock<Arc<Statement>> = LazyLock::new(|| {
+    let text = "SELECT pg_catalog.set_config('search_path', '', true)";
+    Arc::new(Statement::around(text, "true").expect("the statement is one of Tidegate's"))
+});
+
+/// The statement that judges row images. `:numbers` are the ids of transactions, `:rows` is a JSON
+/// array of row images. It selects the numbers, from 1, of the rows that pass, separated by commas;
+/// NULL if a transaction is not visible yet.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Judgement {
+    text: String,
+    condition: String,
+    statement: Arc<Statement>,
+}
+
+impl Judgement {
+    /// The statement for a table (its schema and name). `numbers` contains the number and the name
+    /// of each column. Returns `None` if the condition cannot be parsed.
+    ///
+    /// `fingerprint` is in the text because PostgreSQL does not plan a prepared statement again when
+    /// the row type of the table changes.
+    pub(super) fn new(
+        table: (&str, &str),
+        fingerprint: &str,
+        numbers: &[(Box<str>, Box<str>)],
+        condition: String,
+    ) -> Option<Self> {
+        let text = format!("/* {fingerprint} */ {}", text(table, numbers, &condition));
+        let statement = Arc::new(Statement::around(&text, &condition).ok()?);
+        Some(Self {
+            text,
+            condition,
+            statement,
+        })
+    }
+
+    /// The same statement with a text that no connection has prepared.
+    fn unprepared(&self) -> Result<Arc<Statement>, InputError> {
+        static ATTEMPTS: AtomicU64 = AtomicU64::new(0);
+        let attempt = ATTEMPTS.fetch_add(1, Ordering::Relaxed);
+        let text = format!("/* attempt {attempt} */ {}", self.text);
+        Statement::around(&text, &self.condition).map(Arc::new)
+    }
+
+    /// Judges row images (a JSON array) as a caller. Returns the numbers, from 1, of those that the
+    /// caller may see; `None` if one of the transactions (the lower 32 bits of their ids) is not
+    /// visible yet.
+    pub(super) async fn run(
+        &self,
+        executor: &dyn Executor,
+        login: &Login,
+        transactions: &[u32],
+        images: &str,
+    ) -> Result<Option<Vec<usize>>> {
+        let values = [&*oid_array(transactions), images];
+        match run(executor, login, &self.statement, &values).await {
+            // The row type may have changed after the fingerprint was read.
+            Err(Error::Rejected(_)) => run(executor, login, &self.unprepared()?, &values).await,
+            ran => ran,
+        }
+    }
+}
+
+/// The text. The alias of the rows is the table's name, because conditions may refer to the table by
+/// name.
+fn text((schema, name): (&str, &str), numbers: &[(Box<str>, Box<str>)], condition: &str) -> String {
+    let (schema, name) = (quoted(schema), quoted(name));
+    let mut columns = String::new();
+    let mut number = String::from("number of the row");
+    for (_, column) in numbers {
+        // The name of the row number must differ from all columns. If the name of a column starts
+        // with it, it is made longer than the name of that column.
+        if column.starts_with(&*number) {
+            number = format!("{column}_");
+        }
+        write!(columns, "{}, ", quoted(column)).expect("writing to a String cannot fail");
+    }
+    let number = quoted(&number);
+    format!(
+        "SELECT CASE WHEN {ARE_VISIBLE} IS NOT FALSE THEN COALESCE((\
+         SELECT pg_catalog.string_agg({name}.{number}::pg_catalog.text, ',') \
+         FROM ROWS FROM (pg_catalog.jsonb_populate_recordset(\
+         NULL::{schema}.{name}, :rows::pg_catalog.jsonb)) WITH ORDINALITY \
+         AS {name}({columns}{number}) WHERE {condition}), '') END"
+    )
+}
+
+async fn run(
+    executor: &dyn Executor,
+    login: &Login,
+    statement: &Arc<Statement>,
+    values: &[&str],
+) -> Result<Option<Vec<usize>>> {
+    let path = bind_statement(EMPTY_PATH.clone(), &[])?;
+    let judgement = bind_statement(statement.clone(), values)?;
+    let (mut nothing, mut rows) = (TextRows::default(), TextRows::default());
+    let steps = vec![
+        PipelineStep {
+            statement: &path,
+            sink: &mut nothing,
+        },
+        PipelineStep {
+            statement: &judgement,
+            sink: &mut rows,
+        },
+    ];
+    let pipeline = Pipeline {
+        mode: Mode::Snapshot,
+        steps,
+        commit: Commit::Together,
+    };
+    let principal = Principal::Role(login.clone());
+    let ran = executor.pipeline(&principal, pipeline, &options()).await;
+    ran.map_err(|failed| failed.error)?;
+    let row = rows.0.into_iter().next();
+    let row = row.ok_or_else(|| Error::internal("the judgement has no row"))?;
+    let numbers = row.into_iter().next().flatten();
+    numbers.as_deref().map(numbers_of).transpose()
+}
+
+fn numbers_of(text: &str) -> Result<Vec<usize>> {
+    let numbers = text.split(',').filter(|number| !number.is_empty());
+    let numbers: std::result::Result<_, _> = numbers.map(str::parse).collect();
+    numbers.map_err(Error::internal)
+}

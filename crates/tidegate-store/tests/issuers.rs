@@ -1,0 +1,41 @@
+//! Tests of the stored settings of external issuers, which nodes of several releases read.
+
+use serde_json::json;
+use tidegate_issuers::{ExternalIssuerStore as _, IssuerSettings};
+use tidegate_store::PgIssuerStore;
+
+use crate::fixture::Fixture;
+
+#[tokio::test]
+async fn settings_of_a_later_release_stop_no_other_issuer_and_are_kept() {
+    let fixture = Fixture::migrated("later_issuers").await;
+    for (name, member, value) in [
+        ("known", "clock_skew", json!(5)),
+        ("later", "required_claims", json!({"acr": ["gold", 1.5]})),
+        ("unreadable", "algorithms", json!(["ML-DSA-44"])),
+    ] {
+        let issuer = "https://id.example.com".to_owned();
+        let settings = IssuerSettings::new(issuer, vec!["api".to_owned()]);
+        let mut settings = serde_json::to_value(settings).unwrap();
+        settings[member] = value;
+        let insert = "insert into tidegate.issuers (database, name, settings, created_at) \
+                      values ('shop', $1, ($2::text)::json, now())";
+        let values: [&(dyn tokio_postgres::types::ToSql + Sync); 2] =
+            [&name, &settings.to_string()];
+        fixture.beside.execute(insert, &values).await.unwrap();
+    }
+    let store = PgIssuerStore::new(fixture.executor());
+    let all = store.all_issuers().await.unwrap();
+    assert_eq!(all, store.issuers("shop").await.unwrap());
+    let names: Vec<_> = all.iter().map(|record| &*record.name).collect();
+    assert_eq!(names, ["known", "later"]);
+    // A node that does not know a setting can change the others.
+    let read = &all[1];
+    let mut changed = read.clone();
+    changed.settings.clock_skew = 10;
+    assert!(store.update_issuer(read, &changed).await.unwrap());
+    assert_eq!(store.issuers("shop").await.unwrap()[1], changed);
+    let stored = "select settings->'required_claims'->'acr'->>1 from tidegate.issuers \
+                  where name = 'later'";
+    assert_eq!(tidegate_testkit::text(&fixture.beside, stored).await, "1.5");
+}
