@@ -117,6 +117,7 @@ mod pg_hba;
 mod privileges;
 mod prompts;
 mod repair;
+mod replicas;
 mod restore;
 mod role_settings;
 mod rpc;

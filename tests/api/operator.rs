@@ -14,6 +14,8 @@ pub(crate) struct Operator {
     pub(crate) cluster: Cluster,
     pub(crate) folder: TempDir,
     pub(crate) admin_url: String,
+    /// The setting `replica_urls`.
+    pub(crate) replica_urls: String,
 }
 
 impl Operator {
@@ -25,6 +27,7 @@ impl Operator {
             cluster,
             folder,
             admin_url,
+            replica_urls: String::new(),
         };
         operator.succeeds(&["key", "init"], "");
         operator
@@ -34,6 +37,7 @@ impl Operator {
     pub(crate) fn command(&self, arguments: &[&str]) -> Command {
         let mut command = tidegate(arguments);
         command.env("TIDEGATE_ADMIN_URL", &self.admin_url);
+        command.env("TIDEGATE_REPLICA_URLS", &self.replica_urls);
         command.env(
             "TIDEGATE_MASTER_KEY_FILE",
             self.folder.path().join("master.key"),

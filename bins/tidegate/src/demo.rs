@@ -125,6 +125,7 @@ async fn serve(
         // small statement.
         ("admin_url", Some(cluster.socket_url("postgres"))),
         ("replication_url", None),
+        ("replica_urls", None),
         ("sslmode", None),
         ("sslrootcert", None),
         ("control_database", text("tidegate")),

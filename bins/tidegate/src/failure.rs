@@ -25,7 +25,7 @@ pub(crate) enum Failure {
     #[error("{0}")]
     Refused(String),
     /// The URL of PostgreSQL is invalid.
-    #[error("the setting admin_url or replication_url cannot be used: {0}")]
+    #[error("the setting admin_url, replication_url or replica_urls cannot be used: {0}")]
     Url(#[from] tidegate_wire::ConfigError),
     /// The service's own connections cannot be set up.
     #[error("cannot connect to PostgreSQL: {0}")]

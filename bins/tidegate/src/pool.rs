@@ -3,19 +3,20 @@
 use std::fmt::{self, Write as _};
 use std::sync::Arc;
 
-use tidegate_admin::RoleCredentials;
 use tidegate_catalog::{DdlCounter, DdlVisibility};
 use tidegate_pool::{Counters, Pool, WAIT_BOUNDS};
-use tidegate_postgres::{Authenticators, Postgres, RoleConnector, UserExecutor};
+use tidegate_postgres::{
+    Authentication, Authenticators, Postgres, Replicas, ReplicatedExecutor, UserExecutor,
+};
 use tidegate_server::{MetricsSource, Probe};
 use tidegate_service::ServiceConnections;
 use tidegate_sql::{BoxFuture, DatabaseName, Executor};
 
 use crate::failure::Result;
 use crate::metric_label::escape;
-use crate::ports;
 use crate::service::{self, Service};
 use crate::settings::Settings;
+use crate::{connector, ports, replicas};
 
 /// The executor of the service and the pool of its users' connections. Clones refer to the same
 /// pool.
@@ -24,25 +25,14 @@ pub(crate) struct UserPool {
     postgres: Postgres,
     control: Arc<ServiceConnections>,
     authenticators: Arc<Authenticators>,
-}
-
-/// Creates a connector that logs in with users' roles. `version` is PostgreSQL's
-/// `server_version_num`.
-pub(crate) fn connector(service: &Service, version: u32) -> Result<RoleConnector> {
-    let control: Arc<dyn Executor> = service.control.clone();
-    let credentials = RoleCredentials::new(control, service.passwords.clone(), version)?;
-    Ok(RoleConnector::new(
-        service.config.clone(),
-        Arc::new(credentials),
-        service.control.clone(),
-    ))
+    replicas: Option<Arc<Replicas>>,
 }
 
 impl UserPool {
     /// Opens a pool of at most `capacity` connections.
     pub(crate) fn open(service: &Service, settings: &Settings, capacity: usize) -> Result<Self> {
         let limits = service::pool_settings(capacity, settings);
-        let connector = connector(service, service.server.version)?;
+        let connector = connector::connector(service, service.server.version)?;
         let pool = Pool::new(connector, limits, ports::jitter());
         let control = service.control.clone();
         let authenticators = Arc::new(Authenticators::new(control.clone()));
@@ -53,16 +43,41 @@ impl UserPool {
                 passwords.claims_key(database.as_str(), generation)
             });
         let postgres = Postgres::new(users, control.clone());
+        let decisions: Arc<dyn Authentication> = authenticators.clone();
+        let replicas = replicas::open(service, settings, capacity, &decisions)?;
         Ok(Self {
             postgres,
             control,
             authenticators,
+            replicas,
         })
     }
 
     /// The executor of users' statements.
     pub(crate) fn executor(&self) -> Arc<dyn Executor> {
+        match &self.replicas {
+            Some(replicas) => Arc::new(ReplicatedExecutor::new(
+                self.postgres.clone(),
+                replicas.clone(),
+            )),
+            None => self.primary(),
+        }
+    }
+
+    /// The executor that uses the primary only.
+    pub(crate) fn primary(&self) -> Arc<dyn Executor> {
         Arc::new(self.postgres.clone())
+    }
+
+    /// The replicas; `None` if the settings name none.
+    pub(crate) fn replicas(&self) -> Option<&Arc<Replicas>> {
+        self.replicas.as_ref()
+    }
+
+    /// The executors of users' statements on the replicas.
+    fn replica_executors(&self) -> impl Iterator<Item = &UserExecutor> {
+        let replicas = self.replicas.iter();
+        replicas.flat_map(|replicas| replicas.user_executors())
     }
 
     /// Tells the pool that PostgreSQL is reachable, so that it opens connections at once. Otherwise
@@ -73,7 +88,12 @@ impl UserPool {
 
     /// Changes the limit on connections. Returns how many connections exceed the limit; they are
     /// closed when they are returned.
+    /// The replicas have as many connections as the primary at least, so their pools get the same
+    /// limit.
     pub(crate) fn set_capacity(&self, capacity: usize) -> usize {
+        for users in self.replica_executors() {
+            users.set_capacity(capacity);
+        }
         self.postgres.user_executor().set_capacity(capacity)
     }
 
@@ -94,6 +114,7 @@ impl UserPool {
 
     /// Calls [`UserExecutor::check_logins`], because roles may have changed.
     pub(crate) async fn check_logins(&self) -> tidegate_sql::Result<()> {
+        self.check_replica_logins().await?;
         self.postgres.user_executor().check_logins().await
     }
 
@@ -101,11 +122,22 @@ impl UserPool {
     /// shared connections, and calls [`UserExecutor::check_open_logins`].
     pub(crate) async fn check_open_logins(&self) -> tidegate_sql::Result<()> {
         self.authenticators.decide_outdated().await;
+        self.check_replica_logins().await?;
         self.postgres.user_executor().check_open_logins().await
+    }
+
+    async fn check_replica_logins(&self) -> tidegate_sql::Result<()> {
+        for users in self.replica_executors() {
+            users.check_open_logins().await?;
+        }
+        Ok(())
     }
 
     /// Invalidates cached metadata, because a definition of the database may have changed.
     pub(crate) fn redefined(&self, database: &DatabaseName) {
+        if let Some(replicas) = &self.replicas {
+            replicas.redefined(database);
+        }
         self.postgres.user_executor().redefined(database);
     }
 
@@ -118,7 +150,11 @@ impl UserPool {
     /// statements on connections that will be closed instead of reused.
     pub(crate) async fn wait_idle(&self) {
         const POLL_INTERVAL: std::time::Duration = std::time::Duration::from_millis(20);
-        while self.postgres.user_executor().pool().stats().busy() > 0 {
+        let users = || {
+            self.replica_executors()
+                .chain([self.postgres.user_executor()])
+        };
+        while users().any(|users| users.pool().stats().busy() > 0) {
             tokio::time::sleep(POLL_INTERVAL).await;
         }
     }
@@ -126,6 +162,9 @@ impl UserPool {
     /// Removes a database from the caches and closes its service connection.
     pub(crate) fn remove_database(&self, database: &str) {
         let database = DatabaseName::new(database);
+        for users in self.replica_executors() {
+            users.forget(&database);
+        }
         self.postgres.user_executor().forget(&database);
         self.control.close(&database);
     }

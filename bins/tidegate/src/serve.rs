@@ -8,12 +8,15 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use tidegate_admin::doctor::Severity;
+use tidegate_bus::Bus;
 use tidegate_catalog::CatalogCache;
 use tidegate_identity::{Mailer, Secret};
 use tidegate_mail::SmtpMailer;
 use tidegate_methods::Registry;
 use tidegate_oauth::Issuer;
-use tidegate_server::{App, Certificate, Graphiql, Limits, Listener, Origins, RoleLimits};
+use tidegate_server::{
+    App, AppBuilder, Certificate, Graphiql, Limits, Listener, Origins, RoleLimits,
+};
 use tidegate_sql::DatabaseName;
 use tidegate_wire::backoff::Backoff;
 use tokio::net::TcpListener;
@@ -29,7 +32,7 @@ use crate::pool::{ControlProbe, UserPool};
 use crate::service::{self, Service};
 use crate::settings::{CorsOrigin, RoleLimit, Settings};
 use crate::traces::Traces;
-use crate::{address, builtin_clients, bus, graphiql, identity, ports, signal};
+use crate::{address, builtin_clients, bus, graphiql, identity, ports, replicas, signal};
 
 /// How long a shutdown waits until cancelled statements have ended.
 const CANCEL_TIMEOUT: Duration = Duration::from_secs(5);
@@ -232,7 +235,7 @@ impl Node {
         let methods = Arc::new(Registry::new(service.methods.clone()));
         let catalogs = CatalogCache::new(service.control.clone(), Arc::new(pool.clone()));
         let catalogs = Arc::new(catalogs);
-        let (feed, bus) = feed::open(service, settings, pool.executor()).await?;
+        let (feed, bus) = feed::open(service, settings, pool.primary()).await?;
         let status = Arc::new(FeedStatus::new(feed.clone(), settings));
         let app = App::builder(pool.executor(), issuer.clone(), service.store.clone())
             .accounts(Arc::new(service.accounts()))
@@ -260,7 +263,7 @@ impl Node {
             .metrics(status)
             .metrics_token(metrics_token(settings))
             .metrics(Arc::new(PasswordMetrics(service.ports.hasher.clone())));
-        let app = service.accept_external_issuers(bus::show(app, bus))?;
+        let app = service.accept_external_issuers(show(app, bus, settings, &pool))?;
         let (app, traces) = crate::traces::export(app, settings)?;
         let app = app.build();
         app.reload_issuers().await?;
@@ -319,6 +322,16 @@ impl Node {
         let _ = tokio::time::timeout(CANCEL_TIMEOUT, users.wait_idle()).await;
         Ok(())
     }
+}
+
+/// Shows the state of the bus and of the replicas, if the settings name them.
+fn show(
+    app: AppBuilder,
+    bus: Option<Arc<Bus>>,
+    settings: &Settings,
+    pool: &UserPool,
+) -> AppBuilder {
+    replicas::show(bus::show(app, bus), settings, pool.replicas())
 }
 
 fn metrics_token(settings: &Settings) -> Option<Secret> {

@@ -161,6 +161,20 @@ pub(crate) fn replication_config(settings: &Settings) -> Result<Config> {
     }
 }
 
+/// The configurations of the servers in `replica_urls`. Fails if a URL names several servers,
+/// because each replica must be known by itself.
+pub(crate) fn replica_configs(settings: &Settings) -> Result<Vec<Config>> {
+    let config = |url| {
+        let config = cluster_at(settings, url)?;
+        if config.targets.len() == 1 {
+            return Ok(config);
+        }
+        let text = "each URL of the setting replica_urls must name one host";
+        Err(Failure::Usage(text.to_owned()))
+    };
+    settings.replica_urls.iter().map(config).collect()
+}
+
 fn cluster_at(settings: &Settings, url: &DatabaseUrl) -> Result<Config> {
     let mut config = Config::from_url(&url.0)?;
     let mode: Option<TlsMode> = settings.sslmode;

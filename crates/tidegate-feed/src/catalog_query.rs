@@ -95,6 +95,7 @@ pub(crate) fn options() -> QueryOptions {
     QueryOptions {
         deadline: Some(Instant::now() + TIMEOUT),
         author: Author::Service,
+        ..QueryOptions::default()
     }
 }
 

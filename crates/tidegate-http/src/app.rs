@@ -30,6 +30,7 @@ use crate::graphiql::Graphiql;
 use crate::limits::Limits;
 use crate::memory::MemoryBudget;
 use crate::metrics::{Metrics, MetricsSource};
+use crate::replica_reads::ReplicaReads;
 use crate::statement_cache::StatementCache;
 use crate::trace::{SpanContext, SpanSink};
 
@@ -45,6 +46,7 @@ pub struct App(Arc<Parts>);
 
 struct Parts {
     executor: Arc<dyn Executor>,
+    replica_reads: Option<ReplicaReads>,
     apis: ApiCache,
     feed: Option<Feed>,
     catalogs: Arc<CatalogCache>,
@@ -136,6 +138,11 @@ impl App {
     /// The executor of statements.
     pub fn executor(&self) -> &Arc<dyn Executor> {
         &self.0.executor
+    }
+
+    /// What requests may say about positions; `None` if the executor has no replicas.
+    pub fn replica_reads(&self) -> Option<ReplicaReads> {
+        self.0.replica_reads
     }
 
     /// The GraphQL APIs of the schemas.

@@ -30,6 +30,7 @@ pub mod metrics;
 pub mod negotiate;
 pub mod operation;
 pub mod percent;
+pub mod replica_reads;
 pub mod report;
 pub mod request_body;
 mod statement_cache;

@@ -8,6 +8,7 @@ pub mod executor;
 mod metadata;
 mod multiplex;
 mod purity;
+pub mod replicas;
 mod role_password;
 mod session;
 mod statement;
@@ -17,4 +18,5 @@ pub use claims_key::{CLAIMS_GENERATION, CLAIMS_REFUSED, ClaimsKey, SET_CLAIMS, c
 pub use connection::{Connection, ConnectionState};
 pub use connector::{Admission, Credential, Credentials, LOGIN_STATE, RoleConnector};
 pub use executor::{Authentication, Postgres, UserExecutor};
+pub use replicas::{PrimaryDecisions, ReplicaStatus, Replicas, ReplicatedExecutor};
 pub use role_password::{role_password, scram_verifier, verifies};

@@ -19,5 +19,6 @@ pub use tidegate_http::body::{Body, BodyAborted};
 pub use tidegate_http::forwarded::Peer;
 pub use tidegate_http::limits::{Limits, Timeouts};
 pub use tidegate_http::metrics::MetricsSource;
+pub use tidegate_http::replica_reads::ReplicaReads;
 pub use tidegate_http::trace::{Span, SpanContext, SpanSink};
 pub use tidegate_http::{Graphiql, GraphiqlError};

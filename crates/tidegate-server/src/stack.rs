@@ -32,6 +32,7 @@ use tidegate_http::body::{Body, Content};
 use tidegate_http::call::Call;
 use tidegate_http::error::ApiError;
 use tidegate_http::forwarded::{self, Peer};
+use tidegate_http::replica_reads;
 use tidegate_http::report::{Context, REQUEST_ID};
 use tidegate_http::request_body::BodyError;
 use tidegate_pages as pages;
@@ -222,6 +223,7 @@ where
         }
     });
     let mut subject = pending_request.answered();
+    replica_reads::announce(app, subject.login.as_ref(), response.headers_mut());
     subject.errors = response.body_mut().subject.errors.take();
     response.body_mut().subject = subject;
     response

@@ -16,9 +16,11 @@ mod role_mark;
 mod service_manager;
 mod service_pool;
 mod session;
+mod standby_terminator;
 mod tls;
 mod transaction;
 mod value;
+mod wal_server;
 
 use std::collections::HashMap;
 use std::fmt;
@@ -47,6 +49,8 @@ pub use notifications::{CHANNEL, Notification};
 pub use open::{open, open_as_user, open_stream};
 pub use registration::{NodeDemand, NodeIdentity, NodeRegistration, NodeShare};
 pub use role_mark::ROLE_MARK;
+pub use standby_terminator::StandbyTerminator;
+pub use wal_server::{PrimaryWal, StandbyWal, WrittenWal};
 
 use tidegate_wire::backoff::Jitter;
 use tidegate_wire::{

@@ -16,6 +16,13 @@ use super::service_manager::ServiceManager;
 use super::tls::Tls;
 use super::value::{self, TextParameter};
 
+/// Terminates the backend with the process id $1 and the role $2; see
+/// [`ServiceSession::terminate`].
+pub(super) const TERMINATE: &str = "SELECT pg_catalog.pg_terminate_backend(a.pid) \
+    FROM pg_catalog.pg_stat_activity a WHERE a.pid OPERATOR(pg_catalog.=) $1 \
+    AND (a.usename OPERATOR(pg_catalog.=) $2::pg_catalog.text::pg_catalog.name \
+    AND a.usename OPERATOR(pg_catalog.<>) current_user \
+    OR a.usename IS NULL AND a.backend_type OPERATOR(pg_catalog.=) 'client backend')";
 /// The time limit of a cancel request.
 const CANCEL: Duration = Duration::from_secs(5);
 
@@ -65,11 +72,6 @@ impl ServiceSession {
     /// reused, so the role of the process must be that of `backend`, or must have been dropped.
     /// Connections of the administrator are never terminated.
     pub(super) async fn terminate(&self, backend: &Backend) -> Result<bool> {
-        const TERMINATE: &str = "SELECT pg_catalog.pg_terminate_backend(a.pid) \
-            FROM pg_catalog.pg_stat_activity a WHERE a.pid OPERATOR(pg_catalog.=) $1 \
-            AND (a.usename OPERATOR(pg_catalog.=) $2::pg_catalog.text::pg_catalog.name \
-            AND a.usename OPERATOR(pg_catalog.<>) current_user \
-            OR a.usename IS NULL AND a.backend_type OPERATOR(pg_catalog.=) 'client backend')";
         let ended = self
             .object()
             .query(TERMINATE, &[&backend.process_id, &backend.role.as_str()])

@@ -6,6 +6,7 @@ use std::sync::{Arc, OnceLock};
 use bytes::Bytes;
 use tidegate_feed::{EventSender, Subscription};
 use tidegate_graphql::{GraphqlResponse, Request};
+use tidegate_sql::{QueryOptions, ReadFrom};
 use tokio::sync::Semaphore;
 
 use super::handshake::Dialect;
@@ -41,6 +42,7 @@ pub(super) struct OperationContext {
     pub caller: Caller,
     pub dialect: Dialect,
     pub request_id: Arc<str>,
+    pub read_from: ReadFrom,
 }
 
 /// The parts of a socket that a subscription uses: the event queue, the frame and the limit on
@@ -89,7 +91,10 @@ impl OperationContext {
         };
         let context = tidegate_rpc::Context {
             principal: &self.caller.principal,
-            options: Preferences::default().options(self.app.limits()),
+            options: QueryOptions {
+                read_from: self.read_from,
+                ..Preferences::default().options(self.app.limits())
+            },
             timezone: None,
         };
         let mut out = Pieces::of(&self.app, &self.caller);
@@ -157,7 +162,10 @@ impl OperationContext {
             Ok(request) => request,
             Err(error) => return Ok(self.refused(id, &[error])),
         };
-        let options = Preferences::default().options_for_generated(self.app.limits());
+        let options = QueryOptions {
+            read_from: self.read_from,
+            ..Preferences::default().options_for_generated(self.app.limits())
+        };
         let api = graphql::api(&self.app, &self.caller, schema, &options).await?;
         let name = request.operation_name.as_deref();
         if self.app.feed().is_none() && api.means_subscription(&request.query, name) {

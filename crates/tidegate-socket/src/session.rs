@@ -130,6 +130,8 @@ struct Session {
     events: EventReceiver,
     /// The cursor of the last event or gap that was written.
     sent: Option<Cursor>,
+    /// The cursor with the greatest position that was written.
+    newest_sent: Option<Cursor>,
     /// The deliveries that were taken out of the queue and could not be written.
     unsent: Vec<Delivery>,
 }
@@ -172,6 +174,7 @@ pub async fn run(app: App, accepted: AcceptedSocket, stopped: watch::Receiver<bo
         event_sender,
         events,
         sent: None,
+        newest_sent: None,
         unsent: Vec::new(),
         app,
     };

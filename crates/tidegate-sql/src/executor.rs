@@ -11,8 +11,9 @@ use postgres_types::Type;
 use tidegate_values::{Column, RawRow};
 
 use crate::error::{Error, Result};
-use crate::principal::Principal;
+use crate::principal::{Login, Principal};
 use crate::statement::BoundStatement;
+use crate::wal_position::{ReadFrom, WalPosition};
 
 /// A boxed future, which object-safe ports return.
 pub type BoxFuture<'a, T> = Pin<Box<dyn Future<Output = T> + Send + 'a>>;
@@ -69,6 +70,12 @@ pub trait Executor: Send + Sync {
         statement: &'a BoundStatement,
         options: &'a QueryOptions,
     ) -> BoxFuture<'a, Result<Description>>;
+
+    /// The position behind the last write of a session. `None` if the session has written nothing
+    /// for a minute, or if the executor has no replicas.
+    fn last_write(&self, _: &Login) -> Option<WalPosition> {
+        None
+    }
 }
 
 /// Statements that are sent together. None of them needs the rows of another one.
@@ -215,6 +222,8 @@ pub struct QueryOptions {
     pub deadline: Option<Instant>,
     /// The author of the statements' texts.
     pub author: Author,
+    /// The servers from which a read may be answered. A write always goes to the primary.
+    pub read_from: ReadFrom,
 }
 
 /// The author of a statement's text, which decides on which connections it may run.

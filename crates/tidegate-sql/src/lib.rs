@@ -7,6 +7,7 @@ pub mod executor;
 pub mod principal;
 pub mod request;
 pub mod statement;
+mod wal_position;
 
 pub use buffer::Buffer;
 pub use error::{DatabaseError, Error, InputError, LoginRefused, Result};
@@ -20,3 +21,4 @@ pub use principal::{
 };
 pub use request::{Requests, SqlRequest};
 pub use statement::{BoundStatement, Params, Statement, TypeHint};
+pub use wal_position::{InvalidWalPosition, ReadFrom, WalPosition};

@@ -184,9 +184,11 @@ kind!(
 
 mod bus_url;
 mod client_id;
+mod database_url;
 
 pub(crate) use bus_url::BusUrl;
 pub(crate) use client_id::ClientId;
+pub(crate) use database_url::DatabaseUrl;
 
 impl Element for CorsOrigin {
     const EXPECTED_LIST: &'static str = "a list of origins such as https://app.example.com, or *";
@@ -264,36 +266,6 @@ fn web_address(text: &str) -> Option<&str> {
     let (authority, path) = rest.split_at(end);
     let plain = |c: char| c.is_ascii_graphic() && !"\\\"<>@`{|}^".contains(c);
     (!authority.is_empty() && text.chars().all(plain)).then_some(path)
-}
-
-/// A connection string of PostgreSQL (PostgreSQL, "Connection URIs").
-#[derive(Clone, PartialEq, Eq)]
-pub(crate) struct DatabaseUrl(pub(crate) String);
-
-kind!(
-    DatabaseUrl,
-    Text,
-    "an address such as postgresql://user@host:5432/postgres",
-    |text| {
-        let known = text.starts_with("postgres://") || text.starts_with("postgresql://");
-        known.then(|| Self(text.to_owned()))
-    }
-);
-
-/// Accepts any text, because clap's own error would quote an invalid address together with its
-/// password.
-impl std::str::FromStr for DatabaseUrl {
-    type Err = std::convert::Infallible;
-
-    fn from_str(text: &str) -> Result<Self, Self::Err> {
-        Ok(Self(text.to_owned()))
-    }
-}
-
-impl fmt::Debug for DatabaseUrl {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("DatabaseUrl([redacted])")
-    }
 }
 
 /// The URL of an SMTP server.

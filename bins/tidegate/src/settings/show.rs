@@ -58,8 +58,21 @@ pub(super) fn contains_password(url: &str) -> bool {
     without_password(url) != url
 }
 
-/// The URL with its password redacted.
-fn without_password(url: &str) -> String {
+/// The URL, or the list of URLs, with the passwords redacted.
+fn without_password(text: &str) -> String {
+    // A comma also separates the hosts of one URL.
+    let mut urls: Vec<String> = Vec::new();
+    for part in text.split(',') {
+        match urls.last_mut() {
+            Some(url) if !part.contains("://") => url.extend([",", part]),
+            _ => urls.push(part.to_owned()),
+        }
+    }
+    let shown: Vec<_> = urls.iter().map(|url| url_without_password(url)).collect();
+    shown.join(",")
+}
+
+fn url_without_password(url: &str) -> String {
     let (address, query) = url.split_once('?').unwrap_or((url, ""));
     let mut shown = match address.rsplit_once('@').and_then(|(login, rest)| {
         let (scheme, login) = login.split_once("://")?;

@@ -149,6 +149,8 @@ settings! {
     control_database: String = Some("tidegate"), Open;
     /// URL of the cluster, with the role that reads changes; `admin_url` if not set
     replication_url: Option<DatabaseUrl> = None, Url;
+    /// URLs of standbys that answer reads, with the role of `admin_url`; each names one server
+    replica_urls: Vec<DatabaseUrl> = None, Url;
     /// Source of change events: `logical` decoding of WAL, or an `outbox` filled by triggers, for servers whose `wal_level` cannot be changed
     feed_source: FeedSource = Some("logical"), Open;
     /// NATS servers with JetStream, separated by commas, over which one node reads the changes of a database for all: `nats://user:password@host:4222` or `tls://…`

@@ -167,6 +167,26 @@ fn what_is_shown_and_debugged_holds_no_secret() {
 }
 
 #[test]
+fn each_url_of_a_list_is_shown_without_its_password() {
+    let urls = "postgresql://me:topsecret@one/db?sslmode=require,postgresql://me:top,secret@two/db";
+    let layers = Layers::read(
+        None,
+        environment(&[("TIDEGATE_REPLICA_URLS", urls)]),
+        &flags(&[]),
+    );
+    let shown = layers.unwrap().shown();
+    let expected =
+        "postgresql://me:[redacted]@one/db?sslmode=require,postgresql://me:[redacted]@two/db";
+    assert!(shown.contains(expected), "{shown}");
+    let flag = [
+        "--replica-urls",
+        "postgresql://me@one/db,postgresql://me:topsecret@two/db",
+    ];
+    let error = Layers::read(None, environment(&[]), &flags(&flag)).unwrap_err();
+    assert!(matches!(error, Error::Exposed { .. }), "{error}");
+}
+
+#[test]
 fn lists_come_from_arrays_commas_and_repeated_flags() {
     let read = |text: &str, arguments: &[&str]| {
         let file = file(text);

@@ -72,6 +72,11 @@ impl Cursor {
         before
     }
 
+    /// The position in the log directly after the change of this cursor.
+    pub fn end(self) -> LogPosition {
+        self.position.end()
+    }
+
     /// Whether the cursor belongs to the log of `lineage`, or to the shared part of a log that it
     /// continues.
     pub(crate) fn is_in(self, lineage: &Lineage) -> bool {

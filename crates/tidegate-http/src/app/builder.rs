@@ -25,6 +25,7 @@ use crate::graphiql::Graphiql;
 use crate::limits::Limits;
 use crate::memory::MemoryBudget;
 use crate::metrics::{Metrics, MetricsSource};
+use crate::replica_reads::ReplicaReads;
 use crate::statement_cache::StatementCache;
 use crate::trace::SpanSink;
 
@@ -43,6 +44,7 @@ impl AppBuilder {
             dispatcher: Dispatcher::new(Arc::clone(&methods), Arc::clone(&executor)),
             methods,
             executor,
+            replica_reads: None,
             apis: graphql(false, &Limits::default(), Vec::new()),
             feed: None,
             issuer,
@@ -78,6 +80,12 @@ impl AppBuilder {
             draining: AtomicBool::new(false),
         };
         Self(parts, Vec::new())
+    }
+
+    /// Lets reads run on the replicas of the executor. By default all reads run on the primary.
+    pub fn replica_reads(mut self, reads: Option<ReplicaReads>) -> Self {
+        self.0.replica_reads = reads;
+        self
     }
 
     /// Sets the cache of schemas. By default, schemas are loaded once and never refreshed.

@@ -73,6 +73,8 @@ pub struct RoleConnector {
     credentials: Arc<dyn Credentials>,
     terminator: Arc<dyn Terminator>,
     logins: Arc<LoginStates>,
+    /// Whether connections to a standby are reused.
+    for_replica: bool,
 }
 
 impl RoleConnector {
@@ -87,6 +89,16 @@ impl RoleConnector {
             credentials,
             terminator,
             logins: Arc::default(),
+            for_replica: false,
+        }
+    }
+
+    /// The same connector, for a server that is a standby and only answers reads.
+    #[must_use]
+    pub fn for_replica(self) -> Self {
+        Self {
+            for_replica: true,
+            ..self
         }
     }
 
@@ -153,7 +165,8 @@ impl Connector for RoleConnector {
     fn recycle(&self, connection: &mut Connection) -> Recycle {
         // A connection to a standby is not reused: after a failover, a new connection reaches the
         // primary.
-        if connection.is_in_recovery() || !connection.is_current() {
+        let is_refused = connection.is_in_recovery() && !self.for_replica;
+        if is_refused || !connection.is_current() {
             return Recycle::Discard;
         }
         match connection.state() {

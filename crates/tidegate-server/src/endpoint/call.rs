@@ -19,6 +19,7 @@ use tidegate_http::call::{Call, no_content};
 use tidegate_http::error::ApiError;
 use tidegate_http::negotiate::{self, ContentType, Preferences};
 use tidegate_http::operation::{Permit, Pieces, parse_zone, rpc, stream};
+use tidegate_http::replica_reads;
 use tidegate_http::report::{self, Errors, Subject};
 use tidegate_http::request_body::{self, BodyError, RequestBody};
 
@@ -109,7 +110,10 @@ impl CallRequest {
             body,
             timezone,
             // The deadline counts from the end of the request's body.
-            options: preferences.options(app.limits()),
+            options: QueryOptions {
+                read_from: replica_reads::read_from(app, &head.headers)?,
+                ..preferences.options(app.limits())
+            },
             preferences,
         })
     }

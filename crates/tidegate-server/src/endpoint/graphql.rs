@@ -28,6 +28,7 @@ use tidegate_http::memory::Reservation;
 use tidegate_http::negotiate::{ContentType, Preferences};
 use tidegate_http::operation::graphql::{LARGE, api, execute};
 use tidegate_http::percent;
+use tidegate_http::replica_reads;
 use tidegate_http::report::Errors;
 use tidegate_http::request_body::{self, BodyError, RequestBody};
 
@@ -67,7 +68,10 @@ where
     if let Some(body) = &body {
         subject.keep_body(&body.bytes);
     }
-    let options = preferences.options_for_generated(app.limits());
+    let options = QueryOptions {
+        read_from: replica_reads::read_from(app, &head.headers)?,
+        ..preferences.options_for_generated(app.limits())
+    };
     let api = api(app, &caller, schema, &options).await?;
     let work = Handler {
         app,

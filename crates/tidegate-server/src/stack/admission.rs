@@ -15,6 +15,7 @@ use crate::route::{Route, RouteError};
 use tidegate_http::app::{App, Origins};
 use tidegate_http::body::Body;
 use tidegate_http::error::ApiError;
+use tidegate_http::replica_reads::POSITION;
 use tidegate_http::report::{Context, REQUEST_ID};
 
 /// The size of the largest head in bytes, measured as in HTTP/2 (RFC 9113, section 6.5.2).
@@ -25,8 +26,15 @@ const FIELD: usize = 32;
 const ANY: HeaderValue = HeaderValue::from_static("*");
 const EXPOSED: HeaderValue =
     HeaderValue::from_static("Location, X-Request-Id, WWW-Authenticate, Retry-After");
+const EXPOSED_WITH_POSITION: HeaderValue = HeaderValue::from_static(
+    "Location, X-Request-Id, WWW-Authenticate, Retry-After, Tidegate-Position",
+);
 const REQUEST_HEADERS: HeaderValue = HeaderValue::from_static(
     "Authorization, Content-Type, Accept, Prefer, X-Request-Id, Tidegate-Database, If-None-Match",
+);
+const REQUEST_HEADERS_WITH_POSITION: HeaderValue = HeaderValue::from_static(
+    "Authorization, Content-Type, Accept, Prefer, X-Request-Id, Tidegate-Database, If-None-Match, \
+     Tidegate-After",
 );
 /// How long a browser may cache a preflight: two hours, the longest time that all browsers accept.
 const MAX_AGE: HeaderValue = HeaderValue::from_static("7200");
@@ -59,7 +67,12 @@ impl OriginAccess {
             }
         };
         headers.insert(ACCESS_CONTROL_ALLOW_ORIGIN, origin);
-        headers.insert(ACCESS_CONTROL_EXPOSE_HEADERS, EXPOSED);
+        let exposed = if headers.contains_key(POSITION) {
+            EXPOSED_WITH_POSITION
+        } else {
+            EXPOSED
+        };
+        headers.insert(ACCESS_CONTROL_EXPOSE_HEADERS, exposed);
     }
 }
 
@@ -143,7 +156,11 @@ pub(super) fn check_origin<B>(
         .contains_key(ACCESS_CONTROL_REQUEST_METHOD);
     if preflight && !page {
         headers.insert(ACCESS_CONTROL_ALLOW_METHODS, allow);
-        headers.insert(ACCESS_CONTROL_ALLOW_HEADERS, REQUEST_HEADERS);
+        let allowed = match app.replica_reads() {
+            Some(_) => REQUEST_HEADERS_WITH_POSITION,
+            None => REQUEST_HEADERS,
+        };
+        headers.insert(ACCESS_CONTROL_ALLOW_HEADERS, allowed);
         headers.insert(ACCESS_CONTROL_MAX_AGE, MAX_AGE);
     } else {
         headers.insert(ALLOW, allow);

@@ -11,6 +11,7 @@ use crate::message::{self, Id, InvalidMessage, Message, MessageFields};
 use crate::operation::{Channel, OperationContext, OperationResult};
 use crate::running_operation::RunningOperation;
 use crate::{graphql_transport_ws, outgoing};
+use tidegate_http::replica_reads;
 
 /// The schema of a `graphql-transport-ws` socket if neither the URL nor `connection_init` names a
 /// schema.
@@ -215,6 +216,7 @@ impl Session {
             caller: identity.caller.clone(),
             dialect: self.dialect,
             request_id: Arc::clone(&self.request_id),
+            read_from: replica_reads::read_after(&self.app, self.newest_sent),
         })
     }
 }

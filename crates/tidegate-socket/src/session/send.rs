@@ -57,8 +57,9 @@ impl Session {
             match delivery.item {
                 Item::Event { cursor, .. } | Item::Resync { cursor, .. } => {
                     self.sent = Some(cursor);
+                    self.note_sent(cursor);
                 }
-                Item::Acknowledged { .. } => {}
+                Item::Acknowledged { cursor } => self.note_sent(cursor),
                 Item::Ended(ended) => {
                     // The end of a subscription because of a shutdown is not an error.
                     if !matches!(ended, Ended::Stopped) {
@@ -76,6 +77,16 @@ impl Session {
             return Err(CloseReason::new(1013, "slow_consumer"));
         }
         Ok(())
+    }
+
+    /// Records that the client knows what is before the cursor, so that its reads show it.
+    fn note_sent(&mut self, cursor: Cursor) {
+        if self
+            .newest_sent
+            .is_none_or(|newest| newest.end() < cursor.end())
+        {
+            self.newest_sent = Some(cursor);
+        }
     }
 
     /// The message for a delivery; `None` if its subscription was removed.

@@ -8,8 +8,8 @@ use tidegate_store::Tenant;
 
 use super::tenant;
 use crate::command::print;
+use crate::connector::connector;
 use crate::failure::{Failure, Result};
-use crate::pool;
 use crate::service::Service;
 
 /// A role whose login is to be repaired.
@@ -108,7 +108,7 @@ fn login(database: &str, role: &str, shared: bool) -> Login {
 /// errors, or if `failed` already contains errors.
 async fn repair(service: &Service, logins: &[Login], mut failed: Vec<String>) -> Result {
     let version = service.admin.server().await?.version;
-    let connector = pool::connector(service, version)?;
+    let connector = connector(service, version)?;
     for login in logins {
         let role = &login.key.role;
         match repair_one(service, &connector, login).await {

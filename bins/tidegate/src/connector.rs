@@ -1,0 +1,42 @@
+//! Connectors that log in with users' roles.
+
+use std::sync::Arc;
+
+use tidegate_admin::RoleCredentials;
+use tidegate_postgres::RoleConnector;
+use tidegate_sql::Executor;
+use tidegate_wire::{Config, Terminator};
+
+use crate::failure::Result;
+use crate::service::Service;
+
+/// Creates a connector to the primary. `version` is PostgreSQL's
+/// `server_version_num`.
+pub(crate) fn connector(service: &Service, version: u32) -> Result<RoleConnector> {
+    let terminator = service.control.clone();
+    connector_with(service, service.config.clone(), terminator, version)
+}
+
+/// Creates a connector to another server of the cluster.
+pub(crate) fn connector_to(
+    service: &Service,
+    config: Arc<Config>,
+    terminator: Arc<dyn Terminator>,
+) -> Result<RoleConnector> {
+    connector_with(service, config, terminator, service.server.version)
+}
+
+fn connector_with(
+    service: &Service,
+    config: Arc<Config>,
+    terminator: Arc<dyn Terminator>,
+    version: u32,
+) -> Result<RoleConnector> {
+    let control: Arc<dyn Executor> = service.control.clone();
+    let credentials = RoleCredentials::new(control, service.passwords.clone(), version)?;
+    Ok(RoleConnector::new(
+        config,
+        Arc::new(credentials),
+        terminator,
+    ))
+}

@@ -1,0 +1,122 @@
+//! Opens the replicas that the settings name, and shows their state.
+
+use std::fmt::{self, Write as _};
+use std::sync::Arc;
+
+use tidegate_pool::Pool;
+use tidegate_postgres::{Authentication, PrimaryDecisions, Replicas, UserExecutor};
+use tidegate_server::{AppBuilder, MetricsSource, Probe, ReplicaReads};
+use tidegate_service::StandbyTerminator;
+use tidegate_sql::BoxFuture;
+
+use crate::connector::connector_to;
+use crate::failure::Result;
+use crate::metric_label::escape;
+use crate::ports;
+use crate::service::{self, Service};
+use crate::settings::{FeedSource, Settings};
+
+/// How long a read waits for a connection to a replica before it runs on the primary.
+const WAIT: std::time::Duration = std::time::Duration::from_millis(100);
+
+/// Opens the replicas of the settings, with pools of at most `capacity` connections. `decisions`
+/// are those about shared connections on the primary.
+pub(crate) fn open(
+    service: &Service,
+    settings: &Settings,
+    capacity: usize,
+    decisions: &Arc<dyn Authentication>,
+) -> Result<Option<Arc<Replicas>>> {
+    let mut replicas = Vec::new();
+    for config in service::replica_configs(settings)? {
+        let config = Arc::new(config);
+        let terminator = Arc::new(StandbyTerminator::new(&config));
+        let connector = connector_to(service, config.clone(), terminator)?.for_replica();
+        let mut limits = service::pool_settings(capacity, settings);
+        limits.wait = limits.wait.min(WAIT);
+        let passwords = service.passwords.clone();
+        let users = UserExecutor::new(Pool::new(connector, limits, ports::jitter()))
+            .with_service(service.control.clone())
+            .with_authentication(Arc::new(PrimaryDecisions(decisions.clone())))
+            .with_claims_keys(move |database, generation| {
+                passwords.claims_key(database.as_str(), generation)
+            });
+        replicas.push((config, users));
+    }
+    if replicas.is_empty() {
+        return Ok(None);
+    }
+    let primary = service.config.clone();
+    Ok(Some(Replicas::start(primary, replicas)))
+}
+
+/// Lets requests read from the replicas, and shows their state on `/readyz` and `/metrics`.
+pub(crate) fn show(
+    app: AppBuilder,
+    settings: &Settings,
+    replicas: Option<&Arc<Replicas>>,
+) -> AppBuilder {
+    let Some(replicas) = replicas else {
+        return app;
+    };
+    let reads = ReplicaReads {
+        cursors_in_wal: matches!(settings.feed_source, FeedSource::Logical),
+    };
+    let status = Arc::new(ReplicaProbe(replicas.clone()));
+    app.replica_reads(Some(reads))
+        .probe(status.clone())
+        .metrics(status)
+}
+
+struct ReplicaProbe(Arc<Replicas>);
+
+impl Probe for ReplicaProbe {
+    fn name(&self) -> &'static str {
+        "replicas"
+    }
+
+    /// The replicas are not essential, because the primary can answer all reads.
+    fn is_essential(&self) -> bool {
+        false
+    }
+
+    fn is_ready(&self) -> BoxFuture<'_, bool> {
+        let used = self.0.status().iter().all(|replica| replica.used);
+        Box::pin(std::future::ready(used))
+    }
+}
+
+impl MetricsSource for ReplicaProbe {
+    fn write(&self, text: &mut String) -> fmt::Result {
+        let replicas = self.0.status();
+        for (name, kind, help) in [
+            (
+                "tidegate_replica_used",
+                "gauge",
+                "1 while reads go to the replica, 0 while it is unreachable or too far behind.",
+            ),
+            (
+                "tidegate_replica_reads_total",
+                "counter",
+                "Reads that the replica answered.",
+            ),
+            (
+                "tidegate_replica_failed_reads_total",
+                "counter",
+                "Reads that failed on the replica and ran on the primary.",
+            ),
+        ] {
+            writeln!(text, "# HELP {name} {help}\n# TYPE {name} {kind}")?;
+            for replica in &replicas {
+                let value = match name {
+                    "tidegate_replica_used" => u64::from(replica.used),
+                    "tidegate_replica_reads_total" => replica.answered,
+                    _ => replica.failed,
+                };
+                let address = escape(&replica.address);
+                writeln!(text, "{name}{{replica=\"{address}\"}} {value}")?;
+            }
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,87 @@
+//! Reads from replicas that show what the client knows: its writes, and the events that it got.
+
+use http::{HeaderMap, HeaderName, HeaderValue};
+use tidegate_feed::Cursor;
+use tidegate_sql::{Login, ReadFrom, WalPosition};
+
+use crate::app::App;
+use crate::error::ApiError;
+
+/// The request header with positions behind which the response must be.
+pub const AFTER: HeaderName = HeaderName::from_static("tidegate-after");
+/// The response header with the position behind the last write of the session.
+pub const POSITION: HeaderName = HeaderName::from_static("tidegate-position");
+
+/// What requests may say about positions, on a node with replicas.
+#[derive(Clone, Copy, Debug)]
+pub struct ReplicaReads {
+    /// Whether the cursors of events are positions in the WAL. Those of an outbox are not.
+    pub cursors_in_wal: bool,
+}
+
+/// The servers from which the statements of a request may read.
+///
+/// # Errors
+///
+/// 400 if `Tidegate-After` is neither a position nor a cursor.
+pub fn read_from(app: &App, headers: &HeaderMap) -> Result<ReadFrom, ApiError> {
+    let Some(reads) = app.replica_reads() else {
+        return Ok(ReadFrom::Primary);
+    };
+    let mut after = WalPosition(0);
+    for value in headers.get_all(AFTER) {
+        match parse(value, reads) {
+            Some(ReadFrom::Replica { after: next }) => after = after.max(next),
+            Some(ReadFrom::Primary) => return Ok(ReadFrom::Primary),
+            None => {
+                return Err(ApiError::input(
+                    "`Tidegate-After` must be a `Tidegate-Position` of an earlier response, such \
+                     as 16/B374D848, or the cursor of an event",
+                ));
+            }
+        }
+    }
+    Ok(ReadFrom::Replica { after })
+}
+
+fn parse(value: &HeaderValue, reads: ReplicaReads) -> Option<ReadFrom> {
+    let text = value.to_str().ok()?.trim();
+    match text.parse() {
+        Ok(after) => Some(ReadFrom::Replica { after }),
+        Err(_) => Some(behind(text.parse().ok()?, reads)),
+    }
+}
+
+/// The servers from which an operation on a socket may read. `sent` is the cursor of the last event
+/// that was sent.
+pub fn read_after(app: &App, sent: Option<Cursor>) -> ReadFrom {
+    match (app.replica_reads(), sent) {
+        (None, _) => ReadFrom::Primary,
+        (Some(_), None) => ReadFrom::Replica {
+            after: WalPosition(0),
+        },
+        (Some(reads), Some(sent)) => behind(sent, reads),
+    }
+}
+
+fn behind(cursor: Cursor, reads: ReplicaReads) -> ReadFrom {
+    if reads.cursors_in_wal {
+        let after = WalPosition(cursor.end().0);
+        ReadFrom::Replica { after }
+    } else {
+        ReadFrom::Primary
+    }
+}
+
+/// Sets `Tidegate-Position` in a response to the session, if the session has written within the
+/// last minute.
+pub fn announce(app: &App, session: Option<&Login>, headers: &mut HeaderMap) {
+    if app.replica_reads().is_none() {
+        return;
+    }
+    let position = session.and_then(|session| app.executor().last_write(session));
+    let position = position.and_then(|position| HeaderValue::try_from(position.to_string()).ok());
+    if let Some(position) = position {
+        headers.insert(POSITION, position);
+    }
+}

@@ -1,0 +1,91 @@
+//! Watches how far a replica is.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use tidegate_pool::Pool;
+use tidegate_service::StandbyWal;
+use tidegate_sql::WalPosition;
+use tidegate_wire::{Config, ConnectError};
+use tokio::sync::watch;
+use tokio::time::{sleep, timeout};
+
+use super::primary::Primary;
+use crate::connector::RoleConnector;
+
+/// The pause between two questions.
+const INTERVAL: Duration = Duration::from_millis(20);
+/// A replica that does not answer for this long is not used.
+const ANSWER: Duration = Duration::from_millis(250);
+/// The time limit for opening the connection.
+const OPEN: Duration = Duration::from_secs(5);
+/// The delay before the next attempt to reach a replica.
+const RETRY: Duration = Duration::from_secs(1);
+
+/// Why a replica is not used.
+#[derive(Debug, thiserror::Error)]
+enum Fault {
+    #[error(transparent)]
+    Connection(#[from] ConnectError),
+    #[error("it does not answer")]
+    Silent,
+    #[error("it is no standby")]
+    NoStandby,
+    #[error("it is a server of another cluster")]
+    OtherCluster,
+}
+
+/// Publishes what the replica has replayed until the future is dropped. Publishes `None` while the
+/// replica cannot be used.
+///
+/// What was replayed stays replayed, so a position that is old is too small at worst.
+pub(super) async fn run(
+    config: Arc<Config>,
+    primary: Arc<Primary>,
+    replayed: watch::Sender<Option<WalPosition>>,
+    pool: Pool<RoleConnector>,
+) {
+    let mut logged = None;
+    loop {
+        let Err(fault) = observe(&config, &primary, (&replayed, &pool)).await;
+        let was_used = replayed.send_replace(None).is_some();
+        let reason = fault.to_string();
+        if was_used || logged.as_ref() != Some(&reason) {
+            let replica = config.addresses();
+            tracing::warn!(
+                replica,
+                reason,
+                "a replica is not used; its reads go to the primary"
+            );
+        }
+        logged = Some(reason);
+        sleep(RETRY).await;
+    }
+}
+
+async fn observe(
+    config: &Config,
+    primary: &Primary,
+    (replayed, pool): (&watch::Sender<Option<WalPosition>>, &Pool<RoleConnector>),
+) -> Result<std::convert::Infallible, Fault> {
+    let open = timeout(OPEN, open(config, primary)).await;
+    let connection = open.unwrap_or(Err(Fault::Silent))?;
+    loop {
+        let asked = timeout(ANSWER, connection.replayed()).await;
+        let position = asked.map_err(|_| Fault::Silent)??;
+        let before = replayed.send_replace(Some(position.ok_or(Fault::NoStandby)?));
+        if before.is_none() {
+            pool.resume();
+            tracing::info!(replica = config.addresses(), "a replica is used for reads");
+        }
+        sleep(INTERVAL).await;
+    }
+}
+
+async fn open(config: &Config, primary: &Primary) -> Result<StandbyWal, Fault> {
+    let connection = StandbyWal::open(config).await?;
+    if connection.cluster() != primary.cluster().await? {
+        return Err(Fault::OtherCluster);
+    }
+    Ok(connection)
+}

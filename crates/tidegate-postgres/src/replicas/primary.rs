@@ -1,0 +1,114 @@
+//! How far the WAL of the primary is written.
+
+use std::collections::VecDeque;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
+
+use tidegate_service::{PrimaryWal, WrittenWal};
+use tidegate_sql::WalPosition;
+use tidegate_wire::{Config, ConnectError};
+use tokio::sync::Mutex;
+use tokio::time::{Instant, MissedTickBehavior, interval, timeout};
+
+/// How far behind the primary a replica may be.
+const LAG: Duration = Duration::from_secs(1);
+/// How often the position of the primary is read, to know it from [`LAG`] ago.
+const INTERVAL: Duration = Duration::from_millis(100);
+/// The time limit of a question.
+const LIMIT: Duration = Duration::from_millis(500);
+
+/// The primary of the cluster.
+pub(super) struct Primary {
+    config: Arc<Config>,
+    connection: Mutex<Option<Arc<PrimaryWal>>>,
+    /// The position of [`LAG`] ago.
+    required: AtomicU64,
+}
+
+impl Primary {
+    pub(super) fn new(config: Arc<Config>) -> Self {
+        Self {
+            config,
+            connection: Mutex::default(),
+            required: AtomicU64::new(0),
+        }
+    }
+
+    /// What a replica must have replayed at least.
+    pub(super) fn required(&self) -> WalPosition {
+        WalPosition(self.required.load(Ordering::Relaxed))
+    }
+
+    /// The end of the WAL, which is behind every commit that has ended. The largest position if the
+    /// primary does not answer.
+    pub(super) async fn inserted(&self) -> WalPosition {
+        // A second attempt opens a new connection.
+        for _ in 0..2 {
+            if let Ok(written) = self.ask().await {
+                return written.inserted;
+            }
+        }
+        WalPosition(u64::MAX)
+    }
+
+    /// The positions of the primary.
+    pub(super) async fn ask(&self) -> Result<WrittenWal, ConnectError> {
+        let asking = async {
+            let connection = self.connection().await?;
+            let written = connection.written().await;
+            if written.is_err() {
+                self.discard(&connection).await;
+            }
+            written
+        };
+        let asked = timeout(LIMIT, asking).await;
+        asked.unwrap_or(Err(ConnectError::TimedOut(LIMIT)))
+    }
+
+    /// The number of the cluster.
+    pub(super) async fn cluster(&self) -> Result<i64, ConnectError> {
+        Ok(self.connection().await?.cluster())
+    }
+
+    async fn connection(&self) -> Result<Arc<PrimaryWal>, ConnectError> {
+        let mut connection = self.connection.lock().await;
+        if let Some(open) = &*connection {
+            return Ok(open.clone());
+        }
+        let opened = Arc::new(PrimaryWal::open(&self.config).await?);
+        *connection = Some(opened.clone());
+        Ok(opened)
+    }
+
+    async fn discard(&self, broken: &Arc<PrimaryWal>) {
+        let mut connection = self.connection.lock().await;
+        if connection
+            .as_ref()
+            .is_some_and(|it| Arc::ptr_eq(it, broken))
+        {
+            *connection = None;
+        }
+    }
+
+    /// Keeps [`Self::required`] up to date until the future is dropped. While the primary does not
+    /// answer, a replica must have replayed all that is known to be written.
+    pub(super) async fn sample(self: Arc<Self>) {
+        let mut ticks = interval(INTERVAL);
+        ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
+        let mut samples = VecDeque::new();
+        loop {
+            ticks.tick().await;
+            let began = Instant::now();
+            if let Ok(written) = self.ask().await {
+                samples.push_back((began, written.flushed));
+            }
+            while let Some((began, flushed)) = samples.front()
+                && began.elapsed() >= LAG
+            {
+                self.required.store(flushed.0, Ordering::Relaxed);
+                samples.pop_front();
+            }
+        }
+    }
+}

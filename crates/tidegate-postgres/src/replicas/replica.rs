@@ -1,0 +1,115 @@
+//! One replica.
+
+use std::collections::HashMap;
+use std::fmt;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use parking_lot::Mutex;
+use tidegate_sql::{DatabaseName, WalPosition};
+use tokio::sync::watch;
+
+use crate::executor::UserExecutor;
+
+/// A standby that answers reads.
+pub(super) struct Replica {
+    address: String,
+    pub(super) users: UserExecutor,
+    /// What the replica has replayed; `None` while it is not used.
+    replayed: watch::Receiver<Option<WalPosition>>,
+    /// The databases with definitions that the replica may not have replayed, and the positions
+    /// behind these.
+    outdated: Mutex<HashMap<DatabaseName, WalPosition>>,
+    answered: AtomicU64,
+    failed: AtomicU64,
+}
+
+/// The state of a replica, for metrics.
+#[derive(Clone, Debug)]
+pub struct ReplicaStatus {
+    /// The host and port.
+    pub address: String,
+    /// Whether reads go to the replica: it answers, and is at most a second behind the primary.
+    pub used: bool,
+    /// How many reads it has answered.
+    pub answered: u64,
+    /// How many reads ran on the primary after they had failed on the replica.
+    pub failed: u64,
+}
+
+impl Replica {
+    pub(super) fn new(
+        address: String,
+        users: UserExecutor,
+        replayed: watch::Receiver<Option<WalPosition>>,
+    ) -> Self {
+        Self {
+            address,
+            users,
+            replayed,
+            outdated: Mutex::default(),
+            answered: AtomicU64::new(0),
+            failed: AtomicU64::new(0),
+        }
+    }
+
+    pub(super) fn status(&self, required: WalPosition) -> ReplicaStatus {
+        ReplicaStatus {
+            address: self.address.clone(),
+            used: self.replayed().is_some_and(|replayed| replayed >= required),
+            answered: self.answered.load(Ordering::Relaxed),
+            failed: self.failed.load(Ordering::Relaxed),
+        }
+    }
+
+    fn replayed(&self) -> Option<WalPosition> {
+        *self.replayed.borrow()
+    }
+
+    /// Keeps reads of the database from this replica until it has replayed the WAL up to
+    /// `position`.
+    pub(super) fn require(&self, database: &DatabaseName, position: WalPosition) {
+        self.outdated.lock().insert(database.clone(), position);
+    }
+
+    /// Whether the replica has replayed everything up to `needed`, and all definitions of the
+    /// database that are known to have changed. What is cached of an older definition is cleared.
+    pub(super) fn has(&self, database: &DatabaseName, needed: WalPosition) -> bool {
+        let Some(replayed) = self.replayed().filter(|replayed| *replayed >= needed) else {
+            return false;
+        };
+        let mut outdated = self.outdated.lock();
+        match outdated.get(database) {
+            None => true,
+            Some(definition) if *definition > replayed => false,
+            Some(_) => {
+                self.users.redefined(database);
+                outdated.remove(database);
+                true
+            }
+        }
+    }
+
+    /// Completes when the replica is no longer used.
+    pub(super) async fn until_unused(&self) {
+        let mut replayed = self.replayed.clone();
+        // An error means that the monitor has ended, at shutdown.
+        let _ = replayed.wait_for(Option::is_none).await;
+    }
+
+    pub(super) fn count_answered(&self) {
+        self.answered.fetch_add(1, Ordering::Relaxed);
+    }
+
+    pub(super) fn count_failed(&self) {
+        self.failed.fetch_add(1, Ordering::Relaxed);
+    }
+}
+
+impl fmt::Debug for Replica {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Replica")
+            .field("address", &self.address)
+            .field("replayed", &self.replayed())
+            .finish_non_exhaustive()
+    }
+}

@@ -1,0 +1,129 @@
+//! Asks servers how far their WAL is written or replayed.
+
+use tidegate_sql::{DatabaseName, WalPosition};
+use tidegate_wire::{Config, ConnectError};
+use tokio_postgres::types::PgLsn;
+use tokio_postgres::{Client, Row, Statement};
+
+use super::error;
+use super::open::open_stream;
+
+/// What is inserted into the WAL, and what is flushed to disk. A commit that does not wait for the
+/// disk (`synchronous_commit = off`) is inserted only.
+const WRITTEN: &str =
+    "SELECT pg_catalog.pg_current_wal_insert_lsn(), pg_catalog.pg_current_wal_flush_lsn()";
+/// What a standby has replayed; NULL if the server is no standby.
+const REPLAYED: &str = "SELECT CASE WHEN pg_catalog.pg_is_in_recovery() \
+    THEN pg_catalog.pg_last_wal_replay_lsn() END";
+const CLUSTER: &str = "SELECT system_identifier FROM pg_catalog.pg_control_system()";
+
+/// A connection of the administrator that asks the primary for its position.
+#[derive(Debug)]
+pub struct PrimaryWal(WalConnection);
+
+/// A connection of the administrator that asks a standby for its position.
+#[derive(Debug)]
+pub struct StandbyWal(WalConnection);
+
+/// The positions of the primary.
+#[derive(Clone, Copy, Debug)]
+pub struct WrittenWal {
+    /// The end of what is written, which may not be on disk yet.
+    pub inserted: WalPosition,
+    /// The end of what is on disk, and may be sent to standbys.
+    pub flushed: WalPosition,
+}
+
+impl PrimaryWal {
+    /// Opens a connection, which counts in [`Config::streams`].
+    ///
+    /// # Errors
+    ///
+    /// If no connection can be opened.
+    pub async fn open(config: &Config) -> Result<Self, ConnectError> {
+        let database = &config.control_database;
+        Ok(Self(WalConnection::open(config, database, WRITTEN).await?))
+    }
+
+    /// The positions now. Concurrent calls share a round trip.
+    ///
+    /// # Errors
+    ///
+    /// If the connection is lost, or the server is no primary any more.
+    pub async fn written(&self) -> Result<WrittenWal, ConnectError> {
+        let row = self.0.ask().await?;
+        Ok(WrittenWal {
+            inserted: position(&row, 0)?.unwrap_or_default(),
+            flushed: position(&row, 1)?.unwrap_or_default(),
+        })
+    }
+
+    /// The number that all servers of the cluster share (`system_identifier`).
+    pub fn cluster(&self) -> i64 {
+        self.0.cluster
+    }
+}
+
+impl StandbyWal {
+    /// Opens a connection to the database of the URL.
+    ///
+    /// # Errors
+    ///
+    /// If no connection can be opened.
+    pub async fn open(config: &Config) -> Result<Self, ConnectError> {
+        let database = &config.admin_database;
+        Ok(Self(WalConnection::open(config, database, REPLAYED).await?))
+    }
+
+    /// The end of what is replayed. `None` if the server is no standby.
+    ///
+    /// # Errors
+    ///
+    /// If the connection is lost.
+    pub async fn replayed(&self) -> Result<Option<WalPosition>, ConnectError> {
+        position(&self.0.ask().await?, 0)
+    }
+
+    /// As [`PrimaryWal::cluster`].
+    pub fn cluster(&self) -> i64 {
+        self.0.cluster
+    }
+}
+
+#[derive(Debug)]
+struct WalConnection {
+    client: Client,
+    question: Statement,
+    cluster: i64,
+}
+
+impl WalConnection {
+    async fn open(
+        config: &Config,
+        database: &DatabaseName,
+        question: &str,
+    ) -> Result<Self, ConnectError> {
+        let client = open_stream(config, database).await?;
+        let cluster = client.query_one(CLUSTER, &[]).await.map_err(failed)?;
+        Ok(Self {
+            cluster: cluster.try_get(0).map_err(failed)?,
+            question: client.prepare(question).await.map_err(failed)?,
+            client,
+        })
+    }
+
+    async fn ask(&self) -> Result<Row, ConnectError> {
+        let asked = self.client.query_one(&self.question, &[]).await;
+        asked.map_err(failed)
+    }
+}
+
+#[expect(clippy::needless_pass_by_value, reason = "for map_err")]
+fn failed(error: tokio_postgres::Error) -> ConnectError {
+    error::of_connection(&error)
+}
+
+fn position(row: &Row, column: usize) -> Result<Option<WalPosition>, ConnectError> {
+    let position: Option<PgLsn> = row.try_get(column).map_err(failed)?;
+    Ok(position.map(|position| WalPosition(position.into())))
+}
