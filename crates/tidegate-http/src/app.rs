@@ -30,7 +30,6 @@ use crate::graphiql::Graphiql;
 use crate::limits::Limits;
 use crate::memory::MemoryBudget;
 use crate::metrics::{Metrics, MetricsSource};
-use crate::replica_reads::ReplicaReads;
 use crate::statement_cache::StatementCache;
 use crate::trace::{SpanContext, SpanSink};
 
@@ -39,6 +38,13 @@ pub(crate) use default_user::DefaultUsers;
 pub use origins::Origins;
 pub use probe::Probe;
 pub(crate) use read_slots::{ReadSlot, ReadSlots};
+
+/// What requests may say about positions, on a node with replicas.
+#[derive(Clone, Copy, Debug)]
+pub struct ReplicaReads {
+    /// Whether the cursors of events are positions in the WAL. Those of an outbox are not.
+    pub cursors_in_wal: bool,
+}
 
 /// The parts of the service, shared by all connections. Cloning is cheap.
 #[derive(Clone)]

@@ -4,20 +4,13 @@ use http::{HeaderMap, HeaderName, HeaderValue};
 use tidegate_feed::Cursor;
 use tidegate_sql::{Login, ReadFrom, WalPosition};
 
-use crate::app::App;
+use crate::app::{App, ReplicaReads};
 use crate::error::ApiError;
 
 /// The request header with positions behind which the response must be.
 pub const AFTER: HeaderName = HeaderName::from_static("tidegate-after");
 /// The response header with the position behind the last write of the session.
 pub const POSITION: HeaderName = HeaderName::from_static("tidegate-position");
-
-/// What requests may say about positions, on a node with replicas.
-#[derive(Clone, Copy, Debug)]
-pub struct ReplicaReads {
-    /// Whether the cursors of events are positions in the WAL. Those of an outbox are not.
-    pub cursors_in_wal: bool,
-}
 
 /// The servers from which the statements of a request may read.
 ///

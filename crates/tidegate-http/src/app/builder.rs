@@ -15,7 +15,7 @@ use tidegate_oauth::{Issuer, IssuerStore};
 use tidegate_rpc::Dispatcher;
 use tidegate_sql::{DatabaseName, Executor};
 
-use super::{App, DefaultUsers, Origins, Parts, Probe, ReadSlots};
+use super::{App, DefaultUsers, Origins, Parts, Probe, ReadSlots, ReplicaReads};
 use crate::activity::Activity;
 use crate::base_path::base_of;
 use crate::console::Console;
@@ -25,7 +25,6 @@ use crate::graphiql::Graphiql;
 use crate::limits::Limits;
 use crate::memory::MemoryBudget;
 use crate::metrics::{Metrics, MetricsSource};
-use crate::replica_reads::ReplicaReads;
 use crate::statement_cache::StatementCache;
 use crate::trace::SpanSink;
 
