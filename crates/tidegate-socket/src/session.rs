@@ -2,6 +2,7 @@
 
 mod receive;
 mod send;
+mod socket_gauge;
 mod write;
 
 use std::borrow::Cow;
@@ -22,6 +23,7 @@ use tokio_tungstenite::tungstenite::error::CapacityError;
 use tokio_tungstenite::tungstenite::protocol::{Role, WebSocketConfig};
 use tokio_tungstenite::tungstenite::{Error, Message};
 
+use self::socket_gauge::SocketGauge;
 use super::handshake::{AcceptedSocket, Credentials, Dialect};
 use super::identity::CallerIdentity;
 use super::message::Id;
@@ -383,21 +385,5 @@ async fn wait(deadline: Option<Instant>) {
     match deadline {
         Some(deadline) => tokio::time::sleep_until(deadline).await,
         None => std::future::pending().await,
-    }
-}
-
-/// Counts a socket in the gauge of open sockets until it is dropped.
-struct SocketGauge(App);
-
-impl SocketGauge {
-    fn new(app: &App) -> Self {
-        app.metrics().socket(1);
-        Self(app.clone())
-    }
-}
-
-impl Drop for SocketGauge {
-    fn drop(&mut self) {
-        self.0.metrics().socket(-1);
     }
 }
