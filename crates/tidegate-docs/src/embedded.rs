@@ -93,6 +93,7 @@ pub(crate) const CHAPTERS: &[Embedded] = embedded! {
     "adr/0016-claims-plan.md",
     "adr/0017-passkeys.md",
     "adr/0018-bus.md",
+    "adr/0019-replicas.md",
 };
 
 /// The files that chapters refer to.
