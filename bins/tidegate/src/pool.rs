@@ -102,14 +102,23 @@ impl UserPool {
         self.postgres.user_executor().pool().stats().held
     }
 
-    /// The databases in which statements have run, with the number of statements.
+    /// The databases in which statements have run, on the primary or a replica, with the number of
+    /// statements.
     pub(crate) fn databases(&self) -> Vec<(DatabaseName, u64)> {
-        self.postgres.user_executor().databases()
+        let mut databases = self.postgres.user_executor().databases();
+        for (database, statements) in self.replica_executors().flat_map(UserExecutor::databases) {
+            match databases.iter_mut().find(|(known, _)| *known == database) {
+                Some((_, count)) => *count += statements,
+                None => databases.push((database, statements)),
+            }
+        }
+        databases
     }
 
-    /// Whether connections of users are open.
+    /// Whether connections of users are open, to the primary or a replica.
     pub(crate) fn is_used(&self) -> bool {
-        self.held() > 0
+        let mut replicas = self.replica_executors();
+        self.held() > 0 || replicas.any(|users| users.pool().stats().held > 0)
     }
 
     /// Calls [`UserExecutor::check_logins`], because roles may have changed.

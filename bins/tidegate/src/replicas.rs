@@ -19,6 +19,10 @@ use crate::settings::{FeedSource, Settings};
 /// How long a read waits for a connection to a replica before it runs on the primary.
 const WAIT: std::time::Duration = std::time::Duration::from_millis(100);
 
+/// The longest lifetime of a connection to a replica. A connection may start with a role's settings
+/// of up to a second ago, because the replica has not replayed a change of them yet.
+const MAX_LIFETIME: std::time::Duration = std::time::Duration::from_mins(1);
+
 /// Opens the replicas of the settings, with pools of at most `capacity` connections. `decisions`
 /// are those about shared connections on the primary.
 pub(crate) fn open(
@@ -34,6 +38,7 @@ pub(crate) fn open(
         let connector = connector_to(service, config.clone(), terminator)?.for_replica();
         let mut limits = service::pool_settings(capacity, settings);
         limits.wait = limits.wait.min(WAIT);
+        limits.max_lifetime = MAX_LIFETIME;
         let passwords = service.passwords.clone();
         let users = UserExecutor::new(Pool::new(connector, limits, ports::jitter()))
             .with_service(service.control.clone())

@@ -257,3 +257,32 @@ async fn code_in_a_policy_does_not_reach_the_judgement_of_the_next_member() {
         }
     }
 }
+
+#[tokio::test]
+async fn rows_wait_until_the_policies_are_read_for_the_columns_of_the_table() {
+    let mut fixture = Fixture::with("feed_batches_columns", &Setup::default()).await;
+    prepare(&mut fixture).await;
+    let policy = "owner IS NULL OR lower(owner) = (SELECT tidegate.user_id())";
+    for (number, change) in ["ADD y text", "DROP x", "DROP x, ADD y text"]
+        .into_iter()
+        .enumerate()
+    {
+        let table = format!("t{number}");
+        fixture
+            .run(&format!(
+                "CREATE TABLE {table} (x text, owner text, id int PRIMARY KEY);
+                 GRANT SELECT ON {table} TO PUBLIC; ALTER TABLE {table} ENABLE ROW LEVEL SECURITY;
+                 CREATE POLICY p ON {table} USING ({policy})"
+            ))
+            .await;
+        let mut listeners = listeners(&fixture, &table, 2).await;
+        let insert = format!("INSERT INTO {table} VALUES ('a', 'm0', 1), ('b', NULL, 2)");
+        let alter = format!("ALTER TABLE {table} {change}");
+        fixture
+            .run(&format!("BEGIN; {insert}; {alter}; COMMIT"))
+            .await;
+        assert_eq!(listeners[0].event().await, "+{\"id\":1}", "{change}");
+        assert_eq!(listeners[0].event().await, "+{\"id\":2}", "{change}");
+        assert_eq!(listeners[1].event().await, "+{\"id\":2}", "{change}");
+    }
+}

@@ -23,14 +23,19 @@ static EMPTY_PATH: LazyLock<Arc<Statement>> = LazyLock::new(|| {
     Arc::new(Statement::around(text, "true").expect("the statement is one of Tidegate's"))
 });
 
-/// The statement that judges row images. `:numbers` are the ids of transactions, `:rows` is a JSON
-/// array of row images. It selects the numbers, from 1, of the rows that pass, separated by commas;
-/// NULL if a transaction is not visible yet.
+/// The statement that judges row images. `:numbers` are the ids of transactions, `:table` and
+/// `:columns` the quoted name and the columns of the table, and `:rows` is a JSON array of row
+/// images. It selects the numbers, from 1, of the rows that pass, separated by commas; NULL if a
+/// transaction is not visible yet, or if the table now has other columns. The policies are then read
+/// again before the rows are judged: values would get into the wrong columns.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Judgement {
     text: String,
     condition: String,
     statement: Arc<Statement>,
+    table: String,
+    /// The names of the columns, as an array in its text form.
+    columns: String,
 }
 
 impl Judgement {
@@ -47,10 +52,13 @@ impl Judgement {
     ) -> Option<Self> {
         let text = format!("/* {fingerprint} */ {}", text(table, numbers, &condition));
         let statement = Arc::new(Statement::around(&text, &condition).ok()?);
+        let columns = numbers.iter().map(|(_, name)| &**name);
         Some(Self {
             text,
             condition,
             statement,
+            table: format!("{}.{}", quoted(table.0), quoted(table.1)),
+            columns: text_array(columns),
         })
     }
 
@@ -72,10 +80,18 @@ impl Judgement {
         transactions: &[u32],
         images: &str,
     ) -> Result<Option<Vec<usize>>> {
-        let values = [&*oid_array(transactions), images];
+        let values = [
+            &*oid_array(transactions),
+            &self.table,
+            &self.columns,
+            images,
+        ];
         match run(executor, login, &self.statement, &values).await {
-            // The row type may have changed after the fingerprint was read.
-            Err(Error::Rejected(_)) => run(executor, login, &self.unprepared()?, &values).await,
+            // The row type may have changed after the fingerprint was read. PostgreSQL reports this
+            // with errors of class 42 (PostgreSQL, "Error Codes").
+            Err(Error::Rejected(rejection)) if rejection.sqlstate.starts_with("42") => {
+                run(executor, login, &self.unprepared()?, &values).await
+            }
             ran => ran,
         }
     }
@@ -97,12 +113,24 @@ fn text((schema, name): (&str, &str), numbers: &[(Box<str>, Box<str>)], conditio
     }
     let number = quoted(&number);
     format!(
-        "SELECT CASE WHEN {ARE_VISIBLE} IS NOT FALSE THEN COALESCE((\
+        "SELECT CASE WHEN {ARE_VISIBLE} IS NOT FALSE AND ARRAY(\
+         SELECT a.attname::pg_catalog.text FROM pg_catalog.pg_attribute a \
+         WHERE a.attrelid OPERATOR(pg_catalog.=) \
+         :table::pg_catalog.text::pg_catalog.regclass::pg_catalog.oid \
+         AND a.attnum OPERATOR(pg_catalog.>) 0 AND NOT a.attisdropped ORDER BY a.attnum\
+         ) OPERATOR(pg_catalog.=) :columns::pg_catalog.text[] THEN COALESCE((\
          SELECT pg_catalog.string_agg({name}.{number}::pg_catalog.text, ',') \
          FROM ROWS FROM (pg_catalog.jsonb_populate_recordset(\
          NULL::{schema}.{name}, :rows::pg_catalog.jsonb)) WITH ORDINALITY \
          AS {name}({columns}{number}) WHERE {condition}), '') END"
     )
+}
+
+/// Writes texts as an array (PostgreSQL, "Array Input and Output Syntax").
+fn text_array<'a>(texts: impl Iterator<Item = &'a str>) -> String {
+    let quoted = |text: &str| format!("\"{}\"", text.replace('\\', r"\\").replace('"', "\\\""));
+    let texts: Vec<_> = texts.map(quoted).collect();
+    format!("{{{}}}", texts.join(","))
 }
 
 async fn run(

@@ -6,8 +6,8 @@ use serde::{Deserialize, Serialize};
 use super::IdentityService;
 use super::browser::password_fingerprint;
 use crate::{
-    AttemptKey, CredentialKind, Credentials, Email, Error, RequestContext, Result, Secret, User,
-    UserDirectory, UserKey, rate_limit,
+    AttemptKey, CredentialKind, Credentials, Email, EndReason, Error, RequestContext, Result,
+    Secret, User, UserDirectory, UserKey, rate_limit,
 };
 
 const RESET: &str = "password reset link";
@@ -154,6 +154,10 @@ impl IdentityService {
         if only_password {
             let kinds = &CredentialKind::WITHOUT_PASSWORD;
             directory.delete_credentials(&key, kinds).await?;
+            // Ends sessions that a removed credential began after the password was set.
+            directory
+                .end_sessions(&key, EndReason::PasswordChanged)
+                .await?;
         }
         Ok(())
     }

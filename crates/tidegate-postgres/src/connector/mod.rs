@@ -55,6 +55,11 @@ pub enum Admission {
     NoDatabase,
 }
 
+/// The role may not log in on the primary, so it does not log in on a replica.
+#[derive(Debug, thiserror::Error)]
+#[error("the role may not log in on the primary")]
+struct LockedOut;
+
 /// Provides the credentials of roles. It is called once for each new connection.
 pub trait Credentials: Send + Sync {
     /// The credential of a role in a database. `shared` says that anonymous callers share the role.
@@ -122,6 +127,11 @@ impl RoleConnector {
         } = credential;
         if let Some(state) = state {
             self.logins.note(key, state);
+        }
+        // The admission is that on the primary. A standby that has not replayed a lock-out yet would
+        // admit the role.
+        if self.for_replica && admission != Admission::Admitted {
+            return Err(OpenError::access_denied(Arc::new(LockedOut)));
         }
         let (database, role) = (key.database.as_str(), key.role.as_str());
         let opened = Connection::open(&self.config, database, role, password.reveal(), &startup);

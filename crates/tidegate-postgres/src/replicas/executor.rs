@@ -1,7 +1,9 @@
 //! The executor that sends reads to replicas.
 
 use std::fmt;
+use std::pin::pin;
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
 
 use tidegate_sql::{
     BoundStatement, BoxFuture, Completion, Description, Error, Executor, Login, Mode, Pipeline,
@@ -47,9 +49,20 @@ impl ReplicatedExecutor {
     ) -> Result<Completion> {
         if let Some(replica) = self.replica(login, options) {
             let mut held = HeldRows::new(sink, AtLimit::PassOn);
-            let ran = tokio::select! {
-                ran = replica.users.query(login, statement, options, &mut held) => ran,
-                () = replica.until_unused() => Err(outage("the replica is lost")),
+            let passes = held.passes_flag();
+            let ran = {
+                let mut query = pin!(replica.users.query(login, statement, options, &mut held));
+                tokio::select! {
+                    ran = &mut query => ran,
+                    () = replica.until_unused(&self.replicas.primary) => {
+                        if passes.load(Ordering::Relaxed) {
+                            // A read that cannot run again may still succeed.
+                            query.await
+                        } else {
+                            Err(outage("the replica is lost or far behind"))
+                        }
+                    }
+                }
             };
             match ran {
                 Ok(completion) => {
@@ -71,8 +84,9 @@ impl ReplicatedExecutor {
         sink: &mut dyn RowSink,
     ) -> Result<Completion> {
         let ran = self.primary.query(who, statement, options, sink).await;
-        if ran.as_ref().err().is_none_or(may_have_written) {
-            self.replicas.wrote(login).await;
+        let error = ran.as_ref().err();
+        if error.is_none_or(may_have_written) {
+            self.replicas.wrote(login, error).await;
         }
         ran
     }
@@ -84,7 +98,8 @@ impl ReplicatedExecutor {
         options: &'a QueryOptions,
     ) -> Result<Vec<Completion>, PipelineError> {
         if let Some(replica) = self.replica(login, options) {
-            match run_on(replica, login, &mut pipeline, options).await {
+            let unused = replica.until_unused(&self.replicas.primary);
+            match run_on((replica, unused), login, &mut pipeline, options).await {
                 Ok(completions) => return Ok(completions),
                 Err(ReplicaFailure::Final(error)) => return Err(error),
                 Err(ReplicaFailure::Again(error)) => failed(replica, &error),
@@ -102,7 +117,8 @@ impl ReplicatedExecutor {
         let ran = self.primary.pipeline(who, pipeline, options).await;
         let rolled_back = |error: &PipelineError| error.outcome == TransactionOutcome::RolledBack;
         if !ran.as_ref().is_err_and(rolled_back) {
-            self.replicas.wrote(login).await;
+            let error = ran.as_ref().err().map(|failed| &failed.error);
+            self.replicas.wrote(login, error).await;
         }
         ran
     }
@@ -128,8 +144,9 @@ enum ReplicaFailure {
     Final(PipelineError),
 }
 
+/// Runs the statements on a replica. Stops them when `unused` completes.
 async fn run_on(
-    replica: &Replica,
+    (replica, unused): (&Replica, impl Future<Output = ()>),
     login: &Login,
     pipeline: &mut Pipeline<'_>,
     options: &QueryOptions,
@@ -151,7 +168,7 @@ async fn run_on(
     };
     let ran = tokio::select! {
         ran = replica.users.pipeline(login, pipeline, options) => ran,
-        () = replica.until_unused() => Err(outage("the replica is lost").into()),
+        () = unused => Err(outage("the replica is lost or far behind").into()),
     };
     let completions = match ran {
         Ok(completions) => completions,
@@ -170,8 +187,9 @@ async fn run_on(
 }
 
 /// Whether a second attempt on the primary is useless: the primary would answer the same, or the
-/// client does not wait for its answer. All other errors may come from the replica's state: it has not replayed a definition or a grant yet, cancelled the
-/// read because of the replay, refused a function, or is gone.
+/// client does not wait for its answer. All other errors may come from the replica's state: it has
+/// not replayed a definition or a grant yet, cancelled the read because of the replay, refused a
+/// function, or is gone.
 fn is_final(error: &Error) -> bool {
     match error {
         Error::Input(_) | Error::Deadline | Error::SinkClosed | Error::ResultTooLarge(_) => true,

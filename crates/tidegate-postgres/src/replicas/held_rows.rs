@@ -1,11 +1,14 @@
 //! Holds the rows of a replica back until the read has succeeded, so that a read that fails can run
 //! on the primary.
 
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
 use tidegate_sql::{BoxFuture, Error, Flow, Result, RowSink};
 use tidegate_values::{Column, RawRow};
 
 /// The size in bytes up to which the rows of a statement are held back.
-const LIMIT: usize = 1 << 20;
+const LIMIT: usize = 256 << 10;
 /// The bytes for the size of a held row.
 const SIZE: usize = size_of::<u32>();
 
@@ -26,7 +29,7 @@ pub(super) struct HeldRows<'a> {
     rows: Vec<u8>,
     at_limit: AtLimit,
     /// Whether the sink has got columns and rows.
-    passes: bool,
+    passes: Arc<AtomicBool>,
     gave_up: bool,
 }
 
@@ -37,14 +40,19 @@ impl<'a> HeldRows<'a> {
             columns: Vec::new(),
             rows: Vec::new(),
             at_limit,
-            passes: false,
+            passes: Arc::default(),
             gave_up: false,
         }
     }
 
     /// Whether the sink has got rows, so that the statement cannot run again.
     pub(super) fn passes(&self) -> bool {
-        self.passes
+        self.passes.load(Ordering::Relaxed)
+    }
+
+    /// The value of [`Self::passes`], to read it while the sink is in use.
+    pub(super) fn passes_flag(&self) -> Arc<AtomicBool> {
+        self.passes.clone()
     }
 
     /// Whether the rows were too large to be held back.
@@ -54,7 +62,7 @@ impl<'a> HeldRows<'a> {
 
     /// Passes what is held to the sink.
     pub(super) async fn deliver(&mut self) -> Result<()> {
-        if std::mem::replace(&mut self.passes, true) {
+        if self.passes.swap(true, Ordering::Relaxed) {
             return Ok(());
         }
         self.sink.columns(&self.columns)?;
@@ -94,24 +102,22 @@ impl RowSink for HeldRows<'_> {
     }
 
     fn row(&mut self, row: RawRow<'_>) -> Result<Flow> {
-        if self.passes {
+        if self.passes() {
             return self.sink.row(row);
         }
-        self.hold(row)?;
-        match self.at_limit {
-            _ if self.rows.len() <= LIMIT => Ok(Flow::Continue),
-            AtLimit::PassOn => Ok(Flow::Wait),
-            AtLimit::GiveUp => {
-                self.rows = Vec::new();
-                self.gave_up = true;
-                Err(Error::ResultTooLarge(LIMIT as u64))
-            }
+        let fits = self.rows.len() + row.size() <= LIMIT;
+        if !fits && self.at_limit == AtLimit::GiveUp {
+            self.rows = Vec::new();
+            self.gave_up = true;
+            return Err(Error::ResultTooLarge(LIMIT as u64));
         }
+        self.hold(row)?;
+        Ok(if fits { Flow::Continue } else { Flow::Wait })
     }
 
     fn ready(&mut self) -> BoxFuture<'_, Result<()>> {
         Box::pin(async move {
-            if self.passes {
+            if self.passes() {
                 return self.sink.ready().await;
             }
             self.deliver().await

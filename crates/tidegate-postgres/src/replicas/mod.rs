@@ -18,7 +18,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
-use tidegate_sql::{DatabaseName, Login, WalPosition};
+use tidegate_sql::{DatabaseName, Error, Login, WalPosition};
 use tidegate_wire::Config;
 use tokio::sync::watch;
 use tokio::task::AbortHandle;
@@ -115,9 +115,15 @@ impl Replicas {
     }
 
     /// Records that the session may have written. If the position is not known, the session reads
-    /// from the primary.
-    async fn wrote(&self, login: &Login) {
-        let position = self.primary.inserted().await;
+    /// from the primary. After an error that leaves the end of the statement open, the position is
+    /// not known, because PostgreSQL may still commit.
+    async fn wrote(&self, login: &Login, error: Option<&Error>) {
+        let is_open = matches!(error, Some(Error::Deadline | Error::Unavailable { .. }));
+        let position = if is_open {
+            WalPosition(u64::MAX)
+        } else {
+            self.primary.inserted().await
+        };
         self.sessions.wrote(login, position);
     }
 

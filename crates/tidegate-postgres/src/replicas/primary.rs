@@ -22,7 +22,8 @@ const LIMIT: Duration = Duration::from_millis(500);
 pub(super) struct Primary {
     config: Arc<Config>,
     connection: Mutex<Option<Arc<PrimaryWal>>>,
-    /// The position of [`LAG`] ago.
+    /// The position of [`LAG`] ago. The largest position until it is known, so that no replica is
+    /// used before.
     required: AtomicU64,
 }
 
@@ -31,7 +32,7 @@ impl Primary {
         Self {
             config,
             connection: Mutex::default(),
-            required: AtomicU64::new(0),
+            required: AtomicU64::new(u64::MAX),
         }
     }
 
@@ -54,16 +55,17 @@ impl Primary {
 
     /// The positions of the primary.
     pub(super) async fn ask(&self) -> Result<WrittenWal, ConnectError> {
-        let asking = async {
-            let connection = self.connection().await?;
-            let written = connection.written().await;
-            if written.is_err() {
-                self.discard(&connection).await;
-            }
-            written
+        let timed_out = Err(ConnectError::TimedOut(LIMIT));
+        let connection = match timeout(LIMIT, self.connection()).await {
+            Ok(connection) => connection?,
+            Err(_) => return timed_out,
         };
-        let asked = timeout(LIMIT, asking).await;
-        asked.unwrap_or(Err(ConnectError::TimedOut(LIMIT)))
+        let written = timeout(LIMIT, connection.written()).await;
+        let written = written.unwrap_or(timed_out);
+        if written.is_err() {
+            self.discard(&connection).await;
+        }
+        written
     }
 
     /// The number of the cluster.

@@ -8,6 +8,7 @@ use parking_lot::Mutex;
 use tidegate_sql::{DatabaseName, WalPosition};
 use tokio::sync::watch;
 
+use super::primary::Primary;
 use crate::executor::UserExecutor;
 
 /// A standby that answers reads.
@@ -89,11 +90,12 @@ impl Replica {
         }
     }
 
-    /// Completes when the replica is no longer used.
-    pub(super) async fn until_unused(&self) {
+    /// Completes when the replica is no longer used, or is too far behind the primary.
+    pub(super) async fn until_unused(&self, primary: &Primary) {
         let mut replayed = self.replayed.clone();
+        let is_unused = |at: &Option<WalPosition>| at.is_none_or(|at| at < primary.required());
         // An error means that the monitor has ended, at shutdown.
-        let _ = replayed.wait_for(Option::is_none).await;
+        let _ = replayed.wait_for(is_unused).await;
     }
 
     pub(super) fn count_answered(&self) {

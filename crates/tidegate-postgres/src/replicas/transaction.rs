@@ -34,8 +34,9 @@ impl Transaction for WritingTransaction {
     fn commit(self: Box<Self>) -> BoxFuture<'static, Result<()>> {
         Box::pin(async move {
             let committed = self.transaction.commit().await;
-            if committed.as_ref().err().is_none_or(may_have_written) {
-                self.replicas.wrote(&self.login).await;
+            let error = committed.as_ref().err();
+            if error.is_none_or(may_have_written) {
+                self.replicas.wrote(&self.login, error).await;
             }
             committed
         })
