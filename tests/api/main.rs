@@ -20,6 +20,7 @@ mod cli_changes;
 mod cli_tenants;
 mod client_credentials;
 mod clients;
+mod clients_refused;
 mod cluster;
 mod common_rules;
 mod consent;

@@ -20,9 +20,9 @@ use crate::shared::SharedBus;
 /// How many live messages wait for a slow stream. A stream that misses some reads them from
 /// JetStream.
 const QUEUE: usize = 256;
-/// How long to wait for the reader, or for this node to become the reader.
+/// The longest wait for the position of the reader, or for this node to become the reader.
 const HEAD_TIMEOUT: Duration = Duration::from_millis(1500);
-/// How often the reader is asked meanwhile how far it is.
+/// The interval at which the node asks the reader for its position during [`HEAD_TIMEOUT`].
 const HEAD_QUESTION: Duration = Duration::from_millis(100);
 /// The longest silence of a reader that is well.
 pub(crate) const SILENCE: Duration = Duration::from_millis(650);

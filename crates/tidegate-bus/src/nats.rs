@@ -36,7 +36,8 @@ const OVERHEAD: usize = 1024;
 const FULL: [u64; 4] = [10_023, 10_028, 10_047, 10_002];
 /// No suitable peers; more than one replica without a cluster; too many replicas.
 const REPLICAS: [u64; 3] = [10_005, 10_074, 10_079];
-/// What the description of an error names if servers were not suitable for lack of room.
+/// A part of the description of error 10005 (no suitable peers), if the servers have too little
+/// storage.
 const NO_ROOM: &str = "insufficient storage";
 /// JetStream is not enabled, also for the account; the system is unavailable.
 const NO_JETSTREAM: [u64; 3] = [10_076, 10_039, 10_035];

@@ -39,7 +39,7 @@ pub use origins::Origins;
 pub use probe::Probe;
 pub(crate) use read_slots::{ReadSlot, ReadSlots};
 
-/// What requests may say about positions, on a node with replicas.
+/// The settings for `Tidegate-After`, on a node with replicas.
 #[derive(Clone, Copy, Debug)]
 pub struct ReplicaReads {
     /// Whether the cursors of events are positions in the WAL. Those of an outbox are not.
@@ -146,7 +146,7 @@ impl App {
         &self.0.executor
     }
 
-    /// What requests may say about positions; `None` if the executor has no replicas.
+    /// The settings for `Tidegate-After`; `None` if the executor has no replicas.
     pub fn replica_reads(&self) -> Option<ReplicaReads> {
         self.0.replica_reads
     }

@@ -14,7 +14,7 @@ use crate::template;
 pub(super) struct GuardedStep<'a> {
     /// The name of the step's form.
     pub(super) step: &'static str,
-    /// What the person wants to do, as words after "To".
+    /// The purpose that the page shows, such as the words after "To" in "To remove a passkey, …".
     pub(super) purpose: &'a str,
     /// The hidden fields of the form.
     pub(super) fields: &'a [(&'a str, &'a str)],

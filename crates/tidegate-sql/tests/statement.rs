@@ -3,6 +3,7 @@
 mod binding;
 mod generated;
 mod kind;
+mod purity;
 
 use tidegate_sql::{InputError, Statement};
 

@@ -163,7 +163,8 @@ impl CaptureSession {
             entries.for_each(|entry| entry.begin(now, false));
         }
         let entry = table.metadata.0.entry(demand.relation).or_default();
-        // What another node has begun is finished together with it.
+        // If another node has begun the same capture, this node uses the position at which that
+        // node began, so that both store the same position.
         let begun = entry.begun.filter(|_| is_begun).unwrap_or(now);
         entry.begin(begun, keeps_inserts);
         // The locks that make other sessions wait are taken last.

@@ -99,7 +99,7 @@ async fn inserts_stay_captured_from_their_position_when_changes_are_captured_too
         assert_eq!(since(false).await, inserts, "{table}");
         assert_eq!(since(true).await, changes, "{table}");
     }
-    // What others take from the publications is a gap for INSERTs as well.
+    // If someone removes operations from a publication, INSERTs may be missing as well.
     let before = fixture.capture("t", false, false).await.unwrap().since;
     fixture
         .run("ALTER PUBLICATION tidegate_inserts SET (publish = 'delete')")

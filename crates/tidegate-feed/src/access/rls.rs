@@ -31,7 +31,8 @@ pub(crate) struct RlsEvaluator {
     executor: Arc<dyn Executor>,
     /// The caller as whom PostgreSQL evaluates the policies.
     login: Login,
-    /// What all callers that use this evaluator have in common with `login`.
+    /// The part of `login` that all callers of this evaluator share: nothing but the role, the
+    /// claims, or the identity.
     common: CallerPart,
     /// Limits how many evaluators of one role and table wait for PostgreSQL at a time.
     permits: Arc<Semaphore>,

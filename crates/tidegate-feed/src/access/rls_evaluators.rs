@@ -35,7 +35,7 @@ struct InUse {
 /// A role of a database, and a table.
 type RoleTable = (DatabaseName, RoleName, u32);
 
-/// What callers have in common who share an evaluator.
+/// The key of a shared evaluator: callers with equal keys share one.
 #[derive(PartialEq, Eq, Hash)]
 struct EvaluatorKey {
     role: RoleTable,
@@ -48,6 +48,7 @@ enum CallerKey {
     AnyMember,
     /// Any member of the group with these claims.
     Claims(Box<str>),
+    /// A single user or member.
     One(RoleUse),
 }
 

@@ -1,5 +1,5 @@
-//! What a node keeps in memory to verify tokens without I/O: the tokens that it has verified, so that
-//! a request costs a lookup instead of a signature check, and the sessions that have ended.
+//! Caches for the verification of tokens without I/O: verified tokens, so that a request costs a
+//! lookup instead of a signature check, and sessions that have ended.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError, RwLock};

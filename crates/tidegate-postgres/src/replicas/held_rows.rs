@@ -12,7 +12,7 @@ const LIMIT: usize = 256 << 10;
 /// The bytes for the size of a held row.
 const SIZE: usize = size_of::<u32>();
 
-/// What happens to rows above the limit.
+/// The action when the held rows exceed [`LIMIT`].
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum AtLimit {
     /// All rows are passed on. If the replica then fails, the read fails.
