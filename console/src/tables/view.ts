@@ -100,7 +100,11 @@ export class TableView {
     this.unwatch = watch({
       schema: this.table.entry.schema,
       table: this.table.entry.name,
-      onReady: () => (this.feedNote.value = null),
+      onReady: () => {
+        this.feedNote.value = null;
+        // A change between the reading of the rows and the start of the subscription has no event.
+        this.refreshSoon();
+      },
       onChanges: (changes) => this.receive(changes),
       onResync: (reason) => {
         this.add(null, `There is a gap (${reason}); the rows were read again.`, null);

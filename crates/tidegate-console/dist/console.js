@@ -5788,7 +5788,10 @@ var TableView = class _TableView {
     this.unwatch = watch({
       schema: this.table.entry.schema,
       table: this.table.entry.name,
-      onReady: () => this.feedNote.value = null,
+      onReady: () => {
+        this.feedNote.value = null;
+        this.refreshSoon();
+      },
       onChanges: (changes) => this.receive(changes),
       onResync: (reason) => {
         this.add(null, `There is a gap (${reason}); the rows were read again.`, null);

@@ -244,5 +244,28 @@ await page.getByText("There is no table public.%E0%A4 that you may see.").waitFo
 await openTable(page, "albums");
 
 await ada.leave();
+
+// A change between the reading of the rows and the start of the subscription is shown.
+await sql("create table late_start (id int primary key, name text)");
+await sql("insert into late_start values (1, 'as it was')");
+const ben = await person(scene);
+const held = [];
+let holds = true;
+await ben.page.routeWebSocket(/\/api\/v4\/events/, (socket) => {
+  const service = socket.connectToServer();
+  socket.onMessage((message) => {
+    if (holds && String(message).includes('"subscription"')) held.push(() => service.send(message));
+    else service.send(message);
+  });
+});
+await signIn(ben);
+grid = await openTable(ben.page, "late_start");
+await (await cellOf(grid, 1, "name")).filter({ hasText: "as it was" }).waitFor();
+await sql("update late_start set name = 'as it is'");
+holds = false;
+for (const release of held) release();
+await (await cellOf(grid, 1, "name")).filter({ hasText: "as it is" }).waitFor();
+await sql("drop table late_start");
+await ben.leave();
 await scene.end();
 console.log("Chromium: the console signs in, filters, edits, inserts, deletes, follows, and sees each change live");
