@@ -254,3 +254,30 @@ pub(crate) struct Confirmation {
     #[arg(long)]
     pub(crate) yes: bool,
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Identifiers are random base64url, so one of 64 starts with `-`.
+    #[test]
+    fn an_identifier_may_start_with_a_hyphen() {
+        const ID: &str = "-EGNmVURKSlzWHVP0jO--Q";
+        let parse = |arguments: &[&str]| {
+            let arguments = ["tidegate"].iter().chain(arguments);
+            Cli::try_parse_from(arguments).unwrap().command
+        };
+        for arguments in [
+            &["token", "revoke", "shop", ID] as &[_],
+            &["client", "drop", ID, "--yes"],
+            &["client", "change", ID, "--name", "App"],
+        ] {
+            let parsed = format!("{:?}", parse(arguments));
+            assert!(parsed.contains(&format!("id: \"{ID}\"")), "{parsed}");
+        }
+        assert!(
+            format!("{:?}", parse(&["client", "drop", ID, "--yes"])).contains("yes: true"),
+            "a flag behind the identifier stays a flag"
+        );
+    }
+}

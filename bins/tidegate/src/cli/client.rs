@@ -19,6 +19,7 @@ pub(crate) enum ClientCommand {
     /// Drop a client and end its sessions
     Drop {
         /// The client
+        #[arg(allow_hyphen_values = true)]
         id: String,
         #[command(flatten)]
         confirmation: Confirmation,
@@ -81,6 +82,7 @@ pub(crate) struct NewClient {
 #[derive(Debug, Args)]
 pub(crate) struct ChangedClient {
     /// The client
+    #[arg(allow_hyphen_values = true)]
     pub(crate) id: String,
     /// The name that people see
     #[arg(long)]

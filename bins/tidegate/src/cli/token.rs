@@ -17,6 +17,7 @@ pub(crate) enum TokenCommand {
         /// The tenant
         database: String,
         /// The id that `list` shows
+        #[arg(allow_hyphen_values = true)]
         id: String,
     },
 }
