@@ -92,9 +92,11 @@ impl Bus {
         // Before the head is read, so that no message behind it is missed.
         let live = joined.database.live.subscribe();
         let mut attempts = ATTEMPTS;
-        // A new reader begins in the past, so the reader's position is not the end of the log.
+        // A new reader begins in the past, so the reader's position is not the end of the log. The
+        // slot is not advanced here: while that lasts, possibly minutes, no node can become the
+        // reader.
         let least = match start {
-            LogStart::Now => self.shared.log.retain(name, LogPosition(0)).await?,
+            LogStart::Now => self.shared.log.end(name).await?,
             LogStart::At { .. } | LogStart::Earliest => LogPosition(0),
         };
         loop {

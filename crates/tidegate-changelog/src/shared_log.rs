@@ -6,6 +6,7 @@ use tidegate_sql::{BoxFuture, DatabaseName};
 
 use crate::change_log::{ChangeLog, LogStream};
 use crate::error::LogResult;
+use crate::position::LogPosition;
 
 /// A change log that one process at a time can read for all others.
 pub trait SharedLog: ChangeLog {
@@ -28,4 +29,8 @@ pub trait SharedLog: ChangeLog {
         database: &'a DatabaseName,
         age: Duration,
     ) -> BoxFuture<'a, LogResult<()>>;
+
+    /// Returns the current end of the log. In contrast to [`ChangeLog::retain`], nothing else
+    /// happens, so a reader that is just being opened is not disturbed.
+    fn end<'a>(&'a self, database: &'a DatabaseName) -> BoxFuture<'a, LogResult<LogPosition>>;
 }

@@ -244,6 +244,10 @@ impl SharedLog for Replication {
     ) -> BoxFuture<'a, LogResult<()>> {
         Box::pin(reader::close(&self.shared, database, age))
     }
+
+    fn end<'a>(&'a self, database: &'a DatabaseName) -> BoxFuture<'a, LogResult<LogPosition>> {
+        Box::pin(slot::end(&self.shared, database))
+    }
 }
 
 /// The error for an internal query that returned an unexpected result.

@@ -5,6 +5,7 @@ use std::time::Duration;
 use tidegate_changelog::{Lineage, LogError, LogPosition, LogResult, LogStart};
 use tidegate_service::KeptConnectionError;
 use tidegate_sql::DatabaseName;
+use tokio_postgres::Row;
 use tokio_postgres::error::SqlState;
 use tracing::{debug, info, warn};
 
@@ -283,13 +284,7 @@ pub(super) async fn retain(
     database: &DatabaseName,
     keep: LogPosition,
 ) -> LogResult<LogPosition> {
-    let name = database.as_str();
-    let rows = shared.control.query(RETENTION_SLOT, &[&name]).await;
-    let rows = rows.map_err(|failed| match failed {
-        KeptConnectionError::Connect(e) => error::of_connection(e, &shared.logins.admin.admin_role),
-        KeptConnectionError::Statement(e) => error::of_statement(&e, COMMAND_TIMEOUT),
-    })?;
-    let row = rows.first().ok_or(LogError::Gone)?;
+    let row = end_and_slot(shared, database).await?;
     let now: LogPosition = position(row.get(0))?;
     let (Some(slot), Some(confirmed)) = (row.get::<_, Option<&str>>(1), row.get(2)) else {
         return Ok(now);
@@ -302,6 +297,22 @@ pub(super) async fn retain(
         advance(shared, database, slot, keep).await?;
     }
     Ok(now)
+}
+
+/// The end of the log; see [`tidegate_changelog::SharedLog::end`].
+pub(super) async fn end(shared: &Shared, database: &DatabaseName) -> LogResult<LogPosition> {
+    position(end_and_slot(shared, database).await?.get(0))
+}
+
+/// The row of [`END_AND_SLOT`], read in the control database.
+async fn end_and_slot(shared: &Shared, database: &DatabaseName) -> LogResult<Row> {
+    let name = database.as_str();
+    let rows = shared.control.query(END_AND_SLOT, &[&name]).await;
+    let rows = rows.map_err(|failed| match failed {
+        KeptConnectionError::Connect(e) => error::of_connection(e, &shared.logins.admin.admin_role),
+        KeptConnectionError::Statement(e) => error::of_statement(&e, COMMAND_TIMEOUT),
+    })?;
+    rows.into_iter().next().ok_or(LogError::Gone)
 }
 
 async fn advance(
@@ -342,7 +353,7 @@ const ADVANCE_RETENTION_SLOT: &str =
 
 /// Selects the end of the log, and the retention slot of the database `$1` if it exists and is not
 /// in use.
-const RETENTION_SLOT: &str = "\
+const END_AND_SLOT: &str = "\
     SELECT pg_catalog.pg_current_wal_flush_lsn()::text, s.slot_name::text, \
            s.confirmed_flush_lsn::text \
     FROM pg_catalog.pg_database d LEFT JOIN pg_catalog.pg_replication_slots s \

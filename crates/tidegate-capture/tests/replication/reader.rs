@@ -2,7 +2,9 @@
 
 use std::time::Duration;
 
-use tidegate_changelog::{LogStream, SharedLog as _};
+use tidegate_capture::ReplicationSettings;
+use tidegate_changelog::{ChangeLog as _, LogPosition, LogStream, SharedLog as _};
+use tidegate_embedded::testing;
 use tidegate_testkit::eventually;
 
 use super::fixture::Fixture;
@@ -13,7 +15,7 @@ async fn open(fixture: &Fixture) -> Option<Box<dyn LogStream>> {
 
 async fn confirmed(fixture: &Fixture) -> String {
     let query = "SELECT confirmed_flush_lsn::text FROM pg_replication_slots \
-                 WHERE database = current_database()";
+                 WHERE database = current_database() AND NOT temporary";
     fixture.value(query).await
 }
 
@@ -60,4 +62,24 @@ async fn a_silent_reader_is_closed_and_a_new_one_is_not() {
     eventually("another reader", async || open(&fixture).await.is_some()).await;
     let mut batch = Vec::new();
     while reader.next(&mut batch).await.is_ok() {}
+}
+
+#[tokio::test]
+async fn the_end_of_the_log_is_read_without_moving_a_window_that_is_too_large() {
+    let settings = ReplicationSettings {
+        retention: Some(1000),
+        ..ReplicationSettings::default()
+    };
+    let fixture = Fixture::on(testing::cluster(), "capture_end", settings).await;
+    let (log, database) = (&fixture.log, &fixture.database);
+    let start = fixture.open(None).await.unwrap().start();
+    let kept = confirmed(&fixture).await;
+    fixture
+        .run("SET synchronous_commit = on; CREATE TABLE t AS SELECT generate_series(1, 5000)")
+        .await;
+    let end = log.end(database).await.unwrap();
+    assert!(end.0 > start.0 + 1000, "{start} {end}");
+    assert_eq!(confirmed(&fixture).await, kept);
+    log.retain(database, LogPosition(0)).await.unwrap();
+    assert_ne!(confirmed(&fixture).await, kept);
 }
