@@ -220,7 +220,7 @@ impl CaptureSession {
             if entry.since.is_some() || entry.begun != Some(pending.begun) {
                 return Ok(None);
             }
-            entry.since = Some(since);
+            (entry.since, entry.begun) = (Some(since), None);
             // A stored list of partitions is kept, because other nodes may not have reported its
             // changes yet.
             if entry.partitions.is_none() {

@@ -2,16 +2,22 @@
 //!
 //! The comment is dropped with the publication, is visible to every node, and changes in the same
 //! transaction as the capture. After a first line for human readers, it has one line for each
-//! table: `table since identity`, and for a partitioned table
-//! `table since identity changed partitions`.
+//! table: `table since identity changed partitions inserts begun`. After `identity`, words that are
+//! `-` are left out at the end of the line.
+//!
+//! Nodes of an earlier release may read and write the same comment. They skip words at the end of a
+//! line, but take a word that they cannot read for `-`. Therefore a new word comes last, and the
+//! others keep their place and form.
 //!
 //! | word | meaning |
 //! | --- | --- |
 //! | `table` | the OID of the table |
-//! | `since` | the position from which the table is captured without a gap. While a capture is not finished: `-` and the position at which it began. `-` alone: no position is known. If INSERTs are captured from an earlier position on, a comma and that position follow |
+//! | `since` | the position from which the table is captured without a gap; `-` if no position is known |
 //! | `identity` | the replica identity before the service raised it; `-` if it was not raised |
 //! | `changed` | a position after the last change of partitions that added or removed rows; `-` if there was none |
-//! | `partitions` | the partitions as last seen |
+//! | `partitions` | the partitions as last seen; `-` if the table is not partitioned |
+//! | `inserts` | the position from which INSERTs are captured, if that is earlier than `since`; otherwise `-` |
+//! | `begun` | the position at which the capture was begun that is not finished yet; `-` if there is none |
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
@@ -74,23 +80,20 @@ impl CaptureMetadata {
             let mut words = line.split(' ');
             let table = words.next()?.parse().ok()?;
             let (since, identity) = (words.next()?, words.next()?);
-            let (since, inserts) = match since.split_once(',') {
-                Some((since, inserts)) => (since, inserts.parse().ok()),
-                None => (since, None),
-            };
             let before = match identity.split_at_checked(1)? {
                 ("d", "") => Some(ReplicaIdentity::Default),
                 ("n", "") => Some(ReplicaIdentity::Nothing),
                 ("i", index) => Some(ReplicaIdentity::Index(index.parse().ok()?)),
                 _ => None,
             };
+            let position = |word: &str| word.parse().ok();
             let entry = TableMetadata {
-                since: since.parse().ok(),
-                inserts,
-                begun: since.strip_prefix('-').and_then(|at| at.parse().ok()),
+                since: position(since),
                 before,
-                changed: words.next().and_then(|word| word.parse().ok()),
+                changed: words.next().and_then(position),
                 partitions: words.next().and_then(Partitions::parse),
+                inserts: words.next().and_then(position),
+                begun: words.next().and_then(position),
             };
             Some((table, entry))
         };
@@ -104,25 +107,23 @@ impl CaptureMetadata {
             let position = |position: Option<LogPosition>| {
                 position.map_or("-".to_owned(), |position| position.to_string())
             };
-            let since = match (entry.since, entry.begun) {
-                (None, Some(begun)) => format!("-{begun}"),
-                (since, _) => position(since),
-            };
             let identity = match entry.before {
                 None => "-".to_owned(),
                 Some(ReplicaIdentity::Default) => "d".to_owned(),
                 Some(ReplicaIdentity::Nothing) => "n".to_owned(),
                 Some(ReplicaIdentity::Index(index)) => format!("i{index}"),
             };
-            let inserts = entry.inserts.map(|inserts| format!(",{inserts}"));
-            let inserts = inserts.unwrap_or_default();
-            write!(comment, "{table} {since}{inserts} {identity}")
+            let partitions = entry.partitions.as_ref().map(Partitions::to_text);
+            let optional = format!(
+                " {} {} {} {}",
+                position(entry.changed),
+                partitions.as_deref().unwrap_or("-"),
+                position(entry.inserts),
+                position(entry.begun),
+            );
+            let (since, optional) = (position(entry.since), optional.trim_end_matches(" -"));
+            writeln!(comment, "{table} {since} {identity}{optional}")
                 .expect("a String takes everything");
-            if let Some(partitions) = &entry.partitions {
-                let (changed, partitions) = (position(entry.changed), partitions.to_text());
-                write!(comment, " {changed} {partitions}").expect("a String takes everything");
-            }
-            comment.push('\n');
         }
         comment
     }
@@ -169,12 +170,46 @@ mod tests {
         let comment = metadata.to_comment();
         assert_eq!(
             comment,
-            "Tidegate: do not edit\n1 - -\n2 1/2 d\n3 - n\n4 - i77\n5 - - 0/3 8/9,10\n6 - - - .\n7 -1/3,0/4 -\n"
+            "Tidegate: do not edit\n1 - -\n2 1/2 d\n3 - n\n4 - i77\n5 - - 0/3 8/9,10\n6 - - - .\n7 - - - - 0/4 1/3\n"
         );
         assert_eq!(CaptureMetadata::parse(&comment), metadata);
         assert_eq!(
             CaptureMetadata::parse("not a comment of the service"),
             CaptureMetadata::default()
         );
+    }
+
+    // An earlier release reads only the first five words.
+    #[test]
+    fn new_words_do_not_move_those_of_earlier_releases() {
+        let all = TableMetadata {
+            since: Some(LogPosition(5)),
+            before: Some(ReplicaIdentity::Nothing),
+            changed: Some(LogPosition(3)),
+            partitions: Partitions::parse("8/9,10"),
+            inserts: Some(LogPosition(4)),
+            begun: None,
+        };
+        let without_partitions = TableMetadata {
+            changed: None,
+            partitions: None,
+            ..all.clone()
+        };
+        let metadata = CaptureMetadata(BTreeMap::from([(1, all), (2, without_partitions)]));
+        let comment = metadata.to_comment();
+        assert_eq!(
+            comment,
+            "Tidegate: do not edit\n1 0/5 n 0/3 8/9,10 0/4\n2 0/5 n - - 0/4\n"
+        );
+        assert_eq!(CaptureMetadata::parse(&comment), metadata);
+        assert_eq!(Partitions::parse("-"), None);
+        let earlier = CaptureMetadata::parse("1 0/5 n 0/3 8/9,10\n2 0/5 n");
+        for (table, entry) in &metadata.0 {
+            let entry = TableMetadata {
+                inserts: None,
+                ..entry.clone()
+            };
+            assert_eq!(earlier.0.get(table), Some(&entry));
+        }
     }
 }
