@@ -134,11 +134,11 @@ impl<K: Connector> Inner<K> {
             state.circuit_breaker.close();
             let same_sharing = state
                 .role_mut(key)
-                .is_none_or(|role| role.anonymous == shared);
+                .is_none_or(|role| role.has_many_callers == shared);
             (same_sharing && state.has_room(key, now)).then(|| {
                 let serial = state.count_opening(key);
                 if let Some(role) = state.role_mut(key) {
-                    role.anonymous = shared;
+                    role.has_many_callers = shared;
                 }
                 serial
             })
@@ -268,7 +268,7 @@ impl<K: Connector> State<K> {
 
     /// Whether anonymous callers or members share the role. An unknown role counts as shared.
     pub(super) fn is_shared(&self, key: &PoolKey) -> bool {
-        self.role(key).is_none_or(|role| role.anonymous)
+        self.role(key).is_none_or(|role| role.has_many_callers)
     }
 
     /// Whether another connection of the key would be within all limits.

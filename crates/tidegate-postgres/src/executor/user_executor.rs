@@ -163,7 +163,7 @@ impl UserExecutor {
         check_author(login, author)?;
         let authentication = self.authentication.as_ref();
         let author = match author {
-            Author::Owner if !self.may_call(login, statements).await => Author::Caller,
+            Author::Owner if !self.calls_are_safe(login, statements).await => Author::Caller,
             author => author,
         };
         if let RoleUse::Member(member) = &login.role_use {
@@ -175,7 +175,7 @@ impl UserExecutor {
 
     /// Whether it is safe to pass values of callers to the functions that the owner's statements
     /// call on a shared connection. Without a service, no function is safe.
-    async fn may_call(&self, login: &Login, statements: &[&BoundStatement]) -> bool {
+    async fn calls_are_safe(&self, login: &Login, statements: &[&BoundStatement]) -> bool {
         let called = statements.iter().map(|bound| &bound.statement);
         let called: Vec<_> = called.filter(|statement| !statement.is_plain()).collect();
         if called.is_empty() {
@@ -188,7 +188,7 @@ impl UserExecutor {
         let purity = &metadata.purity;
         for statement in called {
             let database = &login.database;
-            if !purity.may_call(statement, service, database).await {
+            if !purity.calls_are_safe(statement, service, database).await {
                 return false;
             }
         }
