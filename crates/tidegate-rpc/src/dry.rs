@@ -107,8 +107,8 @@ fn result(
     Ok(out)
 }
 
-/// Checks the formats of the parameters. NULL serves as the value, because a type that accepts no
-/// format rejects one for every value.
+/// Checks that each parameter with a format has a type that accepts formats. The check does not
+/// depend on the value, so it encodes NULL.
 fn check_input_formats(
     statement: &BoundStatement,
     description: &Description,

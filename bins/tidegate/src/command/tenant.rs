@@ -212,8 +212,8 @@ struct Record<'a> {
 }
 
 impl Record<'_> {
-    /// Writes the record of the tenant and the record of its owner. After an error neither record
-    /// exists.
+    /// Writes the record of the owner and the record of the tenant. If the second fails, both are
+    /// removed, as far as the control database can be reached.
     async fn insert(self, service: &Service, password: Secret) -> Result {
         let tenant = Tenant {
             name: self.name.to_string(),
@@ -234,11 +234,18 @@ impl Record<'_> {
             tidegate_identity::Error::Taken(_) => already_exists(&tenant.name),
             error => error.into(),
         })?;
-        if service.tenants.insert(&tenant).await? {
-            return Ok(());
+        match service.tenants.insert(&tenant).await {
+            Ok(true) => Ok(()),
+            Ok(false) => {
+                service.users().drop_tenant(&tenant.name).await?;
+                Err(already_exists(&tenant.name))
+            }
+            Err(error) => {
+                // The first error is the one to report.
+                let _ = delete_records(service, &tenant.name).await;
+                Err(error.into())
+            }
         }
-        service.users().drop_tenant(&tenant.name).await?;
-        Err(already_exists(&tenant.name))
     }
 }
 

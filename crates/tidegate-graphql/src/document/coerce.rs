@@ -107,7 +107,8 @@ impl<'a> Variables<'a> {
             Value::Boolean(true) => Json::from("true"),
             Value::Boolean(false) => Json::from("false"),
             Value::Number(digits) => Json::from(&**digits),
-            // An enum value in a JSON literal becomes a string, as in `orderBy: {name: desc}`.
+            // For a type that takes any JSON, a name such as `desc` in `orderBy: {name: desc}`
+            // becomes a string.
             Value::String(text) | Value::Enum(text) => string(text),
             Value::Variable(name) => return Ok(self.get(name).cloned()),
             Value::List(items) => {

@@ -90,8 +90,9 @@ impl Issuer {
     /// Reads the parameters of OpenID Connect.
     ///
     /// Errors: [`Error::UnsupportedParameter`] for request objects (section 6) and registrations
-    /// (section 7), `invalid_request` for a malformed `nonce`, `prompt` or `max_age`. Other
-    /// parameters are ignored, as is a value of `prompt` that is not known (section 3.1.2.1).
+    /// (section 7), `invalid_request` for a malformed `nonce`, `prompt` or `max_age`. An
+    /// invalid `id_token_hint` is no error here, and an unknown value of `prompt` is ignored
+    /// (section 3.1.2.1).
     pub(super) fn openid_request(
         &self,
         scopes: Scopes,

@@ -279,8 +279,8 @@ impl Connection {
         };
     }
 
-    /// Whether cached descriptions may be used. Queries PostgreSQL if code that a statement called
-    /// may have changed name resolution.
+    /// Whether cached descriptions may be used. Queries PostgreSQL if a statement, or code that it
+    /// ran, may have changed name resolution.
     pub(crate) async fn may_use_cached(&mut self, task: &StatementTask<'_>) -> Result<bool, Error> {
         match self.session.name_resolution {
             NameResolution::Initial | NameResolution::ProbablyInitial => Ok(true),

@@ -59,7 +59,7 @@ pub(crate) enum NameResolution {
     /// resolution. Cached descriptions are used, but new descriptions are cached only after a
     /// check.
     ProbablyInitial,
-    /// A statement called code that may have changed name resolution.
+    /// A statement, or code that it ran, may have changed name resolution.
     Unknown,
     /// A query has shown that name resolution has changed, or the query failed.
     Changed,

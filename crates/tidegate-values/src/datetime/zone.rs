@@ -86,8 +86,8 @@ impl Zone {
     }
 }
 
-/// A time, given in seconds since 1970, or for a time after [`LAST`] the same second of an earlier
-/// 400-year cycle.
+/// Returns a time in seconds since 1970 unchanged if it is not after [`LAST`]. For a later time,
+/// returns the same second of an earlier 400-year cycle.
 fn within_years(epoch: i64) -> i64 {
     let cycle = CYCLE_DAYS * DAY_SECONDS;
     if epoch <= LAST {

@@ -118,9 +118,10 @@ impl ArrayDimensions {
     }
 }
 
-/// Whether a JSON array is an element and not a dimension. Values of some types are JSON arrays,
-/// such as polygons. The first item of the JSON array decides. In an element it is not null,
-/// because points, the flag of a path and ranges are never null.
+/// Whether a JSON array is the value of one element, and not a nested dimension. For JSON types and
+/// domains over arrays it always is. Values of polygons, paths and multiranges are JSON arrays too,
+/// and for these types the first item decides: a point, the flag of a path, or a range. An array
+/// whose first item is null is a dimension, because no value of these types starts with null.
 fn is_element(element: &Type, json: &str) -> bool {
     let first = || match json[1..].trim_ascii_start() {
         rest if rest.starts_with(']') => None,
