@@ -34,7 +34,7 @@ pub(crate) use sockets::Sockets;
 
 /// How long a shutdown waits until cancelled statements have ended.
 const CANCEL_TIMEOUT: Duration = Duration::from_secs(5);
-/// How often the certificate's files are checked for changes.
+/// The interval between checks of the certificate's files for changes.
 const CERTIFICATE_INTERVAL: Duration = Duration::from_secs(10);
 
 /// Runs `tidegate serve` until the process receives a stop signal.

@@ -8,8 +8,8 @@ pub struct FeedSettings {
     /// How many bytes of changes each database keeps in memory for subscriptions that resume or
     /// lag.
     pub ring_bytes: usize,
-    /// How many bytes of changes all databases together keep in memory. It is divided equally among
-    /// the databases.
+    /// How many bytes of changes all databases together keep in memory. This memory is divided
+    /// equally among the databases.
     pub rings_bytes: usize,
     /// How long a subscriber may be disconnected and still resume without a gap, provided that the
     /// change log is retained that long.

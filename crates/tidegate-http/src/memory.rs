@@ -123,7 +123,7 @@ impl Reservation {
     ///
     /// # Errors
     ///
-    /// [`Exhausted`] if the holder may not reserve so many bytes. Then nothing is reserved by the
+    /// [`Exhausted`] if the holder may not reserve that many bytes. Then nothing is reserved by the
     /// call.
     pub fn take(&mut self, bytes: u64) -> Result<(), Exhausted> {
         self.memory.lock().take(&self.holder, bytes)?;

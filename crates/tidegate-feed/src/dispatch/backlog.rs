@@ -50,8 +50,8 @@ pub(crate) fn read_replay(
     after: EventPosition,
 ) -> ReplayRead {
     let last_change = hub.table(subscriber.relation).last_change;
-    // If the table has not changed after the position, the ring has dropped no change of it from
-    // after the position.
+    // If the table has not changed after the position, the ring has dropped no change that the
+    // subscription needs.
     let after = if last_change <= after {
         after.max(hub.ring.start())
     } else {

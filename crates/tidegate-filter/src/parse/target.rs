@@ -125,8 +125,8 @@ impl ComparedColumn<'_> {
         }
     }
 
-    /// What errors list as expected: the operators of the column's type, and the members of its
-    /// values.
+    /// The expected input as errors list it: the operators of the column's type, and the members of
+    /// its values.
     fn expected(&self) -> String {
         let quoted = |name: &str| format!("`{name}`");
         let operators = TypeClass::operators(self.column).map(|operator| quoted(operator.name()));

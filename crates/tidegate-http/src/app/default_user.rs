@@ -23,13 +23,13 @@ pub(crate) struct DefaultUsers {
     known: RwLock<HashMap<Box<str>, CachedUser>>,
 }
 
-/// What a database provides for anonymous callers.
+/// The login and the SQL of the anonymous callers of a database.
 #[derive(Clone)]
 pub(crate) struct DefaultUser {
     /// The login of the default user; `None` if there is no such database, or it has no default
     /// user.
     pub login: Option<Login>,
-    /// Which SQL anonymous callers may run that they write themselves.
+    /// Which SQL of their own the anonymous callers may run.
     pub sql: AnonymousSql,
 }
 

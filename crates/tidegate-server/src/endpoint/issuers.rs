@@ -29,7 +29,7 @@ struct IssuerView<'a> {
     name: &'a str,
     #[serde(flatten)]
     settings: &'a IssuerSettings,
-    /// `false`; absent if it is among the settings.
+    /// `Some(false)` if `settings` has no such member, because it is written only if it is true.
     #[serde(skip_serializing_if = "Option::is_none")]
     create_members: Option<bool>,
 }

@@ -55,8 +55,8 @@ impl Patch {
     }
 }
 
-/// Parses the changes in a body. Refuses the default user, and members that only the owner may
-/// change because they determine privileges.
+/// Parses the changes in a body. Refuses all changes by the default user, and changes by a sub-user
+/// of JSON members that determine privileges.
 pub(super) fn patch(
     claims: &Claims,
     mut members: ObjectMembers,
