@@ -219,8 +219,8 @@ impl Registry {
         written(self.store.remove(tenant, &names, &may_remove).await?)
     }
 
-    /// Stores the types that a dry run inferred. Stores nothing and returns false if the method was
-    /// changed since.
+    /// Stores the types that a dry run inferred. Stores nothing and returns `false` if the method
+    /// was changed since it was read.
     ///
     /// # Errors
     ///

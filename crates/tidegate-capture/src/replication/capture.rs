@@ -95,7 +95,7 @@ impl CaptureSession {
     }
 
     /// Adds the table. Retries until the locks are granted or the deadline passes. Does not retry
-    /// while PostgreSQL refuses writes to the table because of its publication.
+    /// if PostgreSQL refuses writes to the table because of its publication.
     async fn add_until_locked(
         &self,
         shared: &Shared,

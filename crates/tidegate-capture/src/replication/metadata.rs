@@ -17,7 +17,7 @@
 //! | `changed` | a position after the last change of partitions that added or removed rows; `-` if there was none |
 //! | `partitions` | the partitions as last seen; `-` if the table is not partitioned |
 //! | `inserts` | the position from which INSERTs are captured, if that is earlier than `since`; otherwise `-` |
-//! | `begun` | the position at which the capture was begun that is not finished yet; `-` if there is none |
+//! | `begun` | the position at which the unfinished capture was begun; `-` if there is none |
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;

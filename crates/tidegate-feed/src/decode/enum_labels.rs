@@ -12,8 +12,8 @@ use crate::decode::change::{ChangeKind, RowChange};
 use crate::decode::decoder::ChangeDecoder;
 use crate::decode::type_cache::{EnumLabel, TypeCache};
 
-/// The minimum time between two lookups of a label. It also applies to a label that the catalog
-/// does not contain, because it was renamed after the row was written.
+/// The minimum time between two lookups of a label. It also applies if the catalog does not contain
+/// the label, because the label was renamed after the row was written.
 const REQUERY_AFTER: Duration = Duration::from_secs(10);
 
 const LABELS: &str = "\

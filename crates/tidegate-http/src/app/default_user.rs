@@ -47,8 +47,8 @@ impl DefaultUsers {
         }
     }
 
-    /// The default user of a database, from the cache or the store. If the store is down, a record
-    /// of up to [`STALE_TTL`] is used.
+    /// The default user of a database, from the cache or the store. If the store is down, a cached
+    /// record is used until it is older than [`STALE_TTL`].
     pub(crate) async fn of(&self, database: &str) -> Result<DefaultUser, StoreError> {
         let known = self.known(database);
         if let Some(known) = &known

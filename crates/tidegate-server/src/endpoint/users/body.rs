@@ -55,8 +55,8 @@ impl Patch {
     }
 }
 
-/// Parses the changes in a body. Refuses all changes by the default user, and changes by a sub-user
-/// of JSON members that determine privileges.
+/// Parses the changes in a body. The default user may change nothing, and a sub-user may not change
+/// JSON members that determine privileges.
 pub(super) fn patch(
     claims: &Claims,
     mut members: ObjectMembers,
