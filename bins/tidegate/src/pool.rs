@@ -260,7 +260,8 @@ fn sharing(text: &mut String, authenticators: &Authenticators) -> fmt::Result {
     Ok(())
 }
 
-/// The counters since the start. Each has the name of the event, the help text and the count.
+/// The counts of events since the start of the process. Each has the name of the event, the help
+/// text and the count.
 fn events(counters: &Counters, shared: u64) -> [(&'static str, &'static str, u64); 10] {
     [
         (

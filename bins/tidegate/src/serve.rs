@@ -112,8 +112,8 @@ async fn wait_for_postgresql(settings: &Settings, mut outage: Failure) -> Result
     }
 }
 
-/// Logs the findings that `tidegate doctor` reports as missing. The node starts anyway, because
-/// many requests work without the missing objects.
+/// Logs the findings that `tidegate doctor` reports with the severity `Missing`. The node starts
+/// anyway, because many requests work without the missing objects.
 async fn log_missing(service: &Service, settings: &Settings) -> Result {
     let replication = service::replication_config(settings)?;
     for finding in service

@@ -114,7 +114,7 @@ macro_rules! are_visible {
     };
 }
 
-/// The value of `are_visible!`, for texts that are put together.
+/// The value of `are_visible!`, for texts that are composed at run time.
 pub(crate) const ARE_VISIBLE: &str = are_visible!();
 
 /// The first statement of a snapshot transaction. It sets the `search_path`, and selects whether

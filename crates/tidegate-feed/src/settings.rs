@@ -81,8 +81,8 @@ mod tests {
     fn defaults_keep_the_documented_limits() {
         let settings = FeedSettings::default();
         assert_eq!(settings.retention_window, Duration::from_mins(5));
-        // The time from the revocation of a privilege to the end of its subscriptions, even if
-        // PostgreSQL does not answer.
+        // The longest time from the revocation of a privilege to the end of the affected
+        // subscriptions, even if PostgreSQL does not answer.
         let longest = settings.recheck_interval + settings.max_unchecked;
         assert!(longest <= Duration::from_secs(30));
     }

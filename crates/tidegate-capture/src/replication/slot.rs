@@ -14,8 +14,7 @@ use super::stream::Stream;
 use super::{EVERYTHING, INSERTS, Shared, lineage, tables, unreadable};
 use crate::error;
 
-/// The time limit of advancing the retention slot, for which PostgreSQL reads the log that it
-/// releases.
+/// The time limit of advancing the retention slot. PostgreSQL reads the log that it releases.
 const ADVANCE: Duration = Duration::from_mins(2);
 
 /// The state of a database's log and of its retention slot.
@@ -185,7 +184,8 @@ pub(super) async fn retention_slot(
         return Ok(None);
     }
     if let Some(retention_slot) = &place.retention_slot {
-        // With `recreate`, the slot is older than the publications and can never decode them.
+        // With `recreate`, the slot is older than the publications, and can never decode changes
+        // for them.
         if !retention_slot.lost && !recreate {
             if retention_slot.failover == Some(false) {
                 enable_failover(session, &place.retention_slot_name).await?;

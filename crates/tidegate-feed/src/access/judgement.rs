@@ -17,8 +17,8 @@ use tidegate_sql::{
 
 use crate::catalog_query::{ARE_VISIBLE, TextRows, bind_statement, oid_array, options, quoted};
 
-/// Sets the empty `search_path` under which PostgreSQL has printed the policies. Ends with the
-/// transaction.
+/// Sets the empty `search_path` under which PostgreSQL has printed the policies. The setting ends
+/// with the transaction.
 static EMPTY_PATH: LazyLock<Arc<Statement>> = LazyLock::new(|| {
     let text = "SELECT pg_catalog.set_config('search_path', '', true)";
     Arc::new(Statement::around(text, "true").expect("the statement is one of Tidegate's"))

@@ -45,7 +45,8 @@ pub(crate) struct PolicyEquality {
     pub(crate) claim: Option<Box<str>>,
 }
 
-/// The type of a column that a policy compares. Values are equal if PostgreSQL prints the same text.
+/// The type of a column that a policy compares. Two values are equal if and only if PostgreSQL
+/// prints the same text for both.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum ComparedType {
     /// A text type whose values are equal if and only if their bytes are equal.

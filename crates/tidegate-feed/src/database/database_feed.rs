@@ -24,7 +24,7 @@ use crate::metrics::FeedMetrics;
 use crate::settings::FeedSettings;
 
 /// The feed of a database. Its parts have locks of their own. The methods of this type use several
-/// parts, or the counter of subscriptions that are being started.
+/// parts, or a counter.
 pub(crate) struct DatabaseFeed {
     pub(crate) name: DatabaseName,
     pub(crate) log: Arc<dyn ChangeLog>,

@@ -138,8 +138,8 @@ fn take_gap(
     }
 }
 
-/// Makes a connection that has read everything live again, if all its lagging subscriptions may be
-/// live.
+/// Makes a connection live again after it has read everything, if all its lagging subscriptions may
+/// be live.
 fn caught_up(hub: &mut Hub, connection_id: usize, reached: EventPosition) -> BacklogRead {
     let head = hub.ring.head();
     let Some(connection) = hub.connections.get_mut(&connection_id) else {

@@ -92,7 +92,7 @@ impl Subscriber {
         }
     }
 
-    /// Ends the subscription, and delivers the reason. Only the first call delivers one.
+    /// Ends the subscription, and delivers the reason. Only the first call delivers a reason.
     pub(crate) fn end(&self, why: Ended) {
         if !self.ended.swap(true, Ordering::AcqRel) {
             self.push_unbounded(Item::Ended(why));

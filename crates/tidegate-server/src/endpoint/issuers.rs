@@ -29,7 +29,8 @@ struct IssuerView<'a> {
     name: &'a str,
     #[serde(flatten)]
     settings: &'a IssuerSettings,
-    /// `Some(false)` if `settings` has no such member, because it is written only if it is true.
+    /// `Some(false)` if the flag is false, because `settings` is then written without it; otherwise
+    /// `None`.
     #[serde(skip_serializing_if = "Option::is_none")]
     create_members: Option<bool>,
 }
