@@ -90,7 +90,7 @@ pub enum Error {
     Condition {
         /// The position in the text, in characters from 1.
         position: usize,
-        /// The unexpected text and the expected text.
+        /// The text that was found, and the text that was expected.
         problem: String,
     },
     /// A condition cannot be evaluated exactly outside PostgreSQL.

@@ -23,7 +23,7 @@ pub(crate) struct DefaultUsers {
     known: RwLock<HashMap<Box<str>, CachedUser>>,
 }
 
-/// The login and the SQL of the anonymous callers of a database.
+/// The login of the anonymous callers of a database, and the SQL that they may run.
 #[derive(Clone)]
 pub(crate) struct DefaultUser {
     /// The login of the default user; `None` if there is no such database, or it has no default
