@@ -73,7 +73,7 @@ pub(crate) async fn run(command: cli::TenantCommand, settings: &Settings) -> Res
     }
 }
 
-/// Says what the feed has left in the database of a tenant that is gone, if anything.
+/// Prints a hint if the feed has left objects in the database of a tenant that is gone.
 async fn print_feed_hint(service: &Service, settings: &Settings, name: &str) -> Result {
     if !crate::feed::has_left_anything(service, settings, &DatabaseName::new(name)).await {
         return Ok(());
