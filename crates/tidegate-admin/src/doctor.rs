@@ -81,7 +81,7 @@ impl Finding {
     }
 
     /// The finding `good` if `holds`, otherwise the finding `advice` with its SQL. Used for
-    /// conditions without which the service works.
+    /// conditions that the service can do without.
     fn recommend(holds: bool, good: &str, advice: &str, sql: String) -> Self {
         if holds {
             Self::ok(good)

@@ -58,10 +58,10 @@ pub enum Error {
         /// The time after which to retry.
         retry_after: Duration,
     },
-    /// A member of a record has an invalid value.
+    /// A field of a record has an invalid value.
     #[error("invalid {member}, expected {expected}")]
     InvalidMember {
-        /// The name of the member.
+        /// The name of the field.
         member: &'static str,
         /// What is allowed.
         expected: &'static str,

@@ -55,7 +55,8 @@ pub struct Lifetimes {
     pub browser_idle: Duration,
     /// How long a browser session lives at most.
     pub browser: Duration,
-    /// How recent a sign-in must be to link an account without entering the password.
+    /// How recent a sign-in must be so that the user can change credentials without entering the
+    /// password.
     pub recent_sign_in: Duration,
     /// How long the link that confirms a sign-up is valid.
     pub sign_up_link: Duration,

@@ -128,8 +128,8 @@ impl RoleConnector {
         if let Some(state) = state {
             self.logins.note(key, state);
         }
-        // The admission is that on the primary. A standby that has not replayed a lock-out yet would
-        // admit the role.
+        // `admission` was decided on the primary. A standby that has not replayed a lock-out yet
+        // would admit the role.
         if self.for_replica && admission != Admission::Admitted {
             return Err(OpenError::access_denied(Arc::new(LockedOut)));
         }

@@ -14,7 +14,7 @@ const SUSPENSION: (Duration, u32) = (Duration::from_secs(1), 4);
 /// The weight of a slow response, and the sum of weights at which the statement is suspended. Each
 /// response that is not slow reduces the sum by 1.
 const SLOWNESS: (u32, u32) = (16, 64);
-/// After this time without a suspension, earlier incidents no longer count.
+/// After this time without a suspension, the next suspension is as short as the first one.
 const INCIDENT_MEMORY: Duration = Duration::from_mins(1);
 /// The assumed time of a statement that was never multiplexed, in nanoseconds.
 const ASSUMED: u32 = 50_000;

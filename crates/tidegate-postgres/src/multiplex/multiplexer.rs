@@ -30,7 +30,7 @@ const MAX_CONNECTIONS: usize = 8;
 const MAX_GROUPS: usize = 1024;
 
 /// The groups of requests, by login. A login stands for one OAuth session of a user, or for a role
-/// that callers share, such as that of all members of a group.
+/// that several callers share, such as the default user's role.
 pub(crate) struct Multiplexer {
     groups: RwLock<HashMap<Login, Arc<RequestGroup>>>,
     counts: Arc<Counts>,

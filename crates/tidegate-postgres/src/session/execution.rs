@@ -74,7 +74,8 @@ impl<'a> Execution<'a> {
     }
 
     /// The place in the request of the value that PostgreSQL could not read. Returns `None` if the
-    /// error is not about a value: it belongs to a Bind only if every bound set has already run.
+    /// error is not about a value. The error belongs to a Bind only if every bound set has already
+    /// run.
     pub(super) fn unread(&self, error: &ServerError) -> Option<String> {
         let placeholder = error.parameter?.checked_sub(1)?;
         let binding = self.bound == self.ended;
