@@ -125,8 +125,8 @@ impl<K: Connector> Inner<K> {
         true
     }
 
-    /// Keeps the connection of a probe if there is room for it, and if callers still share the
-    /// role, or do not share it, as when the probe began. Closes it otherwise.
+    /// Keeps the connection of a probe if there is room for it and the sharing of the role has not
+    /// changed since the probe began. Closes it otherwise.
     fn keep_probe(self: &Arc<Self>, key: &PoolKey, shared: bool, connection: K::Connection) {
         let now = Instant::now();
         let place = {

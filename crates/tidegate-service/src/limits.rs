@@ -95,7 +95,7 @@ impl ResizableSemaphore {
     }
 
     /// Changes the number of permits. Returns how many permits above the new number are in use.
-    /// Only later calls remove these.
+    /// Only later calls can remove these permits.
     fn resize(&self, wanted: usize) -> usize {
         let mut size = self.size.lock();
         if wanted > *size {

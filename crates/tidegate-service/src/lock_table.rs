@@ -91,7 +91,8 @@ const RESERVE: &str = "SAVEPOINT reserve; \
         4 * pg_catalog.current_setting('max_locks_per_transaction')::pg_catalog.int4) entry";
 const END_RESERVE: &str = "ROLLBACK TO SAVEPOINT reserve; RELEASE SAVEPOINT reserve";
 
-/// Passes requests for checks from statements that found the lock table full to the guard.
+/// Passes requests for checks to the guard. The requests come from statements that found the lock
+/// table full.
 pub(super) struct LockTable {
     requested: Arc<Notify>,
     checks: watch::Sender<u64>,

@@ -122,7 +122,8 @@ impl fmt::Debug for NodeRegistration {
 }
 
 /// The statements that compute and claim the share under a lock. They are sent as one text, which
-/// is one transaction. The lock ends with it, so a node that is suspended cannot hold the lock.
+/// is one transaction. The lock ends with this transaction, so a node that is suspended cannot hold
+/// the lock.
 fn exchange_sql(identity: &NodeIdentity, demand: &NodeDemand) -> String {
     let NodeIdentity { id, version, since } = identity;
     let NodeDemand {

@@ -44,8 +44,8 @@ pub trait Executor: Send + Sync {
 
     /// Runs the statements of a pipeline in order, in one transaction, and commits.
     ///
-    /// An executor may send all statements in one write. This default implementation runs one after
-    /// the other.
+    /// An executor may send all statements in one write. This default implementation runs them one
+    /// after the other.
     ///
     /// # Errors
     ///
@@ -71,7 +71,7 @@ pub trait Executor: Send + Sync {
         options: &'a QueryOptions,
     ) -> BoxFuture<'a, Result<Description>>;
 
-    /// The position behind the last write of a session. `None` if the session has written nothing
+    /// The position after the last write of a session. `None` if the session has written nothing
     /// for a minute, or if the executor has no replicas.
     fn last_write(&self, _: &Login) -> Option<WalPosition> {
         None

@@ -132,14 +132,14 @@ pub struct Member {
 }
 
 impl Member {
-    /// The longest id in bytes.
+    /// The maximum length of an id in bytes.
     pub const LONGEST_ID: usize = 255;
-    /// The longest claims in bytes: PostgreSQL hashes and parses them in each call of
-    /// `tidegate.claims()`.
+    /// The maximum length of the claims in bytes. PostgreSQL hashes and parses the claims in each
+    /// call of `tidegate.claims()`.
     pub const LONGEST_CLAIMS: usize = 4096;
 
-    /// A member. `id` is what `tidegate.user_id()` returns, `claims` is the JSON object that
-    /// `tidegate.claims()` returns.
+    /// A member. `id` is the value that `tidegate.user_id()` returns, and `claims` the JSON object
+    /// that `tidegate.claims()` returns.
     ///
     /// # Errors
     ///
@@ -162,17 +162,17 @@ impl Member {
         })
     }
 
-    /// What `tidegate.user_id()` returns.
+    /// The value that `tidegate.user_id()` returns.
     pub fn id(&self) -> &str {
         &self.id
     }
 
-    /// What `tidegate.claims()` returns, as JSON.
+    /// The JSON object that `tidegate.claims()` returns.
     pub fn claims(&self) -> &str {
         &self.claims
     }
 
-    /// What `tidegate.claim(name)` returns.
+    /// The value that `tidegate.claim(name)` returns.
     pub fn claim(&self, name: &str) -> ClaimText {
         let claims: serde_json::Map<String, serde_json::Value> =
             serde_json::from_str(&self.claims).unwrap_or_default();
@@ -201,7 +201,7 @@ pub enum ClaimText {
 }
 
 impl fmt::Debug for ClaimText {
-    /// Without the text: claims are personal data.
+    /// Omits the text, because claims are personal data.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
             Self::Null => "Null",
@@ -212,7 +212,7 @@ impl fmt::Debug for ClaimText {
 }
 
 impl fmt::Debug for Member {
-    /// The id only: claims are personal data.
+    /// Shows only the id, because claims are personal data.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Member")
             .field("id", &self.id)

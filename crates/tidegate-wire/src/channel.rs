@@ -22,8 +22,8 @@ pub const MAX_MESSAGE: usize = 256 << 20;
 /// An empty buffer is freed if its capacity exceeds this number of bytes, because it was grown for a
 /// long message.
 const MAX_IDLE_CAPACITY: usize = 256 << 10;
-/// How many bytes are read and discarded at most from an abandoned stream. Socket buffers are
-/// smaller.
+/// The maximum number of bytes that are read from an abandoned stream and discarded. Socket buffers
+/// are smaller.
 const MAX_DISCARDED: usize = 16 << 20;
 
 /// Why a message could not be read.

@@ -43,7 +43,7 @@ pub struct Statement {
 }
 
 impl Hash for Statement {
-    /// Hashing only the text is enough to tell nearly all statements apart.
+    /// Hashing only the text is enough to distinguish nearly all statements.
     fn hash<H: Hasher>(&self, state: &mut H) {
         self.text.hash(state);
     }
@@ -182,7 +182,7 @@ impl Statement {
         self.fills_rows
     }
 
-    /// Whether the text may ask as which role the session logged in: it has `session_user`,
+    /// Whether the text may read the role as which the session logged in: it has `session_user`,
     /// `system_user` or `session_authorization`, or a name that could be one of them.
     pub fn names_login(&self) -> bool {
         self.names_login
