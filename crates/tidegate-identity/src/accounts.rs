@@ -127,7 +127,7 @@ impl Accounts {
     }
 
     /// Writes the values that `tidegate.user_id()` and `tidegate.claims()` return for a user with a
-    /// role. Writes it again if the record changed in the meantime. So after concurrent changes,
+    /// role. Writes them again if the record changed in the meantime. So after concurrent changes,
     /// the database has the claims of the change that was recorded last. Does nothing if the user
     /// does not exist any more, and for a member.
     ///

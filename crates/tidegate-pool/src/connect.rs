@@ -17,7 +17,7 @@ use super::state::{Action, State, TenantConnections};
 /// How long no connection is opened for a role after PostgreSQL refused a login of the role.
 const REFUSAL_DELAY: Duration = Duration::from_secs(1);
 
-/// How long a login waits at most until the connection that it replaces is closed.
+/// The maximum time for which a login waits until the connection that it replaces is closed.
 const CLOSE: Duration = Duration::from_millis(250);
 
 /// PostgreSQL did not respond in time.

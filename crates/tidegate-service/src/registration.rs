@@ -43,7 +43,7 @@ pub struct NodeDemand {
     /// How many nodes are expected. The total is divided among these, or among all registered nodes
     /// if there are more.
     pub expected: usize,
-    /// The most connections that the node accepts now.
+    /// The maximum number of connections that the node accepts now.
     pub most: usize,
     /// How many connections the node may open until it has applied the result.
     pub claimed: usize,

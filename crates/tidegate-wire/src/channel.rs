@@ -15,8 +15,8 @@ use super::stream::Stream;
 const HEADER: usize = 5;
 /// The free space in bytes that the buffer gets when it is grown for a read.
 const READ: usize = 32 << 10;
-/// The longest message in bytes that is accepted. A longer value could not be returned to a client
-/// anyway.
+/// The maximum length in bytes of a message that is accepted. A longer value could not be returned
+/// to a client anyway.
 pub const MAX_MESSAGE: usize = 256 << 20;
 
 /// An empty buffer is freed if its capacity exceeds this number of bytes, because it was grown for a

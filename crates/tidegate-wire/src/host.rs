@@ -18,8 +18,9 @@ impl Config {
         !self.requires_primary || preferred == Some(target)
     }
 
-    /// Calls `attempt` for one target after another, until one succeeds or refuses the login. The
-    /// target to which a connection was last opened is tried first.
+    /// Calls `attempt` for one target after another, until an attempt succeeds, or fails for a
+    /// reason that other targets share, such as a refused login. The target to which a connection
+    /// was last opened is tried first.
     ///
     /// All attempts together may take [`Config::connect_timeout`]. Each attempt gets an equal part
     /// of the time that is left, so that a host which does not respond leaves time for the other
@@ -27,8 +28,8 @@ impl Config {
     ///
     /// # Errors
     ///
-    /// The error of a refused login or of the only target. [`ConnectError::NoHost`] if none of
-    /// several targets can be used.
+    /// The error that ended the search, or the error of the only target. [`ConnectError::NoHost`]
+    /// if none of several targets can be used.
     pub async fn first_usable<'a, T, F>(
         &'a self,
         mut attempt: impl FnMut(&'a Target) -> F,

@@ -9,8 +9,8 @@ use crate::{
 
 /// The maximum number of user names that are tried for a new user.
 const NAMES: u32 = 20;
-/// How many characters of the provider's user name are used, which leaves room for a numeric
-/// suffix.
+/// The maximum number of characters that are taken from the provider's user name. It leaves room
+/// for a numeric suffix.
 const NAME_CHARACTERS: usize = 24;
 
 impl IdentityService {

@@ -9,7 +9,7 @@ use super::IdentityService;
 use crate::{AttemptLimit, Error, RequestContext, Result, Secret, UserKey, rate_limit};
 
 const SIGN_IN: &str = "sign-in link";
-/// How long the use of a link is stored. A link is valid for at most this time.
+/// The maximum lifetime of a link. The use of a link is stored for at least this time.
 const MEMORY: Duration = Duration::from_hours(24);
 /// The limit by which the use of a link is recorded.
 const ONCE: AttemptLimit = AttemptLimit::once(MEMORY);

@@ -32,7 +32,8 @@ pub(crate) struct LatencyEstimate {
     served: AtomicU32,
     /// The time until which the statement is not multiplexed, in milliseconds since `created`.
     suspended_until: AtomicU64,
-    /// How many incidents in a row have suspended the statement.
+    /// How many times in a row [`Self::suspend`] has suspended the statement. It determines the
+    /// length of the next suspension.
     incidents: AtomicU32,
     /// The sum of the weights of slow responses; see [`SLOWNESS`].
     slowness: AtomicU32,

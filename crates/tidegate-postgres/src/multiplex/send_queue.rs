@@ -22,10 +22,10 @@ use crate::statement::{PreparedStatement, StatementCache, StatementTask};
 /// this time a request gets its response sooner on a connection of its own, which another backend
 /// serves.
 const MAX_BACKLOG: Duration = Duration::from_micros(200);
-/// The most pipelines on a connection that are queued, or sent and without a response.
+/// The maximum number of pipelines on a connection that are queued, or sent and without a response.
 const MAX_PIPELINES: usize = 64;
-/// The longest pipeline in bytes, values included. It is limited because other pipelines wait until
-/// it is sent.
+/// The maximum length of a pipeline in bytes, values included. It is limited because other
+/// pipelines wait until it is sent.
 const MAX_BYTES: usize = 64 << 10;
 
 /// The result of queueing a pipeline.

@@ -15,7 +15,7 @@ use crate::connector::RoleConnector;
 
 /// The delay between two queries of the replica's position.
 const INTERVAL: Duration = Duration::from_millis(20);
-/// A replica that does not answer for this long is not used.
+/// The timeout for an answer of a replica. After it, the replica is not used.
 const ANSWER: Duration = Duration::from_millis(250);
 /// The time limit for opening the connection.
 const OPEN: Duration = Duration::from_secs(5);

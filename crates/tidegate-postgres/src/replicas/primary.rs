@@ -11,7 +11,7 @@ use tidegate_wire::{Config, ConnectError};
 use tokio::sync::Mutex;
 use tokio::time::{Instant, MissedTickBehavior, interval, timeout};
 
-/// How far behind the primary a replica may be.
+/// The maximum time by which a replica that is used may lag behind the primary.
 const LAG: Duration = Duration::from_secs(1);
 /// The interval at which the position of the primary is recorded, so that the position of [`LAG`]
 /// ago is known.

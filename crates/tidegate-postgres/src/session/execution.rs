@@ -215,8 +215,8 @@ impl Connection {
         Ok(())
     }
 
-    /// Ends the pipeline, unless it has ended: after its last set, after an error, or when the sink
-    /// has taken all rows. If a reset is due, it is queued too.
+    /// Ends the pipeline after its last set, after an error, or when the sink has taken all rows.
+    /// Does nothing if the pipeline has ended already. If a reset is due, it is queued too.
     pub(super) fn end_pipeline(&mut self, run: &mut Execution<'_>) {
         if run.progress.ended {
             return;

@@ -56,7 +56,7 @@ enum TransactionEnd {
     Open,
     /// The end is not queued, because the commit waits until the sinks have taken all rows.
     Held,
-    /// The commit is queued.
+    /// The commit is queued, or the pipeline was aborted or withdrawn.
     Queued,
 }
 

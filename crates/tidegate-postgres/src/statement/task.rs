@@ -13,8 +13,8 @@ use crate::claims_key::{CLAIMS_REFUSED, ClaimsKey, SET_CLAIMS, claims_head};
 use crate::metadata::{MetadataCache, StatementDescription};
 use crate::purity::CachedPurity;
 
-/// The longest statement in bytes that is cached, hints included. The limit is needed because the
-/// caches limit the number of their entries and not their size.
+/// The maximum length in bytes of a statement that is cached, hints included. The limit is needed
+/// because the caches limit the number of their entries and not their size.
 const SHORT: usize = 16 << 10;
 
 /// A statement to run.

@@ -14,7 +14,7 @@ use crate::service::Browser;
 use crate::{AuditKind, Email, Error, Passkey, RequestContext, Result, Secret, SecretHash, User};
 
 const REGISTRATION: &str = "registration of a passkey";
-/// How many passkeys a user may have.
+/// The maximum number of passkeys of a user.
 const MOST: usize = 20;
 
 /// A question for a new passkey.
