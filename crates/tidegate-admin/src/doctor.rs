@@ -125,7 +125,7 @@ impl Admin {
         Ok(findings)
     }
 
-    /// Why changes cannot be read from `feed`, with the SQL that helps; `None` if they can.
+    /// Why changes cannot be read from `feed`, with the SQL that helps; `None` if they can be read.
     ///
     /// # Errors
     ///

@@ -19,7 +19,7 @@ pub enum Error {
     Malformed {
         /// The part that is malformed.
         part: &'static str,
-        /// What was expected.
+        /// The form that was expected.
         expected: &'static str,
     },
     /// The second factor was not verified in this browser.
@@ -63,7 +63,7 @@ pub enum Error {
     InvalidMember {
         /// The name of the field.
         member: &'static str,
-        /// What is allowed.
+        /// The values that are allowed.
         expected: &'static str,
     },
     /// The name of a new record is taken.

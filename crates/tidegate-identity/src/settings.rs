@@ -55,8 +55,8 @@ pub struct Lifetimes {
     pub browser_idle: Duration,
     /// The maximum lifetime of a browser session.
     pub browser: Duration,
-    /// The maximum age of a sign-in after which the user can still change credentials without
-    /// entering the password.
+    /// The maximum age of a sign-in with which the user can change credentials without entering the
+    /// password.
     pub recent_sign_in: Duration,
     /// How long the link that confirms a sign-up is valid.
     pub sign_up_link: Duration,

@@ -131,8 +131,9 @@ pub struct PipelineStep<'a> {
 /// When to commit the transaction of a [`Pipeline`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Commit {
-    /// COMMIT is sent with the statements, in the same write. An error of a sink may be too late to
-    /// roll back; [`PipelineError::outcome`] says whether it was.
+    /// COMMIT is sent with the statements, in the same write. An error of a sink may come too late
+    /// to roll the transaction back; [`PipelineError::outcome`] says whether the transaction was
+    /// committed.
     Together,
     /// COMMIT is sent once the sinks have taken all rows, so that an error of a sink rolls
     /// everything back. If no statement writes or none returns rows, COMMIT is sent with the

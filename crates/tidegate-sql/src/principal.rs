@@ -124,7 +124,7 @@ impl RoleUse {
 }
 
 /// A member: a person of a group, without a role of its own. All members of a group share the
-/// group's role, and are told apart by their claims.
+/// group's role, and are distinguished by their claims.
 #[derive(Clone, PartialEq, Eq, Hash)]
 pub struct Member {
     id: Box<str>,

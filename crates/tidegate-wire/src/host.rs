@@ -11,8 +11,8 @@ use crate::connect_error::{ConnectError, HostErrors};
 
 impl Config {
     /// Whether a connection to `target` may still be used. It may not if the primary is required
-    /// and another target has since been found to be the primary. The server at `target` was then
-    /// demoted, or failed without closing its connections.
+    /// and another target has since been found to be the primary. In that case the server at
+    /// `target` was demoted, or failed without closing its connections.
     pub fn is_current(&self, target: &Target) -> bool {
         let preferred = self.targets.get(self.preferred.load(Ordering::Relaxed));
         !self.requires_primary || preferred == Some(target)

@@ -21,8 +21,7 @@ pub struct Conversion {
     pub reassign: bool,
 }
 
-/// After a check that a group can log in, the check is not repeated for this time, whatever member
-/// of the group needs it.
+/// The time for which a check that a group can log in is not repeated.
 const PROVIDED: Duration = Duration::from_secs(10);
 
 /// The times at which this node last checked that a group can log in. Sign-ups are frequent, and
@@ -97,8 +96,8 @@ impl Accounts {
         Ok(())
     }
 
-    /// Enables the roles of all groups that have members to log in, as is needed after a restore
-    /// without roles. Skips the groups in `able`, which can already log in.
+    /// Provides each group that has members with a role that can log in, as is needed after a
+    /// restore without roles. Skips the groups in `able`, whose roles can already log in.
     ///
     /// Errors: [`Error::Role`].
     pub async fn provide_member_groups(&self, database: &str, able: &[String]) -> Result<()> {

@@ -12,7 +12,7 @@ use crate::{
     UserKey,
 };
 
-/// The minimum age of `seen_at` of a session at which it is updated. It saves writes.
+/// The minimum age of a session's `seen_at` before it is updated again. This saves writes.
 const TOUCH: Duration = Duration::from_mins(5);
 
 /// A browser in which a user is signed in.
@@ -154,10 +154,10 @@ impl IdentityService {
     }
 
     /// The user `key`, if the user is signed in in the browser session with the id `browser`.
-    /// `None` if the session does not exist or belongs to another user, and if the user was
-    /// disabled or changed the password since the sign-in. The lifetimes of the session are not
-    /// checked, because this function is for codes and device approvals, which are valid only for
-    /// minutes.
+    /// `None` if the session does not exist or belongs to another user, if the user is disabled, or
+    /// if the stored password hash has changed since the sign-in. The lifetimes of the session are
+    /// not checked, because this function is for codes and device approvals, which are valid only
+    /// for minutes.
     pub async fn signed_in(&self, key: &UserKey, browser: SecretHash) -> Result<Option<SignedIn>> {
         let store = &self.ports.store;
         let session = store.browser_session(browser).await?;

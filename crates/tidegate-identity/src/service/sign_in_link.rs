@@ -43,8 +43,8 @@ impl IdentityService {
     /// Signs in the user of a link, and returns the browser's new cookie and the user's database.
     /// A user with a second factor must still verify it.
     ///
-    /// Errors: [`Error::InvalidLink`] unless the request came from this machine, when the link is
-    /// forged, expired or used, and when the user was dropped or disabled.
+    /// Errors: [`Error::InvalidLink`] if the request did not come from this machine, if the link is
+    /// forged, expired or used, or if the user was dropped or disabled.
     pub async fn open_sign_in_link(
         &self,
         token: &str,

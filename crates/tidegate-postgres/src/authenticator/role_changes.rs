@@ -25,7 +25,7 @@ pub(super) struct RoleRows {
     rows: HashSet<String>,
 }
 
-/// What has changed since the last comparison.
+/// The change since the last comparison.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum RoleChange {
     Nothing,

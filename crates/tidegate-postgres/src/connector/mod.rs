@@ -42,8 +42,8 @@ impl Credential {
     }
 }
 
-/// Whether a role may log in to a database. PostgreSQL reports a role that does not exist or has
-/// expired with the same error as a wrong password (28P01).
+/// Whether a role may log in to a database. PostgreSQL reports the same error (28P01) for a role
+/// that does not exist, for an expired role, and for a wrong password.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Admission {
     /// Nothing is known that prevents the login.

@@ -34,7 +34,7 @@ pub use decisions::PrimaryDecisions;
 pub use executor::ReplicatedExecutor;
 pub use replica::ReplicaStatus;
 
-/// The delay before the primary is asked again for the position of a definition.
+/// The delay before the primary is queried again for the position after a definition.
 const RETRY: Duration = Duration::from_secs(1);
 
 /// The replicas of a cluster, and the positions of the sessions' last writes.

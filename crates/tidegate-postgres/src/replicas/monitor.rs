@@ -1,4 +1,4 @@
-//! Watches up to which position a replica has replayed the WAL.
+//! Watches the position up to which a replica has replayed the WAL.
 
 use std::sync::Arc;
 use std::time::Duration;

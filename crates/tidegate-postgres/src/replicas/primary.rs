@@ -1,4 +1,4 @@
-//! Reads up to which position the primary has written its WAL.
+//! Reads the position up to which the primary has written its WAL.
 
 use std::collections::VecDeque;
 use std::sync::Arc;

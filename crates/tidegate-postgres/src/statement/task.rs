@@ -80,7 +80,7 @@ impl StatementTask<'_> {
     }
 
     /// Whether the error says that the database refused the claims that were sealed before the
-    /// statement, and the statement has certainly had no effect. The result is `false` for a
+    /// statement, and that the statement has certainly had no effect. The result is `false` for a
     /// procedure, which may have committed before the error.
     pub(crate) fn is_seal_refused(&self, error: &ServerError) -> bool {
         let is_atomic = matches!(self.bound.statement.kind(), Kind::Read | Kind::Write);
