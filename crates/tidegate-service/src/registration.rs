@@ -78,8 +78,8 @@ impl NodeRegistration {
     }
 
     /// Publishes how many connections the node claims, and returns its share. The share is an equal
-    /// part of the total, but at most [`NodeDemand::most`], and at most what the other nodes have
-    /// not claimed.
+    /// part of the total, but at most [`NodeDemand::most`], and at most the number of connections
+    /// that the other nodes have not claimed.
     ///
     /// If the share is smaller than the claim, the node closes connections and publishes the
     /// smaller claim with the next exchange. Therefore all claims together exceed the total only by

@@ -234,10 +234,10 @@ pub enum Author {
     /// role.
     #[default]
     Caller,
-    /// The tenant's owner, who wrote a method. The statement runs on a shared connection of the
+    /// The tenant's owner, who wrote a method. The statement may run on a shared connection of the
     /// tenant.
     Owner,
-    /// Tidegate itself. The statement runs on a shared connection of the tenant.
+    /// Tidegate itself. The statement may run on a shared connection of the tenant.
     Service,
 }
 

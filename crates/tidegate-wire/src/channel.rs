@@ -19,8 +19,8 @@ const READ: usize = 32 << 10;
 /// to a client anyway.
 pub const MAX_MESSAGE: usize = 256 << 20;
 
-/// An empty buffer is freed if its capacity exceeds this number of bytes, because it was grown for a
-/// long message.
+/// An empty buffer is freed if its capacity exceeds this number of bytes, because it was grown for
+/// a long message.
 const MAX_IDLE_CAPACITY: usize = 256 << 10;
 /// The maximum number of bytes that are read from an abandoned stream and discarded. Socket buffers
 /// are smaller.

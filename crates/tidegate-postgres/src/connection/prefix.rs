@@ -103,7 +103,7 @@ impl Connection {
     }
 
     /// Consumes a message that belongs to the prefix. Returns `false` if the message belongs to the
-    /// statement, which includes every error that does not refuse the switch.
+    /// statement. An error belongs to the statement unless it refuses the switch.
     pub(crate) fn take_prefix(&mut self, tag: u8) -> bool {
         if !self.session.prefix.is_pending() {
             return false;

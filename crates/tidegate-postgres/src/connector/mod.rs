@@ -62,8 +62,9 @@ struct LockedOut;
 
 /// Provides the credentials of roles. It is called once for each new connection.
 pub trait Credentials: Send + Sync {
-    /// The credential of a role in a database. `shared` says that anonymous callers share the role.
-    /// Settings that the role made for itself must then not apply to its sessions.
+    /// The credential of a role in a database. `shared` says whether anonymous callers or the
+    /// members of a group share the role. If they do, settings that the role made for itself must
+    /// not apply to its sessions.
     fn of<'a>(
         &'a self,
         key: &'a PoolKey,

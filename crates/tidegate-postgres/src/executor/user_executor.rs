@@ -71,7 +71,8 @@ impl UserExecutor {
     }
 
     /// Sets the decision about shared connections for text of Tidegate and of tenants' owners.
-    /// Without `authentication`, only the owner and the default user have shared connections.
+    /// Without `authentication`, only the owner, the default user and members have shared
+    /// connections.
     #[must_use]
     pub fn with_authentication(mut self, authentication: Arc<dyn Authentication>) -> Self {
         self.authentication = Some(authentication);

@@ -1,5 +1,5 @@
-//! The metadata cache: types and statement descriptions of a database, shared by its connections, and
-//! how long each is valid.
+//! The metadata cache: types and statement descriptions of a database, shared by its connections,
+//! and how long each is valid.
 
 mod latency;
 mod type_cache;

@@ -37,8 +37,8 @@ impl Sessions {
         }
         let entry = writes.last.entry(login.clone());
         let (last, at) = entry.or_insert((position, now));
-        // Answers may arrive in another order than the writes ended. An unknown position is
-        // replaced by the next known one, which is after all earlier writes.
+        // Positions may arrive in another order than that in which the writes ended. An unknown
+        // position is replaced by the next known one, which is after all earlier writes.
         *last = if last.0 == u64::MAX {
             position
         } else {

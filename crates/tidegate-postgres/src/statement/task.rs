@@ -1,4 +1,5 @@
-//! A statement to run: the context in which it runs, the switch to its caller, and its prepared form.
+//! A statement to run: the context in which it runs, the switch to its caller, and its prepared
+//! form.
 
 use std::fmt;
 use std::sync::Arc;
