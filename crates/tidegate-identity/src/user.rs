@@ -123,8 +123,8 @@ impl User {
         self.id.as_deref().unwrap_or(&self.key.name)
     }
 
-    /// The user's name in tokens, which is unique in the cluster: the role, and `database/name` for
-    /// a member.
+    /// The user's name in tokens, which is unique in the cluster: the role, or for a member
+    /// `database/name`.
     pub fn subject(&self) -> Cow<'_, str> {
         match &self.role {
             Some(role) => Cow::Borrowed(role),

@@ -49,7 +49,8 @@ pub enum Principal {
     Role(Login),
     /// The service itself, in its control database.
     Control,
-    /// The service itself, reading `pg_catalog` of a database and nothing else.
+    /// The service itself, in a tenant's database. It reads `pg_catalog`, and writes only its
+    /// decision about shared connections.
     Catalog(DatabaseName),
 }
 

@@ -112,8 +112,8 @@ fn missing_roles(
     Some(Finding::missing(text, sql.trim_end().to_owned()))
 }
 
-/// Appends the statement that grants the administrator the ADMIN OPTION for a role, which the
-/// administrator needs since PostgreSQL 16 for a role that a superuser creates.
+/// Appends the statement that grants the administrator the ADMIN OPTION for a role. Since
+/// PostgreSQL 16 the administrator needs this option for a role that a superuser creates.
 fn administered(home: &Session, role: &str, script: &mut Script) {
     if needs_admin_option(home) {
         script.push(&[

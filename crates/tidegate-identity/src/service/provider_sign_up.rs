@@ -81,8 +81,8 @@ async fn create_with_free_name(
     Err(Error::Taken("user"))
 }
 
-/// The beginning of a user name: what user names allow of a preferred name or an email address,
-/// with room for a suffix.
+/// The beginning of a user name: the characters of a preferred name or an email address that user
+/// names allow, with room for a suffix.
 pub(super) fn name_stem(preferred: &str) -> String {
     let allowed = |c: &char| c.is_ascii_alphanumeric() || "_.-".contains(*c);
     let local_part = preferred.split('@').next().unwrap_or_default();
