@@ -17,7 +17,7 @@ use super::state::{Action, State, TenantConnections};
 /// How long no connection is opened for a role after PostgreSQL refused a login of the role.
 const REFUSAL_DELAY: Duration = Duration::from_secs(1);
 
-/// How long a login waits at most until the connection that it replaces is closed.
+/// The maximum time for which a login waits until the connection that it replaces is closed.
 const CLOSE: Duration = Duration::from_millis(250);
 
 /// PostgreSQL did not respond in time.
@@ -125,8 +125,8 @@ impl<K: Connector> Inner<K> {
         true
     }
 
-    /// Keeps the connection of a probe if there is room for it, and if callers still share the
-    /// role, or do not share it, as when the probe began. Closes it otherwise.
+    /// Keeps the connection of a probe if there is room for it and the sharing of the role has not
+    /// changed since the probe began. Closes it otherwise.
     fn keep_probe(self: &Arc<Self>, key: &PoolKey, shared: bool, connection: K::Connection) {
         let now = Instant::now();
         let place = {

@@ -26,7 +26,7 @@ pub(super) const CONTROL: &str = "-c search_path= -c TimeZone=UTC -c DateStyle=I
     -c client_min_messages=warning -c default_transaction_read_only=off";
 
 /// The settings of sessions that read the catalog of a tenant's database: those of [`CONTROL`], but
-/// read-only and with a shorter lock timeout.
+/// with read-only transactions by default, and with a shorter lock timeout.
 pub(super) const CATALOG: &str = "-c search_path= -c TimeZone=UTC -c DateStyle=ISO -c jit=off \
     -c statement_timeout=60s -c lock_timeout=5s -c idle_in_transaction_session_timeout=60s \
     -c tcp_keepalives_idle=15 -c tcp_keepalives_interval=5 -c tcp_keepalives_count=3 \

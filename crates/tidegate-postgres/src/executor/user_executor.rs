@@ -71,7 +71,8 @@ impl UserExecutor {
     }
 
     /// Sets the decision about shared connections for text of Tidegate and of tenants' owners.
-    /// Without `authentication`, only the owner and the default user have shared connections.
+    /// Without `authentication`, only the owner, the default user and members have shared
+    /// connections.
     #[must_use]
     pub fn with_authentication(mut self, authentication: Arc<dyn Authentication>) -> Self {
         self.authentication = Some(authentication);
@@ -174,7 +175,8 @@ impl UserExecutor {
     }
 
     /// Whether it is safe to pass values of callers to the functions that the owner's statements
-    /// call on a shared connection. Without a service, no function is safe.
+    /// call on a shared connection. Without an executor for the service's own queries, no function
+    /// counts as safe.
     async fn calls_are_safe(&self, login: &Login, statements: &[&BoundStatement]) -> bool {
         let called = statements.iter().map(|bound| &bound.statement);
         let called: Vec<_> = called.filter(|statement| !statement.is_plain()).collect();

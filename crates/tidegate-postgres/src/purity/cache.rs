@@ -67,8 +67,8 @@ struct CachedNames {
     counted_from: Option<Instant>,
 }
 
-/// Whether one statement mentions one of a set of names, cached for one version of the names: twice
-/// the version, plus 1 if it does.
+/// Whether one statement mentions one of a set of names, cached for one version of the names. The
+/// value is twice the version, plus 1 if the statement mentions a name.
 #[derive(Debug, Default)]
 pub(crate) struct CachedPurity(AtomicU64);
 

@@ -3,8 +3,8 @@
 //!
 //! Cached data of a statement (its tables, the types of its parameters) depends on the
 //! `search_path`, on the role, and on the absence of temporary tables. A statement can change all
-//! three for later statements of its transaction. So it is tracked whether names still resolve as at
-//! the start of the session.
+//! three for later statements of its transaction. So it is tracked whether names still resolve as
+//! at the start of the session.
 
 use tidegate_sql::{Completion, DatabaseError, Error, Flow, RowSink};
 use tidegate_values::RawRow;
