@@ -50,9 +50,10 @@ pub struct RateLimits {
 
 impl Default for RateLimits {
     /// Per user: 10 passwords and 5 second-factor codes in 15 minutes, then growing waits of 30
-    /// seconds to 15 minutes; 5 email messages in an hour.
+    /// seconds to 15 minutes; 5 email messages in an hour, then a wait of an hour.
     ///
-    /// Per address: 30 failed sign-ins in a minute; 60 sign-ups and 20 email messages in an hour.
+    /// Per address: 30 failed sign-ins in a minute; 60 sign-ups in an hour; 20 email messages in an
+    /// hour, then a wait of an hour.
     ///
     /// Per external issuer of a tenant: 300 new records of people in a minute.
     ///
@@ -63,8 +64,8 @@ impl Default for RateLimits {
             address: AttemptLimit::steady(30, MINUTE),
             second_factor: AttemptLimit::growing(5),
             sign_up: AttemptLimit::steady(60, HOUR),
-            emails: AttemptLimit::steady(5, HOUR),
-            emails_per_address: AttemptLimit::steady(20, HOUR),
+            emails: AttemptLimit::strict(5, HOUR),
+            emails_per_address: AttemptLimit::strict(20, HOUR),
             external_members: AttemptLimit::steady(300, MINUTE),
         }
     }

@@ -83,6 +83,17 @@ impl AttemptLimit {
         }
     }
 
+    /// A limit of `count` attempts in a window, then a wait as long as the window.
+    pub const fn strict(count: u32, window: Duration) -> Self {
+        Self {
+            count,
+            window,
+            first_delay: window,
+            longest_delay: window,
+            memory: Duration::ZERO,
+        }
+    }
+
     /// A limit of `count` attempts in 15 minutes, then growing waits of 30 seconds to 15 minutes.
     pub const fn growing(count: u32) -> Self {
         let quarter = Duration::from_mins(15);
