@@ -11,7 +11,7 @@ use crate::{Result, process};
 
 const NAME: &str = "large schema";
 const ROUNDS: u32 = 9;
-/// The longest time for a definition to become visible.
+/// The timeout for a definition to become visible.
 const TIMEOUT: Duration = Duration::from_mins(1);
 
 const TYPES: &str = "create schema large; create type large.mood as enum ('low', 'high'); \

@@ -30,7 +30,7 @@ const OTHER_PEOPLE: usize = 1_000;
 const OTHER_ROWS: u32 = 5;
 /// How long the schema may take to have the new table.
 const SCHEMA_TIMEOUT: Duration = Duration::from_secs(10);
-/// How long an event of another person may take to arrive.
+/// How long the program waits before it checks that no socket got an event of another person.
 const GRACE: Duration = Duration::from_secs(2);
 
 /// Signs up `count` people and checks what each of them sees.

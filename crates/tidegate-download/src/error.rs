@@ -5,7 +5,7 @@ use std::path::PathBuf;
 /// A result whose error is [`Error`] by default.
 pub type Result<T, E = Error> = std::result::Result<T, E>;
 
-/// The reason why the programs could not be installed. After an error no new files remain.
+/// The reason why PostgreSQL could not be installed. After an error no new files remain.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
     /// The server cannot be reached, or the connection broke.

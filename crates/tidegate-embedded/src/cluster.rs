@@ -59,8 +59,8 @@ impl Cluster {
         Self::start_from(settings, Server::initialise)
     }
 
-    /// Starts a cluster whose data directory `initialise` creates if it is missing. `initialise`
-    /// returns the administrator's password.
+    /// Starts a cluster. First calls `initialise`, which creates the data directory if it is
+    /// missing, and returns the administrator's password.
     pub(crate) fn start_from(
         settings: &Settings,
         initialise: impl FnOnce(&Server) -> Result<String>,

@@ -85,8 +85,8 @@ impl Providers {
         code_flow::authorization_url(&provider.settings, &endpoints, login).map(Some)
     }
 
-    /// The endpoints of a provider, and the issuer that verifies its ID tokens. `None` for GitHub,
-    /// which issues no ID tokens.
+    /// The endpoints of a provider, and the issuer that verifies its ID tokens. The issuer is
+    /// `None` for GitHub, which issues no ID tokens.
     async fn endpoints(
         &self,
         provider: &Provider,

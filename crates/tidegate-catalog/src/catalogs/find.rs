@@ -19,8 +19,8 @@ use crate::load;
 /// The largest number of roles whose keys one query reads. PostgreSQL needs about 20 µs for each
 /// role, and 1 ms for the query itself.
 const MAX_ROLES_PER_QUERY: usize = 200;
-/// How often a request tries to load a schema. It tries again if the privileges of its role changed
-/// during the load.
+/// The maximum number of times that a request loads a schema. It loads the schema again if the
+/// privileges of its role changed during the load.
 const ATTEMPTS: usize = 3;
 
 impl CatalogCache {

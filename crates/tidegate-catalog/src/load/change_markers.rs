@@ -18,7 +18,7 @@ static CHANGE_MARKERS: LazyLock<Arc<Statement>> =
 pub struct ChangeMarker {
     /// A text that changes whenever a transaction of the cluster has written something.
     pub snapshot: String,
-    /// A text that changes when one of the objects changes, up to ten seconds later.
+    /// A text that changes within ten seconds after one of the objects has changed.
     pub counts: String,
 }
 

@@ -165,7 +165,7 @@ impl<'a> Variables<'a> {
     }
 }
 
-/// The number of values from which on they are sorted by name for fast look-ups.
+/// If a request has at least this many values, they are sorted by name for fast look-ups.
 const MANY: usize = 16;
 
 /// The values that a request gives for variables. If a name occurs twice, the last value is used.

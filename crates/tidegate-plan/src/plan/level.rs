@@ -1,4 +1,5 @@
-//! A level of an operation: the rows of a root field, or of a relationship of another level's rows.
+//! A level of an operation: the rows of a root field, or the rows to which a relationship leads
+//! from another level.
 
 use std::sync::Arc;
 
@@ -34,7 +35,7 @@ pub(crate) enum RowSource<'a> {
     Delete(Delete),
 }
 
-/// A level: the rows of a root field, or of a relationship of another level's rows.
+/// A level: the rows of a root field, or the rows to which a relationship leads from another level.
 #[derive(Debug)]
 pub(crate) struct Level<'a> {
     pub(crate) relation: RelationId,

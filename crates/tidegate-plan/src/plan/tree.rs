@@ -110,7 +110,7 @@ impl<'a> Tree<'a> {
         }
     }
 
-    /// Takes the error because of which rows were dropped; `None` if no rows were dropped.
+    /// Takes the error that caused rows to be dropped; `None` if no rows were dropped.
     pub(super) fn dropped(&mut self) -> Option<tidegate_sql::Error> {
         let mut levels = self.reader.levels.iter_mut();
         levels.find_map(|level| level.rows.dropped.take())
