@@ -53,7 +53,7 @@ pub trait IssuerStore: IdentityStore {
     /// A tenant's clients, sorted by id.
     fn clients<'a>(&'a self, database: &'a str) -> StoreFuture<'a, Vec<Client>>;
 
-    /// The redirect URIs of clients of all tenants that start with this prefix.
+    /// The redirect URIs that start with this prefix, of the clients of all tenants.
     fn redirect_uris_from<'a>(&'a self, start: &'a str) -> StoreFuture<'a, Vec<String>>;
 
     /// Adds a client. `false` if its id is taken, by a client of any tenant.

@@ -112,9 +112,9 @@ impl Issuer {
         Ok(changed?)
     }
 
-    /// Sets a password with [`IdentityService::reset_password`], which ends sessions and, with
-    /// `only_password`, removes the other credentials that sign in. Then
-    /// refreshes the denylist, so that this node refuses the tokens of these sessions.
+    /// Sets a password with [`IdentityService::reset_password`], which ends sessions. If
+    /// `only_password` is true, it also removes the other credentials with which the user can sign
+    /// in. Then refreshes the denylist, so that this node refuses the tokens of these sessions.
     ///
     /// [`IdentityService::reset_password`]: tidegate_identity::IdentityService::reset_password
     pub async fn reset_password(
