@@ -16,7 +16,7 @@ use crate::lower::VariableUses;
 
 /// The largest number of templates for one operation.
 const MAX_TEMPLATES: usize = 4;
-/// The largest size of all templates of an API, in bytes.
+/// The largest size of all templates of an API together, in bytes.
 const MAX_TOTAL_BYTES: usize = 8 << 20;
 /// How many templates are made for an operation before the number of their uses is considered.
 const TRIALS: u64 = 8;

@@ -55,8 +55,8 @@ pub enum RootField<'a> {
 pub struct List {
     /// The condition on the rows.
     pub filter: Filter,
-    /// The order of the rows. The plan appends the primary key if the request has a limit or an
-    /// offset.
+    /// The order of the rows. The plan appends the primary key, or else another unique key, if the
+    /// request has a limit or an offset.
     pub order: Vec<Order>,
     /// The `limit` of the request, if it has one.
     pub limit: Option<u64>,

@@ -33,7 +33,7 @@ use tenant::{DatabaseState, DdlCount};
 const WATCH_TICKS: u64 = 60;
 /// The number of ticks without use after which a schema is no longer reloaded in the background.
 const RELOAD_TICKS: u64 = 150;
-/// The largest number of schemas that are reloaded at the same time in the background.
+/// The largest number of schemas that one check of a database reloads in the background.
 const MAX_CONCURRENT_RELOADS: usize = 8;
 /// The number of ticks without use after which a schema is dropped.
 const RETENTION_TICKS: u64 = 1200;
@@ -84,7 +84,8 @@ pub struct CatalogCache {
 pub enum WatchOutcome {
     /// No definition and no role changed.
     Same,
-    /// A definition or a role changed, and the schemas in use were reloaded.
+    /// A definition or a role changed. The schemas in use were reloaded, except those that are
+    /// loaded when requests need them.
     Changed,
 }
 

@@ -12,7 +12,7 @@ pub(super) struct RoleStatements {
     pub(super) statements: Vec<String>,
 }
 
-/// The statements after which `grantee` has exactly `access` to the table.
+/// The statements that give `grantee` the level `access` on the table.
 pub(super) fn steps(
     facts: &TablePrivileges,
     grantee: &str,

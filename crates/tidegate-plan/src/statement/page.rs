@@ -174,8 +174,8 @@ pub(crate) fn number(number: u64) -> Parameter {
     Parameter::Text(itoa::Buffer::new().format(number).into())
 }
 
-/// Appends the order of the request. If `is_stable` is true, a unique key is appended, so that the
-/// order of all rows is determined.
+/// Appends the order of the request. If `is_stable` is true and the relation has a unique key, the
+/// key is appended, so that the order of all rows is determined.
 pub(super) fn order(relation: &Relation, wanted: &[Order], is_stable: bool, sql: &mut SqlWriter) {
     let mut separator = " order by ";
     for term in wanted {
