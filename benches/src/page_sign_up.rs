@@ -28,7 +28,7 @@ const OTHER_POLICY: &str = "lower(author) = lower((select tidegate.user_id()))";
 const OTHER_PEOPLE: usize = 1_000;
 /// The number of rows that are inserted under this policy.
 const OTHER_ROWS: u32 = 5;
-/// How long the schema may take to have the new table.
+/// The timeout for the new table to appear in the schema.
 const SCHEMA_TIMEOUT: Duration = Duration::from_secs(10);
 /// How long the program waits before it checks that no socket got an event of another person.
 const GRACE: Duration = Duration::from_secs(2);

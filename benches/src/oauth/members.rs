@@ -11,7 +11,7 @@ use crate::service::{self, Service};
 use crate::statistics::percentile;
 use crate::{Result, process};
 
-/// How many members are measured.
+/// The number of members that are measured.
 const MEMBERS: u32 = 300;
 const PASSWORD: &str = "bench-password-1";
 /// Fills the control database as sign-ups do: with emails, properties, and a session for every

@@ -12,7 +12,7 @@ use tokio::task::JoinSet;
 use crate::Result;
 use crate::feed::sockets::{PONG, frame, messages, open};
 
-/// How long all sockets together may take for a step.
+/// The timeout for a step of all sockets together.
 const PATIENCE: Duration = Duration::from_mins(2);
 
 /// How many messages all sockets together have received.

@@ -55,7 +55,8 @@ pub enum Error {
     /// The programs cannot run, for example because a library is missing.
     #[error("the downloaded PostgreSQL does not run on this machine: {reason}")]
     Unusable {
-        /// What `postgres --version` printed on standard error, or why it did not start.
+        /// The output of `postgres --version` on standard error, or the reason why it did not
+        /// start.
         reason: String,
     },
 }

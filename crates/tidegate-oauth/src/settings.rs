@@ -92,7 +92,7 @@ impl Lifetimes {
     }
 }
 
-/// How far before the previous refresh a denylist refresh starts to read. Another node may have a
-/// slow transaction or a slow clock, so the end of a session may be visible only after a refresh
-/// that began later.
+/// A denylist refresh also reads the sessions that ended in this period before the previous
+/// refresh. Another node may have a slow transaction or a slow clock, so the end of a session may
+/// be visible only after a refresh that began later.
 pub(crate) const DENYLIST_OVERLAP: Duration = Duration::from_mins(2);

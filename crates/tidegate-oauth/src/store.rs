@@ -164,7 +164,7 @@ pub trait IssuerStore: IdentityStore {
     /// of each tenant that were refreshed most recently; returns the number of deleted rows.
     fn purge_guests(&self, before: Timestamp, kept: u32) -> StoreFuture<'_, u64>;
 
-    /// Adds a code. Its hash is new, and its browser session exists. The store deletes the code
+    /// Adds a code, whose hash is new and whose browser session exists. The store deletes the code
     /// with its client, and sets `browser` to `None` when the browser session is deleted.
     fn insert_code<'a>(&'a self, code: &'a AuthorizationCode) -> StoreFuture<'a, ()>;
 

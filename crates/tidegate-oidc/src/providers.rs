@@ -14,7 +14,7 @@ use crate::error::{Error, Result};
 use crate::settings::{ProviderKind, ProviderSettings};
 use crate::{code_flow, github, id_token};
 
-/// How long a request to a provider may take.
+/// The timeout for a request to a provider.
 const REQUEST_TIMEOUT: Duration = Duration::from_secs(10);
 
 /// The configured identity providers.

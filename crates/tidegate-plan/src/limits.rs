@@ -8,7 +8,7 @@ pub struct Limits {
     pub default_rows: u64,
     /// The largest number of rows of a list, even if the request has a larger `limit`.
     pub most_rows: u64,
-    /// The largest size in bytes, both of the text of the rows and of the whole response.
+    /// The largest size in bytes. It applies to the text of the rows, and to the whole response.
     pub bytes: u64,
 }
 

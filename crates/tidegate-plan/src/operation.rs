@@ -23,11 +23,11 @@ pub enum Operation<'a> {
 pub struct Root<'a> {
     /// The key of the field in the response.
     pub key: Arc<str>,
-    /// What the field does.
+    /// The task of the field.
     pub field: RootField<'a>,
 }
 
-/// What a root field does.
+/// The task of a root field.
 #[derive(Debug)]
 pub enum RootField<'a> {
     /// Reads rows of a relation.
@@ -159,13 +159,13 @@ pub struct Insert<'a> {
     pub rows: Vec<Json<'a>>,
     /// How errors name a row: as an element of `objects` with its index (`true`), or as `data`.
     pub listed: bool,
-    /// What the insert does if a row conflicts with an existing one.
+    /// How a row that conflicts with an existing row is handled; `None` if it is an error.
     pub on_conflict: Option<OnConflict>,
     /// The fields that are returned of each inserted row.
     pub returning: Selection,
 }
 
-/// What an insert does if a row conflicts with an existing one.
+/// How an insert handles a row that conflicts with an existing row.
 #[derive(Debug)]
 pub struct OnConflict {
     /// The conflicts that are handled. Other conflicts are errors.

@@ -194,7 +194,7 @@ impl<'a> VariableValues<'a> {
     }
 }
 
-/// What to do if a variable inside a list or an object has no value.
+/// How a variable without a value is handled inside a list or an object.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Missing {
     /// A member of an object is omitted. An element of a list becomes null.

@@ -21,7 +21,7 @@ pub struct Account {
     pub recovery_codes: Option<u64>,
     /// The linked accounts of identity providers.
     pub identities: Vec<LinkedIdentity>,
-    /// The user's passkeys; `None` where browsers allow none.
+    /// The user's passkeys; `None` if browsers allow no passkeys at the issuer's URL.
     pub passkeys: Option<Vec<Passkey>>,
 }
 

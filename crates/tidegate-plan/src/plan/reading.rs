@@ -259,7 +259,8 @@ fn is_key(schema: &Schema, levels: &[Level<'_>], above: usize, child: &Child) ->
         && keys.any(|key| key.columns.iter().all(|column| columns.contains(column)))
 }
 
-/// The keys that connect the rows of a parent level with a child. `above` has the indexes of both.
+/// The keys that connect the rows of a parent level with a child. `above` is the index of the
+/// parent level, and the index of the child among the children of that level.
 pub(super) fn keys_above<'l>(
     levels: &'l [Level<'_>],
     above: Option<(usize, usize)>,
