@@ -1,4 +1,4 @@
-//! The input of planning: what a request does with tables, with all values resolved.
+//! The input of planning: an operation on tables, in which all values have been resolved.
 //!
 //! In each selection, fragments and directives have been resolved, and fields with the same
 //! response key have been merged. So each response key occurs once.
@@ -74,8 +74,8 @@ pub struct List {
 /// [`Template`]: crate::Template
 #[derive(Clone, Debug, Default)]
 pub struct VariableSources {
-    /// The variable of each comparison in the filter, in the order of [`Filter::leaves`].
-    /// Comparisons after the end of the vector have constant values.
+    /// The variable of each comparison in the filter, in the order of [`Filter::leaves`]. If the
+    /// vector is shorter, the remaining comparisons have constant values.
     pub filter: Vec<Option<usize>>,
     /// The variable that contains the limit.
     pub limit: Option<usize>,

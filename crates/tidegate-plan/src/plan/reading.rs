@@ -134,10 +134,11 @@ pub(super) fn statement<'a>(
 
 /// For each level, the page of its lists and the limit on the rows that are read.
 ///
-/// The lists of a child level share one limit if the request gives them no limit and no offset,
-/// because one select for all of them is cheaper than a select for each. The shared limit suffices
-/// for typical lists. It depends only on the structure of the operation, so that operations of
-/// equal structure have the same SQL text. If `careful` is true, no lists share a limit.
+/// The lists of a child level share one limit, unless the request gives them a limit or an offset.
+/// They can then be read by one select, which is cheaper than a select for each list. The shared
+/// limit suffices for typical lists. It depends only on the structure of the operation, so that
+/// operations of equal structure have the same SQL text. If `careful` is true, no lists share a
+/// limit.
 fn limits(
     settings: &Settings<'_>,
     levels: &[Level<'_>],

@@ -14,8 +14,8 @@ use crate::row::wrong_column_count;
 use crate::statement;
 use crate::{Error, Result};
 
-/// The levels of a root field, each after its parent. Several root fields of one row each can share
-/// a tree and its statement.
+/// The levels of a root field, each after its parent. Several root fields that read one row each
+/// can share a tree and its statement.
 #[derive(Debug)]
 pub(crate) struct Tree<'a> {
     pub(crate) reader: TreeSink<'a>,
@@ -94,8 +94,8 @@ impl<'a> Tree<'a> {
         groups <= 1 && (self.reader.levels.len() == 1 || !self.writes())
     }
 
-    /// Makes the levels drop rows that cannot be shown, instead of returning an error. It is for
-    /// writes that are committed without waiting for the rows.
+    /// Makes the levels drop rows that cannot be shown, instead of returning an error. This is for
+    /// writes that are committed before the rows arrive.
     pub(super) fn drop_refused_rows(&mut self) {
         for level in &mut self.reader.levels {
             level.rows.drop_refused_rows();
