@@ -102,7 +102,8 @@ async fn through(service: &Service) -> Result<()> {
     Ok(())
 }
 
-/// Measures definitions by another client. The database notifies the service of them.
+/// Measures how long it takes until a definition by another client is visible. The database
+/// notifies the service of the definition.
 async fn past_service(service: &Service) -> Result<()> {
     let mut times = Vec::new();
     for round in 0..ROUNDS {

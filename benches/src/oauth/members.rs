@@ -1,5 +1,5 @@
-//! Sign-in, refresh and first request of members, before and after the control database holds many
-//! others.
+//! Measures sign-in, refresh and first request of members, before and after many other members are
+//! added to the control database.
 
 use std::time::{Duration, Instant};
 

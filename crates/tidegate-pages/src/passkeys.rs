@@ -35,8 +35,8 @@ pub(super) async fn sign_in(
     }
 }
 
-/// The form error of a passkey, shown beside `field`. A person can correct the error that a
-/// question was used or is too old, because the page then has a new question.
+/// The form error of a passkey, shown beside `field`. If the question was used or is too old, the
+/// person can try again, because the page then has a new question.
 fn refused(field: &'static str, error: IdentityError) -> Result<FormError, ApiError> {
     if matches!(error, IdentityError::InvalidLink) {
         return FormError::of(field, IdentityError::WrongPasskey);

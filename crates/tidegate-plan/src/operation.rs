@@ -115,7 +115,7 @@ pub enum Output {
     Many(RelationshipId, List),
 }
 
-/// A field of a composite value, such as the lower bound of a range.
+/// A field of a value that is a JSON object, such as the lower bound of a range.
 #[derive(Clone, Debug)]
 pub struct Subfield {
     /// The key of the subfield in the response.

@@ -197,7 +197,7 @@ impl<'a> VariableValues<'a> {
 /// How a variable without a value is handled inside a list or an object.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Missing {
-    /// A member of an object is omitted. An element of a list becomes null.
+    /// An object has no member for the variable. A list has null in its place.
     Omit,
     /// The literal is rejected, because a condition without one of its members would match more
     /// rows.

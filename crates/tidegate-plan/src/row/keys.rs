@@ -39,7 +39,7 @@ pub(crate) struct Keys {
     count: u32,
     /// The number of rows that have a key.
     rows: u64,
-    /// The last integer key and its slot, which saves look-ups because rows with equal keys mostly
+    /// The last integer key and its slot. This saves look-ups, because rows with equal keys mostly
     /// follow each other.
     last: Option<(i64, u32)>,
     scratch: Vec<u8>,
