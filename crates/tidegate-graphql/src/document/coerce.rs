@@ -165,7 +165,7 @@ impl<'a> Variables<'a> {
     }
 }
 
-/// The number of values from which on they are sorted by name for fast look-ups.
+/// If a request has at least this many values, they are sorted by name for fast look-ups.
 const MANY: usize = 16;
 
 /// The values that a request gives for variables. If a name occurs twice, the last value is used.
@@ -194,10 +194,10 @@ impl<'a> VariableValues<'a> {
     }
 }
 
-/// What to do if a variable inside a list or an object has no value.
+/// How a variable without a value is handled inside a list or an object.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Missing {
-    /// A member of an object is omitted. An element of a list becomes null.
+    /// An object has no member for the variable. A list has null in its place.
     Omit,
     /// The literal is rejected, because a condition without one of its members would match more
     /// rows.

@@ -4,7 +4,8 @@ use super::{Document, Operation, Selection};
 use crate::error::{Code, Error};
 use crate::limits::Limits;
 
-/// The largest number of fragment spreads in a document, independent of the field limit.
+/// The number of fragment spreads that a document may have with any field limit. If half of the
+/// field limit is higher, that many are allowed.
 const SPREADS: usize = 100;
 
 /// The deepest nesting of lists in an introspection. Each level of lists multiplies the size of the

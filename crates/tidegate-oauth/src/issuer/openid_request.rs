@@ -74,8 +74,8 @@ impl OpenIdRequest {
         self.login_hint.as_deref()
     }
 
-    /// Whether the sign-in of this browser does not satisfy the request, because it is too old or
-    /// because the client expects another user.
+    /// Whether the request needs another sign-in than that of this browser, because the sign-in is
+    /// too old or because the client expects another user.
     fn rejects(&self, browser: &Browser, now: Timestamp) -> bool {
         let age = now.seconds() - browser.session.created_at.seconds();
         let is_expected = match &self.hint {

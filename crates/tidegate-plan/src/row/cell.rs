@@ -133,7 +133,7 @@ pub(super) fn no_number(json: &[u8]) -> bool {
     memchr::memchr2(b'N', b'I', json).is_some()
 }
 
-/// In the array that begins at `start`, replaces the elements that JSON cannot represent by null.
+/// Replaces elements by null in the array that begins at `start`, if JSON cannot represent them.
 fn null_invalid_elements(start: usize, out: &mut BytesMut, field_errors: &mut Vec<Inner>) {
     let whole = out.split_off(start);
     let text = std::str::from_utf8(&whole).unwrap_or("[]");

@@ -29,7 +29,7 @@ pub(crate) struct LevelRows {
     shared: Option<Arc<AtomicU64>>,
     /// Whether rows that cannot be shown are dropped without an error.
     drops: bool,
-    /// The error because of which rows were dropped.
+    /// The error that caused rows to be dropped; `None` if no rows were dropped.
     pub(crate) dropped: Option<Error>,
 }
 

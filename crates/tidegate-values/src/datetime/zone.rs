@@ -23,7 +23,7 @@ pub(super) struct Offset {
 }
 
 /// The last second for which the zone database is queried, in seconds since 1970. For a later time,
-/// the same day of an earlier 400-year cycle is used.
+/// the same second of an earlier 400-year cycle is used.
 const LAST: i64 = 253_000_000_000;
 
 impl Zone {
