@@ -222,7 +222,9 @@ fn a_mailbox_gets_five_messages_an_hour_at_most() {
         }
     }
     for &first in &sent {
-        let within = sent.iter().filter(|&&one| (first..first + 60).contains(&one));
+        let within = sent
+            .iter()
+            .filter(|&&one| (first..first + 60).contains(&one));
         assert!(within.count() <= 5, "{sent:?}");
     }
     assert!(sent.len() > 20, "{sent:?}");

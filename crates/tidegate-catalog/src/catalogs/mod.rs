@@ -34,7 +34,7 @@ const WATCH_TICKS: u64 = 60;
 /// The number of ticks without use after which a schema is no longer reloaded in the background.
 const RELOAD_TICKS: u64 = 150;
 /// The largest number of schemas that one check of a database reloads in the background.
-const MAX_CONCURRENT_RELOADS: usize = 8;
+const MAX_RELOADS_PER_CHECK: usize = 8;
 /// The number of ticks without use after which a schema is dropped.
 const RETENTION_TICKS: u64 = 1200;
 
@@ -275,12 +275,12 @@ impl CatalogCache {
         let changed = self.compare(database, tenant, comparison, options).await?;
         self.query_keys(database, tenant, None, options).await?;
         let stale = tenant.stale(self.now(), RELOAD_TICKS);
-        if stale.len() > MAX_CONCURRENT_RELOADS {
+        if stale.len() > MAX_RELOADS_PER_CHECK {
             // The remaining schemas are loaded when requests need them.
             tenant.require_current();
         }
         let mut loaded = Ok(());
-        for (name, slot, group) in stale.into_iter().take(MAX_CONCURRENT_RELOADS) {
+        for (name, slot, group) in stale.into_iter().take(MAX_RELOADS_PER_CHECK) {
             let role = group.representative();
             let place = (&*name, &*group, &*slot);
             match self.load(tenant, (database, &role), place, options).await {
