@@ -115,8 +115,8 @@ impl Edge {
     }
 }
 
-/// A privilege: the kind and the name of its object, and the privilege's name. Grants on a table
-/// and on its columns have the same key.
+/// A privilege: the kind and the name of its object, and the privilege's name. A grant on a table
+/// and a grant on one of its columns have the same value, because the column is not part of it.
 type Right<'a> = (&'static str, &'a str, &'a str);
 
 fn kind(name: &str) -> &'static str {

@@ -8,8 +8,8 @@ use tidegate_changelog::{Lineage, LogMessage, LogPosition};
 use crate::message::BusMessage;
 use crate::place::{Malformed, MessageKind, Place};
 
-/// Cuts the messages of a stream into [`BusMessage`]s, each of which can be read without those
-/// before it.
+/// Cuts the messages of a stream into [`BusMessage`]s. Each of them can be read without the earlier
+/// ones.
 #[derive(Debug)]
 pub struct Batcher {
     lineage: Lineage,
@@ -53,7 +53,7 @@ impl Batcher {
         }
     }
 
-    /// The place behind everything that was added.
+    /// The place after everything that was added.
     pub fn place(&self) -> Place {
         self.place
     }

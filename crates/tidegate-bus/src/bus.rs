@@ -21,7 +21,8 @@ use crate::shared::{PRESENCE, SharedBus};
 use crate::status::{BusStatus, DatabaseRole};
 use crate::stream::BusStream;
 
-/// How often a stream waits again for a reader if PostgreSQL no longer has the changes it needs.
+/// The number of times that a stream waits again for a reader, if PostgreSQL no longer has the
+/// changes that the stream needs.
 const ATTEMPTS: usize = 3;
 
 /// A change log in which one node reads each database for all nodes. All operations except streams
@@ -225,9 +226,9 @@ impl ChangeLog for Bus {
     }
 
     /// Abandons the database only if no other node uses it, because all nodes share the slot. If
-    /// another node was heard recently, waits for `PRESENCE` first: that node may have stopped
-    /// using the database. It counts only if it was heard again after this wait. The change log
-    /// does not drop a slot that is being read.
+    /// another node was heard recently, waits for `PRESENCE` first, because that node may have
+    /// stopped using the database. The node counts only if it is heard during this wait. The change
+    /// log does not drop a slot that is being read.
     fn abandon<'a>(&'a self, database: &'a DatabaseName) -> BoxFuture<'a, LogResult<()>> {
         Box::pin(async move {
             if self.is_shared(database) {

@@ -22,24 +22,26 @@ pub enum Offered {
     OtherLog,
 }
 
-/// How far a log was handed out.
+/// The state of a log whose changes are handed out.
 #[derive(Debug)]
 pub struct Chain {
     identity: LogIdentity,
-    /// The place behind everything that was handed out.
+    /// The place after everything that was handed out.
     place: Place,
-    /// The last position outside of a transaction.
+    /// The position after the last complete transaction that was handed out.
     complete: LogPosition,
-    /// The last description of each table that was handed out.
+    /// For each table, by OID, the last description that was handed out.
     known: HashMap<u32, Bytes>,
 }
 
-/// A sequence of items of one reader.
+/// The state of a sequence of items that one reader has sent.
 #[derive(Debug)]
 pub struct Sequence {
+    /// The place after the last item.
     place: Place,
+    /// The last description of each table, by OID.
     relations: HashMap<u32, Bytes>,
-    /// Descriptions behind which no change has come yet.
+    /// The OIDs of the tables that the reader has described since the last change, begin or commit.
     pending: Vec<u32>,
 }
 
@@ -85,7 +87,7 @@ impl Chain {
         self.identity
     }
 
-    /// The place behind everything that was handed out.
+    /// The place after everything that was handed out.
     pub fn place(&self) -> Place {
         self.place
     }
@@ -157,7 +159,7 @@ impl Chain {
 
     /// Moves over a part of the log without changes.
     fn advance(&mut self, to: Place, out: &mut Vec<LogMessage>) -> Offered {
-        // The rest of a transaction cannot be without changes, so something is missing.
+        // The rest of a transaction has at least its commit, so a message is missing.
         if self.place.is_open() || to.is_open() {
             return Offered::Gap;
         }

@@ -41,8 +41,9 @@ pub(crate) struct Head {
 pub(crate) struct Database {
     pub(crate) name: DatabaseName,
     pub(crate) shared: Arc<SharedBus>,
-    /// The beginning of the database's subjects: `.e` are messages with changes, which JetStream
-    /// keeps, `.p` those without, `.q` questions.
+    /// The prefix of the database's NATS subjects. The suffix is `.e` for messages of the reader
+    /// that JetStream keeps, `.p` for other messages of the reader, and `.q` for messages to the
+    /// reader: questions for its position, and reports that a node uses the database.
     pub(crate) subject: String,
     pub(crate) live: broadcast::Sender<Arc<BusMessage>>,
     head: watch::Sender<Option<Head>>,
@@ -78,7 +79,7 @@ impl Database {
         }
     }
 
-    /// The subject of messages with changes.
+    /// The subject of the messages that JetStream keeps.
     pub(crate) fn event_subject(&self) -> String {
         format!("{}.e", self.subject)
     }

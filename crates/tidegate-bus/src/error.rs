@@ -15,7 +15,7 @@ pub enum BusError {
         /// The number of the address in the list, from 1.
         number: usize,
     },
-    /// Addresses have different logins, of which a client can use one.
+    /// The addresses have different logins, but a client uses one login for all servers.
     #[error("the addresses of bus_url have different user names or passwords")]
     Logins,
     /// No server answers.
@@ -55,7 +55,7 @@ pub enum BusError {
         /// The error text of the NATS server.
         reason: String,
     },
-    /// JetStream cannot keep as many copies.
+    /// JetStream cannot keep the requested number of copies.
     #[error(
         "JetStream cannot keep {replicas} copies ({reason}); name fewer servers in bus_url, or start more \
          NATS servers in the cluster"

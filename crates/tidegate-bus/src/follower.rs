@@ -23,7 +23,7 @@ pub enum Source {
 pub struct Follower {
     chain: Chain,
     source: Source,
-    /// The live message behind the gap that is being filled.
+    /// The live message after the gap that is being filled.
     waiting: Option<BusMessage>,
     /// The stream that the node reads itself.
     local: Option<Sequence>,
@@ -50,7 +50,7 @@ impl Follower {
         self.source
     }
 
-    /// The place behind everything that was handed out.
+    /// The place after everything that was handed out.
     pub fn place(&self) -> Place {
         self.chain.place()
     }

@@ -57,7 +57,7 @@ impl KeptMessages {
     }
 }
 
-/// Finds the first message that ends behind a place, by bisection. Messages are in the order of
+/// Finds the first message that ends after a place, by bisection. Messages are in the order of
 /// their places, except that those of two readers overlap where the reader has changed.
 async fn first(
     database: &Database,

@@ -12,7 +12,7 @@ pub struct BusMessage {
     pub identity: LogIdentity,
     /// The end of the last message with changes that the same reader sent before this one.
     pub from: Place,
-    /// The place behind the last of the items.
+    /// The place after the last item.
     pub to: Place,
     /// Descriptions of the tables that the items change without describing them, as they are at
     /// `from`.

@@ -21,8 +21,8 @@ const HEARTBEAT: Duration = Duration::from_millis(200);
 const CONFIRM: Duration = Duration::from_secs(10);
 /// The maximum number of bytes of changes in a message, unless one change is larger.
 const LIMIT: usize = 128 << 10;
-/// The maximum size of a message without its changes, in bytes: places, descriptions of tables, the
-/// seal.
+/// The maximum size in bytes of the parts of a message other than its changes: places, descriptions
+/// of tables, and the seal.
 const OVERHEAD: usize = 64 << 10;
 
 struct Reader<'a> {

@@ -167,7 +167,8 @@ impl ApiError {
         Self::new(StatusCode::CONFLICT, "ALREADY_EXISTS", message)
     }
 
-    /// 403: the form was not sent from a page of this service in this browser.
+    /// 403: another site sent the form, or its token does not belong to the browser's current
+    /// cookie.
     pub fn stale_form() -> Self {
         let text = "This form is out of date, or your browser keeps no cookies for this site. Go \
                     back, load the page again and repeat it.";

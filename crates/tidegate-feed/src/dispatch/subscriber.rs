@@ -135,8 +135,8 @@ impl Subscriber {
         }
     }
 
-    /// The equality that the filter requires; `None` if there is no filter, or it requires no
-    /// equality.
+    /// An equality that the filter requires; `None` if there is no filter, or none of its
+    /// equalities can be indexed.
     pub(crate) fn equality(&self) -> Option<&Arc<Equality>> {
         self.predicate.as_ref()?.equality()
     }

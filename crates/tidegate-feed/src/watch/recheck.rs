@@ -26,7 +26,8 @@ pub(crate) async fn watch(database: Arc<DatabaseFeed>) {
     tick.set_missed_tick_behavior(MissedTickBehavior::Delay);
     tick.tick().await;
     let mut snapshots = database.snapshots.subscribe();
-    // The time at which the privileges of each role on each table were last confirmed or read.
+    // When the privileges of each role on each table were last confirmed or read, or when the
+    // stream was last found closed.
     let mut checked: HashMap<RoleTable, Instant> = HashMap::new();
     loop {
         let mut groups;

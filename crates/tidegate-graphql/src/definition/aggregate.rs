@@ -97,7 +97,7 @@ fn is_ordered_list(column: &Column) -> bool {
     is_list && !is_vector && tidegate_filter::is_sortable(column)
 }
 
-/// The fields of the type of a relation's groups.
+/// The fields of the object type for groups of a relation's rows.
 pub(super) fn group_fields(relation: &Relation) -> FieldIter<'_> {
     let count = FieldDefinition {
         name: "count".into(),
@@ -130,7 +130,7 @@ pub(super) fn group_fields(relation: &Relation) -> FieldIter<'_> {
     Box::new(std::iter::once(count).chain(functions).chain(columns))
 }
 
-/// The description of the type of a relation's groups.
+/// The description of the object type for groups of a relation's rows.
 pub(super) fn describe_group(relation: &Relation) -> String {
     format!("Counts and sums over the rows of {}.", relation.name)
 }

@@ -114,7 +114,7 @@ impl CallerLimit {
     }
 
     /// Adapts the limit to changed settings. Callers that have requests keep the old limit until
-    /// these requests end.
+    /// they have no request left.
     pub(super) fn resize(&self, settings: &Settings) {
         self.connections
             .store(settings.of_caller(), Ordering::Relaxed);

@@ -28,16 +28,17 @@ pub(crate) use type_loader::{TREE_13, TREE_14, TypeRow, build};
 const LIMIT: usize = 1024;
 /// How long a cached type is valid. A statement description that uses it is valid for longer.
 const VALID_FOR: Duration = Duration::from_secs(1);
-/// How long a description may be used if it contains types whose changes PostgreSQL does not
-/// report. There are three kinds: types that are not built in, types that hints name, and parameter
-/// types that PostgreSQL inferred from tables and functions.
+/// How long a description may be used if its types may change without a report from PostgreSQL.
+/// There are three cases: a type is not built in, a type hint names the type of a parameter, or
+/// PostgreSQL inferred the type of a parameter from tables and functions.
 const DESCRIPTION_VALID_FOR: Duration = Duration::from_secs(4);
 
 /// The cached data of one database.
 #[derive(Debug, Default)]
 pub(crate) struct MetadataCache {
     types: RwLock<HashMap<u32, (Type, Instant)>>,
-    /// The types that hints name. A name depends on the `search_path`, and therefore on the role.
+    /// The types that are named by type hints. A name depends on the `search_path`, and therefore
+    /// on the role.
     hints: RwLock<HashMap<(RoleName, String), (Type, Instant)>>,
     descriptions: Mutex<HashMap<u64, DescribedStatement>>,
     hasher: RandomState,
