@@ -1,5 +1,5 @@
-//! Tests the grant `client_credentials` (wire.md 11): a confidential client acts as its service
-//! user.
+//! Tests the grant `client_credentials` (docs/API.md, "Programs without a person"): a confidential
+//! client acts as its service user.
 
 use serde_json::{Value, json};
 

@@ -1,5 +1,5 @@
 //! Tests consent: the page describes it in words, it is remembered by client and scope, and it can
-//! be revoked (wire.md 11).
+//! be revoked (docs/API.md, "Scopes").
 
 use reqwest::Method;
 use serde_json::json;

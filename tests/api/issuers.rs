@@ -1,5 +1,5 @@
-//! Tests tokens of external issuers (wire.md 11): which user or member a token stands for, what it
-//! allows, and when changes take effect.
+//! Tests tokens of external issuers (docs/API.md, "Tokens of another issuer"): which user or member
+//! a token stands for, what it allows, and when changes take effect.
 
 use std::time::{Duration, SystemTime};
 

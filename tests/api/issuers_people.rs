@@ -1,5 +1,6 @@
 //! People of groups, by tokens of external issuers: their live events, their ids, that nothing is
-//! stored for them, and their records where an issuer makes some (wire.md 11).
+//! stored for them, and their records where an issuer makes some (docs/API.md, "Tokens of another
+//! issuer").
 
 use std::time::Instant;
 

@@ -1,5 +1,5 @@
-//! Members (wire.md 11): users without a role, who share the role of a group, and see only their
-//! own rows.
+//! Members (docs/API.md, "Members"): users without a role, who share the role of a group, and see
+//! only their own rows.
 
 use serde_json::{Value, json};
 

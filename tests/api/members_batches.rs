@@ -1,5 +1,5 @@
-//! Claims of members in batches and behind savepoints (wire.md 11): what one call sets does not
-//! make a later call of its transaction another member's.
+//! Claims of members in batches and behind savepoints (docs/API.md, "Members"): what one call sets
+//! does not make a later call of its transaction another member's.
 
 use serde_json::{Value, json};
 

@@ -1,4 +1,5 @@
-//! Events of members (wire.md 11): each gets those of its own rows, also after a cursor.
+//! Events of members (docs/API.md, "Members"): each gets those of its own rows, also after a
+//! cursor.
 
 use serde_json::{Value, json};
 

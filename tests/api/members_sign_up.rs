@@ -1,4 +1,4 @@
-//! Sign-up of members through the pages (wire.md 11, `signup_kind` and `signup_group`).
+//! Sign-up of members through the pages (docs/API.md, "Clients", `signup_kind` and `signup_group`).
 
 use serde_json::{Value, json};
 

@@ -1,4 +1,4 @@
-//! When tokens of members end (wire.md 11), and conversions between the kinds of users.
+//! When tokens of members end (docs/API.md, "Members"), and conversions between the kinds of users.
 
 use serde_json::{Value, json};
 

@@ -1,5 +1,5 @@
-//! The OpenID Connect provider: ID tokens, discovery and userinfo (wire.md 11; OpenID Connect Core
-//! 1.0 and Discovery 1.0).
+//! The OpenID Connect provider: ID tokens, discovery and userinfo (docs/API.md, "OpenID Connect";
+//! OpenID Connect Core 1.0 and Discovery 1.0).
 
 use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;

@@ -1,4 +1,4 @@
-//! Tests personal access tokens (wire.md 11).
+//! Tests personal access tokens (docs/API.md, "Personal access tokens").
 
 use reqwest::Method;
 use serde_json::{Value, json};

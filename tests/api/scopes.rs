@@ -1,4 +1,4 @@
-//! Tests scopes (wire.md 11): what a token may be used for, at every endpoint.
+//! Tests scopes (docs/API.md, "Scopes"): what a token may be used for, at every endpoint.
 
 use reqwest::Method;
 use serde_json::{Value, json};

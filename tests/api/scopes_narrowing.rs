@@ -1,4 +1,4 @@
-//! Tests that a token never gives more scopes than it has (wire.md 11).
+//! Tests that a token never gives more scopes than it has (docs/API.md, "Scopes").
 
 use reqwest::Method;
 use serde_json::{Value, json};

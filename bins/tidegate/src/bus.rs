@@ -1,5 +1,5 @@
-//! Opens the bus, over which one node reads the changes of a database for all, and reports its
-//! state.
+//! Opens the bus and reports its state. One node reads the changes of a database and sends them
+//! over the bus to the other nodes.
 
 use std::fmt::{self, Write as _};
 use std::sync::Arc;

@@ -23,7 +23,7 @@ use crate::place::Malformed;
 
 /// The silence of the reader after which a stream reads the log itself.
 const SILENCE: Duration = Duration::from_secs(2);
-/// How many batches wait for the feed.
+/// The maximum number of batches that wait for the feed.
 const QUEUE: usize = 4;
 
 /// A stream of changes that come over the bus.

@@ -1,4 +1,4 @@
-//! Describes schemas as JSON (wire.md, "SQL"), for `GET /api/v4/sql/schema`.
+//! Describes schemas as JSON (docs/API.md, "Schemas"), for `GET /api/v4/sql/schema`.
 
 use std::borrow::Cow;
 use std::fmt::Write as _;

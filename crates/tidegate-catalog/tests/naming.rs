@@ -1,4 +1,4 @@
-//! Tests of the names that requests use (wire.md, section 6).
+//! Tests of the names that requests use (docs/API.md, "Names and types").
 
 use serde_json::{Value, json};
 use tidegate_catalog::Schema;

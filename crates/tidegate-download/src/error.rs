@@ -8,7 +8,7 @@ pub type Result<T, E = Error> = std::result::Result<T, E>;
 /// The reason why PostgreSQL could not be installed. After an error no new files remain.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
-    /// The server cannot be reached, or the connection broke.
+    /// The request failed, for example because the server cannot be reached.
     #[error("cannot download {url}: {}", chain(.source))]
     Request {
         /// The address of the archive.

@@ -37,7 +37,7 @@ struct Account {
 
 impl ServerUser {
     /// Chooses the current user, unless it is root. For root, chooses the owner of the directory
-    /// `data` if it exists, and otherwise `postgres` or `nobody`.
+    /// `data` if it exists and is not root's, and otherwise `postgres` or `nobody`.
     pub(crate) fn choose(scratch: &Path, data: Option<&Path>) -> Result<Self> {
         let own_uid = effective_uid(scratch)?;
         if own_uid != 0 {

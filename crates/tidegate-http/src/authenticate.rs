@@ -22,7 +22,8 @@ const DATABASE: HeaderName = HeaderName::from_static("tidegate-database");
 pub struct Caller {
     /// The database and role as which the caller's statements run.
     pub principal: Principal,
-    /// Whether the request had no token. Then errors about privileges say that a token is required.
+    /// Whether the request had no token, or its token is ignored. Then errors about privileges say
+    /// that a token is required.
     pub anonymous: bool,
     /// The scopes of the caller's token. They are unrestricted for a caller without a token.
     pub scopes: Scopes,

@@ -33,7 +33,7 @@ pub enum GrantParameters {
         username: String,
         /// The password.
         password: Secret,
-        /// The tenant's database; `None` when the user is the tenant's owner.
+        /// The tenant's database; `None` for the owner of the tenant named `username`.
         database: Option<String>,
         /// The requested scopes.
         scopes: Scopes,

@@ -45,7 +45,8 @@ pub struct NodeDemand {
     pub expected: usize,
     /// The maximum number of connections that the node accepts now.
     pub most: usize,
-    /// How many connections the node may open until it has applied the result.
+    /// The total number of connections that the node may have open until it has applied the share
+    /// that [`NodeRegistration::exchange`] returns.
     pub claimed: usize,
     /// How many connections the node has open.
     pub open: usize,

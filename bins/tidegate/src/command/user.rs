@@ -128,7 +128,7 @@ pub(super) async fn tenant(service: &Service, name: &str) -> Result<Tenant> {
     })
 }
 
-/// Creates the record and the role of a user.
+/// Creates the record of a user and, unless it is a member, its role.
 pub(crate) async fn create(service: &Service, user: NewUser) -> Result {
     service.accounts().create(user).await?;
     Ok(())

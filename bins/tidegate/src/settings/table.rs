@@ -163,7 +163,7 @@ settings! {
     sslrootcert: Option<PathBuf> = None, Open;
     /// Number of nodes that are expected to share the cluster's connections; more share them too
     nodes: u32 = Some("1"), Open;
-    /// Tenant whose default user runs requests without a token that name no database
+    /// Tenant whose default user is used for requests that have no token and name no database
     anonymous_database: Option<String> = None, Open;
     /// Folder with the GraphiQL page that `npm run build` in `graphiql/` creates; if not set, browsers get a small built-in page
     graphiql_dir: Option<PathBuf> = None, Open;

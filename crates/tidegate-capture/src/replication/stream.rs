@@ -48,7 +48,8 @@ pub(super) struct Stream {
     owes_report: bool,
     /// The position up to which everything was received; `None` inside a transaction.
     complete: Option<LogPosition>,
-    /// Whether the slot keeps the log of the retention window, so that it is confirmed late.
+    /// Whether positions are confirmed late, so that the slot keeps the log of the retention
+    /// window.
     keeps_window: bool,
     /// When PostgreSQL last asked for a report, and how many times it has asked in quick
     /// succession.

@@ -123,7 +123,8 @@ struct RelationEntry {
     /// Whether row level security applies to the role for this relation.
     #[serde(default)]
     row_security: bool,
-    /// Whether all policies call only built-in functions that cannot write.
+    /// Whether all policies are known to call only functions that cannot write: built-in ones, or
+    /// those of Tidegate for claims.
     #[serde(default)]
     plain_policies: bool,
     comment: Option<Box<str>>,

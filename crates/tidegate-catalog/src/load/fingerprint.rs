@@ -100,8 +100,8 @@ pub async fn fingerprint(
 }
 
 /// Reads the same as [`fingerprint`], except roles and memberships. These belong to the cluster,
-/// and reading thousands of them takes milliseconds. The caller compares them with [`roles`] once
-/// for all databases.
+/// and reading thousands of them takes milliseconds. Instead, the caller calls [`roles`], which
+/// compares them once for all databases.
 ///
 /// # Errors
 ///

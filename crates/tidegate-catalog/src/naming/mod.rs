@@ -1,4 +1,4 @@
-//! Derives GraphQL names from the names in PostgreSQL (wire.md, "GraphQL").
+//! Derives GraphQL names from the names in PostgreSQL (docs/API.md, "Names and types").
 //!
 //! Every name here is a valid GraphQL name (GraphQL, "Names") that does not begin with `__`, which
 //! is reserved for introspection.

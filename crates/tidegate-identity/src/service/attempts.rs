@@ -11,8 +11,8 @@ use crate::{AttemptKey, AttemptLimit, AttemptOutcome, Error, Ports, Result};
 #[derive(Debug, Default)]
 pub(super) struct PendingAttempts(Mutex<HashMap<AttemptKey, u32>>);
 
-/// The reported wait while the success of other attempts of the counter is not known yet. These
-/// attempts may soon be refunded.
+/// The maximum wait that a refused attempt reports while other attempts of the same counter are
+/// pending. It is short, because a pending attempt is refunded if it succeeds.
 const PENDING_RETRY: Duration = Duration::from_secs(1);
 
 impl PendingAttempts {

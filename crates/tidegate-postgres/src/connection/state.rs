@@ -205,8 +205,8 @@ impl SessionState {
         }
     }
 
-    /// Records that SQL deallocated the prepared check of the reset. The reset then ends as if it
-    /// had found statements that callers prepared.
+    /// Records that a statement of the caller deallocated the prepared `CHECK` of the reset. The
+    /// reset then ends as if it had found statements that callers prepared.
     pub(super) fn note_check_deallocated(&mut self) {
         if let Phase::Resetting { rows, .. } = &mut self.phase {
             *rows = CHECK_ROWS + 1;

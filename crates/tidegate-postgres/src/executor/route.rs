@@ -4,8 +4,8 @@
 //! Text of a caller runs on a connection that logged in as the caller's role. Text of Tidegate or
 //! of the tenant's owner runs on shared connections:
 //!
-//! - Shared connections of the owner and of the default user log in as that role, which is the same
-//!   for all callers that use it.
+//! - Shared connections of the owner log in as the owner's role, and those of the default user as
+//!   the default user's role.
 //! - Shared connections of other users log in as an authenticator and switch to the caller's role
 //!   for the transaction. There is no authenticator in a database where code of one user could run
 //!   for another.

@@ -164,7 +164,7 @@ impl<'a> PurityReader<'a> {
         !of_relation || plain.contains(['"', '\\']) || builtins::is_stateful_attribute(plain)
     }
 
-    /// Whether the next string is a literal of a type that is not built in.
+    /// Whether the next string may be a literal of a type that is not built in.
     fn types_literal(&self) -> bool {
         let (Some(name), before) = (self.last(1), self.last(2)) else {
             return false;
