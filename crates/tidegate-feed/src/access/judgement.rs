@@ -10,8 +10,8 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, LazyLock};
 
 use tidegate_sql::{
-    Commit, Error, Executor, InputError, Login, Mode, Pipeline, PipelineStep, Principal, Result,
-    Statement,
+    Commit, ConnectionLimit, Error, Executor, InputError, Login, Mode, Pipeline, PipelineStep,
+    Principal, QueryOptions, Result, Statement,
 };
 
 use crate::catalog_query::{ARE_VISIBLE, TextRows, bind_statement, oid_array, options, quoted};
@@ -70,16 +70,17 @@ impl Judgement {
         Statement::around(&text, &self.condition).map(Arc::new)
     }
 
-    /// Judges row images (a JSON array) as a caller. Returns the numbers, from 1, of those that the
+    /// Judges row images (a JSON array) of the table with this OID as a caller. Returns the numbers, from 1, of those that the
     /// caller may see; `None` if one of the transactions (the lower 32 bits of their ids) is not
     /// visible yet.
     pub(super) async fn run(
         &self,
         executor: &dyn Executor,
-        login: &Login,
+        (login, table): (&Login, u32),
         transactions: &[u32],
         images: &str,
     ) -> Result<Option<Vec<usize>>> {
+        let login = (login, ConnectionLimit::Subscriptions(table));
         let values = [
             &*oid_array(transactions),
             &self.table,
@@ -135,10 +136,11 @@ fn text_array<'a>(texts: impl Iterator<Item = &'a str>) -> String {
 
 async fn run(
     executor: &dyn Executor,
-    login: &Login,
+    (login, limit): (&Login, ConnectionLimit),
     statement: &Arc<Statement>,
     values: &[&str],
 ) -> Result<Option<Vec<usize>>> {
+    let options = QueryOptions { limit, ..options() };
     let path = bind_statement(EMPTY_PATH.clone(), &[])?;
     let judgement = bind_statement(statement.clone(), values)?;
     let (mut nothing, mut rows) = (TextRows::default(), TextRows::default());
@@ -158,7 +160,7 @@ async fn run(
         commit: Commit::Together,
     };
     let principal = Principal::Role(login.clone());
-    let ran = executor.pipeline(&principal, pipeline, &options()).await;
+    let ran = executor.pipeline(&principal, pipeline, &options).await;
     ran.map_err(|failed| failed.error)?;
     let row = rows.0.into_iter().next();
     let row = row.ok_or_else(|| Error::internal("the judgement has no row"))?;

@@ -188,10 +188,11 @@ impl RlsEvaluator {
         let mut transactions: Vec<u32> =
             changes.iter().map(|change| change.transaction_id).collect();
         transactions.dedup();
+        let table = changes.first().map_or(0, |change| change.schema.oid);
+        let caller = (&self.login, table);
         let permit = self.permits.acquire().await;
-        let executor = &*self.executor;
         let judged = judgement
-            .run(executor, &self.login, &transactions, &images)
+            .run(&*self.executor, caller, &transactions, &images)
             .await;
         drop(permit);
         let Some(numbers) = judged? else {
