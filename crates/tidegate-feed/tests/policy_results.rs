@@ -1,4 +1,4 @@
-//! Results of policies: under whose limits PostgreSQL evaluates them.
+//! Results of policies: under whose limits PostgreSQL evaluates them, and how long they are used.
 
 use std::time::Duration;
 
@@ -50,4 +50,30 @@ async fn members_who_occupy_their_connections_delay_the_events_of_no_other() {
         }
         drop(held);
     }
+}
+
+#[tokio::test]
+async fn a_caller_who_resumes_later_is_judged_again() {
+    let fixture = Fixture::with("feed_results_later", &Setup::without_polls()).await;
+    fixture
+        .run(
+            "CREATE TABLE hours (id int); INSERT INTO hours VALUES (1);
+             CREATE TABLE t (id int PRIMARY KEY); ALTER TABLE t ENABLE ROW LEVEL SECURITY;
+             CREATE POLICY p ON t USING (id > 1 OR EXISTS (SELECT FROM hours));
+             GRANT SELECT ON t, hours TO PUBLIC",
+        )
+        .await;
+    let mut live = fixture.all("t", &["id"]).await;
+    let mut request = fixture.request("t", &["id"]).await;
+    request.after = Some(live.cursor);
+    fixture.run("INSERT INTO t VALUES (1)").await;
+    assert_eq!(live.event().await, "+{\"id\":1}");
+    fixture.run("DELETE FROM hours").await;
+    tokio::time::pause();
+    tokio::time::advance(Duration::from_secs(5)).await;
+    tokio::time::resume();
+    let mut resumed = fixture.subscribe(request).await.unwrap();
+    fixture.run("INSERT INTO t VALUES (2)").await;
+    assert_eq!(resumed.event().await, "+{\"id\":2}");
+    assert_eq!(live.event().await, "+{\"id\":2}");
 }
