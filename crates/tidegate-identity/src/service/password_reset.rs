@@ -156,9 +156,10 @@ impl IdentityService {
         let directory = directory.acting_as(&key.name, context.address);
         let hash = directory.hash_password(new).await?;
         let reason = EndReason::PasswordChanged;
-        let kinds: &[_] = match only_password {
-            true => &CredentialKind::WITHOUT_PASSWORD,
-            false => &[],
+        let kinds: &[_] = if only_password {
+            &CredentialKind::WITHOUT_PASSWORD
+        } else {
+            &[]
         };
         directory.end_sessions(&key, reason).await?;
         directory.delete_credentials(&key, kinds).await?;
