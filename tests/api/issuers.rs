@@ -273,6 +273,35 @@ async fn the_operator_manages_issuers() {
 }
 
 #[tokio::test]
+async fn an_issuer_of_a_later_release_is_dropped_by_its_name() {
+    let world = world().await;
+    world.accept(json!({})).await;
+    let control = world.operator.root("tidegate").await;
+    let store = "INSERT INTO tidegate.issuers (database, name, settings, created_at) \
+         SELECT database, 'later_' || i, jsonb_set(settings::jsonb, '{algorithms}', '[\"ML-DSA-44\"]')::json, \
+                created_at FROM tidegate.issuers, generate_series(1, 3) i";
+    control.batch_execute(store).await.unwrap();
+    let path = |names: &str| format!("{ISSUERS}/{names}");
+    let (status, _) = world.rest(Method::GET, &path("later_1"), json!({})).await;
+    assert_eq!(status, 404, "this release cannot show it");
+    // All or none of several are dropped.
+    for (names, status) in [
+        ("later_1,missing", 404),
+        ("later_1,later_2", 204),
+        ("later_1", 404),
+    ] {
+        let dropped = world.rest(Method::DELETE, &path(names), json!({})).await;
+        assert_eq!(dropped.0, status, "{names}: {}", dropped.1);
+    }
+    let drop = ["issuer", "drop", "shop", "later_3", "--yes"];
+    let printed = world.operator.succeeds(&drop, "");
+    assert!(printed.contains("later_3 is dropped"), "{printed}");
+    let left = "SELECT string_agg(name, ',') FROM tidegate.issuers";
+    let left: String = control.query_one(left, &[]).await.unwrap().get(0);
+    assert_eq!(left, "id");
+}
+
+#[tokio::test]
 async fn a_claim_names_a_user_and_the_request_runs_as_its_role() {
     let world = world().await;
     world

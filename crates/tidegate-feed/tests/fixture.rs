@@ -13,6 +13,7 @@ use tidegate_feed::{
     event_queue,
 };
 use tidegate_filter::{Filter, Json};
+use tidegate_pool::Settings;
 use tidegate_postgres::Credentials;
 use tidegate_sql::{DatabaseName, Executor, Login, QueryOptions, RoleName, RoleUse};
 use tidegate_testkit::{Passwords, create_role, database_on};
@@ -322,7 +323,13 @@ fn config(setup: &Setup) -> Config {
 }
 
 pub(crate) fn executor(setup: &Setup) -> Arc<dyn Executor> {
-    Arc::new(tidegate_testkit::executor(setup.cluster, config(setup)))
+    executor_with(setup, Settings::default())
+}
+
+/// An executor whose pool has these limits.
+pub(crate) fn executor_with(setup: &Setup, settings: Settings) -> Arc<dyn Executor> {
+    let executor = tidegate_testkit::executor_with(setup.cluster, config(setup), settings);
+    Arc::new(executor)
 }
 
 /// The schemas as a role sees them.

@@ -36,6 +36,8 @@ mod pending_gaps;
 #[cfg(test)]
 mod pgoutput;
 #[cfg(test)]
+mod policy_results;
+#[cfg(test)]
 mod privileges;
 #[cfg(test)]
 mod query_log;

@@ -20,12 +20,12 @@ const SOON: Duration = Duration::from_secs(30);
 const ORGS: [&str; 3] = ["north", "south", "East"];
 
 /// A member whose claims are those of every third member.
-fn person(number: usize) -> Member {
+pub(crate) fn person(number: usize) -> Member {
     let claims = format!(r#"{{"org":"{}","level":{}}}"#, ORGS[number % 3], number % 3);
     Member::new(&format!("m{number}"), &claims).unwrap()
 }
 
-async fn listeners(fixture: &Fixture, table: &str, count: usize) -> Vec<Listener> {
+pub(crate) async fn listeners(fixture: &Fixture, table: &str, count: usize) -> Vec<Listener> {
     let mut listeners = Vec::with_capacity(count);
     for number in 0..count {
         let mut request = fixture.request(table, &["id"]).await;
@@ -38,7 +38,7 @@ async fn listeners(fixture: &Fixture, table: &str, count: usize) -> Vec<Listener
     listeners
 }
 
-async fn create(fixture: &Fixture, table: &str, policies: &[(&str, impl AsRef<str>)]) {
+pub(crate) async fn create(fixture: &Fixture, table: &str, policies: &[(&str, impl AsRef<str>)]) {
     let mut sql = format!(
         "CREATE TABLE {table} (id int PRIMARY KEY, owner text, org text, level int, mood mood); \
          GRANT SELECT ON {table} TO PUBLIC; ALTER TABLE {table} ENABLE ROW LEVEL SECURITY;"
@@ -55,7 +55,7 @@ async fn create(fixture: &Fixture, table: &str, policies: &[(&str, impl AsRef<st
 }
 
 /// Types and functions that the policies use.
-async fn define(fixture: &Fixture) {
+pub(crate) async fn define(fixture: &Fixture) {
     fixture
         .run(
             "CREATE TYPE mood AS ENUM ('glad', 'sad');

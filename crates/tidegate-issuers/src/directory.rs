@@ -124,7 +124,7 @@ impl IssuerDirectory {
         }
     }
 
-    /// The issuers of a tenant, sorted by name.
+    /// The issuers of a tenant whose settings this release can read, sorted by name.
     pub async fn list(&self, database: &str) -> Result<Vec<IssuerRecord>, DirectoryError> {
         Ok(self.issuers.issuers(database).await?)
     }
@@ -137,6 +137,17 @@ impl IssuerDirectory {
         found.ok_or_else(|| DirectoryError::NotFound(name.to_owned()))
     }
 
+    /// Checks that a tenant has an issuer of this name, also one whose settings this release cannot
+    /// read; [`DirectoryError::NotFound`] otherwise.
+    pub async fn require(&self, database: &str, name: &str) -> Result<(), DirectoryError> {
+        let names = self.issuers.issuer_names(database).await?;
+        if names.iter().any(|known| known == name) {
+            Ok(())
+        } else {
+            Err(DirectoryError::NotFound(name.to_owned()))
+        }
+    }
+
     /// Adds an issuer. If the default role is not a user, makes the group of this name able to log
     /// in, and creates the group if it does not exist.
     pub async fn create(
@@ -147,7 +158,7 @@ impl IssuerDirectory {
     ) -> Result<IssuerRecord, DirectoryError> {
         check_name(name)?;
         self.check(database, &settings).await?;
-        if self.list(database).await?.len() >= MOST_ISSUERS {
+        if self.issuers.issuer_names(database).await?.len() >= MOST_ISSUERS {
             return Err(DirectoryError::TooMany);
         }
         let record = IssuerRecord {
@@ -159,7 +170,7 @@ impl IssuerDirectory {
         if !self.issuers.insert_issuer(&record).await? {
             return Err(DirectoryError::Taken(name.to_owned()));
         }
-        self.audit(AuditKind::IssuerCreated, &record).await;
+        self.audit(AuditKind::IssuerCreated, database, name).await;
         Ok(record)
     }
 
@@ -176,7 +187,7 @@ impl IssuerDirectory {
             change.clone().apply(&mut record.settings);
             self.check(database, &record.settings).await?;
             if self.issuers.update_issuer(&read, &record).await? {
-                self.audit(AuditKind::IssuerChanged, &record).await;
+                self.audit(AuditKind::IssuerChanged, database, name).await;
                 return Ok(record);
             }
         }
@@ -184,13 +195,13 @@ impl IssuerDirectory {
         Err(StoreError::Unavailable(reason.into()).into())
     }
 
-    /// Drops an issuer. Its tokens are refused within seconds on all nodes.
+    /// Drops an issuer without reading its settings, which a later release may have stored. Its
+    /// tokens are refused within seconds on all nodes.
     pub async fn drop_issuer(&self, database: &str, name: &str) -> Result<(), DirectoryError> {
-        let record = self.find(database, name).await?;
         if !self.issuers.delete_issuer(database, name).await? {
             return Err(DirectoryError::NotFound(name.to_owned()));
         }
-        self.audit(AuditKind::IssuerDropped, &record).await;
+        self.audit(AuditKind::IssuerDropped, database, name).await;
         Ok(())
     }
 
@@ -209,10 +220,10 @@ impl IssuerDirectory {
         }
     }
 
-    async fn audit(&self, kind: AuditKind, record: &IssuerRecord) {
+    async fn audit(&self, kind: AuditKind, database: &str, name: &str) {
         let now = self.ports.clock.now();
-        let event = AuditEvent::new(now, kind, Some(&record.database))
-            .with_detail(&record.name)
+        let event = AuditEvent::new(now, kind, Some(database))
+            .with_detail(name)
             .with_acting_user(self.actor.clone())
             .with_address(self.address);
         self.ports.store.append_audit_or_log(&[event]).await;

@@ -40,11 +40,15 @@ pub trait ExternalIssuerStore: Send + Sync {
     /// A text that differs after every change of any record.
     fn issuers_version(&self) -> StoreFuture<'_, String>;
 
-    /// The issuers of all tenants.
+    /// The issuers of all tenants whose settings this release can read.
     fn all_issuers(&self) -> StoreFuture<'_, Vec<IssuerRecord>>;
 
-    /// The issuers of a tenant, sorted by name.
+    /// The issuers of a tenant whose settings this release can read, sorted by name.
     fn issuers<'a>(&'a self, database: &'a str) -> StoreFuture<'a, Vec<IssuerRecord>>;
+
+    /// The names of all issuers of a tenant, sorted. They include those whose settings a later
+    /// release has stored and this release cannot read.
+    fn issuer_names<'a>(&'a self, database: &'a str) -> StoreFuture<'a, Vec<String>>;
 
     /// Adds an issuer; `false` if the tenant has an issuer of this name.
     fn insert_issuer<'a>(&'a self, record: &'a IssuerRecord) -> StoreFuture<'a, bool>;

@@ -7,8 +7,9 @@ use std::sync::{Arc, Mutex};
 use tidegate_identity::{
     AnonymousSql, AttemptKey, AttemptLimit, AttemptOutcome, AuditEvent, AuditPage, AuditSince,
     BrowserSession, CredentialKind, EndReason, IdentityStore, LinkedIdentity, NewUser, Passkey,
-    SecondFactor, Secret, SecretHash, SessionId, StoreError, StoreFuture, TenantName, Timestamp,
-    UnlinkOutcome, User, UserKey, UserKind, UserName, UserQuery, WriteOutcome,
+    RequestContext, SecondFactor, Secret, SecretHash, SessionId, StoreError, StoreFuture,
+    TenantName, Timestamp, UnlinkOutcome, User, UserKey, UserKind, UserName, UserQuery,
+    WriteOutcome,
 };
 use tidegate_oauth::{
     Approval, AuthorizationCode, Client, Consent, DeviceCode, DevicePoll, EndedSession, ErrorKind,
@@ -23,6 +24,8 @@ struct Unsteady {
     inner: Arc<MemoryStore>,
     away: AtomicBool,
     audit_away: AtomicBool,
+    /// How many calls succeed until one fails, not counting those of the audit log.
+    until_failure: Mutex<Option<usize>>,
     /// A user who is dropped just before the next session is stored.
     leaving: Mutex<Option<UserKey>>,
 }
@@ -39,12 +42,20 @@ impl Unsteady {
         }
     }
 
+    /// Whether this call is the one that fails.
+    fn fails(&self) -> bool {
+        let mut left = self.until_failure.lock().unwrap();
+        let now = *left;
+        *left = now.and_then(|calls| calls.checked_sub(1));
+        now == Some(0)
+    }
+
     fn answer<'a, T>(&self, audit: bool, answer: StoreFuture<'a, T>) -> StoreFuture<'a, T>
     where
         T: Send + 'a,
     {
         let away = self.away.load(Ordering::SeqCst);
-        if away || (audit && self.audit_away.load(Ordering::SeqCst)) {
+        if away || (audit && self.audit_away.load(Ordering::SeqCst)) || (!audit && self.fails()) {
             return Box::pin(ready(Err(StoreError::Unavailable("no route to it".into()))));
         }
         answer
@@ -169,6 +180,7 @@ async fn unsteady() -> (Fixture, Arc<Unsteady>) {
         inner,
         away: AtomicBool::default(),
         audit_away: AtomicBool::default(),
+        until_failure: Mutex::default(),
         leaving: Mutex::default(),
     });
     let issuer = node(&Ports {
@@ -245,4 +257,59 @@ async fn a_member_who_is_dropped_while_it_signs_in_gets_no_token() {
     assert_eq!(error.code(), "invalid_grant");
     let open = store.inner.sessions_of_user(&key, api.ports.clock.now());
     assert!(open.await.unwrap().is_empty());
+}
+
+/// The token of a link that resets alice's password.
+async fn reset_link(api: &Fixture) -> String {
+    let messages = api.issuer.identity().reset_emails("demo", "alice").await;
+    let text = messages.unwrap().remove(0).text;
+    let (_, rest) = text.split_once("/reset?token=").unwrap();
+    rest.split_whitespace().next().unwrap().to_owned()
+}
+
+#[tokio::test]
+async fn a_reset_that_fails_half_way_can_be_repeated_or_leaves_nothing_of_an_intruder() {
+    let key = UserKey::new("demo", "alice");
+    let password = Secret::new("alice5678");
+    for calls in 0.. {
+        let (api, store) = unsteady().await;
+        let identity = LinkedIdentity {
+            provider: None,
+            issuer: "https://id.example".to_owned(),
+            subject: "intruder".to_owned(),
+            name: None,
+            linked_at: None,
+        };
+        let linked = store.inner.insert_identity(&key, &identity).await;
+        assert!(linked.unwrap());
+        let intruder = api.alice().await;
+        let link = reset_link(&api).await;
+        let reset = || {
+            let context = RequestContext::default();
+            let (issuer, link, password) = (api.issuer.clone(), link.clone(), password.clone());
+            async move {
+                issuer
+                    .reset_password(&link, (&password, true), &context)
+                    .await
+            }
+        };
+        *store.until_failure.lock().unwrap() = Some(calls);
+        let first = reset().await;
+        let has_ended = first.is_ok();
+        assert!(store.until_failure.lock().unwrap().take().is_some() == has_ended);
+        if api.issuer.identity().reset_user(&link).await.is_ok() {
+            unavailable(first);
+            reset().await.unwrap();
+        }
+        let left = store.inner.identities_of_user(&key).await.unwrap();
+        assert!(left.is_empty(), "after {calls} calls: {left:?}");
+        api.issuer.refresh_denylist().await.unwrap();
+        api.issuer
+            .verify(intruder.access_token.expose())
+            .unwrap_err();
+        api.password("alice", "alice5678").await.unwrap();
+        if has_ended {
+            break;
+        }
+    }
 }

@@ -223,8 +223,22 @@ pub struct QueryOptions {
     pub deadline: Option<Instant>,
     /// The author of the statements' texts.
     pub author: Author,
+    /// The limit to which the statement's connection counts.
+    pub limit: ConnectionLimit,
     /// The servers from which a read may be answered. A write always goes to the primary.
     pub read_from: ReadFrom,
+}
+
+/// The limit to which a connection of a role counts that many callers share.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum ConnectionLimit {
+    /// That of the caller.
+    #[default]
+    Caller,
+    /// One that all members of a group have in common for subscriptions to the table with this OID.
+    /// The statement may serve several members, or other members may wait for its end, so a member
+    /// whose own requests occupy its connections must not delay it.
+    Subscriptions(u32),
 }
 
 /// The author of a statement's text, which decides on which connections it may run.

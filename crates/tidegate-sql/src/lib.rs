@@ -13,8 +13,8 @@ pub use buffer::Buffer;
 pub use error::{DatabaseError, Error, InputError, LoginRefused, Result};
 pub use error_members::{ErrorMember, ErrorMembers};
 pub use executor::{
-    Author, BoxFuture, Commit, Completion, Description, Executor, Flow, Mode, Pipeline,
-    PipelineError, PipelineStep, QueryOptions, RowSink, Transaction, TransactionOutcome,
+    Author, BoxFuture, Commit, Completion, ConnectionLimit, Description, Executor, Flow, Mode,
+    Pipeline, PipelineError, PipelineStep, QueryOptions, RowSink, Transaction, TransactionOutcome,
 };
 pub use principal::{
     ClaimText, DatabaseName, InvalidMember, Login, Member, Principal, RoleName, RoleUse, SharedBy,

@@ -23,6 +23,9 @@ static LIST: Query = Query::new(
     "select database, name, settings, created_at from tidegate.issuers \
      where database = :database order by name collate \"C\"",
 );
+static NAMES: Query = Query::new(
+    "select name from tidegate.issuers where database = :database order by name collate \"C\"",
+);
 static INSERT: Query = Query::new(
     "with added as (insert into tidegate.issuers (database, name, settings, created_at) \
      values (:database, :name, :settings::json, :created_at::timestamptz) \
@@ -137,6 +140,10 @@ impl ExternalIssuerStore for PgIssuerStore {
 
     fn issuers<'a>(&'a self, database: &'a str) -> StoreFuture<'a, Vec<IssuerRecord>> {
         step(async move { self.readable(&LIST, &[&database]).await })
+    }
+
+    fn issuer_names<'a>(&'a self, database: &'a str) -> StoreFuture<'a, Vec<String>> {
+        step(async move { self.database.rows(&NAMES, &[&database], row::string).await })
     }
 
     fn insert_issuer<'a>(&'a self, record: &'a IssuerRecord) -> StoreFuture<'a, bool> {

@@ -29,6 +29,10 @@ async fn settings_of_a_later_release_stop_no_other_issuer_and_are_kept() {
     assert_eq!(all, store.issuers("shop").await.unwrap());
     let names: Vec<_> = all.iter().map(|record| &*record.name).collect();
     assert_eq!(names, ["known", "later"]);
+    // Those that cannot be read have names, by which they are dropped.
+    let names = store.issuer_names("shop").await.unwrap();
+    assert_eq!(names, ["known", "later", "unreadable"]);
+    assert!(store.delete_issuer("shop", "unreadable").await.unwrap());
     // A node that does not know a setting can change the others.
     let read = &all[1];
     let mut changed = read.clone();

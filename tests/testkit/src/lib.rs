@@ -22,6 +22,6 @@ pub use deadline::{DEADLINE, eventually, soon};
 pub use golden::assert_golden;
 pub use random::Random;
 #[cfg(feature = "roles")]
-pub use roles::{Passwords, claims_key, create_role, executor, password};
+pub use roles::{Passwords, claims_key, create_role, executor, executor_with, password};
 #[cfg(feature = "rows")]
 pub use rows::{CollectedRows, Rows};

@@ -69,11 +69,19 @@ impl Credentials for Passwords {
 /// # Panics
 /// If the configuration is invalid.
 pub fn executor(cluster: &Cluster, config: Config) -> Postgres {
+    executor_with(cluster, config, Settings::default())
+}
+
+/// An executor for the roles of a cluster, whose pool has these limits.
+///
+/// # Panics
+/// If the configuration is invalid.
+pub fn executor_with(cluster: &Cluster, config: Config, settings: Settings) -> Postgres {
     let config = Arc::new(config);
     let control = Arc::new(ServiceConnections::new(config.clone(), Jitter::none()).unwrap());
     let passwords = Arc::new(Passwords::new(cluster));
     let connector = RoleConnector::new(config, passwords, control.clone());
-    let pool = Pool::new(connector, Settings::default(), Jitter::none());
+    let pool = Pool::new(connector, settings, Jitter::none());
     let derive = |database: &DatabaseName, generation| claims_key(database.as_str(), generation);
     let users = UserExecutor::new(pool).with_claims_keys(derive);
     Postgres::new(users, control)

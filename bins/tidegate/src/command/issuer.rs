@@ -19,11 +19,8 @@ pub(crate) async fn run(command: IssuerCommand, service: &Service) -> Result {
             confirmation,
         } => {
             let directory = service.external_issuers();
-            let found = directory.find(&database, &name).await?;
-            let what = format!(
-                "the issuer {name} ({}) of {database}",
-                found.settings.issuer
-            );
+            directory.require(&database, &name).await?;
+            let what = format!("the issuer {name} of {database}");
             confirmation.confirm(&what, &name)?;
             directory.drop_issuer(&database, &name).await?;
             print(format_args!(

@@ -11,8 +11,8 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, LazyLock};
 
 use tidegate_sql::{
-    Commit, Error, Executor, InputError, Login, Mode, Pipeline, PipelineStep, Principal, Result,
-    Statement,
+    Commit, ConnectionLimit, Error, Executor, InputError, Login, Mode, Pipeline, PipelineStep,
+    Principal, QueryOptions, Result, Statement,
 };
 
 use crate::catalog_query::{ARE_VISIBLE, TextRows, bind_statement, oid_array, options, quoted};
@@ -38,6 +38,15 @@ pub(crate) struct Judgement {
     table: String,
     /// The names of the columns, as an array in its text form.
     columns: String,
+}
+
+/// A caller as whom rows of a table are judged.
+#[derive(Clone, Copy)]
+pub(super) struct JudgedCaller<'a> {
+    pub(super) executor: &'a dyn Executor,
+    pub(super) login: &'a Login,
+    /// The OID of the table.
+    pub(super) table: u32,
 }
 
 impl Judgement {
@@ -77,8 +86,7 @@ impl Judgement {
     /// visible yet, or if the table now has other columns.
     pub(super) async fn run(
         &self,
-        executor: &dyn Executor,
-        login: &Login,
+        caller: JudgedCaller<'_>,
         transactions: &[u32],
         images: &str,
     ) -> Result<Option<Vec<usize>>> {
@@ -88,11 +96,11 @@ impl Judgement {
             &self.columns,
             images,
         ];
-        match run(executor, login, &self.statement, &values).await {
+        match run(caller, &self.statement, &values).await {
             // The row type may have changed after the fingerprint was read. PostgreSQL reports this
             // with errors of class 42 (PostgreSQL, "Error Codes").
             Err(Error::Rejected(rejection)) if rejection.sqlstate.starts_with("42") => {
-                run(executor, login, &self.unprepared()?, &values).await
+                run(caller, &self.unprepared()?, &values).await
             }
             ran => ran,
         }
@@ -136,11 +144,14 @@ fn text_array<'a>(texts: impl Iterator<Item = &'a str>) -> String {
 }
 
 async fn run(
-    executor: &dyn Executor,
-    login: &Login,
+    caller: JudgedCaller<'_>,
     statement: &Arc<Statement>,
     values: &[&str],
 ) -> Result<Option<Vec<usize>>> {
+    let options = QueryOptions {
+        limit: ConnectionLimit::Subscriptions(caller.table),
+        ..options()
+    };
     let path = bind_statement(EMPTY_PATH.clone(), &[])?;
     let judgement = bind_statement(statement.clone(), values)?;
     let (mut nothing, mut rows) = (TextRows::default(), TextRows::default());
@@ -159,8 +170,11 @@ async fn run(
         steps,
         commit: Commit::Together,
     };
-    let principal = Principal::Role(login.clone());
-    let ran = executor.pipeline(&principal, pipeline, &options()).await;
+    let principal = Principal::Role(caller.login.clone());
+    let ran = caller
+        .executor
+        .pipeline(&principal, pipeline, &options)
+        .await;
     ran.map_err(|failed| failed.error)?;
     let row = rows.0.into_iter().next();
     let row = row.ok_or_else(|| Error::internal("the judgement has no row"))?;

@@ -6,6 +6,7 @@
 
 use std::collections::HashMap;
 use std::sync::Arc;
+use std::time::Duration;
 
 use bytes::BytesMut;
 use tidegate_sql::{Error, Executor, Login};
@@ -14,6 +15,7 @@ use tidegate_values::{Type, TypeKind};
 use tokio::sync::Semaphore;
 use tokio::time::Instant;
 
+use crate::access::judgement::JudgedCaller;
 use crate::access::privileges::Privileges;
 use crate::access::rls_policy::{CallerPart, RlsPolicy};
 use crate::decode::change::{ChangeKind, RowChange};
@@ -24,6 +26,10 @@ use crate::event::cursor::EventPosition;
 /// The number of cached results above which old results are dropped. Results are cached for other
 /// subscriptions of the same role.
 const MAX_CACHED: usize = 4096;
+
+/// How long a result is used. A policy may depend on the time or on other tables, so a subscription
+/// that resumes later needs a result of its own.
+const LIFETIME: Duration = Duration::from_secs(5);
 
 /// Decides which row images a caller may see. All subscriptions of the caller to one table share
 /// the results, and so do all callers that the policies do not tell apart.
@@ -46,9 +52,10 @@ struct RlsState {
     /// query.
     fingerprint: Box<str>,
     queried_at: Instant,
-    /// Whether each evaluated image is visible, by the generation of its schema and its position.
-    /// The generation is part of the key because another change log may have the same positions.
-    cache: HashMap<(u64, EventPosition), bool>,
+    /// Whether each evaluated image is visible and until when this is used, by the generation of
+    /// its schema and its position. The generation is part of the key because another change log
+    /// may have the same positions.
+    cache: HashMap<(u64, EventPosition), (bool, Instant)>,
 }
 
 impl std::fmt::Debug for RlsEvaluator {
@@ -141,8 +148,12 @@ impl RlsEvaluator {
             return Err(Error::internal("the policies now tell callers apart"));
         }
         let mut unknown = Vec::new();
+        let now = Instant::now();
         for change in changes {
-            if cache.contains_key(&key(change)) {
+            if cache
+                .get(&key(change))
+                .is_some_and(|(_, until)| now < *until)
+            {
                 continue;
             }
             let decided = match &change.kind {
@@ -152,7 +163,7 @@ impl RlsEvaluator {
                 ChangeKind::Row(..) => Some(false),
             };
             match decided {
-                Some(is_visible) => drop(cache.insert(key(change), is_visible)),
+                Some(is_visible) => drop(cache.insert(key(change), (is_visible, now + LIFETIME))),
                 None => unknown.push(change),
             }
         }
@@ -160,11 +171,15 @@ impl RlsEvaluator {
             let Some(visible) = self.query_visible(policy, &unknown).await? else {
                 return Ok(None);
             };
+            // The time begins after the query, so that others who waited for it use its results,
+            // however slow the policies are.
+            let until = Instant::now() + LIFETIME;
             for (change, visible) in unknown.iter().zip(visible) {
-                cache.insert(key(change), visible);
+                cache.insert(key(change), (visible, until));
             }
         }
-        let is_visible = |change: &Arc<RowChange>| cache.get(&key(change)).copied() == Some(true);
+        let is_visible =
+            |change: &Arc<RowChange>| cache.get(&key(change)).is_some_and(|(visible, _)| *visible);
         let visible = changes.iter().map(is_visible).collect();
         if cache.len() > MAX_CACHED {
             let newest = changes
@@ -188,11 +203,14 @@ impl RlsEvaluator {
         let mut transactions: Vec<u32> =
             changes.iter().map(|change| change.transaction_id).collect();
         transactions.dedup();
+        let table = changes.first().map_or(0, |change| change.schema.oid);
+        let caller = JudgedCaller {
+            executor: &*self.executor,
+            login: &self.login,
+            table,
+        };
         let permit = self.permits.acquire().await;
-        let executor = &*self.executor;
-        let judged = judgement
-            .run(executor, &self.login, &transactions, &images)
-            .await;
+        let judged = judgement.run(caller, &transactions, &images).await;
         drop(permit);
         let Some(numbers) = judged? else {
             return Ok(None);

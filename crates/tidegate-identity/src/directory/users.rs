@@ -284,12 +284,20 @@ impl UserDirectory {
     /// bytes.
     pub async fn set_password(&self, key: &UserKey, password: &Secret) -> Result<()> {
         self.user(key).await?;
-        let hasher = &self.ports.hasher;
-        let hash = hasher.hash(password, &*self.ports.random).await?;
+        let hash = self.hash_password(password).await?;
         self.replace_password(key, &hash).await
     }
 
-    async fn replace_password(&self, key: &UserKey, hash: &str) -> Result<()> {
+    /// The hash of a new password.
+    ///
+    /// Errors: [`Error::InvalidMember`] unless the password has 8 to 256 bytes.
+    pub(crate) async fn hash_password(&self, password: &Secret) -> Result<String> {
+        let hasher = &self.ports.hasher;
+        hasher.hash(password, &*self.ports.random).await
+    }
+
+    /// Sets the hash of a user's password, as [`Self::set_password`] does.
+    pub(crate) async fn replace_password(&self, key: &UserKey, hash: &str) -> Result<()> {
         let store = &self.ports.store;
         if !store.set_password_hash(key, None, hash).await? {
             return Err(Error::NotFound("user"));
@@ -346,11 +354,7 @@ impl UserDirectory {
         let Some(password) = password else {
             return Ok(None);
         };
-        self.ports
-            .hasher
-            .hash(password, &*self.ports.random)
-            .await
-            .map(Some)
+        self.hash_password(password).await.map(Some)
     }
 
     pub(super) async fn insert(&self, user: User) -> Result<User> {

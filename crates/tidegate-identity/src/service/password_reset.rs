@@ -136,8 +136,12 @@ impl IdentityService {
     }
 
     /// Sets the password of the link's user and ends all sessions of the user, including browser
-    /// sessions. With `only_password`, then removes all passkeys and linked accounts of the user,
+    /// sessions. With `only_password`, also removes all passkeys and linked accounts of the user,
     /// because an intruder may have added some.
+    ///
+    /// The password is set after what else the caller asked for. The link is valid until then, so a
+    /// request that failed before can be repeated, and one that failed later leaves nothing that an
+    /// intruder had.
     ///
     /// Errors: [`Error::InvalidLink`]; [`Error::InvalidMember`] unless the password has 8 to 256
     /// bytes.
@@ -150,14 +154,20 @@ impl IdentityService {
         let key = self.user_of_reset_link(token).await?;
         let directory = UserDirectory::new(self.ports.clone());
         let directory = directory.acting_as(&key.name, context.address);
-        directory.set_password(&key, new).await?;
+        let hash = directory.hash_password(new).await?;
+        let reason = EndReason::PasswordChanged;
+        let kinds: &[_] = if only_password {
+            &CredentialKind::WITHOUT_PASSWORD
+        } else {
+            &[]
+        };
+        directory.end_sessions(&key, reason).await?;
+        directory.delete_credentials(&key, kinds).await?;
+        directory.replace_password(&key, &hash).await?;
         if only_password {
-            let kinds = &CredentialKind::WITHOUT_PASSWORD;
+            // Again, because a sign-in with the old password may have added a credential meanwhile.
             directory.delete_credentials(&key, kinds).await?;
-            // Ends sessions that a removed credential began after the password was set.
-            directory
-                .end_sessions(&key, EndReason::PasswordChanged)
-                .await?;
+            directory.end_sessions(&key, reason).await?;
         }
         Ok(())
     }

@@ -124,7 +124,9 @@ impl Issuer {
         context: &RequestContext,
     ) -> Result<()> {
         let new = (new, only_password);
-        self.identity.reset_password(token, new, context).await?;
-        self.refresh_denylist().await
+        let reset = self.identity.reset_password(token, new, context).await;
+        // The refresh runs after an error too, because sessions may have ended before the error.
+        self.refresh_denylist().await?;
+        Ok(reset?)
     }
 }

@@ -21,7 +21,8 @@ use tokio::time::{Instant, timeout_at};
 /// permitted.
 const RETRY: Duration = Duration::from_secs(1);
 
-/// A user of an authenticator, or a member of a group.
+/// A user of an authenticator, a member of a group, or the subscriptions of all members of a group
+/// to a table.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub(super) struct LimitedCaller {
     database: DatabaseName,
@@ -32,6 +33,7 @@ pub(super) struct LimitedCaller {
 enum CallerName {
     User(RoleName),
     Member(Arc<str>),
+    Subscriptions(RoleName, u32),
 }
 
 impl LimitedCaller {
@@ -47,6 +49,14 @@ impl LimitedCaller {
         Self {
             database: database.clone(),
             name: CallerName::Member(member.id().into()),
+        }
+    }
+
+    /// The subscriptions of the members of a group to the table with this OID.
+    pub(super) fn subscriptions(database: &DatabaseName, group: &RoleName, table: u32) -> Self {
+        Self {
+            database: database.clone(),
+            name: CallerName::Subscriptions(group.clone(), table),
         }
     }
 }

@@ -17,7 +17,8 @@ use std::sync::Arc;
 
 use tidegate_sql::statement::{BoundStatement, Kind};
 use tidegate_sql::{
-    Author, BoxFuture, DatabaseName, Error, Login, Member, Result, RoleName, RoleUse, SharedBy,
+    Author, BoxFuture, ConnectionLimit, DatabaseName, Error, Login, Member, Result, RoleName,
+    RoleUse, SharedBy,
 };
 use tokio::time::Instant;
 
@@ -169,14 +170,19 @@ impl Route {
         }
     }
 
-    /// The caller, if the connection logged in as an authenticator or as the group of a member,
-    /// because other callers use the same connections. Otherwise `None`.
-    pub(super) fn caller(&self) -> Option<LimitedCaller> {
-        let database = &self.login.database;
-        match &self.switch {
-            RouteSwitch::Role(role, _) => Some(LimitedCaller::user(database, role)),
-            RouteSwitch::Claims(member, _) => Some(LimitedCaller::member(database, member)),
-            RouteSwitch::None => None,
+    /// The caller to whose limit the connection counts. `None` if the connection logged in as the
+    /// role of the request, because the pool limits the connections of a role.
+    pub(super) fn caller(&self, limit: ConnectionLimit) -> Option<LimitedCaller> {
+        let Login { database, role, .. } = &self.login;
+        match (&self.switch, limit) {
+            (RouteSwitch::Role(role, _), _) => Some(LimitedCaller::user(database, role)),
+            (RouteSwitch::Claims(..), ConnectionLimit::Subscriptions(table)) => {
+                Some(LimitedCaller::subscriptions(database, role, table))
+            }
+            (RouteSwitch::Claims(member, _), ConnectionLimit::Caller) => {
+                Some(LimitedCaller::member(database, member))
+            }
+            (RouteSwitch::None, _) => None,
         }
     }
 

@@ -279,7 +279,7 @@ impl UserExecutor {
     ) -> Result<(PooledConnection<RoleConnector>, CheckedOut), RunError> {
         let deadline = options.deadline.map(Instant::from_std);
         let wait = self.wait_limit(deadline);
-        let permit = match route.caller() {
+        let permit = match route.caller(options.limit) {
             Some(caller) => Some(self.callers.acquire(caller, wait).await?),
             None => None,
         };

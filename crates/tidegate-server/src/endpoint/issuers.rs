@@ -125,9 +125,9 @@ where
 {
     let admin = IssuerAdmin::of(&mut call).await?;
     let names = rest::names(call.app, names)?;
-    let found = admin.find(&names).await?;
     match call.head.method {
         Verb::PATCH => {
+            admin.find(&names).await?;
             let members = rest::object_of(call.app, call.head, call.body, call.subject).await?;
             let change = patch(members)?;
             for name in &names {
@@ -141,13 +141,17 @@ where
         }
         Verb::DELETE => {
             for name in &names {
+                let required = admin.directory.require(&admin.database, name).await;
+                required.map_err(failure)?;
+            }
+            for name in &names {
                 let dropped = admin.directory.drop_issuer(&admin.database, name).await;
                 dropped.map_err(failure)?;
             }
             reload(call.app).await?;
             Ok(no_content())
         }
-        _ => match &*found {
+        _ => match &*admin.find(&names).await? {
             [issuer] => rest::shown(&shown(issuer)),
             several => rest::shown(&several.iter().map(shown).collect::<Vec<_>>()),
         },
