@@ -13,7 +13,7 @@ async function leave(party, change) {
   assert.equal(await party.isSignedIn(), true);
   const parameters = {
     id_token_hint: tokens.id_token,
-    post_logout_redirect_uri: party.client.left,
+    post_logout_redirect_uri: party.client.afterSignOut,
     state: random(96),
   };
   const sent = await change(parameters, claims);
@@ -26,7 +26,7 @@ async function leave(party, change) {
 const redirects = (change, parameters) => async (party) => {
   const { parameters: sent, page } = await leave(party, change);
   const url = new URL(page.location);
-  assert.equal(`${url.origin}${url.pathname}`, party.client.left);
+  assert.equal(`${url.origin}${url.pathname}`, party.client.afterSignOut);
   const expected = parameters.map((name) => [name, sent[name]]);
   assert.deepEqual([...url.searchParams], expected);
   assert.equal(await party.isSignedIn(), false);
@@ -40,7 +40,7 @@ const stays = (change) => async (party) => {
   if (page.status === 200) {
     const after = await party.browser.submit(page, "sign_out", {});
     assert.equal(after.location, null);
-    assert.ok(!after.text.includes(party.client.left), after.text);
+    assert.ok(!after.text.includes(party.client.afterSignOut), after.text);
     assert.equal(await party.isSignedIn(), false);
   } else assert.equal(page.status, 400, page.text);
 };

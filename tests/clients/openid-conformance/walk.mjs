@@ -45,11 +45,10 @@ async function provider(url) {
     properties: { name: "Connie Formist" },
   });
   const clients = await Promise.all(["conformance", "conformance-second"].map(async (id) => {
-    const [callback, left] = ["callback", "post_logout_redirect"].map(
-      (path) => `https://${id}.example/${path}`,
-    );
-    const { secret } = await make("clients", { id, name: id, redirect_uri: [callback, left] });
-    return { id, secret, callback, left };
+    const callback = `https://${id}.example/callback`;
+    const afterSignOut = `https://${id}.example/post_logout_redirect`;
+    const { secret } = await make("clients", { id, name: id, redirect_uri: [callback, afterSignOut] });
+    return { id, secret, callback, afterSignOut };
   }));
   const discovery = await document(`${url}/.well-known/openid-configuration`);
   const keySet = await document(discovery.body.jwks_uri);
@@ -108,7 +107,7 @@ async function walk({ plan, modules }, found, words) {
 const port = await freePort();
 const { url, stop } = await demo({
   TIDEGATE_LISTEN: `127.0.0.1:${port}`,
-  TIDEGATE_PUBLIC_URL: `https://localhost:${port}`,
+  TIDEGATE_PUBLIC_URL: `https://127.0.0.1:${port}`,
   TIDEGATE_TLS_CERTIFICATE: join(scratch, "certificate.pem"),
   TIDEGATE_TLS_KEY: join(scratch, "key.pem"),
 });
