@@ -11,7 +11,7 @@ use crate::{Result, process};
 
 const NAME: &str = "large schema";
 const ROUNDS: u32 = 9;
-/// The longest time for a definition to become visible.
+/// The timeout for a definition to become visible.
 const TIMEOUT: Duration = Duration::from_mins(1);
 
 const TYPES: &str = "create schema large; create type large.mood as enum ('low', 'high'); \
@@ -102,7 +102,8 @@ async fn through(service: &Service) -> Result<()> {
     Ok(())
 }
 
-/// Measures definitions by another client. The database notifies the service of them.
+/// Measures how long it takes until a definition by another client is visible. The database
+/// notifies the service of the definition.
 async fn past_service(service: &Service) -> Result<()> {
     let mut times = Vec::new();
     for round in 0..ROUNDS {

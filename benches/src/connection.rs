@@ -21,7 +21,8 @@ pub(crate) struct HttpResponse {
 }
 
 impl HttpResponse {
-    /// The value of a header, whose name is given in lower case; empty without it.
+    /// The value of the header `name`, or an empty string if there is no such header. Upper and
+    /// lower case are equal.
     pub(crate) fn header(&self, name: &str) -> &str {
         let of_name = |line: &str| {
             let (found, _) = line.split_once(": ")?;

@@ -78,7 +78,7 @@ pub(crate) struct Load {
     pub(crate) connections: usize,
     /// The number of threads that share the connections.
     pub(crate) threads: usize,
-    /// How long requests are sent at most.
+    /// The maximum time for which requests are sent.
     pub(crate) time: Duration,
     /// Whether each caller sends exactly one request. Otherwise random callers send requests until
     /// the time is over.

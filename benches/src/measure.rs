@@ -247,11 +247,11 @@ async fn check(plan: &Plan) -> Result<()> {
     Ok(())
 }
 
-/// How long the warm-up may take in which every caller sends one request. Each of these requests
-/// may need a login.
+/// The timeout for the warm-up in which every caller sends one request. Each of these requests may
+/// need a login.
 const WARM_UP: Duration = Duration::from_mins(2);
 
-/// How long requests are sent before each slice without being measured.
+/// The time before each slice in which requests are sent but not measured.
 const LEAD_IN: Duration = Duration::from_millis(200);
 
 /// The largest size in bytes of a response that is checked. A larger response may be streamed

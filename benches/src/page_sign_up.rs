@@ -21,16 +21,17 @@ use listeners::Listeners;
 /// The name of the case.
 pub(crate) const NAME: &str = "sign-up by pages";
 const CLIENT: &str = "bench-sign-ups";
-/// A policy that the service decides by itself, and one that PostgreSQL evaluates for each member.
+/// A policy that the service decides without PostgreSQL. [`OTHER_POLICY`] is one that PostgreSQL
+/// evaluates for each member.
 const KNOWN_POLICY: &str = "author = (select tidegate.user_id())";
 const OTHER_POLICY: &str = "lower(author) = lower((select tidegate.user_id()))";
-/// The maximum number of people who subscribe under the policy that only PostgreSQL evaluates.
+/// The maximum number of people who subscribe under [`OTHER_POLICY`].
 const OTHER_PEOPLE: usize = 1_000;
-/// The number of rows that are inserted under this policy.
+/// The number of rows that are inserted under [`OTHER_POLICY`].
 const OTHER_ROWS: u32 = 5;
-/// How long the schema may take to have the new table.
+/// The timeout for the new table to appear in the schema.
 const SCHEMA_TIMEOUT: Duration = Duration::from_secs(10);
-/// How long an event of another person may take to arrive.
+/// The wait before the check that no socket has received an event of another person.
 const GRACE: Duration = Duration::from_secs(2);
 
 /// Signs up `count` people and checks what each of them sees.
@@ -89,7 +90,8 @@ pub(crate) async fn measure(service: &Service, count: u32) -> Result<()> {
     evaluated(service, &tokens[..some]).await
 }
 
-/// Measures what a row costs when PostgreSQL evaluates the policy for each of the subscribers.
+/// Measures the latency and the CPU time for each row if PostgreSQL evaluates the policy for each
+/// subscriber.
 async fn evaluated(service: &Service, tokens: &[String]) -> Result<()> {
     let address = service.address;
     table(service, ("whispers", OTHER_POLICY), &tokens[0]).await?;

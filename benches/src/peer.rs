@@ -8,7 +8,7 @@ use crate::connection::Connection;
 use crate::load::{Caller, Plan};
 use crate::shape::Shape;
 
-/// How long the measurement waits until the other server responds.
+/// The timeout for the first response of the other server.
 const TIMEOUT: Duration = Duration::from_mins(5);
 
 /// The other server.

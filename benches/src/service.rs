@@ -119,7 +119,7 @@ fn launch(binary: &Path, data_dir: &Path) -> Result<Child> {
         .arg(data_dir)
         // The export of ten million rows takes longer than the default limit.
         .env("TIDEGATE_STATEMENT_TIMEOUT", "600s")
-        // As many sockets as `--page-sign-ups`, beside the connections of the load generator.
+        // Enough for the sockets of `--page-sign-ups` and the connections of the load generator.
         .env("TIDEGATE_CONNECTIONS", "15000")
         // With this setting, requests can have different client addresses (`X-Forwarded-For`).
         .env("TIDEGATE_TRUSTED_PROXIES", "127.0.0.1")

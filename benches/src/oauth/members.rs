@@ -1,5 +1,5 @@
-//! Sign-in, refresh and first request of members, before and after the control database holds many
-//! others.
+//! Measures sign-in, refresh and first request of members, before and after many other members are
+//! added to the control database.
 
 use std::time::{Duration, Instant};
 
@@ -11,10 +11,11 @@ use crate::service::{self, Service};
 use crate::statistics::percentile;
 use crate::{Result, process};
 
-/// How many members are measured.
+/// The number of members that are measured.
 const MEMBERS: u32 = 300;
 const PASSWORD: &str = "bench-password-1";
-/// Fills the control database as sign-ups do: with emails, properties and a session of each tenth.
+/// Fills the control database as sign-ups do: with emails, properties, and a session for every
+/// tenth member.
 const OTHERS: &str = "\
     insert into tidegate.users (database, name, kind, id, password_hash, email, properties, \
         user_group, default_user, created_at) \
@@ -29,7 +30,7 @@ const SESSIONS: &str = "\
         now() + interval '30 days', now() + interval '90 days' \
       from generate_series(1, $1::bigint, 10) n";
 
-/// Measures both, and prints a line for each step.
+/// Measures the steps before and after the others are added, and prints a line for each step.
 pub(crate) async fn measure(service: &Service, others: u32) -> Result<()> {
     create(service, "few").await?;
     create(service, "many").await?;

@@ -12,7 +12,7 @@ use tokio::task::JoinSet;
 use crate::Result;
 use crate::feed::sockets::{PONG, frame, messages, open};
 
-/// How long all sockets together may take for a step.
+/// The timeout for a step of all sockets together.
 const PATIENCE: Duration = Duration::from_mins(2);
 
 /// How many messages all sockets together have received.
@@ -69,7 +69,8 @@ impl Listeners {
         self.until(|counts| &counts.own, count).await
     }
 
-    /// Fails if a socket has received another event than `own` of them, or ended.
+    /// Fails if a socket has ended or has received an event of another row, or if the number of
+    /// events of the sockets' own rows is not `own`.
     pub(crate) fn no_others_came(&self, own: u32) -> Result<()> {
         match self.counts.others.load(Ordering::Relaxed) {
             0 if self.counts.own.load(Ordering::Relaxed) == own => Ok(()),

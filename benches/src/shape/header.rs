@@ -24,7 +24,7 @@ pub(crate) enum Callers {
     Guest,
     /// One sub-user.
     One,
-    /// The number of sub-users in `--users`, chosen at random.
+    /// As many sub-users as `--users` says, chosen at random.
     Users,
     /// The same as `Users`, while other people sign up.
     UsersWithSignUps,

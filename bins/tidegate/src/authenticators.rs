@@ -14,9 +14,9 @@ use crate::pool::UserPool;
 use crate::roles;
 use crate::service::Service;
 
-/// How often tenants are checked for missing roles. The first check creates roles that an older
-/// release did not have. Later checks are needed while nodes of an older release run, because such
-/// a node may revoke grants that its release does not know.
+/// The interval between checks of the tenants for missing roles. The first check creates roles that
+/// an older release did not have. Later checks are needed while nodes of an older release run,
+/// because such a node may revoke grants that its release does not know.
 const INTERVAL: Duration = Duration::from_hours(1);
 
 /// Creates missing roles of all tenants while [`run`](Self::run) is polled.

@@ -17,8 +17,8 @@ use crate::ports;
 use crate::service::Service;
 use crate::settings::Settings;
 
-/// How much longer JetStream keeps changes than the retention window, so that a cursor at its end
-/// is still found.
+/// The time for which JetStream keeps changes beyond the retention window, so that a cursor from
+/// the start of the window is still found.
 const MARGIN: Duration = Duration::from_mins(1);
 
 /// Opens the bus around a change log, if the settings name one.

@@ -37,19 +37,19 @@ const TICK: Duration = Duration::from_millis(400);
 /// The number of ticks from one check of roles to the next. It is low enough that a change takes
 /// effect within a second.
 const TICKS_PER_ROLE_CHECK: u32 = 2;
-/// A database is checked after this many ticks even without a notification, if its change marker
-/// has changed. Without this check, a request would have to compare the definitions a few ticks
-/// later.
+/// The number of ticks since the last check after which a database is checked even without a
+/// notification, if its change marker has changed. A few ticks later, the last comparison would
+/// count as outdated, and a request would have to compare the definitions itself.
 const MAX_TICKS_WITHOUT_CHECK: u32 = 50;
 /// The largest number of databases that are checked at the same time.
 const CONCURRENT_CHECKS: usize = 4;
 /// After this many ticks without a statement, a database counts as unused. Listening to it ends
 /// then, unless its schemas are still watched.
 const UNUSED_AFTER_TICKS: u32 = 60;
-/// How many databases are polled in a tick because the node has no free service connection to
-/// listen to them. The databases that have waited longest come first. There may be hundreds of such
-/// databases, and each poll may need a login. Five polls a second take PostgreSQL about a twentieth
-/// of a core.
+/// The maximum number of databases that are polled in a tick because the node has no free service
+/// connection to listen to them. The databases that have waited longest come first. There may be
+/// hundreds of such databases, and each poll may need a login. Five polls a second take PostgreSQL
+/// about a twentieth of a core.
 const POLLS_WITHOUT_CONNECTION: usize = 2;
 
 /// The state of a database in use.

@@ -22,7 +22,7 @@ use folder::Folder;
 
 /// The name of the demo's tenant, its owner and its database.
 const TENANT: &str = "demo";
-/// How often the demo checks whether PostgreSQL still runs.
+/// The interval between checks whether PostgreSQL still runs.
 const CHECK_INTERVAL: Duration = Duration::from_millis(500);
 /// The error for a demo that would listen on an address other than loopback.
 const LOOPBACK_ONLY: &str = "the demo's passwords are public, so it listens on loopback \

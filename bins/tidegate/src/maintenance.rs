@@ -16,10 +16,10 @@ use tokio::time::{MissedTickBehavior, interval};
 
 use crate::pool::UserPool;
 
-/// How often ended sessions are read again. The interval is short enough that every node refuses an
+/// The interval between reads of the ended sessions. It is short enough that every node refuses an
 /// ended session within 5 s, even if notifications are lost.
 const DENYLIST: Duration = Duration::from_secs(4);
-/// How often external issuers are checked for changes, because notifications may be lost.
+/// The interval between checks of external issuers for changes, because notifications may be lost.
 const ISSUERS: Duration = Duration::from_secs(4);
 const KEYS: Duration = Duration::from_mins(1);
 /// How long a changed method may stay cached if notifications are lost.

@@ -19,8 +19,8 @@ use crate::ports;
 use crate::service::Service;
 use crate::settings::Settings;
 
-/// How often nodes compare their shares. The interval is short enough that a new node has its share
-/// within five seconds.
+/// The interval between comparisons of the nodes' shares. It is short enough that a new node has
+/// its share within five seconds.
 const INTERVAL: Duration = Duration::from_secs(1);
 /// The number of consecutive exchanges that must have seen the same number of nodes before this
 /// node increases its share. After a restart of PostgreSQL all nodes reconnect at the same time;
@@ -31,8 +31,8 @@ const STEADY: u32 = 3;
 pub(crate) struct ShareKeeper {
     registration: NodeRegistration,
     control: Arc<ServiceConnections>,
-    /// How many connections all nodes may open together. The field `expected` is how many nodes the
-    /// settings expect.
+    /// The maximum number of connections that all nodes may open together. The field `expected` is
+    /// the number of nodes that the settings expect.
     total: usize,
     expected: usize,
     /// The current share. The field `steady` counts consecutive exchanges that have seen the same

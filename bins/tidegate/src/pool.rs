@@ -80,16 +80,15 @@ impl UserPool {
         replicas.flat_map(|replicas| replicas.user_executors())
     }
 
-    /// Tells the pool that PostgreSQL is reachable, so that it opens connections at once. Otherwise
-    /// it would wait for the circuit breaker's next attempt.
+    /// Notifies the pool that PostgreSQL is reachable, so that it opens connections at once.
+    /// Otherwise it would wait for the circuit breaker's next attempt.
     pub(crate) fn resume(&self) {
         self.postgres.user_executor().pool().resume();
     }
 
     /// Changes the limit on connections. Returns how many connections exceed the limit; they are
-    /// closed when they are returned.
-    /// The replicas have as many connections as the primary at least, so their pools get the same
-    /// limit.
+    /// closed when they are returned. The pools of the replicas get the same limit, because a
+    /// standby allows at least as many connections as its primary.
     pub(crate) fn set_capacity(&self, capacity: usize) -> usize {
         for users in self.replica_executors() {
             users.set_capacity(capacity);
@@ -261,7 +260,8 @@ fn sharing(text: &mut String, authenticators: &Authenticators) -> fmt::Result {
     Ok(())
 }
 
-/// The counters since the start. Each has the name of the event, the help text and the count.
+/// The counts of events since the start of the process. Each has the name of the event, the help
+/// text and the count.
 fn events(counters: &Counters, shared: u64) -> [(&'static str, &'static str, u64); 10] {
     [
         (

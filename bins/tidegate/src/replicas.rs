@@ -20,7 +20,7 @@ use crate::settings::{FeedSource, Settings};
 const WAIT: std::time::Duration = std::time::Duration::from_millis(100);
 
 /// The longest lifetime of a connection to a replica. A connection may start with a role's settings
-/// of up to a second ago, because the replica has not replayed a change of them yet.
+/// of up to a second ago, because the replica may not have replayed a change of the settings yet.
 const MAX_LIFETIME: std::time::Duration = std::time::Duration::from_mins(1);
 
 /// Opens the replicas of the settings, with pools of at most `capacity` connections. `decisions`

@@ -34,7 +34,7 @@ pub(crate) use sockets::Sockets;
 
 /// How long a shutdown waits until cancelled statements have ended.
 const CANCEL_TIMEOUT: Duration = Duration::from_secs(5);
-/// How often the certificate's files are checked for changes.
+/// The interval between checks of the certificate's files for changes.
 const CERTIFICATE_INTERVAL: Duration = Duration::from_secs(10);
 
 /// Runs `tidegate serve` until the process receives a stop signal.
@@ -112,8 +112,8 @@ async fn wait_for_postgresql(settings: &Settings, mut outage: Failure) -> Result
     }
 }
 
-/// Logs the findings that `tidegate doctor` reports as missing. The node starts anyway, because
-/// many requests work without the missing objects.
+/// Logs the findings that `tidegate doctor` reports with the severity `Missing`. The node starts
+/// anyway, because many requests work without the missing objects.
 async fn log_missing(service: &Service, settings: &Settings) -> Result {
     let replication = service::replication_config(settings)?;
     for finding in service

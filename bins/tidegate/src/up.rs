@@ -124,7 +124,8 @@ async fn choose_feed(layers: &mut Layers) -> Result<Option<String>> {
     )))
 }
 
-/// Runs the doctor's checks. Prints the findings that are missing, and fails if there are any.
+/// Runs the doctor's checks. Prints the findings of the severity `Missing`, and fails if there are
+/// any.
 async fn examine(admin: &Admin, settings: &Settings) -> Result {
     let replication = service::replication_config(settings)?;
     let findings = admin.examine(feed::source(settings, &replication)).await?;

@@ -88,7 +88,7 @@ impl Admin {
     }
 
     /// Creates or replaces the functions of claims in a tenant's database if they are missing or
-    /// differ from what this release and this generation of the key need. Returns the state after
+    /// differ from those of this release with this generation of the key. Returns the state after
     /// that. Several nodes may call this at once.
     ///
     /// # Errors

@@ -81,7 +81,7 @@ impl Finding {
     }
 
     /// The finding `good` if `holds`, otherwise the finding `advice` with its SQL. Used for
-    /// conditions without which the service works.
+    /// conditions that the service can do without.
     fn recommend(holds: bool, good: &str, advice: &str, sql: String) -> Self {
         if holds {
             Self::ok(good)
@@ -125,7 +125,7 @@ impl Admin {
         Ok(findings)
     }
 
-    /// Why changes cannot be read from `feed`, with the SQL that helps; `None` if they can.
+    /// Why changes cannot be read from `feed`, with the SQL that helps; `None` if they can be read.
     ///
     /// # Errors
     ///

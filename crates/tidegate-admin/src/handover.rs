@@ -1,5 +1,5 @@
-//! Checks whether objects of a role can be given to another role without giving their code that
-//! role's privileges.
+//! Checks whether objects can be given to another role in such a way that code of the objects does
+//! not get this role's privileges.
 
 use super::session::Session;
 use super::{Error, Result};

@@ -56,7 +56,7 @@ pub struct Server {
     pub version: u32,
     /// The server's `max_connections`.
     pub max_connections: usize,
-    /// How many of `max_connections` ordinary roles cannot use: the sum of
+    /// The number of connections that only privileged roles can use: the sum of
     /// `superuser_reserved_connections` and `reserved_connections`.
     pub reserved_connections: usize,
 }

@@ -139,8 +139,8 @@ pub(super) async fn require_nothing_owned(session: &Session, role: &str) -> Resu
 pub(super) enum OutsideDatabase {
     /// Privileges and objects in other databases, and databases that the role owns.
     InDatabases,
-    /// What `InDatabases` selects, and privileges on shared objects. Used where `DROP OWNED`, which
-    /// would revoke the privileges, does not run.
+    /// The privileges and objects that `InDatabases` selects, and privileges on shared objects.
+    /// Used where `DROP OWNED`, which would revoke the privileges, does not run.
     Shared,
 }
 

@@ -58,8 +58,8 @@ pub(super) fn set(role: &str) -> Script {
     script
 }
 
-/// Whether the administrator may set the limit for roles. Only superusers may, and since PostgreSQL
-/// 15 roles with SET on the parameter ("Resource Consumption").
+/// Whether the administrator may set the limit for roles. Superusers may set it, and since
+/// PostgreSQL 15 also roles with SET on the parameter ("Resource Consumption").
 async fn may_limit(session: &Session) -> Result<bool> {
     if session.superuser || !version::has_parameter_privileges(session.version) {
         return Ok(session.superuser);

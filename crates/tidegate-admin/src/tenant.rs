@@ -183,7 +183,7 @@ pub(super) async fn hand_over(session: &Session, owner: &str) -> Result<()> {
     restricted::restrict(session, owner).await
 }
 
-/// Drops what a failed creation has created, and logs failures.
+/// Drops the objects that a failed creation has created, and logs failures.
 pub(super) async fn abandon(session: &Session, database: &str, made: &CreatedObjects) {
     if let Err(error) = undo_create(session, database, made).await {
         tracing::warn!(database, %error, "could not remove a tenant after a failed creation");
@@ -204,7 +204,7 @@ async fn undo_create(session: &Session, database: &str, made: &CreatedObjects) -
 }
 
 /// Checks whether a role may be dropped. Without `reassign`, fails if the role owns objects. With
-/// `reassign`, what the role owns will go to `owner`; fails if code of the role would get the
+/// `reassign`, the role's objects will go to `owner`, so it fails if code of the role would get the
 /// owner's privileges. Also fails if the role is used in other databases.
 pub(super) async fn may_drop_user(
     session: &Session,

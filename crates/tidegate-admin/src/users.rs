@@ -22,7 +22,7 @@ impl Admin {
 
     /// Creates the role of a user. The role may connect to the tenant's database and use the schema
     /// `public`, and is a member of the roles `groups` (`database/group/name`), which are created
-    /// if missing. A caller with groups must hold [`Self::lock_groups`].
+    /// if missing. If `groups` is not empty, the caller must hold [`Self::lock_groups`].
     ///
     /// # Errors
     ///
@@ -147,8 +147,8 @@ impl Admin {
     }
 
     /// Drops the role of a user. With `reassign`, the objects that the role owns go to the tenant's
-    /// owner. There is no error if the role does not exist. After an error the role keeps what it
-    /// has.
+    /// owner. There is no error if the role does not exist. After an error the role keeps its
+    /// privileges and objects.
     ///
     /// # Errors
     ///

@@ -8,17 +8,17 @@ use tidegate_changelog::{Lineage, LogMessage, LogPosition};
 use crate::message::BusMessage;
 use crate::place::{Malformed, MessageKind, Place};
 
-/// Cuts the messages of a stream into [`BusMessage`]s, each of which can be read without those before
-/// it.
+/// Cuts the messages of a stream into [`BusMessage`]s, each of which can be read without those
+/// before it.
 #[derive(Debug)]
 pub struct Batcher {
     lineage: Lineage,
-    /// The most bytes of items in a message.
+    /// The number of bytes of items after which a message ends.
     limit: usize,
-    /// The longest item that is sent at all.
+    /// The maximum size of an item in bytes. Larger items are left out.
     longest: usize,
     place: Place,
-    /// The end of the last message with changes, or of what was left out.
+    /// The end of the last message with changes, or of the last item that was left out.
     sent: Place,
     /// The last description of each table.
     relations: HashMap<u32, Bytes>,
@@ -29,13 +29,13 @@ pub struct Batcher {
     described: HashSet<u32>,
     items: Vec<Bytes>,
     size: usize,
-    /// Whether a position was reached that no message has told yet.
+    /// Whether the stream has reported a position since the last message.
     moved: bool,
 }
 
 impl Batcher {
-    /// Begins at the start of a stream. Messages have about `limit` bytes; an item of more than
-    /// `longest` bytes is left out, which readers notice as a gap.
+    /// Begins at the start of a stream. Messages have about `limit` bytes. An item of more than
+    /// `longest` bytes is left out, and readers notice the gap.
     pub fn new(lineage: Lineage, start: LogPosition, limit: usize, longest: usize) -> Self {
         Self {
             lineage,
@@ -63,9 +63,10 @@ impl Batcher {
         self.sent
     }
 
-    /// The message that says how far the log was read. It has no changes.
+    /// A message without changes that reports how far the log was read.
     pub fn progress(&self) -> BusMessage {
-        // Inside of a transaction there is nothing to tell: the next message will.
+        // Inside a transaction the end of the last message is reported again. The message with the
+        // commit reports the next position.
         let to = if self.place.is_open() {
             self.sent
         } else {
@@ -147,7 +148,7 @@ impl Batcher {
         Ok(())
     }
 
-    /// Ends the messages of a batch, so that nothing waits for the next one.
+    /// Ends the current message, so that its items do not wait for the next batch.
     pub fn finish(&mut self, out: &mut Vec<BusMessage>) {
         self.flush(out);
         if std::mem::take(&mut self.moved) && !self.place.is_open() && self.place > self.sent {

@@ -21,11 +21,11 @@ use crate::shared::{PRESENCE, SharedBus};
 use crate::status::{BusStatus, DatabaseRole};
 use crate::stream::BusStream;
 
-/// How often to wait again for a reader, when PostgreSQL no longer has what a stream needs.
+/// How often a stream waits again for a reader if PostgreSQL no longer has the changes it needs.
 const ATTEMPTS: usize = 3;
 
-/// A change log of which one node reads each database, for all nodes. Everything besides streams
-/// passes to the change log below.
+/// A change log in which one node reads each database for all nodes. All operations except streams
+/// are those of the wrapped change log.
 pub struct Bus {
     shared: Arc<SharedBus>,
     databases: Mutex<HashMap<DatabaseName, Weak<Joined>>>,
@@ -89,11 +89,11 @@ impl Bus {
 
     async fn open_stream(&self, name: &DatabaseName, start: LogStart) -> LogResult<BusStream> {
         let joined = self.join(name);
-        // Before the head is read, so that no message behind it is missed.
+        // Subscribes before the head is read, so that no message after the head is missed.
         let live = joined.database.live.subscribe();
         let mut attempts = ATTEMPTS;
-        // A new reader begins in the past, so the reader's position is not the end of the log. The
-        // slot is not advanced here: while that lasts, possibly minutes, no node can become the
+        // A new reader begins in the past, so its position is not the end of the log. The slot is
+        // not advanced here, because that may take minutes, during which no node can become the
         // reader.
         let least = match start {
             LogStart::Now => self.shared.log.end(name).await?,
@@ -203,7 +203,8 @@ impl ChangeLog for Bus {
         self.shared.log.health_query()
     }
 
-    /// Leaves the captures to the last node that uses the database.
+    /// Does nothing while another node uses the database, because the last node releases the
+    /// captures.
     fn release<'a>(
         &'a self,
         database: &'a DatabaseName,

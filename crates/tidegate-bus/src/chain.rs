@@ -12,13 +12,13 @@ use crate::place::{Malformed, MessageKind, Place};
 /// The result of offering a message to a chain.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Offered {
-    /// Some of it was new.
+    /// Some items of the message were new.
     Taken,
-    /// All of it was known.
+    /// All items of the message were handed out before.
     Known,
-    /// Something before it is missing.
+    /// An earlier message is missing.
     Gap,
-    /// It is of another log, or of another timeline of this one.
+    /// The message is of another log, or of another timeline of this log.
     OtherLog,
 }
 
@@ -144,10 +144,7 @@ impl Chain {
     ) -> Result<(), Malformed> {
         match message {
             LogMessage::Change(item) => self.take(sequence, item, out),
-            LogMessage::Reached(position) if sequence.place.is_open() => {
-                let _ = position;
-                Ok(())
-            }
+            LogMessage::Reached(_) if sequence.place.is_open() => Ok(()),
             LogMessage::Reached(position) => {
                 sequence.place = sequence.place.max(Place::at(*position));
                 if sequence.place > self.place {

@@ -1,4 +1,4 @@
-//! Keeps the connection to NATS, and the stream in JetStream.
+//! Keeps the connection to NATS open and the stream in JetStream configured.
 
 use std::sync::{Arc, Weak};
 use std::time::Duration;
@@ -12,7 +12,7 @@ use crate::shared::SharedBus;
 /// The pause between attempts to connect, and between checks of the stream.
 const PAUSE: Duration = Duration::from_secs(5);
 
-/// Connects, and tries again until it succeeds. Then checks the connection and the stream. Ends when
+/// Connects, with retries, and then checks the connection and the stream at an interval. Ends when
 /// the bus is dropped.
 pub(crate) async fn keep(shared: Weak<SharedBus>) {
     loop {
@@ -24,7 +24,7 @@ pub(crate) async fn keep(shared: Weak<SharedBus>) {
             report(&shared, problem);
             shared.opened.clone()
         };
-        // The servers may have lost the stream, so it is checked as soon as they are back.
+        // The servers may have lost the stream, so a reconnection triggers the check at once.
         let _ = timeout(PAUSE, opened.notified()).await;
     }
 }

@@ -1,4 +1,4 @@
-//! A database whose changes this node needs: what is heard of it on the bus.
+//! A database whose changes this node needs, with the state that the bus reports of it.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -17,23 +17,23 @@ use crate::place::Malformed;
 use crate::seal::SealedKind;
 use crate::shared::SharedBus;
 
-/// How many live messages wait for a slow stream. A stream that misses some reads them from
-/// JetStream.
+/// The maximum number of live messages that wait for a slow stream. A stream that misses messages
+/// reads them from JetStream.
 const QUEUE: usize = 256;
 /// The longest wait for the position of the reader, or for this node to become the reader.
 const HEAD_TIMEOUT: Duration = Duration::from_millis(1500);
 /// The interval at which the node asks the reader for its position during [`HEAD_TIMEOUT`].
 const HEAD_QUESTION: Duration = Duration::from_millis(100);
-/// The longest silence of a reader that is well.
+/// The silence after which the reader counts as lost. A healthy reader sends more often.
 pub(crate) const SILENCE: Duration = Duration::from_millis(650);
-/// How long a node that has just come waits for a reader.
+/// How long a node that has just started to use a database waits for a message of a reader.
 const FIRST_SILENCE: Duration = Duration::from_millis(300);
 
-/// How far the reader is.
+/// How far the reader has read the log.
 #[derive(Clone, Debug)]
 pub(crate) struct Head {
     pub(crate) lineage: Lineage,
-    /// The position before which everything was sent.
+    /// The reader has sent every change before this position.
     pub(crate) complete: LogPosition,
 }
 
@@ -48,11 +48,11 @@ pub(crate) struct Database {
     head: watch::Sender<Option<Head>>,
     heard: Mutex<Instant>,
     pub(crate) reads: AtomicBool,
-    /// Requests of this node's streams to find out how far the log is.
+    /// Notified when a stream of this node needs the current position of the reader.
     pub(crate) wanted: Notify,
-    /// Requests of all nodes to the reader in this process.
+    /// Notified when a node asks the reader in this process for its position.
     pub(crate) asked: Notify,
-    /// The position before which the retention window of this node's feed begins.
+    /// The start of the retention window of this node's feed, as a position of the log.
     pub(crate) keep: AtomicU64,
     /// Whether a message was refused, which is logged once.
     has_refused: AtomicBool,
@@ -60,7 +60,7 @@ pub(crate) struct Database {
 
 impl Database {
     pub(crate) fn new(name: DatabaseName, shared: Arc<SharedBus>) -> Self {
-        // This node wants to be the reader soon if there is none.
+        // If there is no reader, this node becomes the reader sooner than after `SILENCE`.
         let now = Instant::now();
         let heard = now.checked_sub(SILENCE.saturating_sub(FIRST_SILENCE));
         Self {
@@ -83,13 +83,13 @@ impl Database {
         format!("{}.e", self.subject)
     }
 
-    /// For how long nothing was heard of a reader.
+    /// The time since the last message of a reader.
     pub(crate) fn silence(&self) -> Duration {
         self.heard.lock().elapsed()
     }
 
-    /// How far the reader is, once it has reached `least`; `None` if there is no reader, or if it is
-    /// far behind.
+    /// Waits until the reader has reached `least`. Returns `None` if there is no reader, or if the
+    /// reader does not reach `least` within [`HEAD_TIMEOUT`].
     pub(crate) async fn head(&self, least: LogPosition) -> Option<Head> {
         self.shared.connected()?;
         let mut head = self.head.subscribe();
@@ -99,7 +99,7 @@ impl Database {
         };
         let deadline = Instant::now() + HEAD_TIMEOUT;
         while Instant::now() < deadline {
-            // Asked again, because the reader may just have come.
+            // The question is repeated, because the reader may have started after the last one.
             self.wanted.notify_one();
             let fresh = timeout(HEAD_QUESTION, head.wait_for(is_fresh)).await;
             if let Ok(fresh) = fresh {
@@ -109,12 +109,13 @@ impl Database {
         None
     }
 
-    /// How far the reader was when it was last heard.
+    /// The position in the last message of the reader; `None` before the first message.
     pub(crate) fn last_head(&self) -> Option<Head> {
         self.head.borrow().clone()
     }
 
-    /// Takes a message of the reader, and hands it to this node's streams.
+    /// Records the position of a message of the reader and passes the message to this node's
+    /// streams.
     pub(crate) fn take_message(&self, message: BusMessage) {
         *self.heard.lock() = Instant::now();
         self.head.send_modify(|head| {
@@ -133,12 +134,12 @@ impl Database {
                 None => None,
             };
         });
-        // Without a stream it is not needed.
+        // Fails if the node has no stream, and then the message is not needed.
         let _ = self.live.send(Arc::new(message));
     }
 
-    /// Sends a message to all nodes, as the reader. JetStream keeps it if it has changes, and with
-    /// `kept` in any case.
+    /// Sends a message of the reader to all nodes. JetStream keeps a message with changes, and any
+    /// message if `kept`.
     pub(crate) async fn publish(&self, message: BusMessage, kept: bool) {
         let counters = &self.shared.counters;
         if let Some(nats) = self.shared.connected() {
@@ -180,7 +181,7 @@ impl Database {
         opened
     }
 
-    /// Takes a message of the bus.
+    /// Handles a message of the bus.
     pub(crate) fn receive(&self, message: &async_nats::Message) -> Result<(), Malformed> {
         if message.subject.ends_with(".q") {
             let question = self.unseal(SealedKind::Question, &message.payload)?;

@@ -1,4 +1,5 @@
-//! Decides which node reads a database. The slot decides: PostgreSQL gives it to one process.
+//! The election of the node that reads a database. PostgreSQL gives the slot to one process, and
+//! the node of that process is elected.
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -10,19 +11,19 @@ use tracing::{debug, info};
 use crate::database::{Database, SILENCE};
 use crate::reader;
 
-/// The silence after which a reader that still has its slot is replaced.
+/// The silence after which a reader that still holds the slot is replaced.
 const FROZEN: Duration = Duration::from_secs(3);
-/// The pause after an attempt to become the reader, and the longest.
+/// The pause after the first attempt to become the reader, and the longest pause.
 const PAUSE: (Duration, Duration) = (Duration::from_millis(500), Duration::from_secs(5));
 /// How long a node must have read before the pause is short again.
 const STABLE: Duration = Duration::from_secs(30);
-/// The interval at which a broken connection is checked.
+/// The interval at which the state of a broken connection to NATS is checked.
 const RECONNECTION: Duration = Duration::from_millis(100);
-/// The extra silence that a node waits for, for each database that it already reads, and the maximum
-/// number of databases that count.
+/// The extra silence that a node waits for, for each database that it already reads, and the
+/// maximum number of databases that count.
 const LOAD: (Duration, u32) = (Duration::from_millis(20), 20);
 
-/// Becomes the reader of a database when there is none.
+/// Becomes the reader of a database whenever there is no reader.
 pub(crate) async fn run(database: Arc<Database>) {
     let mut pause = PAUSE.0;
     loop {
@@ -46,7 +47,8 @@ pub(crate) async fn run(database: Arc<Database>) {
                         debug!(database = %database.name, %error, "could not close the reader");
                     }
                     sleep(pause).await;
-                    // A node that cannot hear a reader that is well must not end it again and again.
+                    // A node that does not receive the messages of a healthy reader must not keep
+                    // terminating it.
                     pause = (pause * 2).min(PAUSE.1);
                 } else {
                     sleep(PAUSE.0).await;

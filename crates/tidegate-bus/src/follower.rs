@@ -6,14 +6,15 @@ use crate::chain::{Chain, Offered, Sequence};
 use crate::message::BusMessage;
 use crate::place::{Malformed, Place};
 
-/// From where the next changes come.
+/// The source of the next changes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Source {
-    /// From the reader's live messages.
+    /// The reader's live messages.
     Live,
-    /// From the messages that JetStream keeps. Live messages have to wait.
+    /// The messages that JetStream keeps. Live messages wait.
     Store,
-    /// From a slot of the node's own. Live messages are taken as soon as they connect.
+    /// A slot of this node. The node returns to live messages when one of them starts at or before
+    /// its own place.
     Slot,
 }
 
@@ -29,7 +30,7 @@ pub struct Follower {
 }
 
 impl Follower {
-    /// A follower that hands out what commits after `start`.
+    /// A follower that hands out the changes of transactions that commit after `start`.
     pub fn new(identity: LogIdentity, start: LogPosition) -> Self {
         Self {
             chain: Chain::new(identity, start),
@@ -44,7 +45,7 @@ impl Follower {
         self.chain.identity()
     }
 
-    /// From where the next changes must be read.
+    /// The source from which the next changes must be read.
     pub fn source(&self) -> Source {
         self.source
     }
@@ -76,7 +77,7 @@ impl Follower {
                 self.source = Source::Store;
                 self.waiting = Some(message.clone());
             }
-            // The reader is not ahead of this node, so its next message will connect.
+            // The reader is not ahead of this node, so its next message leaves no gap.
             (Offered::Taken | Offered::Known, Source::Slot) => {
                 self.source = Source::Live;
                 self.local = None;
@@ -117,14 +118,14 @@ impl Follower {
         Ok(())
     }
 
-    /// Makes the node read the log itself, until live messages connect.
+    /// Makes the node read the log itself, until a live message leaves no gap.
     pub fn leave(&mut self) {
         self.source = Source::Slot;
         self.waiting = None;
         self.local = None;
     }
 
-    /// A stream of the node's own begins at `start`.
+    /// Records that the node's own stream begins at `start`.
     pub fn opened(&mut self, start: LogPosition) {
         self.local = Some(Sequence::new(start));
     }

@@ -1,4 +1,4 @@
-//! A database with the tasks that hear, ask and read for this node.
+//! A database with its tasks: listening to the bus, asking the reader, and becoming the reader.
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -14,9 +14,9 @@ use crate::election;
 use crate::seal::SealedKind;
 use crate::shared::SharedBus;
 
-/// How often a node that follows says that it does.
+/// The interval at which a node that does not read reports that it uses the database.
 const PRESENCE: Duration = Duration::from_secs(1);
-/// The shortest time between two questions.
+/// The minimum time between two questions to the reader.
 const QUESTION: Duration = Duration::from_millis(5);
 
 /// A database with its tasks. Dropping it stops them.
@@ -39,13 +39,13 @@ impl Joined {
     }
 }
 
-/// Hears the other nodes.
+/// Receives the messages of the other nodes.
 async fn listen(database: Arc<Database>) {
     loop {
         let nats = database.shared.first_connection().await;
         if let Ok(mut messages) = nats.subscribe(format!("{}.*", database.subject)).await {
             while let Some(message) = messages.next().await {
-                // A message that cannot be read was counted.
+                // `receive` has counted a message that cannot be read.
                 let _ = database.receive(&message);
             }
         }
@@ -53,8 +53,8 @@ async fn listen(database: Arc<Database>) {
     }
 }
 
-/// Asks the reader how far the log is, when a stream of this node wants to know. Tells it otherwise
-/// that this node follows.
+/// Asks the reader for its position when a stream of this node needs it. Otherwise reports at an
+/// interval that this node uses the database.
 async fn ask(database: Arc<Database>) {
     loop {
         let wanted = timeout(PRESENCE, database.wanted.notified()).await.is_ok();

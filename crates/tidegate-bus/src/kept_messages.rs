@@ -12,13 +12,14 @@ use crate::nats::Nats;
 use crate::place::Place;
 use crate::seal::SealedKind;
 
-/// How often JetStream is asked for a message that it may be about to keep, and the pause between.
+/// The number of requests for a message that JetStream may be about to keep, and the pause between
+/// two requests.
 const ATTEMPTS: (usize, Duration) = (6, Duration::from_millis(20));
 
-/// The messages behind a place.
+/// The position in the messages that JetStream keeps of a database.
 #[derive(Debug, Default)]
 pub(crate) struct KeptMessages {
-    /// The sequence behind the last message that was read.
+    /// The sequence number after the last message that was read; `None` before the first.
     next: Option<u64>,
 }
 
@@ -56,8 +57,8 @@ impl KeptMessages {
     }
 }
 
-/// The first message behind a place. Messages are in the order of their places except where the
-/// reader has changed, and there they overlap, so it is found by bisection.
+/// Finds the first message that ends behind a place, by bisection. Messages are in the order of
+/// their places, except that those of two readers overlap where the reader has changed.
 async fn first(
     database: &Database,
     nats: &Nats,
@@ -80,8 +81,8 @@ async fn first(
     Ok(found)
 }
 
-/// The first message of the database at or after a sequence. Messages without
-/// the seal of this cluster are passed over.
+/// The first message of the database at or after a sequence number. Messages without the seal of
+/// this cluster are skipped.
 async fn at(
     database: &Database,
     nats: &Nats,

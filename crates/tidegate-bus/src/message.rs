@@ -17,8 +17,7 @@ pub struct BusMessage {
     /// Descriptions of the tables that the items change without describing them, as they are at
     /// `from`.
     pub relations: Vec<Bytes>,
-    /// Messages of pgoutput. Without any, the message says that there are no changes between the
-    /// two places.
+    /// Messages of pgoutput. An empty list means that there are no changes between the two places.
     pub items: Vec<Bytes>,
     /// The logs that the log continues, in messages without items.
     pub ancestors: Vec<(LogIdentity, LogPosition)>,

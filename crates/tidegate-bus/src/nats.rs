@@ -19,34 +19,36 @@ use tokio::time::timeout;
 use crate::error::{BusError, BusResult};
 use crate::settings::BusSettings;
 
-/// The longest wait for a connection, and for an answer that no event waits for.
+/// The timeout for connecting, and for answers that delay no event.
 const TIMEOUT: Duration = Duration::from_secs(3);
-/// The longest wait for a message or for the state of the stream, while events wait for it.
+/// The timeout for a message or for the state of the stream, which delay events.
 const READ_TIMEOUT: Duration = Duration::from_secs(1);
-/// How often the connection is checked. Two checks without an answer break it.
+/// The interval between pings. The connection counts as broken after two pings without an answer.
 const PING: Duration = Duration::from_secs(1);
-/// The longest wait for room in the connection's queue.
+/// The timeout for room in the connection's queue.
 const QUEUE_TIMEOUT: Duration = Duration::from_millis(100);
-/// How many messages wait for the connection, and for a subscription.
+/// The maximum number of messages in the queue of the connection, and of a subscription.
 const QUEUE: usize = 256;
-/// The most bytes of the API around a message: the subject, the headers.
+/// The maximum size of the API's envelope of a message in bytes: subject and headers.
 const OVERHEAD: usize = 1024;
-/// The error codes of JetStream (nats-server, `server/errors.json`): resources, memory, storage,
-/// store size of an account.
+/// The error codes of JetStream for missing room (nats-server, `server/errors.json`): resources,
+/// memory, storage, store size of an account.
 const FULL: [u64; 4] = [10_023, 10_028, 10_047, 10_002];
-/// No suitable peers; more than one replica without a cluster; too many replicas.
+/// The error codes for the number of replicas: no suitable peers, more than one replica without a
+/// cluster, too many replicas.
 const REPLICAS: [u64; 3] = [10_005, 10_074, 10_079];
 /// A part of the description of error 10005 (no suitable peers), if the servers have too little
 /// storage.
 const NO_ROOM: &str = "insufficient storage";
-/// JetStream is not enabled, also for the account; the system is unavailable.
+/// The error codes for a missing JetStream: not enabled on the server, not enabled for the account,
+/// unavailable.
 const NO_JETSTREAM: [u64; 3] = [10_076, 10_039, 10_035];
-/// There is no such message.
+/// The error code for a message that does not exist.
 const NO_MESSAGE: u64 = 10_037;
-/// A stream of this name has another configuration.
+/// The error code for a stream of this name with another configuration.
 const EXISTS: u64 = 10_058;
 
-/// A connection to NATS. It connects again by itself.
+/// A connection to NATS that reconnects by itself.
 pub(crate) struct Nats {
     client: Client,
     /// The name of the stream in JetStream.
@@ -63,8 +65,8 @@ pub(crate) struct Kept {
 }
 
 impl Nats {
-    /// Connects. The stream `name` is for `subjects`; `opened` is notified whenever the connection was
-    /// opened.
+    /// Connects. The stream is named `name` and keeps messages on `subjects`. `opened` is notified
+    /// whenever the connection is opened or reopened.
     pub(crate) async fn connect(
         settings: &BusSettings,
         (name, subjects): (&str, &str),
@@ -80,7 +82,8 @@ impl Nats {
                 }
                 std::future::ready(())
             })
-            // Servers name others in plain text before TLS. The password must not go there.
+            // A server names other servers in plain text before TLS, so an attacker can add its
+            // own. The password must not be sent to those.
             .ignore_discovered_servers()
             .require_tls(addresses.iter().any(ServerAddr::tls_required))
             .no_echo()
@@ -131,7 +134,7 @@ impl Nats {
         self.client.connection_state() == State::Connected
     }
 
-    /// The most bytes of a message.
+    /// The maximum size of a message in bytes.
     pub(crate) fn longest(&self) -> usize {
         self.client.max_payload().saturating_sub(OVERHEAD)
     }
@@ -147,14 +150,14 @@ impl Nats {
         Ok(())
     }
 
-    /// The first and the last sequence of the stream.
+    /// The first and the last sequence number of the stream.
     pub(crate) async fn range(&self) -> BusResult<(u64, u64)> {
         let info = self.read_api("STREAM.INFO", &Value::Null).await?;
         let number = |name: &str| info["state"][name].as_u64().unwrap_or_default();
         Ok((number("first_seq"), number("last_seq")))
     }
 
-    /// The first message on a subject at or after a sequence.
+    /// The first message on a subject at or after a sequence number.
     pub(crate) async fn next(&self, subject: &str, sequence: u64) -> BusResult<Option<Kept>> {
         let request = json!({"seq": sequence, "next_by_subj": subject});
         self.get(&request).await
@@ -165,7 +168,8 @@ impl Nats {
         self.get(&json!({"last_by_subj": subject})).await
     }
 
-    /// Asks the leader of the stream, because a copy that has just started may lack the last messages.
+    /// Requests a message from the leader of the stream. A replica that has just started may lack
+    /// the last messages.
     async fn get(&self, request: &Value) -> BusResult<Option<Kept>> {
         let answer = match self.read_api("STREAM.MSG.GET", request).await {
             Err(BusError::JetStream {
@@ -182,8 +186,8 @@ impl Nats {
         kept.map(Some).ok_or_else(unreadable)
     }
 
-    /// Sends a message, unless the connection is broken or too slow: those who miss it notice the
-    /// gap. Returns whether it was sent.
+    /// Sends a message, unless the connection is broken or too slow. Nodes that miss the message
+    /// notice the gap. Returns whether the message was sent.
     pub(crate) async fn publish(&self, subject: String, payload: Vec<u8>) -> bool {
         if !self.is_connected() {
             return false;

@@ -52,7 +52,8 @@ impl Place {
     }
 }
 
-/// Bytes are not what they should be.
+/// A message of the change log or of the bus that cannot be decoded, or cannot follow the messages
+/// before it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("a message of the change log or of the bus is malformed")]
 pub struct Malformed;
@@ -61,12 +62,12 @@ pub struct Malformed;
 /// Formats").
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum MessageKind {
-    /// A transaction begins, whose commit is at this position.
+    /// The begin of a transaction.
     Begin {
         /// The position of the commit.
         commit: LogPosition,
     },
-    /// A transaction ends.
+    /// The end of a transaction.
     Commit {
         /// The position after the transaction.
         end: LogPosition,

@@ -14,12 +14,12 @@ use crate::message::BusMessage;
 use crate::place::Place;
 use crate::seal::SealedKind;
 
-/// How often the reader says that it is there, and how far it is.
+/// The interval at which the reader reports its position.
 const HEARTBEAT: Duration = Duration::from_millis(200);
-/// How often the reader looks whether JetStream has kept what it sent. PostgreSQL keeps the changes
-/// of one to two intervals, in case JetStream loses its last ones.
+/// The interval at which the reader checks whether JetStream has kept the messages that it sent.
+/// PostgreSQL keeps the changes of one to two intervals, in case JetStream loses the last messages.
 const CONFIRM: Duration = Duration::from_secs(10);
-/// The most bytes of a message, unless one change is larger.
+/// The maximum number of bytes of changes in a message, unless one change is larger.
 const LIMIT: usize = 128 << 10;
 /// The maximum size of a message without its changes, in bytes: places, descriptions of tables, the
 /// seal.
@@ -29,7 +29,7 @@ struct Reader<'a> {
     database: &'a Arc<Database>,
     stream: Box<dyn LogStream>,
     batcher: Batcher,
-    /// Whether a node waits to be told how far the log is.
+    /// Whether a node has asked for the reader's position and was not answered yet.
     owes_progress: bool,
     complete: LogPosition,
     /// The value of `complete` when the reader last asked JetStream how far its copy reaches. If
@@ -65,7 +65,8 @@ pub(crate) async fn run(database: &Arc<Database>, stream: Box<dyn LogStream>) ->
                     Err(error) => Err(error),
                 };
                 if let Err(error) = taken {
-                    // The next reader begins earlier, and the others learn how far this one came.
+                    // The next reader begins earlier. The other nodes need the position that this
+                    // reader reached.
                     database.publish(reader.batcher.progress(), true).await;
                     return error;
                 }
@@ -116,14 +117,14 @@ impl Reader<'_> {
         Ok(())
     }
 
-    /// Confirms what is before the retention window of this node's feed.
+    /// Confirms to PostgreSQL the changes before the retention window of this node's feed.
     fn confirm_window(&mut self) {
         let keep = LogPosition(self.database.keep.load(Ordering::Relaxed));
         self.stream.confirm(keep.min(self.complete));
     }
 
-    /// Looks whether JetStream has everything up to where the stream was at the last time. Then
-    /// PostgreSQL need not keep it any more.
+    /// Checks in the background whether JetStream has all messages up to the position of the last
+    /// check. If so, PostgreSQL no longer needs to keep them.
     fn look_into_store(&mut self) {
         let mark = std::mem::replace(&mut self.mark, self.complete);
         let identity = self.stream.lineage().log;

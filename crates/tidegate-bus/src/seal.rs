@@ -1,4 +1,4 @@
-//! Encrypts and authenticates what nodes send each other.
+//! Encrypts and authenticates the messages between nodes.
 
 use std::fmt::{self, Write as _};
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -12,15 +12,15 @@ use zeroize::Zeroizing;
 
 use crate::place::Malformed;
 
-/// The first byte of everything that is sent, so that another format can follow.
+/// The first byte of each sealed message: the version of the format.
 const VERSION: u8 = 1;
-/// The length of version, session and number.
+/// The length of version, session and message number, in bytes.
 const HEAD: usize = 1 + SESSION + 8;
 const SESSION: usize = 16;
-/// The most session keys that are kept.
+/// The maximum number of session keys that are cached.
 const MOST_KEYS: usize = 64;
 
-/// Identifies a run of a process. It must be random.
+/// Random bytes that identify a run of a process.
 pub type SealSession = [u8; SESSION];
 
 /// The kind of a sealed text. Opening a text as another kind fails.
@@ -42,7 +42,7 @@ pub struct Seal {
     master: Zeroizing<[u8; 32]>,
     session: SealSession,
     number: AtomicU64,
-    /// The keys of sessions that were heard of, the latest last.
+    /// The cached keys of sessions, in the order of their first use.
     keys: Mutex<Vec<((DatabaseName, SealSession), LessSafeKey)>>,
 }
 
@@ -57,7 +57,7 @@ impl Seal {
         }
     }
 
-    /// A name that reveals nothing: always the same for the same purpose.
+    /// A name derived from the master key and `purpose`. It reveals neither of them.
     pub fn name(&self, purpose: &str) -> String {
         let name = self.derive(b"name", purpose);
         let mut text = String::with_capacity(24);

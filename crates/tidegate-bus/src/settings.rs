@@ -12,7 +12,7 @@ pub struct BusSettings {
     /// The addresses of the NATS servers of one cluster, separated by commas. An address may
     /// contain a user name and a password.
     pub url: Zeroizing<String>,
-    /// The key for everything that is sent, derived from the master key. Nodes with the same key
+    /// The key that protects the messages, derived from the master key. Nodes with the same key
     /// share their readers.
     pub key: Zeroizing<[u8; 32]>,
     /// Random bytes, new for each run of the process.

@@ -41,8 +41,8 @@ impl Partitions {
         text.split(',').map(one).collect::<Option<_>>().map(Self)
     }
 
-    /// The text form, which has no quotes and no spaces. The number of a partition's file is its
-    /// OID until the partition is rewritten, and is then left out.
+    /// The text form, which has no quotes and no spaces. The number of a partition's file is left
+    /// out while it equals the partition's OID, as it does until the partition is rewritten.
     pub(crate) fn to_text(&self) -> String {
         let mut text = String::new();
         for (partition, file) in &self.0 {
@@ -199,8 +199,8 @@ const PARTITIONS: &str = "\
         JOIN pg_catalog.pg_class c ON c.oid = i.inhrelid) \
     SELECT oid, relfilenode, xmin::text::pg_catalog.int8, relkind <> 'p' FROM tree";
 
-/// Selects whether any of these tables may hold rows. A foreign table may, because its rows cannot
-/// be seen.
+/// Selects whether any of these tables may hold rows. A foreign table counts as one that may,
+/// because its rows cannot be seen.
 const HOLD_ROWS: &str = "\
     SELECT EXISTS (SELECT FROM pg_catalog.pg_class c WHERE c.oid = ANY ($1) \
                    AND (c.relkind <> 'r' OR pg_catalog.pg_relation_size(c.oid) > 0))";

@@ -181,7 +181,7 @@ pub async fn set_table_access(
     grant_and_revoke(executor, table, grant, logins, options).await
 }
 
-/// How often a change of privileges is tried if it conflicts with concurrent changes.
+/// The maximum number of attempts at a change of privileges that conflicts with concurrent changes.
 const MAX_TRIES: u32 = 20;
 
 /// The SQLSTATE `serialization_failure`: another session changed the privileges of the same object

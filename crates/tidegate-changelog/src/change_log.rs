@@ -80,7 +80,7 @@ pub trait ChangeLog: Send + Sync {
     /// - the OID of the table
     /// - the marks of the capture of INSERTs, separated by commas
     /// - the marks of the capture of UPDATEs and DELETEs, separated by commas
-    /// - `true` if the capture makes no statement fail that writes to the table
+    /// - `true` if statements that write to the table do not fail because of the capture
     ///
     /// A mark identifies an object of the capture. As long as one of the marks exists, no change
     /// was missed.
@@ -107,7 +107,7 @@ pub trait ChangeLog: Send + Sync {
     fn abandon<'a>(&'a self, database: &'a DatabaseName) -> BoxFuture<'a, LogResult<()>>;
 }
 
-/// What a subscription requires of the capture of a table.
+/// The requirements of a subscription for the capture of a table.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Demand {
     /// The table's OID.

@@ -22,7 +22,7 @@ pub trait SharedLog: ChangeLog {
         database: &'a DatabaseName,
     ) -> BoxFuture<'a, LogResult<Option<Box<dyn LogStream>>>>;
 
-    /// Closes the stream of the only reader, because its process has fallen silent. A stream that
+    /// Closes the stream of the only reader, because its process no longer responds. A stream that
     /// was opened less than `age` ago stays.
     fn close_reader<'a>(
         &'a self,

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 /// A result whose error is [`Error`] by default.
 pub type Result<T, E = Error> = std::result::Result<T, E>;
 
-/// The reason why the programs could not be installed. After an error no new files remain.
+/// The reason why PostgreSQL could not be installed. After an error no new files remain.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
     /// The server cannot be reached, or the connection broke.
@@ -55,7 +55,8 @@ pub enum Error {
     /// The programs cannot run, for example because a library is missing.
     #[error("the downloaded PostgreSQL does not run on this machine: {reason}")]
     Unusable {
-        /// What `postgres --version` printed on standard error, or why it did not start.
+        /// The output of `postgres --version` on standard error, or the reason why it did not
+        /// start.
         reason: String,
     },
 }

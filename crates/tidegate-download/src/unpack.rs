@@ -20,8 +20,9 @@ const SKIPPED_FOLDERS: [&str; 5] = [
     "share/man",
 ];
 
-/// Unpacks an archive into `folder`. The folder is created only after all files are unpacked and
-/// its server runs. If another process has created the folder first, that folder is kept.
+/// Unpacks an archive into `folder`. The files get this name only after all of them are unpacked
+/// and the unpacked server runs. If another process has created `folder` first, that folder is
+/// kept.
 pub(crate) fn unpack(archive: &[u8], folder: &Path) -> Result<()> {
     let mut fresh = folder.as_os_str().to_owned();
     fresh.push(format!(".new-{}", std::process::id()));

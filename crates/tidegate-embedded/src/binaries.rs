@@ -47,7 +47,8 @@ pub(crate) struct Lookup<'a> {
     pub(crate) bin_dir: Option<&'a Path>,
     /// The caller's `PATH`.
     pub(crate) search_path: Option<&'a OsStr>,
-    /// The directories in which packages install servers, in the order in which they are searched.
+    /// The directories in which packages install servers, and then the setting `fallback_dir`, in
+    /// the order in which they are searched.
     pub(crate) usual: Vec<PathBuf>,
     /// The directory and the major version of an existing cluster. The server must have the same
     /// major version.
@@ -69,7 +70,7 @@ impl<'a> Lookup<'a> {
 
     /// Finds the first suitable server. If `bin_dir` is set, only this directory is checked.
     /// Otherwise the order is: the directory that `pg_config` prints, the search path, and the
-    /// usual directories from the newest version to the oldest.
+    /// directories in `usual`.
     pub(crate) fn find(&self) -> Result<Binaries> {
         if let Some(dir) = self.bin_dir {
             return self.in_setting(dir);
@@ -164,7 +165,8 @@ impl Binaries {
     }
 }
 
-/// The usual directories of packages, from the newest version to the oldest.
+/// The usual directories of packages, from the newest version to the oldest, and then the
+/// directories without a version.
 fn package_folders() -> impl Iterator<Item = PathBuf> {
     (OLDEST..=NEWEST)
         .rev()

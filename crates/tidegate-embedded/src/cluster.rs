@@ -18,7 +18,7 @@ use crate::version::Version;
 use crate::watcher::Watcher;
 use crate::{orphan, port};
 
-/// How long a shutdown may take before a faster mode is used.
+/// The timeout for a shutdown, after which a faster mode is used.
 const STOP_TIMEOUT: Duration = Duration::from_secs(20);
 
 /// A private PostgreSQL that is running.
@@ -59,8 +59,8 @@ impl Cluster {
         Self::start_from(settings, Server::initialise)
     }
 
-    /// Starts a cluster whose data directory `initialise` creates if it is missing. `initialise`
-    /// returns the administrator's password.
+    /// Starts a cluster. First calls `initialise`, which creates the data directory if it is
+    /// missing, and returns the administrator's password.
     pub(crate) fn start_from(
         settings: &Settings,
         initialise: impl FnOnce(&Server) -> Result<String>,

@@ -6,7 +6,7 @@ use std::path::Path;
 use crate::error::{Error, IoContext, Result};
 use crate::random;
 
-/// The first port and the number of ports from which a port is chosen. They are below the ephemeral
+/// A port is chosen from the [`COUNT`] ports that begin at this one. They are below the ephemeral
 /// ports of Linux and macOS, so that no outgoing connection gets the port while PostgreSQL
 /// restarts.
 const FIRST: u16 = 15_000;

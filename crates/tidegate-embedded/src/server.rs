@@ -15,12 +15,12 @@ use crate::{port, random};
 
 /// The superuser that `initdb` creates.
 pub(crate) const ADMIN_USER: &str = "postgres";
-/// How long a start may take, including recovery after a crash.
+/// The timeout for a start, including recovery after a crash.
 const START_LIMIT: Duration = Duration::from_mins(1);
 /// How long a start is retried while processes of a killed server still hold its shared memory.
 const RELEASE_LIMIT: Duration = Duration::from_secs(10);
-/// How many times another free port is tried if another process has taken the chosen port before
-/// PostgreSQL could bind it.
+/// The maximum number of further ports that are tried. A further port is needed if another process
+/// takes the chosen port before PostgreSQL binds it.
 const PORT_ATTEMPTS: usize = 8;
 
 /// The binaries, the user, the directory and the settings with which PostgreSQL is started.

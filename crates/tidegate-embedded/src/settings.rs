@@ -32,7 +32,7 @@ pub struct Settings {
     pub bin_dir: Option<PathBuf>,
     /// The directory of a server that is used if none is installed, such as a downloaded one.
     pub fallback_dir: Option<PathBuf>,
-    /// The directories in which `pg_config` and the binaries are searched, in the form of `PATH`.
+    /// The directories that are searched for `pg_config` and the binaries, in the form of `PATH`.
     pub search_path: Option<OsString>,
     /// A directory with a short path, in which temporary clusters and sockets are created; `/tmp`
     /// by default.

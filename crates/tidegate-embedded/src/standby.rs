@@ -15,7 +15,7 @@ impl Cluster {
     ///
     /// # Errors
     ///
-    /// If the backup fails, and as [`Cluster::start`].
+    /// If the backup fails, and those of [`Cluster::start`].
     pub async fn start_standby(&self, settings: Settings) -> Result<Self> {
         let primary = self.handle();
         blocking(move || {

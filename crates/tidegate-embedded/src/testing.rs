@@ -34,7 +34,8 @@ pub fn cluster() -> &'static Cluster {
     })
 }
 
-/// The settings of a temporary cluster, whose binaries are also searched on this process's `PATH`.
+/// The settings of a temporary cluster. Its binaries are also searched for on this process's
+/// `PATH`.
 ///
 /// With the feature `download`, PostgreSQL is downloaded if it is not installed, unless
 /// `TIDEGATE_FETCH_POSTGRESQL` is `false`. The other environment variables of `tidegate demo` for

@@ -67,8 +67,8 @@ impl ServerUser {
         self.own_uid
     }
 
-    /// A command that runs `program` as the server user, with an empty environment, in a process
-    /// group of its own.
+    /// A command that runs `program` as the server user, with only `LC_ALL` and `PATH` in its
+    /// environment, in a process group of its own.
     ///
     /// The program does not inherit the environment of this process. The environment may contain
     /// secrets, which every superuser of the cluster could read, and `PG…` variables, which would

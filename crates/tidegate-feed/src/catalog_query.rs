@@ -99,10 +99,10 @@ pub(crate) fn options() -> QueryOptions {
     }
 }
 
-/// An expression: whether transactions are visible in the snapshot of the statement. The change log
-/// contains only the lower 32 bits of a transaction id. The upper bits are derived from the next id
-/// that PostgreSQL will assign, which is close to the id of a recent transaction. The result is NULL
-/// without transactions.
+/// An SQL expression that is true if all transactions of `:numbers` are visible in the snapshot of
+/// the statement, and NULL without transactions. The change log contains only the lower 32 bits of
+/// a transaction id. The upper bits are derived from the next id that PostgreSQL will assign, which
+/// is close to the id of a recent transaction.
 macro_rules! are_visible {
     () => {
         "(SELECT pg_catalog.bool_and(pg_catalog.txid_visible_in_snapshot(\
@@ -114,7 +114,7 @@ macro_rules! are_visible {
     };
 }
 
-/// The value of `are_visible!`, for texts that are put together.
+/// The value of `are_visible!`, for texts that are composed at run time.
 pub(crate) const ARE_VISIBLE: &str = are_visible!();
 
 /// The first statement of a snapshot transaction. It sets the `search_path`, and selects whether

@@ -8,7 +8,7 @@ use parking_lot::Mutex;
 use tidegate_changelog::LogPosition;
 use tokio::time::Instant;
 
-/// How many observed ends of the change log are stored.
+/// The maximum number of observed ends of the change log that are stored.
 const MAX_ENDS: usize = 256;
 
 /// The counters of a database's feed.

@@ -8,8 +8,8 @@ pub struct FeedSettings {
     /// How many bytes of changes each database keeps in memory for subscriptions that resume or
     /// lag.
     pub ring_bytes: usize,
-    /// How many bytes of changes all databases together keep in memory. It is divided equally among
-    /// the databases.
+    /// How many bytes of changes all databases together keep in memory. This memory is divided
+    /// equally among the databases.
     pub rings_bytes: usize,
     /// How long a subscriber may be disconnected and still resume without a gap, provided that the
     /// change log is retained that long.
@@ -81,8 +81,8 @@ mod tests {
     fn defaults_keep_the_documented_limits() {
         let settings = FeedSettings::default();
         assert_eq!(settings.retention_window, Duration::from_mins(5));
-        // The time from the revocation of a privilege to the end of its subscriptions, even if
-        // PostgreSQL does not answer.
+        // The longest time from the revocation of a privilege to the end of the affected
+        // subscriptions, even if PostgreSQL does not answer.
         let longest = settings.recheck_interval + settings.max_unchecked;
         assert!(longest <= Duration::from_secs(30));
     }

@@ -26,7 +26,7 @@ pub enum Error {
         place: String,
         /// The PostgreSQL type.
         expected: String,
-        /// What is wrong with the value.
+        /// The reason why the value is not valid.
         problem: String,
     },
     /// The name is not a column or relationship of the relation.
@@ -82,7 +82,7 @@ pub enum Error {
     Unreadable {
         /// The path of the JSON value.
         place: String,
-        /// What is wrong with the JSON.
+        /// The reason why the JSON is rejected.
         problem: String,
     },
     /// A condition text cannot be parsed.
@@ -90,7 +90,7 @@ pub enum Error {
     Condition {
         /// The position in the text, in characters from 1.
         position: usize,
-        /// What was found and what was expected.
+        /// The text that was found, and the text that was expected.
         problem: String,
     },
     /// A condition cannot be evaluated exactly outside PostgreSQL.

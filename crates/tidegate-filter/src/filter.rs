@@ -17,7 +17,7 @@ pub enum Filter {
     Not(Box<Filter>),
     /// The comparison of a column with a value or a list of values.
     Compare(Comparison),
-    /// The condition that a related row exists which passes the inner filter.
+    /// The condition that at least one related row passes the inner filter.
     Exists(RelationshipId, Box<Filter>),
 }
 

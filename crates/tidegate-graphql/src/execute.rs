@@ -81,8 +81,8 @@ impl ExecutionFailure {
         Self::Operation(Error::new(code, error.to_string()))
     }
 
-    /// The failure for an error of the statement of a root field, or of the whole operation if
-    /// `root` is `None`.
+    /// The failure for an error of `tidegate-sql`. `root` is the root field whose statement failed;
+    /// `None` if the whole operation failed.
     fn of_sql(error: tidegate_sql::Error, root: Option<usize>, anonymous: bool) -> Self {
         // A value does not match its type. The type may have changed, so the next attempt loads it
         // again.

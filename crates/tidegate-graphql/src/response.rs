@@ -48,9 +48,9 @@ impl GraphqlResponse {
     }
 
     /// Generates the whole text of the response in memory, for transports that cannot send chunks.
-    /// If the text has generated parts and more than `most` bytes, the response is the error
-    /// `TOO_COMPLEX` instead. A text that is already in memory has no limit. If generating fails,
-    /// the response is an internal error.
+    /// If parts must be generated and the text has more than `most` bytes, the response is the
+    /// error `TOO_COMPLEX` instead. A text that is already in memory has no limit. If generating
+    /// fails, the response is an internal error.
     pub async fn collect(self, most: u64) -> Self {
         let body = match self.body.into_bytes() {
             Ok(bytes) => Ok(Ok(bytes)),
@@ -176,8 +176,9 @@ impl ResponseText {
         self.rest.extend(other.rest);
     }
 
-    /// A text that consists of `bytes` and of parts that are inserted into it. Each part has an
-    /// offset in `bytes`, in ascending order, and is generated when the text is read.
+    /// A text that consists of `bytes` and of parts that are inserted into it. Each part comes with
+    /// its offset in `bytes`, and the offsets are in ascending order. A part is generated when the
+    /// text is read.
     pub(crate) fn with(mut bytes: Bytes, parts: impl Iterator<Item = (usize, LargeText)>) -> Self {
         let mut text = Self::default();
         let mut begin = 0;

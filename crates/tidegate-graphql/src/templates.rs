@@ -16,11 +16,11 @@ use crate::lower::VariableUses;
 
 /// The largest number of templates for one operation.
 const MAX_TEMPLATES: usize = 4;
-/// The largest size of all templates of an API, in bytes.
+/// The largest size of all templates of an API together, in bytes.
 const MAX_TOTAL_BYTES: usize = 8 << 20;
-/// How many templates are made for an operation before the number of their uses is considered.
+/// The number of templates that are made for an operation before their uses are considered.
 const TRIALS: u64 = 8;
-/// How often each template must have been used on average before another template is made. Making a
+/// The minimum average number of uses of each template before another template is made. Making a
 /// template costs about as much as planning once.
 const MIN_USES_PER_TEMPLATE: u64 = 4;
 /// The largest size in bytes of the values on which a template depends.

@@ -14,7 +14,7 @@ use tidegate_sql::DatabaseName;
 /// The number of seconds for which requests are counted.
 const SECONDS: usize = 300;
 const WINDOW: i64 = 300;
-/// How many statements are stored for each tenant.
+/// The maximum number of statements that are stored for each tenant.
 const STATEMENTS: usize = 50;
 /// A statement is slow if it takes at least this long.
 const SLOW: Duration = Duration::from_secs(1);
@@ -149,8 +149,8 @@ impl TenantActivity {
         }
     }
 
-    /// Clears the counts of the seconds after `last`, up to `second`, which reuse elements of older
-    /// seconds.
+    /// Clears the elements for the seconds after `last`, up to `second`. Until then they have the
+    /// counts of older seconds.
     fn advance(&mut self, second: i64) {
         let passed = (second - self.last).clamp(0, WINDOW);
         for ahead in 0..passed {

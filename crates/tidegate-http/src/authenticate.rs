@@ -315,7 +315,7 @@ async fn known_default_user(app: &App, database: &str) -> Result<Option<Caller>,
     }))
 }
 
-/// Which SQL anonymous callers of a tenant may run that they write themselves.
+/// Which SQL of their own the anonymous callers of a tenant may run.
 ///
 /// # Errors
 ///

@@ -55,7 +55,7 @@ pub trait Watcher: Send {
 /// The body of a response.
 pub struct Body {
     content: Content,
-    /// What the log and the metrics record of the response.
+    /// The data about the response for the log and the metrics.
     pub subject: Subject,
     /// The watcher of the access log and the watcher of the connection.
     watchers: [Option<Box<dyn Watcher>>; 2],

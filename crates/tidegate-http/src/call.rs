@@ -28,7 +28,7 @@ pub struct Call<'a, B> {
     pub body: B,
     /// The largest allowed size of the body in bytes.
     pub body_limit: u64,
-    /// What the log records of the request.
+    /// The data about the request for the log.
     pub subject: &'a mut Subject,
 }
 

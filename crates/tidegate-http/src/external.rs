@@ -178,8 +178,8 @@ impl ExternalTokens {
         }
     }
 
-    /// The user of a verified token, which is cached for [`CACHE_TTL`]. If the store is down, it is
-    /// used for [`STALE_TTL`].
+    /// The user of a verified token. The user is cached for [`CACHE_TTL`], and is used for
+    /// [`STALE_TTL`] if the store is down.
     async fn user_of(
         &self,
         own: &Issuer,

@@ -1,11 +1,12 @@
 //! The memory budget: how many bytes the bodies and collected responses of all requests together
 //! may have.
 //!
-//! A tenant may reserve as many bytes as remain free, so no tenant can use up the budget. A single
-//! active tenant reserves at most half of the budget, each of two active tenants at most a third,
-//! and so on. All anonymous callers together may reserve a third of the bytes that remain free,
-//! which is a quarter of the budget if nothing else is reserved. The anonymous callers of one
-//! tenant may reserve half of what the other anonymous callers leave of this part.
+//! A reservation succeeds only if its tenant then holds at most as many bytes as remain free. So no
+//! tenant can use up the budget: a single active tenant holds at most half of it, each of two
+//! active tenants at most a third, and so on. All anonymous callers together hold at most a third
+//! of the bytes that remain free, which is a quarter of the budget if nothing else is reserved. The
+//! anonymous callers of one tenant hold at most half of what the other anonymous callers leave of
+//! this part.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -123,7 +124,7 @@ impl Reservation {
     ///
     /// # Errors
     ///
-    /// [`Exhausted`] if the holder may not reserve so many bytes. Then nothing is reserved by the
+    /// [`Exhausted`] if the holder may not reserve that many bytes. Then nothing is reserved by the
     /// call.
     pub fn take(&mut self, bytes: u64) -> Result<(), Exhausted> {
         self.memory.lock().take(&self.holder, bytes)?;

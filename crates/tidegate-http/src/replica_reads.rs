@@ -1,4 +1,5 @@
-//! Reads from replicas that show what the client knows: its writes, and the events that it got.
+//! Reads from replicas that have replayed the changes that the client knows: its own writes, and
+//! the changes of events that it has received.
 
 use http::{HeaderMap, HeaderName, HeaderValue};
 use tidegate_feed::Cursor;
@@ -7,9 +8,9 @@ use tidegate_sql::{Login, ReadFrom, WalPosition};
 use crate::app::{App, ReplicaReads};
 use crate::error::ApiError;
 
-/// The request header with positions behind which the response must be.
+/// The request header with positions. The response must show all changes up to these positions.
 pub const AFTER: HeaderName = HeaderName::from_static("tidegate-after");
-/// The response header with the position behind the last write of the session.
+/// The response header with the position after the last write of the session.
 pub const POSITION: HeaderName = HeaderName::from_static("tidegate-position");
 
 /// The servers from which the statements of a request may read.

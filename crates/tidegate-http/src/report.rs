@@ -1,4 +1,4 @@
-//! What the log and the metrics record of a request.
+//! The data about a request for the log and the metrics.
 
 use bytes::Bytes;
 use http::HeaderName;
@@ -20,7 +20,8 @@ pub struct RouteLabel {
     pub path: &'static str,
 }
 
-/// What is recorded about a request for the log and the metrics while the request is served.
+/// The data about a request that is recorded for the log and the metrics while the request is
+/// served.
 #[derive(Clone, Debug, Default)]
 pub struct Subject {
     /// The route of the request; `None` if no route matches its path.

@@ -87,10 +87,10 @@ impl Accounts {
     /// The role of a user who becomes the default user is limited before the record is written. The
     /// limits of the role of a former default user are removed after the record was written.
     ///
-    /// Group changes alter the role first, then the record. If the node dies in between, the record
-    /// does not show a right as revoked that the role still has. Repeating the change completes it.
-    /// If the record cannot be written, the role is changed back. Group changes of a tenant are
-    /// serialised, so that records and roles agree.
+    /// Group changes alter the role first, then the record. Therefore the record never shows a
+    /// right as revoked while the role still has it. If the node dies in between, repeating the
+    /// change completes it. If the record cannot be written, the role is changed back. Group
+    /// changes of a tenant are serialised, so that records and roles agree.
     ///
     /// Errors: those of [`UserDirectory::change_user`], and [`Error::Role`](crate::Error::Role).
     pub async fn change(&self, key: &UserKey, change: UserChange) -> Result<User> {
@@ -126,10 +126,10 @@ impl Accounts {
         changed
     }
 
-    /// Writes what `tidegate.user_id()` and `tidegate.claims()` return for a user with a role.
-    /// Writes it again if the record changed in the meantime. So after concurrent changes, the
-    /// database has the claims of the change that was recorded last. Does nothing if the user does
-    /// not exist any more, and for a member.
+    /// Writes the values that `tidegate.user_id()` and `tidegate.claims()` return for a user with a
+    /// role. Writes them again if the record changed in the meantime. So after concurrent changes,
+    /// the database has the claims of the change that was recorded last. Does nothing if the user
+    /// does not exist any more, and for a member.
     ///
     /// Errors: [`Error::Role`](crate::Error::Role).
     pub async fn write_claims(&self, key: &UserKey) -> Result<()> {
@@ -166,8 +166,8 @@ impl Accounts {
         Ok(Some((everywhere, here)))
     }
 
-    /// Checks whether [`Accounts::drop`] would fail, and fails with the same error. By this check a
-    /// request drops either all of several users or none.
+    /// Checks whether [`Accounts::drop`] would fail, and fails with the same error. With this
+    /// check, a request to drop several users drops all of them or none.
     pub async fn check_drop(&self, key: &UserKey, reassign: bool) -> Result<()> {
         refuse_owner(key)?;
         let user = self.directory.user(key).await?;

@@ -11,8 +11,8 @@ pub struct BrowserSession {
     pub id: SecretHash,
     /// The user who is signed in.
     pub user: UserKey,
-    /// The fingerprint of the user's password at sign-in. When the password changes, the session is
-    /// invalid.
+    /// The fingerprint of the user's stored password hash at sign-in. When the stored hash changes,
+    /// the session is invalid.
     pub password_fingerprint: SecretHash,
     /// Whether the second factor was verified in this session.
     pub second_factor: bool,

@@ -1,4 +1,4 @@
-//! The credentials that users have beside their passwords.
+//! The credentials that users have in addition to their passwords.
 
 use crate::{LinkedIdentity, Passkey};
 

@@ -19,7 +19,7 @@ pub enum Error {
     Malformed {
         /// The part that is malformed.
         part: &'static str,
-        /// What was expected.
+        /// The form that was expected.
         expected: &'static str,
     },
     /// The second factor was not verified in this browser.
@@ -58,12 +58,12 @@ pub enum Error {
         /// The time after which to retry.
         retry_after: Duration,
     },
-    /// A member of a record has an invalid value.
+    /// A field of a record has an invalid value.
     #[error("invalid {member}, expected {expected}")]
     InvalidMember {
-        /// The name of the member.
+        /// The name of the field.
         member: &'static str,
-        /// What is allowed.
+        /// The values that are allowed.
         expected: &'static str,
     },
     /// The name of a new record is taken.

@@ -39,9 +39,9 @@ impl LinkedIdentity {
 /// The result of unlinking an account, or of removing a passkey.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum UnlinkOutcome {
-    /// It was removed.
+    /// The account or passkey was removed.
     Done,
-    /// The user has none such.
+    /// The user has no such account or passkey.
     Missing,
     /// The user would have no way left to sign in.
     LastCredential,

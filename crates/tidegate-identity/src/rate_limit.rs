@@ -32,37 +32,40 @@ const HOUR: Duration = Duration::from_hours(1);
 /// The rate limits of sign-in and sign-up.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct RateLimits {
-    /// How many passwords may be tried for one user.
+    /// The limit on passwords that are tried for one user.
     pub account: AttemptLimit,
-    /// How many sign-ins may fail from one address.
+    /// The limit on failed sign-ins from one address.
     pub address: AttemptLimit,
-    /// How many second-factor codes may be tried for one user.
+    /// The limit on second-factor codes that are tried for one user.
     pub second_factor: AttemptLimit,
-    /// How many users may sign up from one address.
+    /// The limit on sign-ups from one address.
     pub sign_up: AttemptLimit,
-    /// How many email messages are sent to one user.
+    /// The limit on email messages to one user.
     pub emails: AttemptLimit,
-    /// How many email messages may be requested from one address.
+    /// The limit on email messages that are requested from one address.
     pub emails_per_address: AttemptLimit,
-    /// How many people of one external issuer are recorded.
+    /// The limit on new records of people of one external issuer.
     pub external_members: AttemptLimit,
 }
 
 impl Default for RateLimits {
-    /// Per user: 10 passwords or 5 second-factor codes in 15 minutes, then growing waits of 30
-    /// seconds to 15 minutes; 5 email messages an hour.
+    /// Per user: 10 passwords and 5 second-factor codes in 15 minutes, then growing waits of 30
+    /// seconds to 15 minutes; 5 email messages in an hour, then a wait of an hour.
     ///
-    /// Per address: 30 failed sign-ins a minute; 60 sign-ups and 20 email messages an hour.
+    /// Per address: 30 failed sign-ins in a minute; 60 sign-ups in an hour; 20 email messages in an
+    /// hour, then a wait of an hour.
     ///
-    /// Per external issuer of a tenant: 300 new records of people a minute.
+    /// Per external issuer of a tenant: 300 new records of people in a minute.
+    ///
+    /// Where no other wait is given, each further attempt in the same window must wait a minute.
     fn default() -> Self {
         Self {
             account: AttemptLimit::growing(10),
             address: AttemptLimit::steady(30, MINUTE),
             second_factor: AttemptLimit::growing(5),
             sign_up: AttemptLimit::steady(60, HOUR),
-            emails: AttemptLimit::steady(5, HOUR),
-            emails_per_address: AttemptLimit::steady(20, HOUR),
+            emails: AttemptLimit::strict(5, HOUR),
+            emails_per_address: AttemptLimit::strict(20, HOUR),
             external_members: AttemptLimit::steady(300, MINUTE),
         }
     }

@@ -27,16 +27,16 @@ pub trait RoleAdmin: Send + Sync {
     /// and of no other group of the tenant.
     fn set_groups<'a>(&'a self, user: &'a User) -> RoleFuture<'a, ()>;
 
-    /// Makes the role of a group able to log in, so that requests of its members can run as it. The
-    /// role is created if missing. The caller holds the lock of the tenant's groups.
+    /// Enables the role of a group to log in, so that requests of its members can run as this role.
+    /// The role is created if missing. The caller holds the lock of the tenant's groups.
     fn provide_group<'a>(&'a self, database: &'a str, group: &'a str) -> RoleFuture<'a, ()>;
 
     /// Limits the resources of a default user's role, and removes the limits from any other user's
     /// role.
     fn limit_role<'a>(&'a self, user: &'a User) -> RoleFuture<'a, ()>;
 
-    /// Stores in the tenant's database what `tidegate.user_id()` and `tidegate.claims()` return for
-    /// the user's role.
+    /// Stores in the tenant's database the values that `tidegate.user_id()` and `tidegate.claims()`
+    /// return for the user's role.
     fn set_claims<'a>(&'a self, user: &'a User) -> RoleFuture<'a, ()>;
 
     /// Checks whether [`Self::drop_role`] would fail, and fails with the same error. Changes

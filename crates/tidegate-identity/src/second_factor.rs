@@ -24,7 +24,7 @@ pub(crate) struct RecoveryCode(String);
 const BYTES: usize = 10;
 
 impl RecoveryCode {
-    /// How many recovery codes a user gets.
+    /// The number of recovery codes that a user gets.
     pub(crate) const COUNT: usize = 10;
 
     pub(crate) fn generate(random: &dyn SecureRandom) -> Result<Self> {

@@ -51,21 +51,22 @@ impl Settings {
 /// The lifetimes of browser sessions, links and logins.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Lifetimes {
-    /// How long a browser session lives without use.
+    /// The time after which an unused browser session expires.
     pub browser_idle: Duration,
-    /// How long a browser session lives at most.
+    /// The maximum lifetime of a browser session.
     pub browser: Duration,
-    /// How recent a sign-in must be to link an account without entering the password.
+    /// The maximum age of a sign-in with which the user can change credentials without entering the
+    /// password.
     pub recent_sign_in: Duration,
     /// How long the link that confirms a sign-up is valid.
     pub sign_up_link: Duration,
     /// How long the link that resets a password is valid.
     pub reset_link: Duration,
-    /// How long a page may be open before its passkey is used.
+    /// The maximum time between the display of a page and the use of a passkey on it.
     pub passkey: Duration,
     /// How long the link that signs in by email is valid.
     pub email_sign_in: Duration,
-    /// How long a login at an identity provider may take.
+    /// The maximum duration of a login at an identity provider.
     pub provider_login: Duration,
 }
 

@@ -145,7 +145,7 @@ pub trait IdentityStore: Send + Sync {
     fn insert_members<'a>(&'a self, members: &'a [User]) -> StoreFuture<'a, Option<usize>>;
 
     /// Replaces `role`, `id`, `email`, `properties`, `user_groups`, `default_user` and `disabled`,
-    /// if these members are unchanged since they were read: `Done`, `Missing` (also after a
+    /// if these fields are unchanged since they were read: `Done`, `Missing` (also after a
     /// concurrent change), `Taken` (the role) or `DefaultUserTaken`.
     fn update_user<'a>(&'a self, read: &'a User, user: &'a User) -> StoreFuture<'a, WriteOutcome>;
 
@@ -268,8 +268,8 @@ pub trait IdentityStore: Send + Sync {
     /// A user's passkeys, the oldest first.
     fn passkeys_of_user<'a>(&'a self, key: &'a UserKey) -> StoreFuture<'a, Vec<Passkey>>;
 
-    /// Adds a passkey to a user; `false` if there is one with its id. The store deletes it with the
-    /// user.
+    /// Adds a passkey to a user; `false` if a passkey with its id exists. The store deletes it with
+    /// the user.
     fn insert_passkey<'a>(
         &'a self,
         key: &'a UserKey,

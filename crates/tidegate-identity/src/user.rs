@@ -83,8 +83,8 @@ pub struct User {
     /// owner, `database/name` for others. The owner of an adopted database may have another role.
     /// `None` for a member.
     pub role: Option<String>,
-    /// What `tidegate.user_id()` returns for the user; `None` if it returns the name. A member
-    /// always has an id.
+    /// The value that `tidegate.user_id()` returns for the user; `None` if it returns the name. A
+    /// member always has an id.
     pub id: Option<String>,
     /// The hash of the password, computed by this service or imported (see
     /// [`PasswordHash`](crate::PasswordHash)); `None` without a password.
@@ -118,13 +118,13 @@ impl User {
         self.role.is_none()
     }
 
-    /// What `tidegate.user_id()` returns for the user.
+    /// The value that `tidegate.user_id()` returns for the user.
     pub fn user_id(&self) -> &str {
         self.id.as_deref().unwrap_or(&self.key.name)
     }
 
-    /// The user's name in tokens, which is unique in the cluster: the role, and `database/name` for
-    /// a member.
+    /// The user's name in tokens, which is unique in the cluster: the role, or for a member
+    /// `database/name`.
     pub fn subject(&self) -> Cow<'_, str> {
         match &self.role {
             Some(role) => Cow::Borrowed(role),

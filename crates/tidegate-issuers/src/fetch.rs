@@ -12,7 +12,7 @@ use crate::key_set::KeySet;
 use crate::settings::check_url;
 use crate::{FetchError, IssuerSettings, Network, SettingsError};
 
-/// How long a request may take as a whole.
+/// The timeout for a whole request.
 const TIMEOUT: Duration = Duration::from_secs(5);
 /// The largest size of a response, in bytes. Real key sets have a few kilobytes.
 const MAX_BODY: usize = 512 * 1024;

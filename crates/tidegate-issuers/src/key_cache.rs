@@ -68,8 +68,8 @@ impl KeyCache {
                 SignatureCheck::Invalid if token.header.kid.is_some() => {
                     return Err(TokenError::Signature);
                 }
-                // A token without a key id may be signed with a key that the issuer has added
-                // since.
+                // A token without a key id may be signed with a key that the issuer added after
+                // the keys were loaded.
                 SignatureCheck::Invalid | SignatureCheck::NoKey => {}
             }
         }

@@ -38,7 +38,7 @@ pub struct TenantIssuer {
 /// Why no issuer verifies a token.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum SelectionError {
-    /// No tenant accepts tokens of this issuer. If the request names a tenant, this tenant does not
+    /// No tenant accepts tokens of this issuer, or the tenant that the request names does not
     /// accept them.
     #[error("its issuer is not one that the database accepts")]
     Unknown,
@@ -198,7 +198,7 @@ fn warn_of_unknown_members(record: &IssuerRecord) {
     }
 }
 
-/// Marks the issuers of `before` as retired that are not in `after`.
+/// Marks the issuers of `before` that are not in `after` as retired.
 fn retire(before: &KnownIssuers, after: &KnownIssuers) {
     for (url, issuers) in &before.by_url {
         let still = after.by_url.get(url).map_or(&[][..], Vec::as_slice);

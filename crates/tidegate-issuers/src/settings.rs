@@ -15,8 +15,9 @@ const MOST_CLOCK_SKEW: u64 = 300;
 /// The settings of an issuer whose tokens a tenant accepts.
 ///
 /// Nodes of several releases read the same stored settings, so members that this release does not
-/// know are kept and have no effect. A later setting that accepts fewer tokens must therefore
-/// replace a required member, so that nodes that do not know it refuse the issuer.
+/// know are kept and have no effect. A later release may want a setting that restricts the accepted
+/// tokens. The setting must then replace a required member, so that older nodes refuse the issuer
+/// instead of ignoring the restriction.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct IssuerSettings {
     /// The issuer's URL. Tokens must have exactly this text as the claim `iss`, and the discovery
@@ -44,8 +45,9 @@ pub struct IssuerSettings {
     /// The role for tokens that name neither a user nor a role that exists.
     #[serde(default)]
     pub default_role: Option<String>,
-    /// Whether people in a group get a record as members of the tenant when they first come.
-    // Only stored if set: releases before it refuse settings with unknown members.
+    /// Whether a person in a group is recorded as a member of the tenant at the first request.
+    // It is stored only if it is true, because earlier releases refuse settings that they do not
+    // know.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub create_members: bool,
     /// The clock skew that is tolerated, in seconds. The default is 60.

@@ -11,7 +11,7 @@ use tidegate_identity::{Email, Mailer, OutboundError, OutboundFuture};
 
 use crate::error::{Error, Result};
 
-/// How long each SMTP command may take.
+/// The timeout for an SMTP command.
 const COMMAND_TIMEOUT: Duration = Duration::from_secs(20);
 
 /// A mailer that sends email through one SMTP server.
@@ -78,7 +78,7 @@ impl fmt::Debug for SmtpMailer {
     }
 }
 
-/// The host in a URL, of which `rest` is the part after the scheme.
+/// The host in a URL. `rest` is the part of the URL after the scheme.
 fn host_of(rest: &str) -> &str {
     let authority = rest.split(['/', '?']).next().unwrap_or_default();
     let host = authority.rsplit_once('@').map_or(authority, |(_, at)| at);

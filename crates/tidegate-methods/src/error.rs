@@ -34,7 +34,7 @@ pub enum Error {
     Statement {
         /// The index of the definition, if the body is an array.
         index: Option<usize>,
-        /// What is wrong with the statement.
+        /// The reason why the statement is rejected.
         source: InputError,
     },
     /// Methods with these names exist, or the body defines a name twice.

@@ -10,7 +10,7 @@ use tidegate_values::OutputFormat;
 use crate::method::Method;
 use crate::signature::{SignatureField, ValueForm};
 
-/// What the document says about the service.
+/// The description of the service in the document.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Info<'a> {
     /// The title of the API.

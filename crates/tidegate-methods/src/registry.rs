@@ -45,7 +45,7 @@ impl Registry {
         Self::with_capacity(store, MAX_CACHED)
     }
 
-    /// A registry whose cache has about `most` bytes at most.
+    /// A registry whose cache has at most about `most` bytes.
     pub fn with_capacity(store: Arc<dyn MethodStore>, most: usize) -> Self {
         Self {
             store,
@@ -219,8 +219,8 @@ impl Registry {
         written(self.store.remove(tenant, &names, &may_remove).await?)
     }
 
-    /// Stores the types that a dry run inferred. Stores nothing and returns false if the method was
-    /// changed since.
+    /// Stores the types that a dry run inferred. Stores nothing and returns `false` if the method
+    /// was changed since it was read.
     ///
     /// # Errors
     ///
@@ -317,8 +317,8 @@ fn revise(before: &Record, who: Caller<'_>, patch: &Patch) -> Revision {
     }
 }
 
-/// Whether the type hints are still those of the owner. This matters because a hint may name a type
-/// whose input function belongs to another user.
+/// Whether type hints that the owner wrote are still those of the owner after the patch. This
+/// matters because a hint may name a type whose input function belongs to another user.
 fn keeps_hints(who: Caller<'_>, patch: &Patch) -> bool {
     who.owner || patch.type_hints == MemberChange::Keep
 }

@@ -21,8 +21,8 @@ pub struct AuthorizationCode {
     pub nonce: Option<String>,
     /// The user who approved the request.
     pub user: UserKey,
-    /// The browser session in which the code was issued. `None` after that session has ended, which
-    /// voids an unused code.
+    /// The browser session in which the code was issued. `None` after that session has ended; an
+    /// unused code is then void.
     pub browser: Option<SecretHash>,
     /// When the code expires.
     pub expires_at: Timestamp,

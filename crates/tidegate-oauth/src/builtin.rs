@@ -58,7 +58,7 @@ impl BuiltinClients {
     /// with the `confirm` and `description` for this URI; `None` if it may not.
     ///
     /// A built-in client may redirect to a page of this service, and to any port of a loopback IP
-    /// literal, where a program of the user's listens (RFC 8252, section 7.3). Other programs could
+    /// literal, where a program of the user listens (RFC 8252, section 7.3). Other programs could
     /// listen there too, so the user is asked for consent (section 8.6).
     pub(crate) fn redirecting(&self, client: Client, uri: &str) -> Option<Client> {
         if self.is_page(uri) {

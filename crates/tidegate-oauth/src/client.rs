@@ -32,12 +32,12 @@ pub struct Client {
     pub allow_signup: bool,
     /// Whether users may sign up through this client with an identity provider.
     pub social_signup: bool,
-    /// What kind of user a sign-up through this client creates, and its group.
+    /// The kind and the group of the users who sign up through this client.
     pub signup: SignUpUser,
     /// The grants that the client may use.
     pub grants: GrantSet,
-    /// The user that a confidential client acts as by the grant `client_credentials`; a user of
-    /// the client's tenant.
+    /// The user of the client's tenant as whom a confidential client acts with the grant
+    /// `client_credentials`.
     pub service_user: Option<String>,
     /// When the client was registered.
     pub created_at: Timestamp,

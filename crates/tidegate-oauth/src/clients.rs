@@ -59,8 +59,8 @@ impl ClientDirectory {
         }
     }
 
-    /// The same directory, whose audit events name the user `actor` and `address`. Without this,
-    /// they name the operator.
+    /// The same directory, but its audit events name the user `actor` and the client's `address`
+    /// instead of the operator.
     #[must_use]
     pub fn acting_as(self, actor: &str, address: Option<IpAddr>) -> Self {
         Self {

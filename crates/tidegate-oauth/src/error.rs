@@ -90,10 +90,10 @@ pub enum Error {
     /// No device waits with this user code.
     #[error("unknown user code")]
     UnknownUserCode,
-    /// This client requires a second factor, and the grant cannot carry its code.
+    /// This client requires a second factor, whose code this grant cannot carry.
     #[error("the client requires a second factor")]
     SecondFactorNeeded,
-    /// This user has a second factor, and the grant cannot carry its code.
+    /// This user has a second factor, whose code this grant cannot carry.
     #[error("the user has a second factor")]
     SecondFactorMissing,
     /// This client does not allow sign-up.

@@ -21,18 +21,18 @@ const HOUR: Duration = Duration::from_hours(1);
 /// The rate limits of an issuer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct RateLimits {
-    /// How many wrong secrets for one client may come from one address.
+    /// The limit on wrong secrets for one client from one address.
     pub client: AttemptLimit,
-    /// How many guest sessions may be opened from one address.
+    /// The limit on guest sessions that are opened from one address.
     pub guest: AttemptLimit,
-    /// How many guest sessions are kept for one tenant. If a tenant has more, sessions that were
-    /// not refreshed within a day are deleted.
+    /// The number of guest sessions of a tenant that are kept even if they are idle. Of further
+    /// sessions, those that were not refreshed within a day are deleted.
     pub guest_sessions: u32,
-    /// How many device codes may be requested from one address.
+    /// The limit on device codes that are requested from one address.
     pub device: AttemptLimit,
-    /// How many wrong user codes may come from one address.
+    /// The limit on wrong user codes from one address.
     pub user_code: AttemptLimit,
-    /// How many wrong user codes may come from one signed-in browser.
+    /// The limit on wrong user codes from one signed-in browser.
     pub user_codes_per_browser: AttemptLimit,
 }
 

@@ -28,7 +28,8 @@ pub struct Session {
     pub authenticated_at: Timestamp,
     /// When the session was opened.
     pub created_at: Timestamp,
-    /// When it was opened or last refreshed; for a personal access token, when it was last used.
+    /// When the session was opened or last refreshed; for a personal access token, when the token
+    /// was last used.
     pub refreshed_at: Timestamp,
     /// When the session expires unless it is refreshed. A refresh moves this, but not beyond
     /// `closes_at`.

@@ -19,8 +19,8 @@ pub struct Settings {
     pub limits: RateLimits,
     /// The built-in clients; none by default.
     pub builtin: BuiltinClients,
-    /// How many verified tokens are cached; each takes about 1 KB. At least half of them stay
-    /// cached when the cache is full.
+    /// The maximum number of verified tokens that are cached; each takes about 1 KB. When the cache
+    /// is full, at least half of them stay cached.
     pub token_cache: usize,
 }
 
@@ -85,14 +85,14 @@ impl Default for Lifetimes {
 }
 
 impl Lifetimes {
-    /// How long an ended session must stay in the denylist: the lifetime of its access tokens, the
-    /// clock skew, and the overlap of two refreshes.
+    /// How long an ended session must stay in the denylist: the sum of the lifetime of its access
+    /// tokens, the clock skew, and the overlap of two refreshes.
     pub(crate) fn denial(&self) -> Duration {
         self.access_token + self.leeway + DENYLIST_OVERLAP
     }
 }
 
-/// How far before the previous refresh a denylist refresh starts to read. Another node may have a
-/// slow transaction or a slow clock, so the end of a session may be visible only after a refresh
-/// that began later.
+/// A denylist refresh also reads the sessions that ended in this period before the previous
+/// refresh. Another node may have a slow transaction or a slow clock, so the end of a session may
+/// be visible only after a refresh that began later.
 pub(crate) const DENYLIST_OVERLAP: Duration = Duration::from_mins(2);

@@ -53,7 +53,7 @@ pub trait IssuerStore: IdentityStore {
     /// A tenant's clients, sorted by id.
     fn clients<'a>(&'a self, database: &'a str) -> StoreFuture<'a, Vec<Client>>;
 
-    /// The redirect URIs of clients of all tenants that start with this prefix.
+    /// The redirect URIs that start with this prefix, of the clients of all tenants.
     fn redirect_uris_from<'a>(&'a self, start: &'a str) -> StoreFuture<'a, Vec<String>>;
 
     /// Adds a client. `false` if its id is taken, by a client of any tenant.
@@ -164,7 +164,7 @@ pub trait IssuerStore: IdentityStore {
     /// of each tenant that were refreshed most recently; returns the number of deleted rows.
     fn purge_guests(&self, before: Timestamp, kept: u32) -> StoreFuture<'_, u64>;
 
-    /// Adds a code. Its hash is new, and its browser session exists. The store deletes the code
+    /// Adds a code, whose hash is new and whose browser session exists. The store deletes the code
     /// with its client, and sets `browser` to `None` when the browser session is deleted.
     fn insert_code<'a>(&'a self, code: &'a AuthorizationCode) -> StoreFuture<'a, ()>;
 

@@ -4,7 +4,9 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use tidegate_identity::{AttemptCounter, AttemptLimit, AttemptOutcome, Secret, Timestamp, UserKey};
+use tidegate_identity::{
+    AttemptCounter, AttemptLimit, AttemptOutcome, RateLimits, Secret, Timestamp, UserKey,
+};
 use tidegate_oauth::{Error, ErrorKind, Parameters, TokenRequest};
 
 use crate::fixture::Fixture;
@@ -204,6 +206,28 @@ async fn a_new_password_lifts_the_rate_limit() {
         .await
         .unwrap();
     attempt(&api, 11, "alice", "alice5678").await.unwrap();
+}
+
+#[test]
+fn a_mailbox_gets_five_messages_an_hour_at_most() {
+    let limit = RateLimits::default().emails;
+    let mut counter = None;
+    let mut sent = Vec::new();
+    for minute in 0..5 * 60 {
+        let now = Timestamp::from_seconds(60 * minute);
+        let (after, answer) = AttemptCounter::count(counter, &limit, now);
+        counter = Some(after);
+        if answer == AttemptOutcome::Allowed {
+            sent.push(minute);
+        }
+    }
+    for &first in &sent {
+        let within = sent
+            .iter()
+            .filter(|&&one| (first..first + 60).contains(&one));
+        assert!(within.count() <= 5, "{sent:?}");
+    }
+    assert!(sent.len() > 20, "{sent:?}");
 }
 
 #[test]

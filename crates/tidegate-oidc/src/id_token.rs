@@ -1,5 +1,5 @@
 //! Checks the nonce and the client of an ID token (OpenID Connect Core 1.0, section 3.1.3.7).
-//! `tidegate-issuers` checks signature, issuer, audience and times before.
+//! `tidegate-issuers` has already checked signature, issuer, audience and times.
 
 use serde::Deserialize;
 use serde_json::Value;

@@ -14,7 +14,7 @@ use crate::error::{Error, Result};
 use crate::settings::{ProviderKind, ProviderSettings};
 use crate::{code_flow, github, id_token};
 
-/// How long a request to a provider may take.
+/// The timeout for a request to a provider.
 const REQUEST_TIMEOUT: Duration = Duration::from_secs(10);
 
 /// The configured identity providers.
@@ -85,8 +85,8 @@ impl Providers {
         code_flow::authorization_url(&provider.settings, &endpoints, login).map(Some)
     }
 
-    /// The endpoints of a provider, and the issuer that verifies its ID tokens. `None` for GitHub,
-    /// which issues no ID tokens.
+    /// The endpoints of a provider, and the issuer that verifies its ID tokens. The issuer is
+    /// `None` for GitHub, which issues no ID tokens.
     async fn endpoints(
         &self,
         provider: &Provider,

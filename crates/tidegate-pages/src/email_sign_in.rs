@@ -24,7 +24,7 @@ pub(super) fn offered(context: &PageContext<'_>, purpose: &Purpose<'_>) -> Optio
     PendingSignIn::new(client, urls, context.cookie())
 }
 
-/// Handles the request for a link to a user. The user is looked up and the message is sent after
+/// Handles the request to send a sign-in link. The user is looked up and the message is sent after
 /// the response, so the response is the same for every name and takes the same time. The inner
 /// error is an error of the form.
 pub(super) async fn request(

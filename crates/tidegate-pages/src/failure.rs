@@ -46,7 +46,7 @@ pub fn failure(failure: &ApiError, site: Site<'_>, context: &Context<'_>) -> Res
     let card = template::failure((title, &text), &links, context.request_id);
     let markup = template::layout(base, title, &card);
     let mut response = template::answer(failure.status, markup, None);
-    // The headers of the error are copied from its response without a body.
+    // The errors and headers are taken from the response that the error makes for an empty body.
     let mut plain = failure.response(Vec::new(), Protocol::Page);
     response.body_mut().subject.errors = plain.body_mut().subject.errors.take();
     for name in [RETRY_AFTER, ALLOW] {

@@ -35,8 +35,8 @@ pub(super) async fn sign_in(
     }
 }
 
-/// The error of a passkey beside `field`. A question that was used or is too old can be repeated,
-/// because the page has a new one.
+/// The form error of a passkey, shown beside `field`. If the question was used or is too old, the
+/// person can try again, because the page then has a new question.
 fn refused(field: &'static str, error: IdentityError) -> Result<FormError, ApiError> {
     if matches!(error, IdentityError::InvalidLink) {
         return FormError::of(field, IdentityError::WrongPasskey);
@@ -113,7 +113,7 @@ pub(super) async fn add(
     }
 }
 
-/// Gives the passkey that the form names another name.
+/// Renames the passkey that the form identifies.
 pub(super) async fn rename(
     context: &PageContext<'_>,
     browser: &Browser,
@@ -124,7 +124,7 @@ pub(super) async fn rename(
         identity.rename_passkey(browser, (field("passkey"), field("name")), &context.request);
     match renamed.await {
         Ok(()) => overview(context, (None, Some("The passkey has its new name."))).await,
-        // It was removed meanwhile, in another browser.
+        // The passkey was removed in another browser.
         Err(IdentityError::NotFound(_)) => overview(context, (None, Some(GONE))).await,
         Err(error) => {
             let refused = refused("account", error)?;

@@ -9,7 +9,7 @@ use super::context::{PageContext, form};
 use super::form_error::wrong_password;
 use crate::template;
 
-/// A step of the account page that takes a recent sign-in or the password.
+/// A step of the account page that requires a recent sign-in or the password.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct GuardedStep<'a> {
     /// The name of the step's form.

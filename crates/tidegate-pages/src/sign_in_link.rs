@@ -1,4 +1,4 @@
-//! `/console/sign-in`: a link that signs a browser on this machine in once.
+//! `/console/sign-in`: a link that works once and signs in a browser on this machine.
 
 use http::Response;
 use tidegate_identity::Error;

@@ -61,7 +61,7 @@ pub(crate) fn answer(status: StatusCode, page: Markup, returns_to: Option<&str>)
     response
 }
 
-/// The same page, which may load scripts of this service.
+/// The same page, but with a policy that allows scripts of this service.
 pub(crate) fn with_script(mut page: Response<Body>) -> Response<Body> {
     let policy = page.headers().get(CONTENT_SECURITY_POLICY);
     let policy = policy.and_then(|policy| policy.to_str().ok());

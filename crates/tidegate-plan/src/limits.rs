@@ -1,14 +1,14 @@
 //! Limits on the size of a response.
 
-/// Limits on what a request returns. Rows are never dropped silently: a list that was cut by one of
-/// the first two limits is in [`PlanOutcome::truncated`](crate::PlanOutcome::truncated).
+/// Limits on the response to a request. Rows are never dropped silently: if one of the first two
+/// limits cut a list, its path is in [`PlanOutcome::truncated`](crate::PlanOutcome::truncated).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Limits {
     /// The number of rows of a list if the request has no `limit`.
     pub default_rows: u64,
     /// The largest number of rows of a list, even if the request has a larger `limit`.
     pub most_rows: u64,
-    /// The largest size in bytes, both of the text of the rows and of the whole response.
+    /// The largest size in bytes. It applies to the text of the rows, and to the whole response.
     pub bytes: u64,
 }
 

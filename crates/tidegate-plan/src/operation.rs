@@ -1,4 +1,4 @@
-//! The input of planning: what a request does with tables, with all values resolved.
+//! The input of planning: an operation on tables, in which all values have been resolved.
 //!
 //! In each selection, fragments and directives have been resolved, and fields with the same
 //! response key have been merged. So each response key occurs once.
@@ -23,11 +23,11 @@ pub enum Operation<'a> {
 pub struct Root<'a> {
     /// The key of the field in the response.
     pub key: Arc<str>,
-    /// What the field does.
+    /// The task of the field.
     pub field: RootField<'a>,
 }
 
-/// What a root field does.
+/// The task of a root field.
 #[derive(Debug)]
 pub enum RootField<'a> {
     /// Reads rows of a relation.
@@ -55,8 +55,8 @@ pub enum RootField<'a> {
 pub struct List {
     /// The condition on the rows.
     pub filter: Filter,
-    /// The order of the rows. The plan appends the primary key if the request has a limit or an
-    /// offset.
+    /// The order of the rows. The plan appends the primary key, or else another unique key, if the
+    /// request has a limit or an offset.
     pub order: Vec<Order>,
     /// The `limit` of the request, if it has one.
     pub limit: Option<u64>,
@@ -74,8 +74,8 @@ pub struct List {
 /// [`Template`]: crate::Template
 #[derive(Clone, Debug, Default)]
 pub struct VariableSources {
-    /// The variable of each comparison in the filter, in the order of [`Filter::leaves`].
-    /// Comparisons after the end of the vector have constant values.
+    /// The variable of each comparison in the filter, in the order of [`Filter::leaves`]. If the
+    /// vector is shorter, the remaining comparisons have constant values.
     pub filter: Vec<Option<usize>>,
     /// The variable that contains the limit.
     pub limit: Option<usize>,
@@ -115,7 +115,7 @@ pub enum Output {
     Many(RelationshipId, List),
 }
 
-/// A field of a composite value, such as the lower bound of a range.
+/// A field of a value that is a JSON object, such as the lower bound of a range.
 #[derive(Clone, Debug)]
 pub struct Subfield {
     /// The key of the subfield in the response.
@@ -159,13 +159,13 @@ pub struct Insert<'a> {
     pub rows: Vec<Json<'a>>,
     /// How errors name a row: as an element of `objects` with its index (`true`), or as `data`.
     pub listed: bool,
-    /// What the insert does if a row conflicts with an existing one.
+    /// How a row that conflicts with an existing row is handled; `None` if it is an error.
     pub on_conflict: Option<OnConflict>,
     /// The fields that are returned of each inserted row.
     pub returning: Selection,
 }
 
-/// What an insert does if a row conflicts with an existing one.
+/// How an insert handles a row that conflicts with an existing row.
 #[derive(Debug)]
 pub struct OnConflict {
     /// The conflicts that are handled. Other conflicts are errors.

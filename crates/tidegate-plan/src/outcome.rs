@@ -1,4 +1,4 @@
-//! What a plan reports besides the data.
+//! The facts that a plan reports besides the data.
 
 use std::sync::Arc;
 
@@ -14,7 +14,7 @@ pub enum PathSegment {
 /// A path in the response.
 pub type Path = Vec<PathSegment>;
 
-/// What a plan reports besides the data.
+/// The facts that a plan reports besides the data.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct PlanOutcome {
     /// The values that GraphQL cannot represent. In the data, null replaces such a value, or the

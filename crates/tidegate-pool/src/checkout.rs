@@ -32,10 +32,10 @@ impl<K: Connector> State<K> {
         let role = tenant.roles.get_mut(&PoolKey::from(login))?;
         // The sessions of the open connections started with other settings than this caller needs.
         if login.role_use.is_shared() {
-            if !role.anonymous {
+            if !role.has_many_callers {
                 return None;
             }
-            role.anonymous_at = Some(now);
+            role.many_callers_at = Some(now);
         } else if role.has_lapsed(now) {
             return None;
         }
@@ -102,9 +102,9 @@ impl<K: Connector> Role<K> {
     /// settings.
     pub(super) fn has_lapsed(&self, now: Instant) -> bool {
         let waits = |waiter: &Waiter<K>| waiter.role_use.is_shared();
-        self.anonymous
+        self.has_many_callers
             && self
-                .anonymous_at
+                .many_callers_at
                 .is_none_or(|at| now.duration_since(at) >= ANONYMOUS_FOR)
             && !self.waiters.iter().any(waits)
     }

@@ -17,7 +17,7 @@ use super::state::{Action, State, TenantConnections};
 /// How long no connection is opened for a role after PostgreSQL refused a login of the role.
 const REFUSAL_DELAY: Duration = Duration::from_secs(1);
 
-/// How long a login waits at most until the connection that it replaces is closed.
+/// The maximum time for which a login waits until the connection that it replaces is closed.
 const CLOSE: Duration = Duration::from_millis(250);
 
 /// PostgreSQL did not respond in time.
@@ -125,8 +125,8 @@ impl<K: Connector> Inner<K> {
         true
     }
 
-    /// Keeps the connection of a probe if there is room for it, and if callers still share the
-    /// role, or do not share it, as when the probe began. Closes it otherwise.
+    /// Keeps the connection of a probe if there is room for it and the sharing of the role has not
+    /// changed since the probe began. Closes it otherwise.
     fn keep_probe(self: &Arc<Self>, key: &PoolKey, shared: bool, connection: K::Connection) {
         let now = Instant::now();
         let place = {
@@ -134,11 +134,11 @@ impl<K: Connector> Inner<K> {
             state.circuit_breaker.close();
             let same_sharing = state
                 .role_mut(key)
-                .is_none_or(|role| role.anonymous == shared);
+                .is_none_or(|role| role.has_many_callers == shared);
             (same_sharing && state.has_room(key, now)).then(|| {
                 let serial = state.count_opening(key);
                 if let Some(role) = state.role_mut(key) {
-                    role.anonymous = shared;
+                    role.has_many_callers = shared;
                 }
                 serial
             })
@@ -268,7 +268,7 @@ impl<K: Connector> State<K> {
 
     /// Whether anonymous callers or members share the role. An unknown role counts as shared.
     pub(super) fn is_shared(&self, key: &PoolKey) -> bool {
-        self.role(key).is_none_or(|role| role.anonymous)
+        self.role(key).is_none_or(|role| role.has_many_callers)
     }
 
     /// Whether another connection of the key would be within all limits.

@@ -23,7 +23,7 @@ pub struct Counters {
     pub resets: u64,
     /// How many resets failed. Each failure closed the connection.
     pub reset_failures: u64,
-    /// How many requests waited for the longest allowed time.
+    /// How many requests got no connection within the maximum wait.
     pub timeouts: u64,
     /// How many requests were refused because the queue was full.
     pub rejected: u64,

@@ -297,7 +297,7 @@ impl<K: Connector> Inner<K> {
 
     /// Waits for the reply until the deadline; returns `None` after the deadline. During the wait,
     /// checks whether the request has waited long enough for a new connection: first after the time
-    /// of a login, then after doubling delays.
+    /// of a login, then after delays that double.
     async fn answer<T>(
         self: &Arc<Self>,
         mut answer: oneshot::Receiver<T>,

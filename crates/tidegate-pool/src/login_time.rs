@@ -6,10 +6,10 @@ use std::time::Duration;
 /// process, loads its caches and checks the password, which takes 7 to 9 ms of CPU time. A read by
 /// key on an open connection takes 0.04 ms.
 const ASSUMED: Duration = Duration::from_millis(8);
-/// The lower bound of a measurement. Shorter measurements count as this.
+/// The lower bound of a measurement. Shorter measurements count as this value.
 const MIN_MEASURED: Duration = Duration::from_millis(2);
-/// The upper bound of a measurement. Longer measurements count as this, so that a role eventually
-/// gets another connection even if the server is overloaded.
+/// The upper bound of a measurement. Longer measurements count as this value, so that a role
+/// eventually gets another connection even if the server is overloaded.
 const MAX_MEASURED: Duration = Duration::from_millis(50);
 
 /// A moving average of login times. It grows when PostgreSQL is busy, and the pool then opens fewer

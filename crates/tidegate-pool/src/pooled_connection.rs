@@ -10,8 +10,8 @@ use tokio::time::Instant;
 use super::Inner;
 use super::connector::{Connector, PoolKey, Recycle};
 
-/// The limit from which on a role has several connections, so that its requests can be multiplexed.
-/// Then requests of the connection's own role that wait do not make the connection wanted.
+/// A role that may have at least this number of connections can multiplex its requests on some of
+/// them. Waiting requests of such a role do not make its own connections wanted.
 const SEVERAL: usize = 4;
 
 /// A connection and the data that the pool keeps about it.

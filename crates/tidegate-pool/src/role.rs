@@ -37,9 +37,9 @@ pub(super) struct Role<K: Connector> {
     pub(super) key: PoolKey,
     /// Whether anonymous callers or members share the role. If so, its sessions start with fixed
     /// settings that the role cannot change.
-    pub(super) anonymous: bool,
+    pub(super) has_many_callers: bool,
     /// When an anonymous caller or a member last requested a connection of the role.
-    pub(super) anonymous_at: Option<Instant>,
+    pub(super) many_callers_at: Option<Instant>,
     /// The idle connections, ordered by their last use, the oldest first.
     pub(super) idle: Vec<Box<PoolEntry<K>>>,
     pub(super) opening: usize,
@@ -58,8 +58,8 @@ impl<K: Connector> Role<K> {
     pub(super) fn new(key: PoolKey) -> Self {
         Self {
             key,
-            anonymous: false,
-            anonymous_at: None,
+            has_many_callers: false,
+            many_callers_at: None,
             idle: Vec::new(),
             opening: 0,
             checked_out: 0,
@@ -78,7 +78,7 @@ impl<K: Connector> Role<K> {
 
     /// Whether several callers share the role's connections.
     pub(super) fn is_shared(&self) -> bool {
-        self.anonymous || self.key.trusted
+        self.has_many_callers || self.key.trusted
     }
 
     /// How many connections are being opened, used or reset. They become free without further

@@ -53,8 +53,8 @@ impl<K: Connector> State<K> {
             // The flag applies to all connections that are opened for the role, because each of
             // them may be given to any request.
             if login.role_use.is_shared() {
-                role.anonymous = true;
-                role.anonymous_at = Some(now);
+                role.has_many_callers = true;
+                role.many_callers_at = Some(now);
             }
             role.waiters.push_back(Waiter {
                 number,
@@ -80,14 +80,14 @@ impl<K: Connector> State<K> {
         let Some(role) = self.role_mut(key) else {
             return;
         };
-        let anonymous = role_use.is_shared();
-        let changes = if anonymous {
-            !role.anonymous
+        let shared = role_use.is_shared();
+        let changes = if shared {
+            !role.has_many_callers
         } else {
             role.has_lapsed(now)
         };
         if changes {
-            role.anonymous = anonymous;
+            role.has_many_callers = shared;
             self.close(&key.database, Some(&key.role), actions);
         }
     }

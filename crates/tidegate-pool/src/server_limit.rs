@@ -1,5 +1,5 @@
-//! The limit that the pool learns when PostgreSQL refuses connections because other clients use
-//! them.
+//! The limit that the pool learns when PostgreSQL refuses a login because other clients use the
+//! remaining connections.
 
 use std::time::Duration;
 

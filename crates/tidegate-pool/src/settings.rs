@@ -7,8 +7,8 @@ use std::time::Duration;
 pub struct Settings {
     /// The limit on the connections of all roles together, including those being opened or reset.
     pub capacity: usize,
-    /// The limit on the connections of a role that one user has. A role that several callers share
-    /// may have a quarter of `capacity`, and a database half of `capacity`.
+    /// The limit on the connections of a role that only one user uses. A role that several callers
+    /// share may have a quarter of `capacity`, and a database half of `capacity`.
     pub per_role: usize,
     /// The limit on waiting requests. One database may have half as many.
     pub queue: usize,
@@ -53,8 +53,8 @@ impl Settings {
         (self.capacity / 2).max(1)
     }
 
-    /// The limit on the connections of a role that one user has: `per_role`, but at most the limit
-    /// of a database.
+    /// The limit on the connections of a role that only one user uses: `per_role`, but at most the
+    /// limit of a database.
     pub fn of_user(&self) -> usize {
         self.per_role.clamp(1, self.per_tenant())
     }

@@ -16,10 +16,11 @@ pub const SET_CLAIMS: &str = "SELECT pg_catalog.set_config('tidegate.identity', 
      pg_catalog.byteacat($1::pg_catalog.bytea, pg_catalog.timestamptz_send(pg_catalog.now()))), 'hex'), \
      $3::pg_catalog.text), true) IS NULL";
 
-/// Selects the generation of the key that the functions of claims in a database use, as `integer`.
-/// Returns no row if the functions do not exist. Returns no row either if a role other than the
-/// current one owns one of the functions' schemas or a function in one of these schemas, because
-/// that role could replace the code. For a superuser, objects of other superusers count as its own.
+/// Selects the generation of the key with which the functions of a database check claims, as
+/// `integer`. Returns no row if the functions do not exist. Returns no row either if a role other
+/// than the current one owns one of the functions' schemas or a function in one of these schemas,
+/// because that role could replace the code. For a superuser, objects of other superusers count as
+/// its own.
 pub const CLAIMS_GENERATION: &str = "SELECT pg_catalog.substring(p.prosrc, ', generation ([0-9]+)')::pg_catalog.int4 \
      FROM pg_catalog.pg_proc p \
      JOIN pg_catalog.pg_namespace n ON n.oid OPERATOR(pg_catalog.=) p.pronamespace \

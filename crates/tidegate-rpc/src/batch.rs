@@ -30,8 +30,8 @@ enum BatchFailure {
 }
 
 impl BatchFailure {
-    /// Whether a retry may succeed. It may after a conflict with a concurrent write, and after a
-    /// table was redefined since the statement was prepared.
+    /// Whether a retry may succeed: after a conflict with a concurrent write, or if a table was
+    /// redefined after the statement had been prepared.
     fn is_retryable(&self) -> bool {
         let passing = |(_, error): &(usize, Error)| match error {
             Error::Statement(tidegate_sql::Error::Rejected(refused)) => refused.sqlstate == "40001",

@@ -72,8 +72,8 @@ async fn describe(
         .await
         .map_err(Error::Statement)?;
     let signature = Signature::infer(&statement.statement, &description, &not_null);
-    // If the method was changed meanwhile, the signature is not stored. The next dry run stores
-    // one.
+    // If the method was changed in the meantime, the signature is not stored. The next dry run
+    // stores one.
     registry
         .record(tenant, &method, &signature)
         .await
@@ -81,8 +81,8 @@ async fn describe(
     Ok(result)
 }
 
-/// Writes the result `{"schema":{…},"data":[],"params":{…}}`. Formats for which a call would fail
-/// make this fail too.
+/// Writes the result `{"schema":{…},"data":[],"params":{…}}`. Fails if a call would fail because of
+/// the method's formats.
 fn result(
     method: &Method,
     statement: &BoundStatement,
@@ -107,8 +107,8 @@ fn result(
     Ok(out)
 }
 
-/// Checks the formats of the parameters. NULL serves as the value, because a type that accepts no
-/// format rejects one for every value.
+/// Checks that each parameter with a format has a type that accepts formats. For this check any
+/// value suffices, so NULL is encoded.
 fn check_input_formats(
     statement: &BoundStatement,
     description: &Description,

@@ -12,7 +12,7 @@ pub enum Error {
     /// The message is not JSON.
     #[error("the message is not valid JSON: {problem}")]
     NoJson {
-        /// What is wrong with the JSON, and where.
+        /// The error of the JSON parser, with its position.
         problem: String,
     },
     /// The message is valid JSON, but not a valid request object.
@@ -21,7 +21,7 @@ pub enum Error {
     /// The message exceeds a limit.
     #[error("more than {limit} {what} in one message")]
     TooMany {
-        /// What exceeds the limit.
+        /// The name of the counted items, such as `calls`.
         what: &'static str,
         /// The limit that is exceeded.
         limit: usize,
@@ -29,8 +29,8 @@ pub enum Error {
     /// The tenant has no method of this name.
     #[error("method not found")]
     MethodNotFound,
-    /// A member called a method that another user than the tenant's owner wrote. Members share a
-    /// role, so code of a user could read what another member left.
+    /// A member called a method that the tenant's owner did not write. Members share a role, so
+    /// code of another user could read data that another member left in the session.
     #[error("members call only methods that the owner of the database wrote")]
     NotForMembers,
     /// A parameter is missing, unknown or invalid.

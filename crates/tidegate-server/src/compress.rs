@@ -108,7 +108,7 @@ impl Encoder {
 
 /// Compresses the response with the coding that was negotiated with the client.
 pub(crate) fn response(encoding: Option<Encoding>, response: &mut Response<Body>) {
-    // A 304 must also say on which headers the response depends (RFC 9110, section 15.4.5).
+    // A 304 must have the same `Vary` as the 200 would have (RFC 9110, section 15.4.5).
     let has_not_changed = response.status() == StatusCode::NOT_MODIFIED;
     // A page contains a secret, and text that an attacker may choose. The compressed length of both
     // would reveal the secret (BREACH). Events must be sent at once, but an encoder buffers them.

@@ -25,7 +25,7 @@ use tidegate_http::app::App;
 
 pub use tls::{Certificate, CertificateError};
 
-/// The number of connections that a listener for operators accepts at once.
+/// The maximum number of connections that a listener for operators serves at once.
 const MAX_OPERATOR_CONNECTIONS: usize = 64;
 
 /// A socket on which connections are accepted, and how they are served.

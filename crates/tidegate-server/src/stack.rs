@@ -137,7 +137,7 @@ where
         ControlFlow::Continue(grant) => grant,
         ControlFlow::Break(response) => return response,
     };
-    // This check comes before any header is read. Over HTTP/1.1, the parser has the limit.
+    // This check comes before any header is read. Over HTTP/1.1, the parser enforces the limit.
     let mut response = match admission::refuse_head(&request) {
         Some(refusal) => refusal,
         None => negotiated(app, peer, route, request).await,

@@ -165,6 +165,6 @@ fn drop_old(generation: i32) -> String {
     old.map(drop).collect()
 }
 
-/// How many old generations are dropped. Usually there is only one, because each installation drops
-/// the older ones.
+/// The maximum number of old generations that are dropped at once. Usually there is only one,
+/// because each installation drops the older ones.
 const MAX_OLD_GENERATIONS: usize = 8;

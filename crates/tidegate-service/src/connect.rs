@@ -16,16 +16,17 @@ use super::tls::Tls;
 
 /// The settings of service sessions. Sessions that read catalogs have the settings [`CATALOG`]
 /// instead. The empty `search_path` prevents the accidental use of a user's object. The timeouts
-/// limit how long a statement, a lock or an idle transaction lasts. With the keepalives PostgreSQL
-/// ends the sessions of an unreachable machine after half a minute. With the read-write default, a
-/// database whose own default is read-only can still be administered.
+/// limit how long a statement runs, how long it waits for a lock, and how long a transaction is
+/// idle. With the keepalives PostgreSQL ends the sessions of an unreachable machine after half a
+/// minute. With the read-write default, a database whose own default is read-only can still be
+/// administered.
 pub(super) const CONTROL: &str = "-c search_path= -c TimeZone=UTC -c DateStyle=ISO -c jit=off \
     -c statement_timeout=60s -c lock_timeout=30s -c idle_in_transaction_session_timeout=60s \
     -c tcp_keepalives_idle=15 -c tcp_keepalives_interval=5 -c tcp_keepalives_count=3 \
     -c client_min_messages=warning -c default_transaction_read_only=off";
 
 /// The settings of sessions that read the catalog of a tenant's database: those of [`CONTROL`], but
-/// read-only and with a shorter lock timeout.
+/// with read-only transactions by default, and with a shorter lock timeout.
 pub(super) const CATALOG: &str = "-c search_path= -c TimeZone=UTC -c DateStyle=ISO -c jit=off \
     -c statement_timeout=60s -c lock_timeout=5s -c idle_in_transaction_session_timeout=60s \
     -c tcp_keepalives_idle=15 -c tcp_keepalives_interval=5 -c tcp_keepalives_count=3 \

@@ -36,8 +36,8 @@ impl KeptConnection {
     ///
     /// # Panics
     ///
-    /// Never. Building the pool fails only if time limits are set and no runtime is, and this pool
-    /// has a runtime.
+    /// Never. Building the pool fails only for a pool that has time limits and no runtime, and this
+    /// pool has a runtime.
     pub fn new(config: &Arc<Config>, database: &DatabaseName) -> Self {
         let manager = ServiceManager::new(config, database, CONTROL);
         let pool = Pool::builder(manager)

@@ -78,8 +78,9 @@ const NOTIFICATIONS: usize = 256;
 /// [`Principal::Catalog`].
 ///
 /// Control statements run as the administrator in the control database. Catalog statements run as
-/// the administrator in a tenant's database, in read-only transactions and with an empty
-/// `search_path`. The columns of all results are in binary format.
+/// the administrator in a tenant's database, with an empty `search_path`, and in read-only
+/// transactions unless a transaction in [`Mode::ReadWrite`] is opened. The columns of all results
+/// are in binary format.
 pub struct ServiceConnections {
     config: Arc<Config>,
     circuit_breaker: Arc<ServiceCircuitBreaker>,

@@ -48,7 +48,7 @@ impl Limits {
         }
     }
 
-    /// How many of the node's connections are left for the pool of users, at least one.
+    /// The number of the node's connections that are left for the pool of users, at least one.
     pub fn left_for_users(&self, connections: usize) -> usize {
         connections.saturating_sub(self.service()).max(1)
     }
@@ -64,8 +64,8 @@ impl Limits {
     }
 }
 
-/// How many of a server's connections all nodes together may open. The other connections are left
-/// for other clients, for commands, and for nodes that start. `reserved` is the sum of
+/// The number of a server's connections that all nodes together may open. The other connections are
+/// left for other clients, for commands, and for nodes that start. `reserved` is the sum of
 /// `superuser_reserved_connections` and, from PostgreSQL 16, `reserved_connections`.
 pub fn shared_connections(max_connections: usize, reserved: usize) -> usize {
     let free = max_connections.saturating_sub(reserved);
@@ -95,7 +95,7 @@ impl ResizableSemaphore {
     }
 
     /// Changes the number of permits. Returns how many permits above the new number are in use.
-    /// Only later calls remove these.
+    /// Only later calls can remove these permits.
     fn resize(&self, wanted: usize) -> usize {
         let mut size = self.size.lock();
         if wanted > *size {

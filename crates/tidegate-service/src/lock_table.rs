@@ -23,9 +23,9 @@ use tracing::{debug, warn};
 use super::connect::{CONTROL, connect};
 use crate::role_mark::ROLE_MARK;
 
-/// How many times a statement that finds the table full is tried.
+/// The maximum number of attempts at a statement that finds the table full.
 pub(super) const TRIES: u32 = 5;
-/// How long a statement that found the table full waits before it is tried again.
+/// The maximum wait between two attempts at a statement that found the table full.
 const WAIT: Duration = Duration::from_secs(2);
 /// The time limit of one check of the lock table.
 const CHECK_TIMEOUT: Duration = Duration::from_secs(5);
@@ -91,7 +91,8 @@ const RESERVE: &str = "SAVEPOINT reserve; \
         4 * pg_catalog.current_setting('max_locks_per_transaction')::pg_catalog.int4) entry";
 const END_RESERVE: &str = "ROLLBACK TO SAVEPOINT reserve; RELEASE SAVEPOINT reserve";
 
-/// Passes requests for checks from statements that found the lock table full to the guard.
+/// Passes requests for checks to the guard. The requests come from statements that found the lock
+/// table full.
 pub(super) struct LockTable {
     requested: Arc<Notify>,
     checks: watch::Sender<u64>,

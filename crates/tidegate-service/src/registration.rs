@@ -43,7 +43,7 @@ pub struct NodeDemand {
     /// How many nodes are expected. The total is divided among these, or among all registered nodes
     /// if there are more.
     pub expected: usize,
-    /// The most connections that the node accepts now.
+    /// The maximum number of connections that the node accepts now.
     pub most: usize,
     /// How many connections the node may open until it has applied the result.
     pub claimed: usize,
@@ -78,8 +78,8 @@ impl NodeRegistration {
     }
 
     /// Publishes how many connections the node claims, and returns its share. The share is an equal
-    /// part of the total, but at most [`NodeDemand::most`], and at most what the other nodes have
-    /// not claimed.
+    /// part of the total, but at most [`NodeDemand::most`], and at most the number of connections
+    /// that the other nodes have not claimed.
     ///
     /// If the share is smaller than the claim, the node closes connections and publishes the
     /// smaller claim with the next exchange. Therefore all claims together exceed the total only by
@@ -122,7 +122,8 @@ impl fmt::Debug for NodeRegistration {
 }
 
 /// The statements that compute and claim the share under a lock. They are sent as one text, which
-/// is one transaction. The lock ends with it, so a node that is suspended cannot hold the lock.
+/// is one transaction. The lock ends with this transaction, so a node that is suspended cannot hold
+/// the lock.
 fn exchange_sql(identity: &NodeIdentity, demand: &NodeDemand) -> String {
     let NodeIdentity { id, version, since } = identity;
     let NodeDemand {

@@ -1,4 +1,4 @@
-//! Asks servers how far their WAL is written or replayed.
+//! Reads the positions up to which servers have written or replayed the WAL.
 
 use tidegate_sql::{DatabaseName, WalPosition};
 use tidegate_wire::{Config, ConnectError};
@@ -8,29 +8,30 @@ use tokio_postgres::{Client, Row, Statement};
 use super::error;
 use super::open::open_stream;
 
-/// What is inserted into the WAL, and what is flushed to disk. A commit that does not wait for the
-/// disk (`synchronous_commit = off`) is inserted only.
+/// Selects the end of the WAL, and the end of the part that is flushed to disk. A commit that does
+/// not wait for the disk (`synchronous_commit = off`) may be only in the rest.
 const WRITTEN: &str =
     "SELECT pg_catalog.pg_current_wal_insert_lsn(), pg_catalog.pg_current_wal_flush_lsn()";
-/// What a standby has replayed; NULL if the server is no standby.
+/// Selects the position up to which a standby has replayed the WAL; NULL if the server is no
+/// standby.
 const REPLAYED: &str = "SELECT CASE WHEN pg_catalog.pg_is_in_recovery() \
     THEN pg_catalog.pg_last_wal_replay_lsn() END";
 const CLUSTER: &str = "SELECT system_identifier FROM pg_catalog.pg_control_system()";
 
-/// A connection of the administrator that asks the primary for its position.
+/// A connection of the administrator that reads the positions of the primary.
 #[derive(Debug)]
 pub struct PrimaryWal(WalConnection);
 
-/// A connection of the administrator that asks a standby for its position.
+/// A connection of the administrator that reads the position of a standby.
 #[derive(Debug)]
 pub struct StandbyWal(WalConnection);
 
 /// The positions of the primary.
 #[derive(Clone, Copy, Debug)]
 pub struct WrittenWal {
-    /// The end of what is written, which may not be on disk yet.
+    /// The end of the WAL. The last part may not be on disk yet.
     pub inserted: WalPosition,
-    /// The end of what is on disk, and may be sent to standbys.
+    /// The end of the part that is on disk and may be sent to standbys.
     pub flushed: WalPosition,
 }
 
@@ -45,7 +46,7 @@ impl PrimaryWal {
         Ok(Self(WalConnection::open(config, database, WRITTEN).await?))
     }
 
-    /// The positions now. Concurrent calls share a round trip.
+    /// Reads the current positions. Concurrent calls share a round trip.
     ///
     /// # Errors
     ///
@@ -75,7 +76,8 @@ impl StandbyWal {
         Ok(Self(WalConnection::open(config, database, REPLAYED).await?))
     }
 
-    /// The end of what is replayed. `None` if the server is no standby.
+    /// Reads the position up to which the standby has replayed the WAL; `None` if the server is no
+    /// standby.
     ///
     /// # Errors
     ///

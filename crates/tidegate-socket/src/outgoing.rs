@@ -112,7 +112,7 @@ pub(super) fn failure(dialect: Dialect, id: Option<&str>, failure: &ApiError) ->
     error_with(dialect, id, &code, &failure.message, more)
 }
 
-/// Builds the message that says why a subscription was refused.
+/// Builds the message with the reason why a subscription was refused.
 pub(super) fn refusal(dialect: Dialect, id: &str, refusal: &Refusal) -> Bytes {
     match refusal {
         Refusal::GraphQl(errors) => graphql(dialect, id, GraphqlResponse::refused(errors))

@@ -40,7 +40,7 @@ const MAX_MESSAGE_SIZE: usize = 256 * 1024;
 const BUFFER_SIZE: usize = 2 * 1024;
 /// The interval at which the task checks whether the caller's session has ended.
 const CHECK_INTERVAL: Duration = Duration::from_millis(2_500);
-/// How many checks pass between two pings. A ping is sent every 25 seconds.
+/// The number of checks from one ping to the next. A ping is sent every 25 seconds.
 const CHECKS_PER_PING: u8 = 10;
 /// The time limit of the first message without a token, and of `connection_init`.
 const FIRST_MESSAGE_TIMEOUT: Duration = Duration::from_secs(10);

@@ -119,7 +119,7 @@ pub struct DatabaseError {
 
 impl DatabaseError {
     /// The message of an error that an executor itself reports, with SQLSTATE 40001: a definition
-    /// that a statement uses changed after the statement was prepared, and the transaction has
+    /// that a statement uses has changed since the statement was prepared, and the transaction has
     /// earlier statements that cannot be repeated.
     pub const REDEFINED: &'static str =
         "a definition that the statement uses changed while the transaction ran";

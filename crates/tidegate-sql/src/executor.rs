@@ -44,8 +44,8 @@ pub trait Executor: Send + Sync {
 
     /// Runs the statements of a pipeline in order, in one transaction, and commits.
     ///
-    /// An executor may send all statements in one write. This default implementation runs one after
-    /// the other.
+    /// An executor may send all statements in one write. This default implementation runs them one
+    /// after the other.
     ///
     /// # Errors
     ///
@@ -71,7 +71,7 @@ pub trait Executor: Send + Sync {
         options: &'a QueryOptions,
     ) -> BoxFuture<'a, Result<Description>>;
 
-    /// The position behind the last write of a session. `None` if the session has written nothing
+    /// The position after the last write of a session. `None` if the session has written nothing
     /// for a minute, or if the executor has no replicas.
     fn last_write(&self, _: &Login) -> Option<WalPosition> {
         None
@@ -131,8 +131,9 @@ pub struct PipelineStep<'a> {
 /// When to commit the transaction of a [`Pipeline`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Commit {
-    /// COMMIT is sent with the statements, in the same write. An error of a sink may be too late to
-    /// roll back; [`PipelineError::outcome`] says whether it was.
+    /// COMMIT is sent with the statements, in the same write. An error of a sink may come too late
+    /// to roll the transaction back; [`PipelineError::outcome`] says whether the transaction was
+    /// committed.
     Together,
     /// COMMIT is sent once the sinks have taken all rows, so that an error of a sink rolls
     /// everything back. If no statement writes or none returns rows, COMMIT is sent with the
@@ -233,10 +234,10 @@ pub enum Author {
     /// role.
     #[default]
     Caller,
-    /// The tenant's owner, who wrote a method. The statement runs on a shared connection of the
+    /// The tenant's owner, who wrote a method. The statement may run on a shared connection of the
     /// tenant.
     Owner,
-    /// Tidegate itself. The statement runs on a shared connection of the tenant.
+    /// Tidegate itself. The statement may run on a shared connection of the tenant.
     Service,
 }
 

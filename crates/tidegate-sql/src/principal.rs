@@ -49,7 +49,8 @@ pub enum Principal {
     Role(Login),
     /// The service itself, in its control database.
     Control,
-    /// The service itself, reading `pg_catalog` of a database and nothing else.
+    /// The service itself, in a tenant's database. It reads `pg_catalog`, and writes only its
+    /// decision about shared connections.
     Catalog(DatabaseName),
 }
 
@@ -124,7 +125,7 @@ impl RoleUse {
 }
 
 /// A member: a person of a group, without a role of its own. All members of a group share the
-/// group's role, and are told apart by their claims.
+/// group's role, and are distinguished by their claims.
 #[derive(Clone, PartialEq, Eq, Hash)]
 pub struct Member {
     id: Box<str>,
@@ -132,14 +133,14 @@ pub struct Member {
 }
 
 impl Member {
-    /// The longest id in bytes.
+    /// The maximum length of an id in bytes.
     pub const LONGEST_ID: usize = 255;
-    /// The longest claims in bytes: PostgreSQL hashes and parses them in each call of
-    /// `tidegate.claims()`.
+    /// The maximum length of the claims in bytes. PostgreSQL hashes and parses the claims in each
+    /// call of `tidegate.claims()`.
     pub const LONGEST_CLAIMS: usize = 4096;
 
-    /// A member. `id` is what `tidegate.user_id()` returns, `claims` is the JSON object that
-    /// `tidegate.claims()` returns.
+    /// A member. `id` is the value that `tidegate.user_id()` returns, and `claims` the JSON object
+    /// that `tidegate.claims()` returns.
     ///
     /// # Errors
     ///
@@ -162,17 +163,17 @@ impl Member {
         })
     }
 
-    /// What `tidegate.user_id()` returns.
+    /// The value that `tidegate.user_id()` returns.
     pub fn id(&self) -> &str {
         &self.id
     }
 
-    /// What `tidegate.claims()` returns, as JSON.
+    /// The JSON object that `tidegate.claims()` returns.
     pub fn claims(&self) -> &str {
         &self.claims
     }
 
-    /// What `tidegate.claim(name)` returns.
+    /// The value that `tidegate.claim(name)` returns.
     pub fn claim(&self, name: &str) -> ClaimText {
         let claims: serde_json::Map<String, serde_json::Value> =
             serde_json::from_str(&self.claims).unwrap_or_default();
@@ -201,7 +202,7 @@ pub enum ClaimText {
 }
 
 impl fmt::Debug for ClaimText {
-    /// Without the text: claims are personal data.
+    /// Omits the text, because claims are personal data.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
             Self::Null => "Null",
@@ -212,7 +213,7 @@ impl fmt::Debug for ClaimText {
 }
 
 impl fmt::Debug for Member {
-    /// The id only: claims are personal data.
+    /// Shows only the id, because claims are personal data.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Member")
             .field("id", &self.id)

@@ -54,13 +54,13 @@ pub type StringMembers<'a> = Vec<(Cow<'a, str>, Cow<'a, str>)>;
 /// Limits on the size of a body.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Limits {
-    /// The largest size of a statement's text, in bytes.
+    /// The maximum size of a statement's text, in bytes.
     pub statement: usize,
-    /// The largest number of requests in an array.
+    /// The maximum number of requests in an array.
     pub requests: usize,
-    /// The largest number of parameter sets in all requests of a body together.
+    /// The maximum number of parameter sets in all requests of a body together.
     pub parameter_sets: usize,
-    /// The deepest allowed nesting of arrays and objects.
+    /// The maximum depth of nested arrays and objects.
     pub depth: usize,
 }
 

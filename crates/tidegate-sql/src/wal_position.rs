@@ -4,7 +4,7 @@ use std::fmt;
 use std::str::FromStr;
 
 /// A position in the WAL (PostgreSQL, `pg_lsn`). A server that has replayed the WAL up to the
-/// position behind a commit shows what was committed.
+/// position after a commit shows the committed changes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub struct WalPosition(pub u64);
 
@@ -43,7 +43,7 @@ pub enum ReadFrom {
     /// Also a replica that has replayed the WAL up to the position. An executor without replicas
     /// uses the primary.
     Replica {
-        /// The position behind everything that the statement must see.
+        /// The position after all changes that the statement must see.
         after: WalPosition,
     },
 }

@@ -165,7 +165,7 @@ impl ExternalIssuerStore for PgIssuerStore {
 }
 
 /// Reads an issuer; `None` if a later release has stored settings that cannot be read here, such as
-/// an algorithm that is unknown here. The other issuers must not suffer from it.
+/// an algorithm that is unknown here. Such settings must not make the other issuers unreadable.
 fn read(row: &mut Record<'_>) -> Result<Option<IssuerRecord>> {
     let (database, name) = (row.string()?, row.string()?);
     let settings = match serde_json::from_str(row.text()?) {

@@ -20,8 +20,8 @@ pub struct Column {
     pub r#type: Type,
     /// The format of the column's values.
     pub format: WireFormat,
-    /// The OID of the table and the number of the attribute; `None` if the column is not an
-    /// unchanged column of a table.
+    /// The OID of the table and the number of the attribute whose values the column has; `None` if
+    /// the values are computed.
     pub origin: Option<(u32, i16)>,
 }
 

@@ -19,7 +19,7 @@ pub enum ValueError {
         place: String,
         /// The name of the PostgreSQL type.
         expected: String,
-        /// What was found instead of a value of the type.
+        /// The problem with the value.
         problem: String,
     },
     /// A column or placeholder cannot have a format, or its format is invalid.

@@ -15,15 +15,15 @@ use super::stream::Stream;
 const HEADER: usize = 5;
 /// The free space in bytes that the buffer gets when it is grown for a read.
 const READ: usize = 32 << 10;
-/// The longest message in bytes that is accepted. A longer value could not be returned to a client
-/// anyway.
+/// The maximum length in bytes of a message that is accepted. A longer value could not be returned
+/// to a client anyway.
 pub const MAX_MESSAGE: usize = 256 << 20;
 
-/// An empty buffer is freed if its capacity exceeds this number of bytes, because it was grown for a
-/// long message.
+/// An empty buffer is freed if its capacity exceeds this number of bytes, because it was grown for
+/// a long message.
 const MAX_IDLE_CAPACITY: usize = 256 << 10;
-/// How many bytes are read and discarded at most from an abandoned stream. Socket buffers are
-/// smaller.
+/// The maximum number of bytes that are read from an abandoned stream and discarded. Socket buffers
+/// are smaller.
 const MAX_DISCARDED: usize = 16 << 20;
 
 /// Why a message could not be read.

@@ -11,15 +11,16 @@ use crate::connect_error::{ConnectError, HostErrors};
 
 impl Config {
     /// Whether a connection to `target` may still be used. It may not if the primary is required
-    /// and another target was found to be the primary since: the server was demoted, or failed
-    /// without closing its connections.
+    /// and another target has since been found to be the primary. In that case the server at
+    /// `target` was demoted, or failed without closing its connections.
     pub fn is_current(&self, target: &Target) -> bool {
         let preferred = self.targets.get(self.preferred.load(Ordering::Relaxed));
         !self.requires_primary || preferred == Some(target)
     }
 
-    /// Calls `attempt` for one target after another, until one succeeds or refuses the login. The
-    /// target to which a connection was last opened is tried first.
+    /// Calls `attempt` for one target after another, until an attempt succeeds, or fails for a
+    /// reason that other targets share, such as a refused login. The target to which a connection
+    /// was last opened is tried first.
     ///
     /// All attempts together may take [`Config::connect_timeout`]. Each attempt gets an equal part
     /// of the time that is left, so that a host which does not respond leaves time for the other
@@ -27,8 +28,8 @@ impl Config {
     ///
     /// # Errors
     ///
-    /// The error of a refused login or of the only target. [`ConnectError::NoHost`] if none of
-    /// several targets can be used.
+    /// The error that ended the search, or the error of the only target. [`ConnectError::NoHost`]
+    /// if none of several targets can be used.
     pub async fn first_usable<'a, T, F>(
         &'a self,
         mut attempt: impl FnMut(&'a Target) -> F,

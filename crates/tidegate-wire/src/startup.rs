@@ -26,8 +26,8 @@ impl StartupParameters {
         let mut settings: Vec<(&str, &str)> = vec![
             ("client_encoding", "UTF8"),
             ("application_name", "tidegate"),
-            // With this setting, the event trigger reports definitions that this session changes to
-            // the session at once.
+            // With this setting, the event trigger reports a changed definition at once to the
+            // session that changed it.
             ("tidegate.session", "on"),
             ("search_path", self.search_path()),
             ("TimeZone", "UTC"),

@@ -73,7 +73,7 @@ pub(crate) async fn run(command: cli::TenantCommand, settings: &Settings) -> Res
     }
 }
 
-/// Says what the feed has left in the database of a tenant that is gone, if anything.
+/// Prints a hint if the feed has left objects in the database of a tenant that is gone.
 async fn print_feed_hint(service: &Service, settings: &Settings, name: &str) -> Result {
     if !crate::feed::has_left_anything(service, settings, &DatabaseName::new(name)).await {
         return Ok(());
@@ -212,8 +212,8 @@ struct Record<'a> {
 }
 
 impl Record<'_> {
-    /// Writes the record of the tenant and the record of its owner. After an error neither record
-    /// exists.
+    /// Writes the record of the owner and the record of the tenant. If the second fails, both are
+    /// removed, as far as the control database can be reached.
     async fn insert(self, service: &Service, password: Secret) -> Result {
         let tenant = Tenant {
             name: self.name.to_string(),
@@ -234,11 +234,18 @@ impl Record<'_> {
             tidegate_identity::Error::Taken(_) => already_exists(&tenant.name),
             error => error.into(),
         })?;
-        if service.tenants.insert(&tenant).await? {
-            return Ok(());
+        match service.tenants.insert(&tenant).await {
+            Ok(true) => Ok(()),
+            Ok(false) => {
+                service.users().drop_tenant(&tenant.name).await?;
+                Err(already_exists(&tenant.name))
+            }
+            Err(error) => {
+                // The first error is the one to report.
+                let _ = delete_records(service, &tenant.name).await;
+                Err(error.into())
+            }
         }
-        service.users().drop_tenant(&tenant.name).await?;
-        Err(already_exists(&tenant.name))
     }
 }
 

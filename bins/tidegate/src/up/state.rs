@@ -82,8 +82,8 @@ impl State {
         }
     }
 
-    /// Writes the key file, unless the settings have a key or the file exists, and the settings
-    /// file.
+    /// Writes the settings file. Also writes the key file, unless the settings have a key or the
+    /// key file exists.
     pub(super) fn write(&self, key: &MasterKey, layers: &Layers, address: &Address) -> Result {
         std::fs::create_dir_all(&self.folder).on("create the folder", &self.folder)?;
         if !self.key_is_given && !self.key_file().exists() {

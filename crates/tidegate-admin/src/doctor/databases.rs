@@ -22,7 +22,7 @@ impl Admin {
         let mut findings = Vec::new();
         for tenant in &tenants {
             let found = missing_objects::examine(&home, tenant, feed).await?;
-            // If there is a finding about the tenant, no login is tried, because the finding may
+            // If there is a problem with the tenant, no login is tried, because the problem may
             // explain why logins fail.
             let refused = if found
                 .iter()

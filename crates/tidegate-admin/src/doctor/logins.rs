@@ -133,8 +133,8 @@ const TRUST_LINES: &str = "SELECT pg_catalog.concat_ws(' ', \
     ORDER BY h.line_number";
 
 /// The findings about roles of an existing tenant whose login PostgreSQL refuses. A superuser finds
-/// all roles with a wrong password by their verifiers. Another administrator finds only those as
-/// which the check logs in: [`roles_to_try`], and the groups that log in for members.
+/// all roles with a wrong password by their verifiers. Another administrator finds only the roles
+/// as which the check logs in: [`roles_to_try`], and the groups that log in for members.
 pub(super) async fn refused(
     admin: &Admin,
     home: &Session,

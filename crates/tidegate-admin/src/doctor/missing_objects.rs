@@ -19,7 +19,7 @@ use super::{FeedLogin, Finding, public_access};
 /// The maximum number of names that a finding lists.
 const MAX_NAMES: usize = 5;
 
-/// The number of CONNECT grants on a database up to which they cost no measurable time.
+/// The maximum number of CONNECT grants on a database that cost no measurable time.
 const MAX_GRANTED: usize = 100;
 
 /// Checks whether the tenant's database and roles exist, and whether its users and no others may
@@ -112,8 +112,8 @@ fn missing_roles(
     Some(Finding::missing(text, sql.trim_end().to_owned()))
 }
 
-/// Appends the statement that grants the administrator the ADMIN OPTION for a role, which the
-/// administrator needs since PostgreSQL 16 for a role that a superuser creates.
+/// Appends the statement that grants the administrator the ADMIN OPTION for a role. Since
+/// PostgreSQL 16 the administrator needs this option for a role that a superuser creates.
 fn administered(home: &Session, role: &str, script: &mut Script) {
     if needs_admin_option(home) {
         script.push(&[

@@ -19,8 +19,8 @@ pub struct RecordedTenant {
     logins: Vec<String>,
     /// The role of all users, unless the tenant's name is too long for it.
     pub(super) users_role: Option<String>,
-    /// The names of as many authenticators as the number of users needs. A backup of the database
-    /// contains grants to them.
+    /// The names of the authenticators, as many as the number of users requires. A backup of the
+    /// database contains grants to them.
     authenticators: Vec<String>,
     /// The roles among `logins` that anonymous callers share.
     pub(super) shared: Vec<String>,

@@ -58,7 +58,7 @@ fn captured_since(since: LogPosition) -> Captured {
     }
 }
 
-/// A table with what is known about its capture.
+/// A table and the state of its capture.
 struct Table {
     /// The schema-qualified and quoted name.
     name: String,

@@ -85,8 +85,8 @@ struct Shared {
 }
 
 impl Shared {
-    /// Registers a stream that starts at `start`. The stream stays registered until the returned
-    /// value is dropped, which has the position that the stream has confirmed.
+    /// Registers a stream that starts at `start`. Returns the position that the stream has
+    /// confirmed. The stream stays registered until the returned value is dropped.
     fn register(&self, database: &DatabaseName, start: LogPosition) -> Arc<AtomicU64> {
         let confirmed = Arc::new(AtomicU64::new(start.0));
         let mut streams = self.streams.lock();

@@ -184,7 +184,7 @@ impl OutboxTailer {
     }
 
     /// Appends the end of a transaction. Fails with [`LogError::Gone`] if `count`, the number of
-    /// changes that were read, shows that some were deleted meanwhile.
+    /// changes that were read, shows that some were deleted in the meantime.
     fn close(
         &mut self,
         transaction: &CommittedTransaction,

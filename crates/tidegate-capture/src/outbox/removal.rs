@@ -11,7 +11,7 @@ use super::locked_work::LockedWork;
 use super::status::{OutboxReader, OutboxStatus};
 use crate::capture_session::CaptureSession;
 
-/// The time limit for terminated processes and for locks.
+/// The time limit for terminated processes to end and for locks to be granted.
 const TIMEOUT: Duration = Duration::from_secs(10);
 
 /// The result of a removal.

@@ -58,12 +58,12 @@ enum Added {
     NotAllowed(LogError),
 }
 
-/// A capture that is complete once the transactions have ended that were open before.
+/// A capture that is complete once the transactions that were open when it began have ended.
 struct Pending {
     /// The position at which the capture was begun, by this node or another.
     begun: LogPosition,
-    /// If the table was captured before, from which position on. Its old rows are written with more
-    /// columns now.
+    /// The position from which every change of the table was captured before; `None` if it was not
+    /// captured in that way. This capture then only adds columns to the row images.
     before: Option<LogPosition>,
 }
 
@@ -95,7 +95,7 @@ impl CaptureSession {
     }
 
     /// Adds the table. Retries until the locks are granted or the deadline passes. Does not retry
-    /// while PostgreSQL refuses writes to the table because of its publication.
+    /// if PostgreSQL refuses writes to the table because of its publication.
     async fn add_until_locked(
         &self,
         shared: &Shared,
@@ -174,8 +174,8 @@ impl CaptureSession {
         Ok(Added::Pending(Pending { begun, before }))
     }
 
-    /// Waits until the table is captured without a gap, and returns from which position on it is;
-    /// `None` if it must be added again.
+    /// Waits until the table is captured without a gap. Returns the position from which it is so
+    /// captured; `None` if it must be added again.
     async fn finish(
         &self,
         pending: &Pending,

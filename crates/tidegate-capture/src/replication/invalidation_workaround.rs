@@ -15,9 +15,9 @@ use crate::capture_session::CaptureSession;
 
 impl CaptureSession {
     /// Publishes the table a second time, on servers that have the bug. The caller must first wait
-    /// until the transactions that were open at the first time have ended. The second time
-    /// invalidates what these transactions left in the cache. No change is missed in between,
-    /// because the table is removed and added in one transaction.
+    /// until the transactions that were open at the first publication have ended. The second
+    /// publication invalidates their entries in the cache. No change is missed in between, because
+    /// the table is removed and added in one transaction.
     pub(super) async fn republish(&self, demand: &Demand) -> LogResult<()> {
         let version = "SELECT pg_catalog.current_setting('server_version_num')::int4";
         let rows = self.rows(version, &[]).await?;

@@ -5,9 +5,9 @@
 //! table: `table since identity changed partitions inserts begun`. After `identity`, words that are
 //! `-` are left out at the end of the line.
 //!
-//! Nodes of an earlier release may read and write the same comment. They skip words at the end of a
-//! line, but take a word that they cannot read for `-`. Therefore a new word comes last, and the
-//! others keep their place and form.
+//! Nodes of an earlier release may read and write the same comment. They ignore additional words at
+//! the end of a line, and treat a word that they cannot parse as `-`. Therefore a new word comes
+//! last, and the others keep their place and form.
 //!
 //! | word | meaning |
 //! | --- | --- |
@@ -17,7 +17,7 @@
 //! | `changed` | a position after the last change of partitions that added or removed rows; `-` if there was none |
 //! | `partitions` | the partitions as last seen; `-` if the table is not partitioned |
 //! | `inserts` | the position from which INSERTs are captured, if that is earlier than `since`; otherwise `-` |
-//! | `begun` | the position at which the capture was begun that is not finished yet; `-` if there is none |
+//! | `begun` | the position at which the unfinished capture was begun; `-` if there is none |
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
@@ -35,8 +35,9 @@ pub(super) struct TableMetadata {
     pub(super) since: Option<LogPosition>,
     /// The position from which INSERTs are captured, if that is earlier than `since`.
     pub(super) inserts: Option<LogPosition>,
-    /// The position at which the capture was begun that is not finished yet. Nodes that capture the
-    /// table at the same time find out by it whether they finish the same capture.
+    /// The position at which the unfinished capture was begun; `None` if there is none. By this
+    /// position, nodes that capture the table at the same time find out whether they finish the
+    /// same capture.
     pub(super) begun: Option<LogPosition>,
     /// The replica identity before the service raised it; `None` if the service did not.
     pub(super) before: Option<ReplicaIdentity>,
@@ -47,8 +48,8 @@ pub(super) struct TableMetadata {
 }
 
 impl TableMetadata {
-    /// Records that changes may be missing until the capture that is begun at `begun` is finished;
-    /// with `keeps_inserts`, none but UPDATEs and DELETEs.
+    /// Records that changes may be missing until the capture that is begun at `begun` is finished.
+    /// With `keeps_inserts`, only UPDATEs and DELETEs may be missing.
     pub(super) fn begin(&mut self, begun: LogPosition, keeps_inserts: bool) {
         let inserts = self.inserts.or(self.since);
         self.inserts = inserts.filter(|_| keeps_inserts);

@@ -14,8 +14,7 @@ use super::stream::Stream;
 use super::{EVERYTHING, INSERTS, Shared, lineage, tables, unreadable};
 use crate::error;
 
-/// The time limit of advancing the retention slot, for which PostgreSQL reads the log that it
-/// releases.
+/// The time limit of advancing the retention slot. PostgreSQL reads the log that it releases.
 const ADVANCE: Duration = Duration::from_mins(2);
 
 /// The state of a database's log and of its retention slot.
@@ -53,8 +52,8 @@ pub(super) async fn open(
         "SELECT lsn FROM \
          pg_catalog.pg_copy_logical_replication_slot('{retention_slot}', '{slot}', true)"
     );
-    // The retention slot may have moved since it was read. From a position before its slot,
-    // PostgreSQL would silently begin at the slot.
+    // The retention slot may have moved since it was read. If the stream requested a position
+    // before that of its slot, PostgreSQL would silently begin at the slot's position.
     let copied = session.run(&copy, COMMAND_TIMEOUT).await?;
     let earliest = position_of_slot(&copied)?;
     let start = match start {
@@ -185,7 +184,8 @@ pub(super) async fn retention_slot(
         return Ok(None);
     }
     if let Some(retention_slot) = &place.retention_slot {
-        // With `recreate`, the slot is older than the publications and can never decode them.
+        // With `recreate`, the slot is older than the publications, and can never decode changes
+        // for them.
         if !retention_slot.lost && !recreate {
             if retention_slot.failover == Some(false) {
                 enable_failover(session, &place.retention_slot_name).await?;
@@ -219,7 +219,7 @@ async fn enable_failover(session: &mut ReplicationSession, name: &str) -> LogRes
 }
 
 /// The last arguments of `pg_create_logical_replication_slot`. From PostgreSQL 17 on, standbys may
-/// copy a slot, so that cursors stay good after a promotion. A temporary slot cannot be copied.
+/// copy a slot, so that cursors stay valid after a promotion. A temporary slot cannot be copied.
 fn slot_options(server_version: u32, temporary: bool) -> &'static str {
     match (temporary, server_version) {
         (true, _) => "true",

@@ -213,7 +213,7 @@ const PUBLICATIONS: &str = "\
     FROM pg_catalog.pg_publication p \
     WHERE p.pubname IN ('tidegate', 'tidegate_inserts') ORDER BY 1";
 
-/// Selects the tables among these whose replica identity is still raised.
+/// Selects the tables among `$1` whose replica identity is still raised.
 const RAISED: &str = "\
     SELECT c.oid, pg_catalog.format('%I.%I', n.nspname, c.relname) \
     FROM pg_catalog.pg_class c JOIN pg_catalog.pg_namespace n ON n.oid = c.relnamespace \

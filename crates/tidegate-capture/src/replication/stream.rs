@@ -23,9 +23,10 @@ const GATHER: Duration = Duration::from_millis(1);
 /// Transactions count as dense if they arrive within this time of the previous ones, or if at least
 /// this many arrive at once.
 const DENSE: (Duration, usize) = (Duration::from_micros(300), 3);
-/// A server shuts down if it waits for a report this many times, each within this time of the last.
+/// A server counts as shutting down if it asks for this many reports, each within this time of the
+/// previous request.
 const AWAITED: (Duration, u32) = (Duration::from_millis(500), 3);
-/// The most messages that are returned at once.
+/// The maximum number of messages that are returned at once.
 const BATCH: usize = 1024;
 /// The length of a status update in bytes.
 const STATUS: u8 = 34;
@@ -45,11 +46,12 @@ pub(super) struct Stream {
     /// Whether PostgreSQL waits for a report. The report is sent when the messages were processed,
     /// because a server that shuts down waits until everything is confirmed.
     owes_report: bool,
-    /// Up to where everything was received; `None` inside a transaction.
+    /// The position up to which everything was received; `None` inside a transaction.
     complete: Option<LogPosition>,
     /// Whether the slot keeps the log of the retention window, so that it is confirmed late.
     keeps_window: bool,
-    /// When PostgreSQL last waited for a report, and how often it did in quick succession.
+    /// When PostgreSQL last asked for a report, and how many times it has asked in quick
+    /// succession.
     awaited: (Instant, u32),
 }
 
@@ -118,8 +120,9 @@ impl Stream {
         Ok(())
     }
 
-    /// Ends a stream that confirms late if the server shuts down: then it asks for a report as soon as
-    /// it has the last one. Otherwise it asks after half of `wal_sender_timeout`.
+    /// Ends a stream that confirms late if the server is shutting down. Such a server asks for the
+    /// next report as soon as it has received one. Otherwise a server asks only after half of
+    /// `wal_sender_timeout`.
     fn leave_server_that_stops(&mut self) -> LogResult<()> {
         let (last, count) = self.awaited;
         let (soon, most) = AWAITED;

@@ -1,9 +1,9 @@
 //! Finds the schemas that a role sees.
 //!
-//! Roles with the same privileges form a [`RoleGroup`], and a schema that was loaded as one of them
-//! is valid for all of them. A request queries PostgreSQL on the first use of a schema or role, and
-//! after a definition or the privileges of its role changed. Each group loads a changed schema
-//! once.
+//! Roles with the same privileges form a [`RoleGroup`]. A schema that was loaded for one role of a
+//! group is valid for all its roles. A request queries PostgreSQL on the first use of a schema or
+//! role, and after a definition or the privileges of its role changed. Each group loads a changed
+//! schema once.
 
 use std::sync::Arc;
 
@@ -19,8 +19,8 @@ use crate::load;
 /// The largest number of roles whose keys one query reads. PostgreSQL needs about 20 µs for each
 /// role, and 1 ms for the query itself.
 const MAX_ROLES_PER_QUERY: usize = 200;
-/// How often a request tries to load a schema. It tries again if the privileges of its role changed
-/// during the load.
+/// The maximum number of times that a request loads a schema. It loads the schema again if the
+/// privileges of its role changed during the load.
 const ATTEMPTS: usize = 3;
 
 impl CatalogCache {

@@ -1,5 +1,5 @@
-//! Roles with the same privileges, and a cache entry (a *slot*) for each schema that they see, or
-//! for all of them.
+//! Roles with the same privileges, and a cache entry (a *slot*) for each schema that they use by
+//! name. Another slot may contain all schemas together.
 
 use std::collections::HashMap;
 use std::future::Future;
@@ -89,8 +89,8 @@ impl RoleGroup {
         }
     }
 
-    /// The slots that were loaded before `epoch`, or never. Removes those of them that were not
-    /// used in the last `max_age` ticks, and does not return them.
+    /// The slots that were loaded before `epoch`, or never. Such a slot is removed instead if it
+    /// was not used in the last `max_age` ticks.
     pub(super) fn stale(
         &self,
         epoch: u64,
@@ -173,8 +173,8 @@ impl SchemaSlot {
         loaded.as_ref().is_none_or(|(_, loaded)| *loaded < epoch)
     }
 
-    /// Reloads the schemas with `refresh`, unless another task did so while this one waited.
-    /// Schemas that are not valid for the whole group are returned but not cached.
+    /// Reloads the schemas with `refresh`, unless another task did so while this one waited. The
+    /// schemas are cached only if they are valid for the whole group.
     pub(super) async fn load<F>(
         &self,
         epoch: impl Fn() -> u64,

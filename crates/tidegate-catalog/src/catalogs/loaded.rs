@@ -20,8 +20,9 @@ pub(super) struct Loaded {
 }
 
 impl Loaded {
-    /// Loads the schema `name`, or all schemas if `name` is empty. Documents of relations whose
-    /// version `self` has are not read again. Also returns the schemas that were not interned yet.
+    /// Loads the schema `name`, or all schemas if `name` is empty. The document of a relation is
+    /// not read again if `self` has its version. Also returns the schemas that were not interned
+    /// yet.
     ///
     /// # Errors
     ///

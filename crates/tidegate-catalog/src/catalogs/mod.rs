@@ -28,13 +28,13 @@ use group::Validity;
 use intern::Intern;
 use tenant::{DatabaseState, DdlCount};
 
-/// The number of ticks without use after which a database is no longer watched. Its next request
-/// first compares the fingerprint.
+/// The number of ticks without use after which a database is no longer watched. The next request
+/// for the database first compares the fingerprint.
 const WATCH_TICKS: u64 = 60;
 /// The number of ticks without use after which a schema is no longer reloaded in the background.
 const RELOAD_TICKS: u64 = 150;
-/// The largest number of schemas that are reloaded at the same time in the background.
-const MAX_CONCURRENT_RELOADS: usize = 8;
+/// The largest number of schemas that one check of a database reloads in the background.
+const MAX_RELOADS_PER_CHECK: usize = 8;
 /// The number of ticks without use after which a schema is dropped.
 const RETENTION_TICKS: u64 = 1200;
 
@@ -84,11 +84,12 @@ pub struct CatalogCache {
 pub enum WatchOutcome {
     /// No definition and no role changed.
     Same,
-    /// A definition or a role changed, and the schemas in use were reloaded.
+    /// A definition or a role changed. The schemas in use were reloaded, except those that are
+    /// loaded when requests need them.
     Changed,
 }
 
-/// What a check of a database compares, and when.
+/// Defines which comparisons a check of a database makes, and when.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Comparison {
     /// The fingerprint is always compared, because there may be changes that are not counted.
@@ -243,8 +244,9 @@ impl CatalogCache {
         }
     }
 
-    /// Records that, since the roles of the cluster were last compared ([`load::roles`]), only
-    /// roles whose OID in `pg_roles` is higher than `after` and their memberships changed.
+    /// Records a change since the roles of the cluster were last compared ([`load::roles`]). Only
+    /// roles whose OID in `pg_roles` is higher than `after`, and memberships of these roles, have
+    /// changed.
     pub fn roles_added(&self, after: u32) {
         for tenant in self.tenants.read().values() {
             tenant.roles_added(after);
@@ -273,12 +275,12 @@ impl CatalogCache {
         let changed = self.compare(database, tenant, comparison, options).await?;
         self.query_keys(database, tenant, None, options).await?;
         let stale = tenant.stale(self.now(), RELOAD_TICKS);
-        if stale.len() > MAX_CONCURRENT_RELOADS {
+        if stale.len() > MAX_RELOADS_PER_CHECK {
             // The remaining schemas are loaded when requests need them.
             tenant.require_current();
         }
         let mut loaded = Ok(());
-        for (name, slot, group) in stale.into_iter().take(MAX_CONCURRENT_RELOADS) {
+        for (name, slot, group) in stale.into_iter().take(MAX_RELOADS_PER_CHECK) {
             let role = group.representative();
             let place = (&*name, &*group, &*slot);
             match self.load(tenant, (database, &role), place, options).await {

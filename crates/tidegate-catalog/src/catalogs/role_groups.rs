@@ -15,7 +15,7 @@ pub(super) struct RoleGroups {
     groups: HashMap<Arc<str>, Weak<RoleGroup>>,
     /// Grows with each change of roles that may have changed the key of any role.
     epoch: u64,
-    /// The epoch in which a key must have been queried, or later, to be valid.
+    /// A key is valid only if it was queried in this epoch or a later one.
     required: u64,
     /// The number of changes that only added roles.
     additions: u64,

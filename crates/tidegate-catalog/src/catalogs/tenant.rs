@@ -40,8 +40,8 @@ struct State {
     fingerprint: Option<(String, Roles)>,
     /// The number of changes of definitions that were detected.
     epoch: u64,
-    /// The epoch in which schemas must have been loaded, or later, to be served. It grows if a
-    /// change was made through this node, so that the next request sees the change.
+    /// Schemas are served only if they were loaded in this epoch or a later one. The number grows
+    /// if a change was made through this node, so that the next request sees the change.
     required: u64,
     /// Whether the database reports the DDL that its functions and triggers run.
     visibility: DdlVisibility,
@@ -166,7 +166,7 @@ impl DatabaseState {
         self.failing.swap(false, Ordering::Relaxed)
     }
 
-    /// Lets only schemas be served that were loaded after the last change.
+    /// From now on, schemas are served only if they were loaded after the last change.
     pub(super) fn require_current(&self) {
         let mut state = self.state.lock();
         state.required = state.epoch;

@@ -8,8 +8,8 @@ use super::{TypeEntry, TypeEntryKind, TypeName};
 use crate::error::{Error, Result};
 use crate::model::Comparisons;
 
-/// The deepest nesting of types that is resolved. Real types are less deep. A type below it counts
-/// as a simple type.
+/// The deepest nesting of types that is resolved. Real types are less deep. A type that is nested
+/// more deeply counts as a simple type.
 const DEEPEST: usize = 32;
 /// The first OID that is not reserved for built-in types (PostgreSQL, "System Catalog Initial
 /// Data").

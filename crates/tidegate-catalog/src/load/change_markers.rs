@@ -12,13 +12,13 @@ use crate::error::{Error, Result};
 static CHANGE_MARKERS: LazyLock<Arc<Statement>> =
     LazyLock::new(|| statement(include_str!("change_markers.sql")));
 
-/// The marker of a kind of object, such as roles. If two markers are equal, no object has changed
-/// between them.
+/// The marker of a kind of object, such as roles. If the marker is the same at two times, no object
+/// of this kind has changed in between.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct ChangeMarker {
     /// A text that changes whenever a transaction of the cluster has written something.
     pub snapshot: String,
-    /// A text that changes when one of the objects changes, up to ten seconds later.
+    /// A text that changes within ten seconds after one of the objects has changed.
     pub counts: String,
 }
 

@@ -35,9 +35,9 @@ static DEFINITIONS: LazyLock<Arc<Statement>> = LazyLock::new(|| {
 /// The state of the cluster's roles at the time of a comparison.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Roles {
-    /// A text that changes with roles and memberships.
+    /// A text that changes when a role or a membership changes.
     whole: String,
-    /// A text that changes with the privileges on the schemas of one database. The function
+    /// A text that changes when the privileges on schemas of one database change. The function
     /// [`roles`] leaves it empty.
     usage: String,
     /// The highest OID of a role.
@@ -170,7 +170,7 @@ async fn first_row(
 }
 
 /// Compares the state of the roles with `before`, the state at the previous comparison. `known` is
-/// the present state (`whole` and `usage`) of only those roles that existed then.
+/// the present state (`whole` and `usage`) of the roles that existed at the previous comparison.
 fn compare(before: Option<&Roles>, known: (&str, &str), now: &Roles) -> RolesChange {
     match before {
         Some(before) if before.whole == now.whole && before.usage == now.usage => RolesChange::Same,

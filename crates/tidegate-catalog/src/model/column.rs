@@ -22,8 +22,8 @@ pub struct Column {
     /// Whether PostgreSQL, or the extension of the type, has `min` and `max` for the type. This
     /// differs between versions. It is false for arrays and other constructed types.
     pub has_min_max: bool,
-    /// How values of the column can be compared. There is an entry for each type that is not built
-    /// in and is part of the column's type. Types about which nothing is known have no entry.
+    /// How values of the column can be compared. There is an entry for each base type that is
+    /// part of the column's type and not built in. Other types have no entry.
     pub comparisons: Box<[Comparisons]>,
     /// Whether NULL is rejected, because of the column or its domain.
     pub not_null: bool,

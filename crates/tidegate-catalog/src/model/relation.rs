@@ -43,8 +43,8 @@ pub struct Relation {
     /// The foreign keys of this relation and those that reference it, with the names that requests
     /// use.
     pub relationships: Vec<Relationship>,
-    /// The role's privileges. For a view, they include only those that PostgreSQL supports for
-    /// writing to it.
+    /// The role's privileges. The privileges to write to a view are left out if PostgreSQL does not
+    /// support these writes.
     pub rights: RelationRights,
 }
 

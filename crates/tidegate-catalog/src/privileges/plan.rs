@@ -12,7 +12,7 @@ pub(super) struct RoleStatements {
     pub(super) statements: Vec<String>,
 }
 
-/// The statements after which `grantee` has exactly `access` to the table.
+/// The statements that give `grantee` the level `access` on the table.
 pub(super) fn steps(
     facts: &TablePrivileges,
     grantee: &str,
@@ -77,11 +77,11 @@ fn check_revocable(facts: &TablePrivileges, role: &Role, access: Access) -> Resu
     Ok(())
 }
 
-/// The statements that revoke the table privileges that exceed `access`, and all privileges on
-/// those of the table's sequences that a role of the service's logins owns. The grantor runs the
-/// revocation of a table privilege. The owner of a sequence runs the revocation of the privileges
-/// on it. There are no statements for [`Access::Write`]. The table privileges are those that
-/// PostgreSQL reports, so that privileges of newer versions are included.
+/// The statements that revoke the table privileges that exceed `access`. They also revoke all
+/// privileges on those sequences of the table whose owner is a role that the service can run as.
+/// The grantor runs the revocation of a table privilege. The owner of a sequence runs the
+/// revocation of the privileges on it. There are no statements for [`Access::Write`]. The table
+/// privileges are those that PostgreSQL reports, so that privileges of newer versions are included.
 fn revocations(facts: &TablePrivileges, role: &Role, access: Access) -> Vec<RoleStatements> {
     if access == Access::Write {
         return Vec::new();

@@ -9,7 +9,8 @@ use tidegate_sql::{Result, RoleName};
 use crate::catalog_query::{CatalogReader, oid_array, role_array, text};
 
 /// Selects a row for each table of `:relations`: the table's OID, and a fingerprint of the table,
-/// its columns, schema, indexes and policies. Granted privileges are part of these objects.
+/// its columns, schema, indexes and policies. The catalog stores granted privileges in the rows of
+/// these objects.
 pub(crate) const TABLES: &str = "\
     SELECT c.oid::text, pg_catalog.md5(pg_catalog.concat_ws(' ', c.xmin, n.xmin, \
         (SELECT pg_catalog.string_agg(a.xmin::text, ',' ORDER BY a.attnum) \

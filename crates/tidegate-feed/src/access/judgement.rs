@@ -1,9 +1,10 @@
 //! Has PostgreSQL judge row images as one caller, in one round trip.
 //!
-//! Many callers are judged at a time ([`crate::access::rls_evaluators`]). The executor sends such
-//! statements of the members of a group together, each in a transaction of its own: claims are sealed
-//! for one transaction, so no code that a policy runs for one member can act for the next one. Where a
-//! policy may run code that is not built in, a reset of the session follows each of them.
+//! Statements for several callers run at the same time ([`crate::access::rls_evaluators`]). The
+//! executor sends the statements for the members of a group together, each in a transaction of its
+//! own. Claims are sealed for one transaction, so code that a policy runs for one member cannot act
+//! as the next member. If a policy may run code that is not built in, a reset of the session
+//! follows each transaction.
 
 use std::fmt::Write as _;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -16,18 +17,19 @@ use tidegate_sql::{
 
 use crate::catalog_query::{ARE_VISIBLE, TextRows, bind_statement, oid_array, options, quoted};
 
-/// Sets the empty `search_path` under which PostgreSQL has printed the policies. Ends with the
-/// transaction.
+/// Sets the empty `search_path` under which PostgreSQL has printed the policies. The setting ends
+/// with the transaction.
 static EMPTY_PATH: LazyLock<Arc<Statement>> = LazyLock::new(|| {
     let text = "SELECT pg_catalog.set_config('search_path', '', true)";
     Arc::new(Statement::around(text, "true").expect("the statement is one of Tidegate's"))
 });
 
 /// The statement that judges row images. `:numbers` are the ids of transactions, `:table` and
-/// `:columns` the quoted name and the columns of the table, and `:rows` is a JSON array of row
-/// images. It selects the numbers, from 1, of the rows that pass, separated by commas; NULL if a
-/// transaction is not visible yet, or if the table now has other columns. The policies are then read
-/// again before the rows are judged: values would get into the wrong columns.
+/// `:columns` are the quoted name and the columns of the table, and `:rows` is a JSON array of row
+/// images. The statement selects the numbers, from 1, of the rows that pass, separated by commas.
+/// It selects NULL if a transaction is not visible yet, or if the table now has other columns,
+/// because values would get into the wrong columns. The caller then tries again, with the policies
+/// for the new columns as soon as they have been read.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Judgement {
     text: String,
@@ -42,8 +44,8 @@ impl Judgement {
     /// The statement for a table (its schema and name). `numbers` contains the number and the name
     /// of each column. Returns `None` if the condition cannot be parsed.
     ///
-    /// `fingerprint` is in the text because PostgreSQL does not plan a prepared statement again when
-    /// the row type of the table changes.
+    /// The text contains `fingerprint`, so that a changed table gets a new prepared statement.
+    /// PostgreSQL does not plan a prepared statement again when the row type of the table changes.
     pub(super) fn new(
         table: (&str, &str),
         fingerprint: &str,
@@ -72,7 +74,7 @@ impl Judgement {
 
     /// Judges row images (a JSON array) as a caller. Returns the numbers, from 1, of those that the
     /// caller may see; `None` if one of the transactions (the lower 32 bits of their ids) is not
-    /// visible yet.
+    /// visible yet, or if the table now has other columns.
     pub(super) async fn run(
         &self,
         executor: &dyn Executor,
@@ -97,15 +99,15 @@ impl Judgement {
     }
 }
 
-/// The text. The alias of the rows is the table's name, because conditions may refer to the table by
-/// name.
+/// The text of the statement. The alias of the rows is the table's name, because conditions may
+/// refer to the table by name.
 fn text((schema, name): (&str, &str), numbers: &[(Box<str>, Box<str>)], condition: &str) -> String {
     let (schema, name) = (quoted(schema), quoted(name));
     let mut columns = String::new();
     let mut number = String::from("number of the row");
     for (_, column) in numbers {
-        // The name of the row number must differ from all columns. If the name of a column starts
-        // with it, it is made longer than the name of that column.
+        // The name of the row number must differ from the names of all columns. If a column's name
+        // starts with it, the column's name with an underscore appended is used instead.
         if column.starts_with(&*number) {
             number = format!("{column}_");
         }

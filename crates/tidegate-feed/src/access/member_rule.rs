@@ -86,7 +86,8 @@ fn value_of(member: &Member, equality: &PolicyEquality) -> ClaimText {
         Some(name) => member.claim(name),
     };
     match value {
-        // PostgreSQL also reads other spellings of a value, and fails for other texts.
+        // Only PostgreSQL can compare a value in another spelling, and it rejects a text that is
+        // not a value of the type.
         ClaimText::Text(text) if !is_canonical(equality.compared, &text) => ClaimText::Other,
         value => value,
     }

@@ -16,10 +16,11 @@ use crate::catalog_query::{TextRow, is_true, text};
 /// objects: `0` nothing, `1` only the claims, `2` anything else. PostgreSQL records these
 /// dependencies, also those of implicit casts.
 ///
-/// Such a condition is recognised by its text. PostgreSQL prints conditions in the same way in all
-/// supported versions. With an empty `search_path` it qualifies every function and operator that is
-/// not built in with its schema. The type of the column must be one whose values are equal if and
-/// only if their text forms are equal. The functions must belong to the service's role.
+/// A condition that only compares is recognised by its text. PostgreSQL prints conditions in the
+/// same way in all supported versions. With an empty `search_path` it qualifies every function and
+/// operator that is not built in with its schema. The type of the column must be one whose values
+/// are equal if and only if their text forms are equal. The functions must belong to the service's
+/// role.
 pub(crate) const POLICIES: &str = "\
     WITH own AS (SELECT NOT EXISTS (\
         SELECT FROM pg_catalog.pg_namespace s \
@@ -106,10 +107,11 @@ pub(crate) fn clause(row: &TextRow) -> PolicyClause {
     }
 }
 
-/// On what of the caller a condition depends; `depends_on` is what PostgreSQL has recorded. Two ways
-/// to depend on the caller leave no record: `current_setting()`, and a view of the catalog, such as
-/// `pg_settings`, in a FROM. So a text with one of these words, or with a call of anything but the
-/// usual built-in functions, counts as if it depended on everything.
+/// The part of the caller on which a condition depends; `depends_on` is what PostgreSQL has
+/// recorded. Two ways to depend on the caller leave no record: `current_setting()`, and a view of
+/// the catalog, such as `pg_settings`, in a FROM. So a condition that contains `from` or
+/// `current_setting`, or calls anything but the usual built-in functions, counts as depending on
+/// everything.
 fn caller_part(depends_on: &str, condition: &str) -> CallerPart {
     let lower = condition.to_ascii_lowercase();
     let reads_more = ["from", "current_setting"]

@@ -27,8 +27,8 @@ const ATTEMPTS: usize = 5;
 /// table, and queries about other tables must not wait long for that lock.
 const LOCK_TIMEOUT: &str = "SELECT pg_catalog.set_config('lock_timeout', '2s', true)";
 
-/// Selects the properties of each column that are the same for all roles. EXISTS is false for a
-/// column that was dropped after the snapshot was taken.
+/// Selects the properties of each column that are the same for all roles. The result column
+/// [`column::EXISTS`] is false for a column that was dropped after the snapshot was taken.
 const COLUMNS: &str = "\
     SELECT c.oid::text, n.nspname::text, c.relname::text, a.attnum::text, a.attname::text, \
            (pg_catalog.has_column_privilege(c.oid, a.attnum, 'SELECT') IS NOT NULL)::text, \

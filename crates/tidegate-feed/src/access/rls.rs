@@ -25,13 +25,13 @@ use crate::event::cursor::EventPosition;
 /// subscriptions of the same role.
 const MAX_CACHED: usize = 4096;
 
-/// Decides which row images a caller may see. All subscriptions of the caller to one table share the
-/// results, and so do the callers of whom the policies do not tell the difference.
+/// Decides which row images a caller may see. All subscriptions of the caller to one table share
+/// the results, and so do all callers that the policies do not tell apart.
 pub(crate) struct RlsEvaluator {
     executor: Arc<dyn Executor>,
     /// The caller as whom PostgreSQL evaluates the policies.
     login: Login,
-    /// The part of `login` that all callers of this evaluator share: nothing but the role, the
+    /// The property that all callers of this evaluator have in common besides the role: none, the
     /// claims, or the identity.
     common: CallerPart,
     /// Limits how many evaluators of one role and table wait for PostgreSQL at a time.
@@ -107,7 +107,7 @@ impl RlsEvaluator {
         state.map(|mut state| state.update(privileges)).is_ok()
     }
 
-    /// Whether callers who share this evaluator may also share the results of other policies.
+    /// Whether the callers who share this evaluator may also share the results of `policy`.
     pub(crate) fn may_evaluate(&self, policy: &RlsPolicy) -> bool {
         policy.caller <= self.common
     }
@@ -119,8 +119,8 @@ impl RlsEvaluator {
 
     /// Decides for each change whether the role may see it. A TRUNCATE is always visible. A row
     /// image that lacks a column which the policies read is not visible. Returns `None` if the
-    /// transactions of the changes are not visible to queries yet, because the policies may read
-    /// other effects of these transactions.
+    /// changes cannot be judged yet: their transactions, of which the policies may read other
+    /// effects, are not visible to queries yet, or the table has other columns than the policies.
     ///
     /// # Errors
     ///

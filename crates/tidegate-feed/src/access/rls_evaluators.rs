@@ -1,5 +1,5 @@
-//! The evaluators of row level security: one for each table in use and each set of callers of whom
-//! its policies do not tell the difference.
+//! The evaluators of row level security: one for each table in use and each set of callers that its
+//! policies do not tell apart.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Weak};
@@ -12,8 +12,9 @@ use crate::access::privileges::Privileges;
 use crate::access::rls::RlsEvaluator;
 use crate::access::rls_policy::CallerPart;
 
-/// How many callers with one role are judged at a time for one table. The executor sends what is
-/// waiting for a group's connection in one write, but runs the first ones on connections of their own.
+/// The maximum number of callers with one role for whom row images of one table are judged at the
+/// same time. It is high enough that the executor uses multiplexed connections, on which it sends
+/// waiting statements in one write.
 const JUDGED_TOGETHER: usize = 8;
 
 /// Creates the evaluators. Subscriptions share an evaluator, so that each row image is evaluated
@@ -28,7 +29,7 @@ struct InUse {
     evaluators: HashMap<EvaluatorKey, Weak<RlsEvaluator>>,
     /// The permits of each role and table.
     permits: HashMap<RoleTable, Weak<Semaphore>>,
-    /// How many evaluators there may be until those that are not used any more are removed.
+    /// The number of evaluators at which those that are no longer used are removed.
     limit: usize,
 }
 
@@ -86,8 +87,9 @@ impl InUse {
         permits
     }
 
-    /// Removes evaluators that are not used any more, when their number has doubled: so each
-    /// subscription costs the same, whatever the number of members.
+    /// Removes evaluators that are no longer used, when the number of evaluators has doubled since
+    /// the last removal. So the average cost of a subscription does not depend on the number of
+    /// members.
     fn remove_unused(&mut self) {
         if self.evaluators.len() >= self.limit {
             self.evaluators

@@ -12,7 +12,7 @@ pub(crate) struct RlsPolicy {
     /// The statement that judges row images; `None` if no row can pass, or the policies cannot be
     /// parsed.
     pub(super) judgement: Option<Judgement>,
-    /// On what of the caller the policies depend.
+    /// The part of the caller on which the policies depend.
     pub(crate) caller: CallerPart,
     /// The names of the columns that the policies read; `None` if they are unknown.
     columns: Option<Vec<Box<str>>>,
@@ -23,8 +23,8 @@ pub(crate) struct RlsPolicy {
     pub(super) equalities: Option<Vec<PolicyEquality>>,
 }
 
-/// On what of the caller the result of a policy depends, beside the role. Callers who have this in
-/// common share a result.
+/// The part of the caller, besides the role, on which the result of a policy depends. Callers who
+/// have this part in common share a result.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum CallerPart {
     /// All callers with the role see the same rows.
@@ -45,10 +45,11 @@ pub(crate) struct PolicyEquality {
     pub(crate) claim: Option<Box<str>>,
 }
 
-/// The type of a column that a policy compares. Values are equal if PostgreSQL prints the same text.
+/// The type of a column that a policy compares. Two values are equal if and only if PostgreSQL
+/// prints the same text for both.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum ComparedType {
-    /// A text whose equality is that of its bytes.
+    /// A text type whose values are equal if and only if their bytes are equal.
     Text,
     Uuid,
     Integer,
@@ -61,7 +62,7 @@ pub(crate) struct PolicyClause {
     pub(crate) condition: Box<str>,
     /// The numbers (`attnum`) of the columns that the policy reads, separated by commas.
     pub(crate) columns: Box<str>,
-    /// On what of the caller the condition depends.
+    /// The part of the caller on which the condition depends.
     pub(crate) caller: CallerPart,
     /// The condition, if it only compares a column with the caller's id or a claim; otherwise
     /// `None`.
@@ -70,9 +71,8 @@ pub(crate) struct PolicyClause {
 
 impl RlsPolicy {
     /// Combines the policies of a role as PostgreSQL does: a row must pass at least one permissive
-    /// policy and every restrictive policy (PostgreSQL, "Row Security Policies"). `table` is
-    /// the schema and the name of the table. `numbers`
-    /// contains the number and the name of each column.
+    /// policy and every restrictive policy (PostgreSQL, "Row Security Policies"). `table` is the
+    /// schema and the name of the table. `numbers` contains the number and the name of each column.
     pub(crate) fn new(
         table: (&str, &str),
         fingerprint: &str,

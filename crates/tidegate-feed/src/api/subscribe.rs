@@ -187,8 +187,8 @@ async fn start_at(
 /// Handles a subscription that does not fit the last known schema of its table. The definition of
 /// the table may have changed after the last change of a row, and the change log describes the
 /// table again only before the next change of a row. Therefore this function waits until the stream
-/// has reached the current end of the log. If the subscription still does not fit, the known schema
-/// is older than the privileges and is removed.
+/// has reached the current end of the log. The columns of the subscription were checked against the
+/// current catalog, so if they still do not fit, the known schema is outdated and is removed.
 async fn await_definition(
     database: &DatabaseFeed,
     subscriber: &Subscriber,

@@ -83,8 +83,8 @@ async fn capture_exclusively(
     Ok(captured)
 }
 
-/// Captures a table that is captured already again, for more kinds of changes or because changes
-/// may be missing.
+/// Captures an already captured table again, for more kinds of changes or because changes may be
+/// missing.
 async fn extend(
     database: &DatabaseFeed,
     mut known: TableCapture,

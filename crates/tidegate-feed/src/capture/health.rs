@@ -19,8 +19,8 @@ use crate::database::database_feed::DatabaseFeed;
 use crate::event::item::Ended;
 use crate::watch::catalog_poll;
 
-/// After a poll, the task pauses this many times as long as the poll took, so that a series of
-/// definitions does not keep the server busy with polls.
+/// The pause after a poll, as a multiple of the poll's duration. It keeps a series of definitions
+/// from occupying the server with polls.
 const PAUSE_FACTOR: u32 = 2;
 
 /// Polls the catalog at intervals and on request, publishes the snapshots, and repairs captures.

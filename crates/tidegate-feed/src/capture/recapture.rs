@@ -22,7 +22,7 @@ pub(crate) async fn recapture_table(
 ) -> Result<Captured, LogError> {
     let mut captured = database.log.capture(&database.name, &demand).await?;
     // A later position means that the table was released in the meantime, or that more kinds of
-    // changes are now captured. Only in the second case there is no gap.
+    // changes are now captured. Only in the second case is there no gap.
     let has_moved = captured.since > known.captured.since;
     let has_gap = known.stale || has_moved && demand.changes == known.demand.changes;
     if known.stale && !has_moved {
@@ -53,8 +53,8 @@ pub(crate) async fn recapture_table(
 
 /// Reports the gaps of tables that were captured again. Each gap is reported when the stream has
 /// reached it, to the subscriptions that began before the gap. Runs until it is aborted. This
-/// function must not wait for the locks of captures. A new stream holds them while it captures
-/// tables, and it reaches no position before that.
+/// function must not wait for the locks of captures: a new stream holds them while it captures
+/// tables, and reaches its first position only afterwards.
 pub(crate) async fn report_gaps(database: Arc<DatabaseFeed>) {
     loop {
         let gaps = database.captures.pending_gaps();

@@ -23,8 +23,8 @@ use crate::event::item::Resync;
 use crate::metrics::FeedMetrics;
 use crate::settings::FeedSettings;
 
-/// The feed of a database. Its parts have locks of their own. The methods of this type are those
-/// that use several parts, and the counter of subscribers.
+/// The feed of a database. Its parts have locks of their own. The methods of this type use several
+/// parts, or a counter.
 pub(crate) struct DatabaseFeed {
     pub(crate) name: DatabaseName,
     pub(crate) log: Arc<dyn ChangeLog>,

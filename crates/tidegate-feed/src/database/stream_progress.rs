@@ -92,7 +92,7 @@ impl StreamProgress {
     ///
     /// # Errors
     ///
-    /// The reason why the stream is not open at the deadline, or was stopped before it:
+    /// The reason why the stream is not open at the deadline, or why the feed was stopped earlier:
     /// [`Error::CaptureNotAllowed`], [`Error::Timeout`] or [`Error::Unavailable`].
     pub(crate) async fn wait_live(&self, deadline: Instant) -> Result<()> {
         let mut stream = self.state.subscribe();

@@ -55,7 +55,8 @@ pub(crate) enum DecoderError {
 }
 
 impl ChangeDecoder {
-    /// Whether a transaction is open. While it is, no position must be confirmed to the stream.
+    /// Whether a transaction is open. Until it has ended, no position may be confirmed to the
+    /// stream.
     pub(crate) fn is_open(&self) -> bool {
         self.open.is_some()
     }

@@ -12,8 +12,8 @@ use crate::decode::change::{ChangeKind, RowChange};
 use crate::decode::decoder::ChangeDecoder;
 use crate::decode::type_cache::{EnumLabel, TypeCache};
 
-/// After a label was looked up, it is not looked up again for this time, even if the catalog did
-/// not contain it. Such a label was renamed after the row was written.
+/// The minimum time between two lookups of a label. It also applies if the catalog does not contain
+/// the label, because the label was renamed after the row was written.
 const REQUERY_AFTER: Duration = Duration::from_secs(10);
 
 const LABELS: &str = "\
@@ -81,8 +81,8 @@ async fn look_up(
     Ok(labels)
 }
 
-/// The type with its current labels; `None` if the type is not an enum or a domain over an enum, or
-/// if no labels of it are given.
+/// The type with its current labels; `None` if the type is neither an enum nor a domain over an
+/// enum, or if `labels` does not contain its labels.
 fn with_labels(r#type: &Type, labels: &HashMap<u32, Vec<String>>) -> Option<Type> {
     let kind = match r#type.kind() {
         TypeKind::Enum(_) => TypeKind::Enum(labels.get(&r#type.oid())?.clone()),

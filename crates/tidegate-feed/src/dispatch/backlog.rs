@@ -50,8 +50,8 @@ pub(crate) fn read_replay(
     after: EventPosition,
 ) -> ReplayRead {
     let last_change = hub.table(subscriber.relation).last_change;
-    // If the table has not changed after the position, the ring has dropped no change of it from
-    // after the position.
+    // If the table has not changed after the position, the ring has dropped no change that the
+    // subscription needs.
     let after = if last_change <= after {
         after.max(hub.ring.start())
     } else {
@@ -138,8 +138,8 @@ fn take_gap(
     }
 }
 
-/// Makes a connection that has read everything live again, if all its lagging subscriptions may be
-/// live.
+/// Makes a connection live again after it has read everything, if all its lagging subscriptions may
+/// be live.
 fn caught_up(hub: &mut Hub, connection_id: usize, reached: EventPosition) -> BacklogRead {
     let head = hub.ring.head();
     let Some(connection) = hub.connections.get_mut(&connection_id) else {

@@ -24,8 +24,8 @@ pub(crate) struct ConnectionState {
 pub(crate) struct ConnectionSubscriber {
     pub(crate) subscriber: Arc<Subscriber>,
     pub(crate) mode: DeliveryMode,
-    /// The position up to which no change has to be delivered any more when the subscription is not
-    /// live.
+    /// While the subscription is not live, changes up to this position are not delivered, because
+    /// the subscription has already received them or began after them.
     pub(crate) since: EventPosition,
     /// Gaps before this position were already reported to the subscription, or are from before it
     /// began.
@@ -85,7 +85,7 @@ impl ConnectionState {
     }
 
     /// Whether all lagging subscriptions may become live after the connection has read up to
-    /// `head`: none needs row level security or is ahead of `head`.
+    /// `head`: none of them needs row level security, and none is ahead of `head`.
     pub(crate) fn may_go_live(&self, head: EventPosition) -> bool {
         let may =
             |member: &ConnectionSubscriber| member.subscriber.rls.is_none() && member.since <= head;

@@ -18,7 +18,7 @@ use crate::dispatch::subscriber::Subscriber;
 pub(crate) struct IndexedSubscriber {
     pub(crate) subscriber: Arc<Subscriber>,
     pub(crate) predicate: Option<Arc<BoundPredicate>>,
-    /// The index in the table's list of encoders of the encoder for its events.
+    /// The index of the encoder for its events in the table's list of encoders.
     pub(crate) encoder: usize,
 }
 

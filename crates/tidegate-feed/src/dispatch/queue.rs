@@ -19,7 +19,7 @@ pub struct QueueLimits {
     pub events: usize,
     /// The limit on the bytes of the rows of events.
     pub bytes: usize,
-    /// How long no item may be taken out of a full queue before the queue is closed.
+    /// The timeout after which a full queue is closed if no item is taken out of it.
     pub stall_timeout: Duration,
 }
 

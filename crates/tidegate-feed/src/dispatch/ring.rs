@@ -91,8 +91,8 @@ impl Ring {
         position >= self.start
     }
 
-    /// Which part of the ring's limit the changes after a position fill, estimated by their number:
-    /// from 0 to about 1.
+    /// The share of the ring's limit that the changes after a position fill, from 0 to about 1. It
+    /// is estimated from the number of these changes.
     pub(crate) fn share_after(&self, position: EventPosition) -> f64 {
         let after = self.changes.len() - self.index_after(position);
         #[expect(clippy::cast_precision_loss, reason = "a share, not a count")]
@@ -102,8 +102,9 @@ impl Ring {
         share * full
     }
 
-    /// Reads changes after a position of the tables for whose OID `wants` returns `true`, up to the
-    /// limits of one read. Returns the changes, and the position up to which they are complete.
+    /// Reads changes after a position, up to the limits of one read. Only changes of the tables for
+    /// whose OID `wants` returns `true` are read. Returns the changes, and the position up to which
+    /// they are complete.
     pub(crate) fn read(
         &self,
         after: EventPosition,

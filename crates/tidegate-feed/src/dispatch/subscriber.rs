@@ -92,7 +92,7 @@ impl Subscriber {
         }
     }
 
-    /// Ends the subscription, and delivers the reason. Only the first call delivers one.
+    /// Ends the subscription, and delivers the reason. Only the first call delivers a reason.
     pub(crate) fn end(&self, why: Ended) {
         if !self.ended.swap(true, Ordering::AcqRel) {
             self.push_unbounded(Item::Ended(why));
@@ -184,7 +184,7 @@ impl Subscriber {
     }
 }
 
-/// The reason for the client why a selection does not fit a schema.
+/// Describes for the client why a selection does not fit a schema.
 pub(crate) fn schema_mismatch(error: &EncodeError) -> Ended {
     let problem = match error {
         EncodeError::NoColumn(name) => format!("the column `{name}` was dropped or renamed"),
@@ -201,7 +201,7 @@ pub(crate) struct SchemaBinding {
     predicate: Option<Arc<BoundPredicate>>,
 }
 
-/// What a change means for a subscription: nothing, an event, or a gap.
+/// The meaning of a change for a subscription: nothing, an event, or a gap.
 #[derive(Debug)]
 pub(crate) enum ChangeOutcome {
     Nothing,

@@ -177,7 +177,8 @@ impl TableSubscribers {
             return;
         }
         let before = self.schema.replace(schema.clone());
-        // PostgreSQL also describes a table again if nothing has changed that subscriptions use.
+        // PostgreSQL may describe a table again although nothing that subscriptions use has
+        // changed.
         if before.is_some_and(|before| before.looks_like(schema)) {
             return;
         }

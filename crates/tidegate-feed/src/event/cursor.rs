@@ -33,8 +33,8 @@ impl EventPosition {
         }
     }
 
-    /// The position in the log directly after this one. Everything up to this position comes before
-    /// it.
+    /// The position in the log directly after this one. Everything up to and including this
+    /// position comes before the returned position.
     pub(crate) fn end(self) -> LogPosition {
         LogPosition(self.commit.0.saturating_add(u64::from(self.index > 0)))
     }

@@ -66,7 +66,8 @@ pub enum Resync {
     Truncated,
     /// A partition with rows was attached, detached, dropped or truncated.
     Partitions,
-    /// The change log does not contain a valid value that the filter or the event needs.
+    /// A value that the filter or the event needs is missing in the change log, or is malformed
+    /// there.
     Incomplete,
 }
 

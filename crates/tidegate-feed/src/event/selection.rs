@@ -22,7 +22,7 @@ pub struct Selection {
 pub struct SelectedColumn {
     /// The name of the member.
     pub key: Box<str>,
-    /// The column whose value is written. A constant text ignores it.
+    /// The column whose value is written. It is ignored for [`ValueForm::Text`].
     pub column: Box<str>,
     /// The form of the value.
     pub form: ValueForm,

@@ -71,8 +71,8 @@ pub(crate) async fn visible(
     while !subscriber.is_ended() {
         match rls.visible(changes).await {
             Ok(Some(visible)) => return Ok(visible),
-            // The transactions are not visible to queries yet. They may become visible much later,
-            // which is not an error.
+            // The transactions are not visible to queries yet, or the policies for new columns have
+            // not been read yet. Neither is an error, and the wait may be long.
             Ok(None) => {
                 tokio::time::sleep(visibility_pause).await;
                 visibility_pause = (visibility_pause * 2).min(commit_visibility::PAUSE.1);

@@ -1,5 +1,5 @@
-//! Watches the attributes of composite types, including the columns of tables whose row types are
-//! used as types of columns. The change log does not report changes of these.
+//! Watches the attributes of composite types, including row types of tables that are used as types
+//! of columns. The change log does not report changes of these attributes.
 
 use std::sync::Arc;
 
@@ -11,8 +11,8 @@ use tracing::debug;
 use crate::database::database_feed::DatabaseFeed;
 use crate::decode::type_lookup;
 
-/// Reads the composite types in use again when a poll finds that their attributes have changed.
-/// Runs until it is aborted.
+/// When a poll finds that attributes of the composite types in use have changed, reads these types
+/// again. Runs until it is aborted.
 pub(crate) async fn watch(database: Arc<DatabaseFeed>) {
     let mut snapshots = database.snapshots.subscribe();
     let mut known = Box::default();

@@ -308,8 +308,9 @@ fn other_policies(privileges: &Privileges, subscriber: &Subscriber) -> Option<En
 }
 
 /// The reason why a subscription cannot continue under the policies of `privileges`; `None` if it
-/// may continue. There are two reasons: the subscription began without row level security, or the
-/// policies read columns that are not captured for it. In the second case its events would be
+/// may continue. It cannot continue if it began without row level security, if the policies now
+/// tell apart callers who share its evaluator, or if the policies read columns that are not
+/// captured for it or cannot be captured. In the last case, the subscription's events would be
 /// dropped silently.
 fn unusable_policies(privileges: &Privileges, subscriber: &Subscriber) -> Option<Ended> {
     let shares = |rls: &Arc<RlsEvaluator>| {

@@ -20,8 +20,8 @@ impl CaseFolding {
     /// The sample for databases whose encoding lacks the characters beyond ASCII.
     pub const ASCII: &str = "ABCDEFGHIJKLMNOPQRSTUVWXYZ";
 
-    /// Reads the lower case of one of the samples. `None` if the lower case of an ASCII letter is
-    /// not simply the ASCII one, as in Turkish and Lithuanian.
+    /// Reads the case folding from the lower case of one of the samples. `None` if the lower case
+    /// of an ASCII letter is not simply the ASCII one, as in Turkish and Lithuanian.
     pub fn of(lower: &str) -> Option<Self> {
         let mut lines = lower.split('\n');
         let ascii = lines.next()?;

@@ -22,11 +22,12 @@ impl Matcher {
     ///
     /// # Errors
     ///
-    /// [`Error::Unsupported`] for what cannot be evaluated exactly outside PostgreSQL: columns that
-    /// are not scalar or whose type is not built in, regular expressions, relationships, text under
-    /// a non-deterministic collation, the order of text under a collation other than `C` and
-    /// `POSIX`, `ILIKE` with letters beyond ASCII, and values in a form that only PostgreSQL reads.
-    /// [`Error::InvalidValue`] for a value that PostgreSQL would reject.
+    /// [`Error::Unsupported`] if a part of the filter cannot be evaluated exactly outside
+    /// PostgreSQL: a column that is not scalar or whose type is not built in, a regular expression,
+    /// a relationship, text under a non-deterministic collation, the order of text under a
+    /// collation other than `C` and `POSIX`, `ILIKE` with letters beyond ASCII, or a value in a
+    /// form that only PostgreSQL reads. [`Error::InvalidValue`] for a value that PostgreSQL would
+    /// reject.
     pub fn compile(filter: &Filter, relation: &Relation) -> Result<Self> {
         let mut columns = Vec::new();
         let node = Compiler { relation }.node(filter, &mut columns)?;

@@ -100,7 +100,7 @@ impl Bounds {
     }
 }
 
-/// A node whose result is `negated` for every value except NULL.
+/// A node whose result is the value of `negated` for every column value except NULL.
 fn always(operand: Operand, negated: bool) -> MatchNode {
     let list = List {
         values: HashSet::new(),

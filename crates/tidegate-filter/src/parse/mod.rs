@@ -55,8 +55,8 @@ impl Filter {
     }
 
     /// A filter for the rows whose column equals the value, which must not be null. For a jsonb
-    /// column, a string that is the text of a JSON value means that value, because an `ID` is
-    /// written so; any other string means itself.
+    /// column, a string that is the text of a JSON value means that value, because GraphQL writes
+    /// an `ID` as a string. Any other string means itself.
     ///
     /// # Errors
     ///
@@ -192,7 +192,7 @@ impl<'s> FilterParser<'s> {
             .collect()
     }
 
-    /// Parses what is compared with a column: a value, or an object of operators.
+    /// Parses the operand of a column: a value, or an object of operators.
     fn column(
         &mut self,
         target: &ComparedColumn<'_>,

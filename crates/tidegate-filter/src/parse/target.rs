@@ -50,8 +50,8 @@ impl ComparedColumn<'_> {
     /// of its members decide.
     ///
     /// A member that is neither an operator nor part of a value is an error, even where a value may
-    /// have any member. If a misspelt operator counted as a value, other rows would match, and
-    /// below `not` nearly all of them. An empty object is an error for the same reason.
+    /// have any member. If a misspelt operator counted as a value, the filter would select other
+    /// rows, and inside `not` nearly all rows. An empty object is an error for the same reason.
     pub(super) fn is_value(&self, members: &JsonMembers<'_>, path: &Path<'_>) -> Result<bool> {
         let known = self.value_members();
         let of_value = |name: &str| known.contains(&name);
@@ -125,8 +125,8 @@ impl ComparedColumn<'_> {
         }
     }
 
-    /// What errors list as expected: the operators of the column's type, and the members of its
-    /// values.
+    /// The expected input as errors list it: the operators of the column's type, and the members of
+    /// its values.
     fn expected(&self) -> String {
         let quoted = |name: &str| format!("`{name}`");
         let operators = TypeClass::operators(self.column).map(|operator| quoted(operator.name()));

@@ -194,7 +194,7 @@ fn with_placeholder<'s>(
     }))
 }
 
-/// A description that consists of a comment, and of the name in the database, `renamed`, if that
+/// A description that consists of a comment and of `renamed`, the name in the database if it
 /// differs from the GraphQL name.
 fn describe<'s>(comment: Option<&'s str>, renamed: Option<&str>) -> Option<Cow<'s, str>> {
     let comment = comment.filter(|comment| !comment.is_empty());

@@ -107,7 +107,8 @@ impl<'a> Variables<'a> {
             Value::Boolean(true) => Json::from("true"),
             Value::Boolean(false) => Json::from("false"),
             Value::Number(digits) => Json::from(&**digits),
-            // An enum value in a JSON literal becomes a string, as in `orderBy: {name: desc}`.
+            // For a type that takes any JSON, a name such as `desc` in `orderBy: {name: desc}`
+            // becomes a string.
             Value::String(text) | Value::Enum(text) => string(text),
             Value::Variable(name) => return Ok(self.get(name).cloned()),
             Value::List(items) => {
@@ -164,7 +165,7 @@ impl<'a> Variables<'a> {
     }
 }
 
-/// The number of values from which on they are sorted by name for fast look-ups.
+/// If a request has at least this many values, they are sorted by name for fast look-ups.
 const MANY: usize = 16;
 
 /// The values that a request gives for variables. If a name occurs twice, the last value is used.
@@ -193,10 +194,10 @@ impl<'a> VariableValues<'a> {
     }
 }
 
-/// What to do if a variable inside a list or an object has no value.
+/// How a variable without a value is handled inside a list or an object.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Missing {
-    /// A member of an object is omitted. An element of a list becomes null.
+    /// An object has no member for the variable. A list has null in its place.
     Omit,
     /// The literal is rejected, because a condition without one of its members would match more
     /// rows.

@@ -4,8 +4,9 @@ use super::{Document, Operation, Selection};
 use crate::error::{Code, Error};
 use crate::limits::Limits;
 
-/// The largest number of fragment spreads in a document, independent of the field limit.
-const SPREADS: usize = 100;
+/// The number of fragment spreads that a document may have with any field limit. If half of the
+/// field limit is higher, that many are allowed.
+const MIN_SPREADS: usize = 100;
 
 /// The deepest nesting of lists in an introspection. Each level of lists multiplies the size of the
 /// response, and no tool needs more than one level.
@@ -34,7 +35,7 @@ pub(crate) fn check_text(document: &Document, limits: &Limits) -> Result<(), Err
         most = most.max(text.fields);
         spread += text.spreads;
     }
-    let spreads = (limits.fields / 2).max(SPREADS);
+    let spreads = (limits.fields / 2).max(MIN_SPREADS);
     let problem = if most > limits.fields {
         let allowed = limits.fields;
         format!("a selection has {most} fields, at most {allowed} are allowed")

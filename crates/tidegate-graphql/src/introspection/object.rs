@@ -248,7 +248,7 @@ fn directive<'o>(
 }
 
 /// Appends a member that has the same value in all objects: `false` for some booleans, and null for
-/// all others.
+/// all other members.
 fn rest<'o>(node: &IntrospectionNode, out: &mut String) -> MemberContent<'o> {
     match &*node.name {
         "isDeprecated" | "isRepeatable" => boolean(false, out),

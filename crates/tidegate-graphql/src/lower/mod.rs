@@ -24,7 +24,7 @@ use crate::limits::Limits;
 pub(crate) use introspection::Introspector;
 pub(crate) use variable_uses::VariableUses;
 
-/// What lowering needs: the schema, the document and the variables.
+/// The input of lowering: the schema, the document and the variables.
 #[derive(Clone, Copy)]
 pub(crate) struct Lowerer<'d> {
     pub schema: &'d Schema,

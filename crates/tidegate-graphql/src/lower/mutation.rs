@@ -82,7 +82,7 @@ impl<'d> Lowerer<'d> {
         Ok(OnConflict { target, update })
     }
 
-    /// The columns in the member `columns` of `onConflict`, which name a unique index.
+    /// The columns in the member `columns` of `onConflict`. They identify a unique index.
     fn key(&self, id: RelationId, value: &Json<'_>, place: &str) -> Result<Vec<ColumnId>, Error> {
         let columns = self.columns(id, value, place)?;
         if columns.is_empty() {

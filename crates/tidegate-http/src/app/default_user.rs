@@ -23,13 +23,13 @@ pub(crate) struct DefaultUsers {
     known: RwLock<HashMap<Box<str>, CachedUser>>,
 }
 
-/// What a database provides for anonymous callers.
+/// The login of the anonymous callers of a database, and the SQL that they may run.
 #[derive(Clone)]
 pub(crate) struct DefaultUser {
     /// The login of the default user; `None` if there is no such database, or it has no default
     /// user.
     pub login: Option<Login>,
-    /// Which SQL anonymous callers may run that they write themselves.
+    /// Which SQL of their own the anonymous callers may run.
     pub sql: AnonymousSql,
 }
 
@@ -47,8 +47,8 @@ impl DefaultUsers {
         }
     }
 
-    /// The default user of a database, from the cache or the store. If the store is down, a record
-    /// of up to [`STALE_TTL`] is used.
+    /// The default user of a database, from the cache or the store. If the store is down, a cached
+    /// record is used until it is older than [`STALE_TTL`].
     pub(crate) async fn of(&self, database: &str) -> Result<DefaultUser, StoreError> {
         let known = self.known(database);
         if let Some(known) = &known

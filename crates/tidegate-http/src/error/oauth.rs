@@ -84,7 +84,7 @@ impl ApiError {
     pub fn into_oauth(mut self, guest: bool, context: &Context<'_>) -> Response<Body> {
         self.code = self.oauth_name();
         self.log(context);
-        // A client that is in use splits the text at a colon that is followed by a space.
+        // An existing client splits the text at a colon that is followed by a space.
         let message: Cow<'_, str> = if self.message.contains(": ") {
             self.message.replace(": ", ", ").into()
         } else {

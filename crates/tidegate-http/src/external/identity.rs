@@ -89,7 +89,8 @@ impl Identities {
         token: &Arc<ExternalToken>,
     ) -> Result<ExternalUser, ApiError> {
         let record = token.issuer.record();
-        // A record stays valid if the issuer no longer creates any, or if the token names a user.
+        // The record of a member counts even if the issuer no longer creates records, or if the
+        // token names a user: a disabled member is refused.
         let recorded = service
             .external_member(&record.database, &member_id(token))
             .await
@@ -318,8 +319,8 @@ fn member(
     })
 }
 
-/// 401: the token is valid, but its user is disabled. No other claim or the default role counts
-/// then.
+/// 401: the token is valid, but its user is disabled. Then neither another claim nor the default
+/// role counts.
 fn disabled() -> ApiError {
     ApiError::invalid_token("the token is not accepted, its user is disabled")
 }

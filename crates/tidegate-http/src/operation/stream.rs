@@ -23,7 +23,7 @@ use crate::report;
 /// The size of a chunk in bytes. The status is sent when the first chunk is full.
 const CHUNK: usize = 64 * 1024;
 
-/// A statement, with what its execution needs.
+/// A statement and the parts that its execution needs.
 pub struct StatementRun {
     /// The executor.
     pub executor: Arc<dyn Executor>,

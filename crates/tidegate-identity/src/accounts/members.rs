@@ -21,8 +21,7 @@ pub struct Conversion {
     pub reassign: bool,
 }
 
-/// How long after a check that a group can log in the check is not repeated for other members of
-/// the group.
+/// The time for which a check that a group can log in is not repeated.
 const PROVIDED: Duration = Duration::from_secs(10);
 
 /// The times at which this node last checked that a group can log in. Sign-ups are frequent, and
@@ -86,7 +85,7 @@ impl Accounts {
         self.provide_group(member).await
     }
 
-    /// Makes the role of a member's group able to log in. The caller holds the lock of the tenant's
+    /// Enables the role of a member's group to log in. The caller holds the lock of the tenant's
     /// groups.
     pub(super) async fn provide_group(&self, member: &User) -> Result<()> {
         let database = &member.key.database;
@@ -97,8 +96,8 @@ impl Accounts {
         Ok(())
     }
 
-    /// Makes the roles of all groups that have members able to log in, as is needed after a restore
-    /// without roles. Skips the groups in `able`, which can already log in.
+    /// Provides each group that has members with a role that can log in, as is needed after a
+    /// restore without roles. Skips the groups in `able`, whose roles can already log in.
     ///
     /// Errors: [`Error::Role`].
     pub async fn provide_member_groups(&self, database: &str, able: &[String]) -> Result<()> {

@@ -1,4 +1,4 @@
-//! The rules for the members of a user's record.
+//! The rules for the fields of a user's record.
 
 use serde_json::Value;
 
@@ -26,8 +26,8 @@ pub(crate) fn check_groups(database: &str, groups: &[String]) -> Result<()> {
     Ok(())
 }
 
-/// Checks the members of a record. Fails with [`Error::InvalidMember`], which names the first
-/// invalid member.
+/// Checks the fields of a record. Fails with [`Error::InvalidMember`], which names the first
+/// invalid field.
 pub(crate) fn check(user: &User) -> Result<()> {
     let invalid = |member, expected| Err(Error::InvalidMember { member, expected });
     check_kind(user)?;
@@ -64,7 +64,7 @@ pub(crate) fn check(user: &User) -> Result<()> {
     Ok(())
 }
 
-/// Checks the id, and the members that depend on the kind of the user; fails with
+/// Checks the id, and the fields that depend on the kind of the user; fails with
 /// [`Error::InvalidMember`].
 fn check_kind(user: &User) -> Result<()> {
     let invalid = |member, expected| Err(Error::InvalidMember { member, expected });

@@ -22,8 +22,9 @@ impl UserDirectory {
     /// Errors: [`Error::NotFound`](crate::Error::NotFound).
     pub async fn remove_credentials(&self, key: &UserKey, kinds: &[CredentialKind]) -> Result<()> {
         self.user(key).await?;
-        // Sessions are ended before, because a browser session can add a passkey, and after, because
-        // a sign-in may have read a credential before it was removed.
+        // Sessions are ended before the removal, because a browser session can add a passkey. They
+        // are ended again afterwards, because a sign-in may have read a credential before it was
+        // removed.
         self.end_sessions(key, EndReason::UserChanged).await?;
         self.delete_credentials(key, kinds).await?;
         self.end_sessions(key, EndReason::UserChanged).await

@@ -34,8 +34,8 @@ pub struct NewUser {
     pub name: UserName,
     /// The kind of the user: with a role, or a member of a group.
     pub kind: UserKind,
-    /// What `tidegate.user_id()` returns for a member: 1 to 255 bytes; `None` for a random UUID. A
-    /// user with a role must not have an id.
+    /// The value that `tidegate.user_id()` returns for a member, of 1 to 255 bytes; `None` for a
+    /// random UUID. A user with a role must not have an id.
     pub id: Option<String>,
     /// The password; without a password the user cannot sign in. A default user usually has none.
     pub password: Option<Secret>,
@@ -131,7 +131,7 @@ impl UserDirectory {
 
     /// Creates the record of a sub-user. Its role is `database/name`; a member has none.
     ///
-    /// Errors: [`Error::InvalidMember`] with the name of the invalid member, [`Error::Taken`],
+    /// Errors: [`Error::InvalidMember`] with the name of the invalid field, [`Error::Taken`],
     /// [`Error::DefaultUserTaken`].
     pub async fn create_user(&self, new: NewUser) -> Result<User> {
         let (user, password_hash) = self.prepare(&new).await?;
@@ -173,7 +173,8 @@ impl UserDirectory {
         check(&user)?;
         check_groups(&user.key.database, &user.user_groups)?;
         let hash = self.hash(new.password.as_ref()).await?;
-        // The check comes after the hashing, so that a taken name takes as long as a free one.
+        // The check comes after the hashing, so that the response takes equally long for a name
+        // that is taken and for one that is free.
         if new.self_registered {
             self.require_distinct_name(new).await?;
         }

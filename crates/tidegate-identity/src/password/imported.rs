@@ -21,18 +21,18 @@ const DIGEST: std::ops::RangeInclusive<usize> = 16..=64;
 /// takes up to two seconds.
 const BCRYPT_COST: std::ops::RangeInclusive<u32> = 4..=14;
 const PBKDF2_ITERATIONS: u32 = 2_000_000;
-/// The least costs of a hash that is imported. A cheaper one protects no password, and says rather
-/// that something went wrong in the export.
+/// The minimum costs of an imported hash. A cheaper hash does not protect its password, and is
+/// probably the result of a wrong export.
 const MIN_PBKDF2_ITERATIONS: u32 = 1_000;
 const MIN_SCRYPT_BLOCKS: u64 = 1_024;
 const MIN_ARGON2_WORK: u64 = 128;
-/// `N * r * p`; a block is 128 bytes, so the memory is at most 128 MiB.
+/// The maximum of `N * r * p` of scrypt. A block has 128 bytes, so the memory is at most 128 MiB.
 const SCRYPT_BLOCKS: u64 = 1 << 20;
 const ARGON2_MEMORY_KIB: u32 = 128 * 1024;
-/// The memory times the passes, in KiB.
+/// The maximum of the memory in KiB times the number of passes.
 const ARGON2_WORK: u64 = 512 * 1024;
 const ARGON2_LANES: u32 = 16;
-/// The shortest salt that argon2 verifies has 8 bytes.
+/// The minimum length of a salt in base64, in characters. The `argon2` crate requires 8 bytes.
 const MIN_SALT_BASE64: usize = 11;
 /// The number of bytes of a password that bcrypt uses.
 const BCRYPT_BYTES: usize = 72;
@@ -53,7 +53,7 @@ impl PasswordHash {
     /// SHA-512, in PHC or crypt form, and PBKDF2 also in Django's form.
     ///
     /// Errors: [`Error::InvalidMember`] for another form, for a cost that would make a sign-in too
-    /// expensive, and for one that is too low to protect a password.
+    /// expensive, and for a cost that is too low to protect a password.
     pub fn imported(text: &str) -> Result<Self> {
         let scheme = Scheme::parse(text).map_err(invalid)?;
         scheme.check_strength().map_err(invalid)?;
@@ -130,7 +130,7 @@ impl<'a> Scheme<'a> {
                 let salt = base64(salt)?;
                 Self::pbkdf2(name, iterations(params)?, (salt, digest))
             }
-            // Django stores the salt as it is, and the name with `_`.
+            // Django stores the salt without encoding it, and writes the algorithm's name with `_`.
             [
                 name @ ("pbkdf2_sha256" | "pbkdf2_sha512"),
                 count,
@@ -232,7 +232,7 @@ impl<'a> Scheme<'a> {
                 let expected = "a cost of argon2 where m times t is at least 128";
                 (work >= MIN_ARGON2_WORK, expected)
             }
-            // The range of its cost begins where bcrypt itself does.
+            // The range of allowed costs begins at the minimum of bcrypt itself.
             Self::Bcrypt { .. } => (true, ""),
             Self::Scrypt { params, .. } => {
                 let blocks = (u64::from(params.r()) * u64::from(params.p())) << params.log_n();

@@ -64,7 +64,7 @@ pub struct AttemptLimit {
     pub window: Duration,
     /// The wait after the last allowed attempt. Each further attempt doubles the wait.
     pub first_delay: Duration,
-    /// The longest wait between two attempts.
+    /// The maximum wait between two attempts.
     pub longest_delay: Duration,
     /// How long the counter is kept after a wait, so that the next wait can be longer.
     pub memory: Duration,
@@ -83,6 +83,17 @@ impl AttemptLimit {
         }
     }
 
+    /// A limit of `count` attempts in a window, then a wait as long as the window.
+    pub const fn strict(count: u32, window: Duration) -> Self {
+        Self {
+            count,
+            window,
+            first_delay: window,
+            longest_delay: window,
+            memory: Duration::ZERO,
+        }
+    }
+
     /// A limit of `count` attempts in 15 minutes, then growing waits of 30 seconds to 15 minutes.
     pub const fn growing(count: u32) -> Self {
         let quarter = Duration::from_mins(15);
@@ -95,7 +106,7 @@ impl AttemptLimit {
         }
     }
 
-    /// A limit of one attempt, whose counter is kept for `memory`. It marks a link as used.
+    /// A limit of one attempt. Further attempts are refused for `memory`. It marks a link as used.
     pub const fn once(memory: Duration) -> Self {
         Self {
             count: 1,

@@ -104,9 +104,9 @@ impl IdentityService {
         Ok(added)
     }
 
-    /// Unlinks an account of a provider from the user who is signed in. It requires a recent sign-in
-    /// or the password. Returns the message that informs the user; `None` if the user has no email
-    /// address.
+    /// Unlinks an account of a provider from the user who is signed in. It requires a recent
+    /// sign-in or the password. Returns the message that informs the user; `None` if the user has
+    /// no email address.
     ///
     /// Errors: [`Error::NotFound`] when the account is not linked to the user,
     /// [`Error::ReauthenticationRequired`], or those of a sign-in with the password,

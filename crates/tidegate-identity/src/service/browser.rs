@@ -12,7 +12,7 @@ use crate::{
     UserKey,
 };
 
-/// How old `seen_at` of a session must be before it is updated, to save writes.
+/// The minimum age of a session's `seen_at` before it is updated again. This saves writes.
 const TOUCH: Duration = Duration::from_mins(5);
 
 /// A browser in which a user is signed in.
@@ -154,10 +154,10 @@ impl IdentityService {
     }
 
     /// The user `key`, if the user is signed in in the browser session with the id `browser`.
-    /// `None` if the session does not exist or belongs to another user, and if the user was
-    /// disabled or changed the password since the sign-in. The lifetimes of the session are not
-    /// checked, because this function is for codes and device approvals, which are valid only for
-    /// minutes.
+    /// `None` if the session does not exist or belongs to another user, if the user is disabled, or
+    /// if the stored password hash has changed since the sign-in. The lifetimes of the session are
+    /// not checked, because this function is for codes and device approvals, which are valid only
+    /// for minutes.
     pub async fn signed_in(&self, key: &UserKey, browser: SecretHash) -> Result<Option<SignedIn>> {
         let store = &self.ports.store;
         let session = store.browser_session(browser).await?;
@@ -197,14 +197,15 @@ impl IdentityService {
     }
 }
 
-/// Whether a session of this user is still valid: the user is not disabled and has the password
-/// with which it signed in.
+/// Whether a session of this user is still valid: the user is not disabled, and the stored password
+/// hash has not changed since the sign-in.
 fn is_of(session: &BrowserSession, user: &User) -> bool {
     !user.disabled && password_fingerprint(user) == session.password_fingerprint
 }
 
-/// The fingerprint of a user's password. When it changes, browser sessions and reset links become
-/// invalid.
+/// The fingerprint of a user's stored password hash. When the hash changes, browser sessions, reset
+/// links and links that sign in by email become invalid. It changes with the password, and when the
+/// same password is hashed again with other cost parameters.
 pub(super) fn password_fingerprint(user: &User) -> SecretHash {
     let hash = user.password_hash.as_deref().unwrap_or_default();
     SecretHash::of(&Secret::new(hash))

@@ -160,7 +160,7 @@ impl IdentityService {
             return Err(Error::InvalidLink);
         }
         let EmailSignIn { user, pending } = link;
-        // The mark is kept for as long as the link is valid.
+        // The mark is kept for at least as long as the link is valid.
         let once = AttemptLimit::once(self.settings.lifetimes.email_sign_in);
         match self.attempts().count(rate_limit::link(token), &once).await {
             Err(Error::TooManyAttempts { .. }) => return Err(Error::InvalidLink),

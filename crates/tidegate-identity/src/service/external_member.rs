@@ -19,7 +19,7 @@ pub struct ExternalMember<'a> {
     pub database: &'a str,
     /// The tenant's name for the issuer.
     pub issuer: &'a str,
-    /// What `tidegate.user_id()` returns: the issuer's name, a colon and the subject.
+    /// The value that `tidegate.user_id()` returns: the issuer's name, a colon and the subject.
     pub id: &'a str,
     /// The group that the token names.
     pub group: &'a str,
@@ -101,10 +101,10 @@ impl IdentityService {
             user_groups: vec![group.to_owned()],
             ..user.clone()
         };
-        // After a concurrent change the next request records it.
+        // After a concurrent change, the next request records the group.
         Ok(match self.ports.store.update_user(&user, &moved).await? {
             WriteOutcome::Done => {
-                // Tokens of the record's own sessions name the group before.
+                // The tokens of the member's own sessions name the previous group.
                 let (reason, now) = (EndReason::UserChanged, self.ports.clock.now());
                 let ended = self
                     .ports

@@ -34,14 +34,15 @@ struct Ceremony<T> {
 }
 
 /// The id of a user for its authenticators. It does not contain the name, and a new user of the
-/// same name has another one.
+/// same name has another id.
 fn handle(user: &User) -> SecretHash {
     let (key, since) = (&user.key, user.created_at.millis());
     let text = format!("passkey user\0{}\0{}\0{since}", key.database, key.name);
     SecretHash::of(&Secret::new(text))
 }
 
-/// The response does not say why, because a thief would learn what is still to be forged.
+/// Hides the reason for which a passkey is refused. Otherwise an attacker would learn which part
+/// still has to be forged.
 fn refused(_: WebauthnError) -> Error {
     Error::WrongPasskey
 }
@@ -73,7 +74,8 @@ impl IdentityService {
         })
     }
 
-    /// The state of a question that this browser was asked, and which is used up by this call.
+    /// Decrypts the state of a question, and checks that the question was sent to this browser.
+    /// Each question can be answered once.
     async fn asked<T: DeserializeOwned>(
         &self,
         (purpose, cookie): (&str, &Secret),

@@ -9,8 +9,8 @@ use crate::{
 
 /// The maximum number of user names that are tried for a new user.
 const NAMES: u32 = 20;
-/// How many characters of the provider's user name are used, which leaves room for a numeric
-/// suffix.
+/// The maximum number of characters that are taken from the provider's user name. It leaves room
+/// for a numeric suffix.
 const NAME_CHARACTERS: usize = 24;
 
 impl IdentityService {
@@ -81,8 +81,8 @@ async fn create_with_free_name(
     Err(Error::Taken("user"))
 }
 
-/// The beginning of a user name: what user names allow of a preferred name or an email address,
-/// with room for a suffix.
+/// The beginning of a user name: the characters of a preferred name or an email address that user
+/// names allow, with room for a suffix.
 pub(super) fn name_stem(preferred: &str) -> String {
     let allowed = |c: &char| c.is_ascii_alphanumeric() || "_.-".contains(*c);
     let local_part = preferred.split('@').next().unwrap_or_default();

@@ -9,7 +9,7 @@ use super::IdentityService;
 use crate::{AttemptLimit, Error, RequestContext, Result, Secret, UserKey, rate_limit};
 
 const SIGN_IN: &str = "sign-in link";
-/// How long the use of a link is stored. A link is valid for at most this time.
+/// The maximum lifetime of a link. The use of a link is stored for at least this time.
 const MEMORY: Duration = Duration::from_hours(24);
 /// The limit by which the use of a link is recorded.
 const ONCE: AttemptLimit = AttemptLimit::once(MEMORY);
@@ -43,8 +43,8 @@ impl IdentityService {
     /// Signs in the user of a link, and returns the browser's new cookie and the user's database.
     /// A user with a second factor must still verify it.
     ///
-    /// Errors: [`Error::InvalidLink`] unless the request came from this machine, when the link is
-    /// forged, expired or used, and when the user was dropped or disabled.
+    /// Errors: [`Error::InvalidLink`] if the request did not come from this machine, if the link is
+    /// forged, expired or used, or if the user was dropped or disabled.
     pub async fn open_sign_in_link(
         &self,
         token: &str,

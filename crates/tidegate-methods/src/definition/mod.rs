@@ -57,8 +57,8 @@ impl Definition {
     ///
     /// # Errors
     ///
-    /// [`Error::Request`](crate::Error::Request) with the member, in an array with its index as in
-    /// `[1].q`, and [`Error::Statement`](crate::Error::Statement).
+    /// [`Error::Request`](crate::Error::Request), which names the member (in an array with its
+    /// index, such as `[1].q`), and [`Error::Statement`](crate::Error::Statement).
     pub fn parse(body: &[u8], limits: Limits) -> Result<Vec<Self>> {
         read::definitions(body, limits)
     }

@@ -44,7 +44,7 @@ impl NotNull {
     ///
     /// Only constraints that PostgreSQL enforces count:
     ///
-    /// - The relation is a table without child tables, whose columns may be NULL, or a partitioned
+    /// - The relation is a table without child tables (their columns may be NULL), or a partitioned
     ///   table without foreign partitions.
     /// - The relation has no rewrite rules.
     /// - The constraint is validated.

@@ -35,11 +35,11 @@ pub struct NewClient {
     pub allow_signup: bool,
     /// Whether users may sign up with an identity provider.
     pub social_signup: bool,
-    /// What kind of user a sign-up creates, and its group.
+    /// The kind and the group of the users who sign up.
     pub signup: SignUpUser,
     /// The grants that the client may use.
     pub grants: GrantSet,
-    /// The user that the client acts as by the grant `client_credentials`.
+    /// The user as whom the client acts with the grant `client_credentials`.
     pub service_user: Option<String>,
 }
 
@@ -94,7 +94,7 @@ pub struct ClientChange {
     pub signup_group: Option<Option<String>>,
     /// The grants that the client may use from now on.
     pub grants: Option<GrantSet>,
-    /// The user that the client acts as by the grant `client_credentials`; `Some(None)` for no
+    /// The user as whom the client acts with the grant `client_credentials`; `Some(None)` for no
     /// user.
     pub service_user: Option<Option<String>>,
     /// Whether to rotate the secret.

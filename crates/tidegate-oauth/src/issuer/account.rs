@@ -21,7 +21,7 @@ pub struct Account {
     pub recovery_codes: Option<u64>,
     /// The linked accounts of identity providers.
     pub identities: Vec<LinkedIdentity>,
-    /// The user's passkeys; `None` where browsers allow none.
+    /// The user's passkeys; `None` if browsers allow no passkeys at the issuer's URL.
     pub passkeys: Option<Vec<Passkey>>,
 }
 
@@ -112,9 +112,9 @@ impl Issuer {
         Ok(changed?)
     }
 
-    /// Sets a password with [`IdentityService::reset_password`], which ends sessions and, with
-    /// `only_password`, removes the other credentials that sign in. Then
-    /// refreshes the denylist, so that this node refuses the tokens of these sessions.
+    /// Sets a password with [`IdentityService::reset_password`], which ends sessions. If
+    /// `only_password` is true, it also removes the other credentials with which the user can sign
+    /// in. Then refreshes the denylist, so that this node refuses the tokens of these sessions.
     ///
     /// [`IdentityService::reset_password`]: tidegate_identity::IdentityService::reset_password
     pub async fn reset_password(

@@ -64,9 +64,10 @@ impl Issuer {
     /// Authenticates a client: accepts a public client, and a confidential client with a valid
     /// secret.
     ///
-    /// A valid secret is never rate limited: it has 256 random bits, so it cannot be guessed. A
-    /// rate limit only bounds the cost of wrong secrets, and must not let others lock a client out.
-    /// So secrets are compared first, and only wrong secrets are counted, by client and address.
+    /// A valid secret is never rate limited, because others could otherwise lock a client out. So
+    /// secrets are compared first, and only wrong secrets are counted, by client and address. This
+    /// bounds the cost of wrong secrets. A generated secret cannot be guessed, because it has 256
+    /// random bits.
     ///
     /// Errors: [`Error::ClientNotAuthenticated`], [`IdentityError::TooManyAttempts`].
     pub(crate) async fn authenticate(

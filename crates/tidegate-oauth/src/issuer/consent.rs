@@ -90,8 +90,8 @@ impl Issuer {
     }
 }
 
-/// Whether consent to this request is stored: only if no program other than the client can receive
-/// the response.
+/// Whether consent to this request is stored: only if no program other than the client can use the
+/// response.
 fn is_remembered(request: &AuthorizationRequest) -> bool {
     request.client.authentication != ClientAuthentication::Public
         || redirect::is_remote(&request.redirect_uri)

@@ -22,7 +22,7 @@ impl LogoutRequest {
     }
 
     /// The URL to which the browser goes after the sign-out, with `state`. The client has
-    /// registered it. `None` if the client requested no redirect.
+    /// registered it. `None` if the client is unknown or requested no redirect.
     pub fn redirect(&self) -> Option<&str> {
         self.redirect.as_deref()
     }

@@ -28,8 +28,8 @@ impl Issuer {
     }
 
     /// Creates the active and the next signing key if they are missing, and loads all signing keys.
-    /// Must be called on every notification and about every minute, in any case more often than
-    /// `key_notice`.
+    /// Must be called on every notification and about every minute. The interval between two calls
+    /// must be shorter than `key_notice`.
     pub async fn refresh_keys(&self) -> Result<()> {
         let generator = KeyGenerator {
             store: &*self.ports.store,

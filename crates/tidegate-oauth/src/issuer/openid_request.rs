@@ -74,8 +74,8 @@ impl OpenIdRequest {
         self.login_hint.as_deref()
     }
 
-    /// Whether the sign-in of this browser does not satisfy the request, because it is too old or
-    /// because the client expects another user.
+    /// Whether the request needs another sign-in than that of this browser, because the sign-in is
+    /// too old or because the client expects another user.
     fn rejects(&self, browser: &Browser, now: Timestamp) -> bool {
         let age = now.seconds() - browser.session.created_at.seconds();
         let is_expected = match &self.hint {
@@ -89,8 +89,9 @@ impl OpenIdRequest {
 impl Issuer {
     /// Reads the parameters of OpenID Connect.
     ///
-    /// Errors: `invalid_request` for a malformed `nonce`, `prompt` or `max_age`. Other parameters
-    /// are ignored, as is a value of `prompt` that is not known (section 3.1.2.1).
+    /// Errors: `invalid_request` for a malformed `nonce`, `prompt` or `max_age`. An invalid
+    /// `id_token_hint` is no error here, and an unknown value of `prompt` is ignored (section
+    /// 3.1.2.1).
     pub(super) fn openid_request(
         &self,
         scopes: Scopes,

@@ -17,7 +17,7 @@ use tidegate_identity::{
 const LIFETIME: Duration = Duration::from_hours(24 * 90);
 /// The maximum lifetime of a token.
 const LONGEST: Duration = Duration::from_hours(24 * 366);
-/// How many live tokens a user may have.
+/// The maximum number of valid tokens of a user.
 const MOST: u32 = 100;
 /// The maximum number of tokens in a list.
 const LISTED: u32 = 1_000;

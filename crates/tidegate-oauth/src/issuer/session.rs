@@ -187,7 +187,7 @@ impl Issuer {
             .decode(self.settings.issuer(), token.expose())
     }
 
-    /// When a session that is refreshed at `now` expires without another refresh.
+    /// The time at which a session expires if it is refreshed at `now` and not again.
     pub(crate) fn idle_expiry(&self, now: Timestamp) -> Timestamp {
         now.plus(self.settings.lifetimes.session_idle)
     }

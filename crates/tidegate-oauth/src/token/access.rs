@@ -12,33 +12,34 @@ use crate::key::{KeyRing, SigningKey};
 use crate::{Scopes, TokenError, json};
 use tidegate_identity::{SessionId, Timestamp, User, UserKind};
 
-/// The claims of a valid access token.
+/// The claims of a valid access token. A name in parentheses is that of the claim in the token.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Claims {
-    /// The token's own id, `jti`.
+    /// The token's own id (`jti`).
     pub id: String,
-    /// The session that the token belongs to, `sid`.
+    /// The session that the token belongs to (`sid`).
     pub session: SessionId,
-    /// The client that the token was issued to, `client_id`; empty for a personal access token.
+    /// The client that the token was issued to (`client_id`); empty for a personal access token.
     pub client_id: String,
     /// The tenant's database.
     pub database: String,
-    /// The user's name, `uid`.
+    /// The user's name (`uid`).
     pub user: String,
-    /// The subject, `sub`, which is unique in a cluster: the PostgreSQL role to run as. For a
-    /// member, whose requests run as the role of its group, it is `database/name`.
+    /// The subject (`sub`), which is unique in a cluster. It is the PostgreSQL role as which
+    /// requests run. For a member, whose requests run as the role of its group, it is
+    /// `database/name`.
     pub subject: String,
     /// The private claims of a member; `None` for a user with a role.
     pub member: Option<MemberClaims>,
-    /// Whether the user owns the tenant, `superUser`.
+    /// Whether the user owns the tenant (`superUser`).
     pub owner: bool,
     /// Whether anonymous callers share the role, because the user is the tenant's default user.
     /// Only tokens of such a user have this private claim. A user's sessions end when it becomes or
     /// stops being the default user, so the claim is true as long as the token is valid.
     pub shared: bool,
-    /// The scopes of the token, `scope`.
+    /// The scopes of the token (`scope`).
     pub scopes: Scopes,
-    /// The owner who acts as the user, `act` (RFC 8693, section 4.1); `None` if the user acts
+    /// The owner who acts as the user (`act`, RFC 8693, section 4.1); `None` if the user acts
     /// itself.
     pub actor: Option<String>,
     /// The user's properties.
@@ -55,9 +56,9 @@ pub struct Claims {
 /// are true as long as the token is valid.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct MemberClaims {
-    /// What `tidegate.user_id()` returns for the member, `member_id`.
+    /// The result of `tidegate.user_id()` for the member (`member_id`).
     pub id: String,
-    /// The name of its group, `group`.
+    /// The name of the member's group (`group`).
     pub group: String,
 }
 

@@ -22,7 +22,7 @@ const TAG: usize = 8;
 /// How long the claims of a valid token are cached. If its session ends earlier, the denylist
 /// refuses the token. Other changes of the user may take effect only after this time.
 const VALID: Duration = Duration::from_secs(30);
-/// How long it is cached that a token is invalid.
+/// How long the cache records that a token is invalid.
 const INVALID: Duration = Duration::from_secs(5);
 /// The maximum number of cached tokens.
 const CAPACITY: usize = 16_384;

@@ -112,7 +112,7 @@ fn about(client: &Client, returns_to: Option<&str>) -> Markup {
     }
 }
 
-/// What the application may do, in words.
+/// The permissions of the application, in words.
 fn permissions(user: &str, scopes: Scopes) -> Markup {
     let identity = scopes.names().filter_map(in_words);
     let identity: Vec<_> = identity.collect();

@@ -30,8 +30,8 @@ pub(crate) fn ask_for_email(
     }
 }
 
-/// The form for the new password. An intruder may have added credentials to which a new password
-/// makes no difference, so the form shows them and offers to remove them.
+/// The form for the new password. An intruder may have added other credentials, which stay valid
+/// after a change of the password. So the form shows them and offers to remove them.
 pub(crate) fn choose_password(
     form: &PageForm<'_>,
     user: &str,

@@ -20,11 +20,11 @@ use crate::{Error, Operation, Result};
 /// The largest number of root fields that share a statement. Each of them reads one row.
 const SHARED: usize = 16;
 
-/// Plans an operation. If `share` is true, root fields of a query that read one row each share a
-/// statement.
+/// Plans an operation. If `share` is true, a query has a common statement for those root fields
+/// that read one row each.
 ///
 /// Measured: CPU time of the backend per document (PostgreSQL 15, `pgbench -M prepared`), for five
-/// rows by key of one table.
+/// rows of one table that are read by key.
 ///
 /// | statements | time |
 /// | --- | --- |
@@ -100,7 +100,7 @@ fn reads_one_row(settings: &Settings<'_>, levels: &[Level<'_>]) -> bool {
         && read_only::is(settings, level))
 }
 
-/// A single row is assumed to fit into a response whose limit has at least this many bytes.
+/// If the limit of a response is at least this number of bytes, a single row is assumed to fit.
 const ONE_ROW: u64 = 1 << 20;
 
 fn mode(settings: &Settings<'_>, trees: &[Tree<'_>], writes: bool) -> ExecutionMode {

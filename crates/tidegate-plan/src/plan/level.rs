@@ -1,4 +1,5 @@
-//! A level of an operation: the rows of a root field, or of a relationship of another level's rows.
+//! A level of an operation: the rows of a root field, or the rows to which a relationship leads
+//! from another level.
 
 use std::sync::Arc;
 
@@ -34,7 +35,7 @@ pub(crate) enum RowSource<'a> {
     Delete(Delete),
 }
 
-/// A level: the rows of a root field, or of a relationship of another level's rows.
+/// A level: the rows of a root field, or the rows to which a relationship leads from another level.
 #[derive(Debug)]
 pub(crate) struct Level<'a> {
     pub(crate) relation: RelationId,
@@ -56,9 +57,9 @@ impl Level<'_> {
 
     /// Whether the level writes at most one row, and the response can certainly contain the row's
     /// values. A level writes at most one row if it inserts one object, or if its condition selects
-    /// by a key. A level that returns a composite value does not count: the attributes of its type
-    /// may change while the statement runs. The value is then unreadable, and a committed statement
-    /// cannot be repeated.
+    /// by a key. The result is false for a level that returns a composite value: the attributes of
+    /// its type may change while the statement runs. The value is then unreadable, and a committed
+    /// statement cannot be repeated.
     pub(crate) fn is_one_row(&self, schema: &Schema) -> bool {
         let relation = schema.relation(self.relation);
         let is_one = match &self.source {

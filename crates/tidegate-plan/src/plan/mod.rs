@@ -254,8 +254,8 @@ impl<'a> Plan<'a> {
         )
     }
 
-    /// Takes the error because of which written and committed rows are missing from the data;
-    /// `None` if no rows are missing. Only plans of [`ExecutionMode::Together`] drop rows.
+    /// Takes the error that caused the plan to drop written and committed rows from the data;
+    /// `None` if no rows were dropped. Only plans of [`ExecutionMode::Together`] drop rows.
     pub fn dropped(&mut self) -> Option<tidegate_sql::Error> {
         self.trees.iter_mut().find_map(Tree::dropped)
     }

@@ -134,10 +134,11 @@ pub(super) fn statement<'a>(
 
 /// For each level, the page of its lists and the limit on the rows that are read.
 ///
-/// The lists of a child level share one limit if the request gives them no limit and no offset,
-/// because one select for all of them is cheaper than a select for each. The shared limit suffices
-/// for typical lists. It depends only on the structure of the operation, so that operations of
-/// equal structure have the same SQL text. If `careful` is true, no lists share a limit.
+/// The lists of a child level share one limit, unless the request gives them a limit or an offset.
+/// They can then be read by one select, which is cheaper than a select for each list. The shared
+/// limit suffices for typical lists. It depends only on the structure of the operation, so that
+/// operations of equal structure have the same SQL text. If `careful` is true, no lists share a
+/// limit.
 fn limits(
     settings: &Settings<'_>,
     levels: &[Level<'_>],
@@ -259,7 +260,8 @@ fn is_key(schema: &Schema, levels: &[Level<'_>], above: usize, child: &Child) ->
         && keys.any(|key| key.columns.iter().all(|column| columns.contains(column)))
 }
 
-/// The keys that connect the rows of a parent level with a child. `above` has the indexes of both.
+/// The keys that connect the rows of a parent level with a child. `above` is the index of the
+/// parent level, and the index of the child among the children of that level.
 pub(super) fn keys_above<'l>(
     levels: &'l [Level<'_>],
     above: Option<(usize, usize)>,

@@ -65,8 +65,8 @@ enum Value {
 impl Plan<'_> {
     /// Makes a template for other requests of the same structure. Must be called after
     /// [`Plan::steps`]. Returns `None` for an operation that has to be planned each time: an
-    /// aggregate, a write, an operation with a gap, a query that was restarted, and a filter whose
-    /// SQL depends on the value of a variable.
+    /// aggregate, a write, a query that was restarted, and an operation with a gap or with a filter
+    /// whose SQL depends on the value of a variable.
     ///
     /// Every value that may differ between the requests must be in the [`VariableSources`] of its
     /// list.
@@ -94,9 +94,9 @@ impl Plan<'_> {
 
 impl Template {
     /// Makes the plan of a query with other values. `variable` returns the value of the variable
-    /// with a number; `None` if the variable has no value. The value must have the same JSON kind
-    /// as the value for which the template was made. Returns `None` if a value is invalid or needs
-    /// another statement. In that case the operation must be planned with [`Plan::new`].
+    /// that has a given number; `None` if the variable has no value. The value must have the same
+    /// JSON kind as the value for which the template was made. Returns `None` if a value is invalid
+    /// or needs another statement. In that case the operation must be planned with [`Plan::new`].
     pub fn plan<'a, 'j>(
         &self,
         schema: &'a Schema,

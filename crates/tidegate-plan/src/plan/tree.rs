@@ -14,8 +14,8 @@ use crate::row::wrong_column_count;
 use crate::statement;
 use crate::{Error, Result};
 
-/// The levels of a root field, each after its parent. Several root fields of one row each can share
-/// a tree and its statement.
+/// The levels of a root field, each after its parent. Several root fields that read one row each
+/// can share a tree and its statement.
 #[derive(Debug)]
 pub(crate) struct Tree<'a> {
     pub(crate) reader: TreeSink<'a>,
@@ -31,11 +31,11 @@ pub(crate) struct Tree<'a> {
 #[derive(Debug)]
 pub(crate) struct TreeSink<'a> {
     pub(crate) levels: Vec<Level<'a>>,
-    /// What the current statement does.
+    /// The task of the current statement.
     task: Task,
 }
 
-/// What the current statement of a tree does.
+/// The task of the current statement of a tree.
 #[derive(Debug)]
 enum Task {
     /// The statement inserts, updates or deletes. The number is the index of the insert's group,
@@ -94,8 +94,8 @@ impl<'a> Tree<'a> {
         groups <= 1 && (self.reader.levels.len() == 1 || !self.writes())
     }
 
-    /// Makes the levels drop rows that cannot be shown, instead of returning an error. It is for
-    /// writes that are committed without waiting for the rows.
+    /// Makes the levels drop rows that cannot be shown, instead of returning an error. This is for
+    /// writes that are committed before the rows arrive.
     pub(super) fn drop_refused_rows(&mut self) {
         for level in &mut self.reader.levels {
             level.rows.drop_refused_rows();
@@ -110,7 +110,7 @@ impl<'a> Tree<'a> {
         }
     }
 
-    /// Takes the error because of which rows were dropped; `None` if no rows were dropped.
+    /// Takes the error that caused rows to be dropped; `None` if no rows were dropped.
     pub(super) fn dropped(&mut self) -> Option<tidegate_sql::Error> {
         let mut levels = self.reader.levels.iter_mut();
         levels.find_map(|level| level.rows.dropped.take())

@@ -98,7 +98,7 @@ impl Cell {
         let odd = match self.check {
             Check::None | Check::Array => false,
             Check::Float => out.get(start) == Some(&b'"'),
-            Check::Shape | Check::Numbers => no_number(&out[start..]),
+            Check::Shape | Check::Numbers => has_non_finite(&out[start..]),
         };
         if !odd {
             return Ok(true);
@@ -129,11 +129,11 @@ impl Check {
 
 /// Whether the JSON contains `NaN` or `Infinity`. All other text in it must be without the letters
 /// `N` and `I`, as in the JSON of numbers, of geometric values and in GeoJSON.
-pub(super) fn no_number(json: &[u8]) -> bool {
+pub(super) fn has_non_finite(json: &[u8]) -> bool {
     memchr::memchr2(b'N', b'I', json).is_some()
 }
 
-/// In the array that begins at `start`, replaces the elements that JSON cannot represent by null.
+/// Replaces elements by null in the array that begins at `start`, if JSON cannot represent them.
 fn null_invalid_elements(start: usize, out: &mut BytesMut, field_errors: &mut Vec<Inner>) {
     let whole = out.split_off(start);
     let text = std::str::from_utf8(&whole).unwrap_or("[]");
@@ -143,7 +143,7 @@ fn null_invalid_elements(start: usize, out: &mut BytesMut, field_errors: &mut Ve
             out.extend_from_slice(b",");
         }
         let element = element.get().as_bytes();
-        if no_number(element) {
+        if has_non_finite(element) {
             field_errors.push((vec![PathSegment::Index(at)], NO_NUMBER));
             out.extend_from_slice(b"null");
         } else {

@@ -33,13 +33,13 @@ pub(crate) struct Keys {
     /// The slot of each key, for all other kinds of keys. A key is encoded as the values of its
     /// columns, each after its length.
     texts: HashMap<Box<[u8]>, u32>,
-    /// For each key column, the elements of an array literal with its values in the order of the
-    /// slots, without the braces.
+    /// For each key column, its values in the order of the slots, as the text of an array literal
+    /// without the braces.
     arrays: Vec<String>,
     count: u32,
     /// The number of rows that have a key.
     rows: u64,
-    /// The last integer key and its slot, which saves look-ups because rows with equal keys mostly
+    /// The last integer key and its slot. This saves look-ups, because rows with equal keys mostly
     /// follow each other.
     last: Option<(i64, u32)>,
     scratch: Vec<u8>,

@@ -80,8 +80,7 @@ pub(crate) enum OutputForm {
     Value,
     /// A string, because the value is an `ID`.
     Id,
-    /// A number, although the value has 64 bits, because no table has more rows than a double can
-    /// count exactly.
+    /// A number. The value has 64 bits, but no table has more rows than a double can count exactly.
     Count,
     /// An object with the selected subfields of the value, or a list of such objects.
     Parts(Box<[Subfield]>),

@@ -29,7 +29,7 @@ pub(crate) struct LevelRows {
     shared: Option<Arc<AtomicU64>>,
     /// Whether rows that cannot be shown are dropped without an error.
     drops: bool,
-    /// The error because of which rows were dropped.
+    /// The error that caused rows to be dropped; `None` if no rows were dropped.
     pub(crate) dropped: Option<Error>,
 }
 
@@ -49,8 +49,8 @@ pub(crate) enum Grouping {
 pub(crate) struct Row {
     /// The byte range of the row's text.
     pub(crate) text: (u32, u32),
-    /// The index of the first gap of the row. The gaps of a row end where the gaps of the next row
-    /// begin.
+    /// The index of the first gap of the row. The gaps of a row end where the gaps of the following
+    /// row in the vector of rows begin.
     pub(crate) insertion_points: u32,
     /// The index of the next row of the same list, or `NONE`.
     pub(crate) next: u32,

@@ -11,7 +11,7 @@ use crate::operation::{Subfield, SubfieldOutput};
 /// Appends the selected subfields of `value`, which is JSON. If `is_list` is true, `value` is a
 /// list, and the subfields of each element are appended. Returns `false` if GraphQL cannot
 /// represent a non-null subfield of a value that is not a list; the caller must then discard the
-/// appended text. In a list, such an element becomes null.
+/// appended text. In a list, an element with such a subfield becomes null.
 pub(super) fn write(
     value: &str,
     wanted: &[Subfield],

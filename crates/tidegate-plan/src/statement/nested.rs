@@ -1,9 +1,9 @@
 //! Reads the rows of several levels by one statement.
 //!
 //! A level with children is a materialized CTE. Its rows are computed once, and the levels below
-//! join these rows. Therefore parents and children always match, even if policies or views return
-//! other rows at each evaluation, or a limit cuts the rows in another order. Each level is one
-//! branch of a `union all`. The first column is the number of the level (see [`Layout`]).
+//! join these rows. Therefore parents and children always match, even if a policy, a view or a
+//! limit would select other rows at a second evaluation. Each level is one branch of a `union all`.
+//! The first column is the number of the level (see [`Layout`]).
 //!
 //! Measured: CPU time of the backend per document in µs (PostgreSQL 15, Chinook, `pgbench -M
 //! prepared`). The alternative is a pipeline with one statement for each level, in which each
@@ -112,7 +112,7 @@ pub(crate) fn has_equal_bytes(here: &Column, there: &Column) -> bool {
 #[derive(Debug)]
 pub(crate) struct Nested {
     pub(crate) statement: BoundStatement,
-    /// The column layout; `None` if the statement reads one level. Then the columns are in the
+    /// The column layout; `None` if the statement reads only one level, whose columns are in the
     /// order of its program.
     pub(crate) layout: Option<Layout>,
     /// For each level, the range of its parameters in the statement.

@@ -119,8 +119,9 @@ fn is_round(mut number: u64) -> bool {
 ///   plus the offset. It is omitted if it would exceed [`MAX_CONSTANT_LIMIT`].
 /// - The outer select has the exact limit and the offset as parameters.
 ///
-/// Round limits are not written as two selects, because these can be slower: PostgreSQL plans for a
-/// tenth of the inner limit, and may choose an index in the wanted order that costs more.
+/// Round limits are not written as two selects, because two selects can be slower: PostgreSQL
+/// expects to fetch a tenth of the inner limit, and may choose an index that has the wanted order
+/// but costs more.
 ///
 /// Measured: CPU time of the backend per document (PostgreSQL 15, `pgbench -M prepared`), for four
 /// levels with a limit of three each.
@@ -174,8 +175,8 @@ pub(crate) fn number(number: u64) -> Parameter {
     Parameter::Text(itoa::Buffer::new().format(number).into())
 }
 
-/// Appends the order of the request. If `is_stable` is true, a unique key is appended, so that the
-/// order of all rows is determined.
+/// Appends the order of the request. If `is_stable` is true and the relation has a unique key, the
+/// key is appended, so that the order of all rows is determined.
 pub(super) fn order(relation: &Relation, wanted: &[Order], is_stable: bool, sql: &mut SqlWriter) {
     let mut separator = " order by ";
     for term in wanted {

@@ -19,7 +19,7 @@ pub(super) fn raw_keys(schema: &Schema, program: &Program, sql: &mut SqlWriter) 
     }
 }
 
-/// The index of the table and the column of a key, if the program selects the key as text; `None`
+/// The index of the table, and the column, if the program selects the key column as text; `None`
 /// for an integer.
 pub(super) fn as_text<'s>(
     schema: &'s Schema,

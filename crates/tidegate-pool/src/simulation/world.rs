@@ -59,7 +59,7 @@ pub(super) struct Measured {
     pub(super) served: u64,
     pub(super) logins: u64,
     pub(super) refused: u64,
-    /// How many requests waited for the longest allowed time.
+    /// How many requests got no connection within the maximum wait.
     pub(super) timed_out: u64,
     pub(super) longest_wait: Duration,
     pub(super) served_others: u64,

@@ -33,7 +33,8 @@ static HAS_TABLE: LazyLock<Arc<Statement>> = LazyLock::new(|| {
 /// Limits the wait for a lock, because requests of the tenant's users wait for the decision.
 static LIMIT_WAIT: LazyLock<Arc<Statement>> =
     LazyLock::new(|| statement("SELECT pg_catalog.set_config('lock_timeout', '500ms', true)"));
-/// Serialises decisions. The lock blocks neither definitions nor role switches.
+/// Serialises decisions. The lock blocks no role switch. It blocks a definition only if the
+/// definition has to lock the table itself (`announce_function.sql` of `tidegate-service`).
 static LOCK: LazyLock<Arc<Statement>> = LazyLock::new(|| {
     statement("LOCK TABLE ONLY tidegate_catalog.objections IN SHARE UPDATE EXCLUSIVE MODE")
 });

@@ -109,7 +109,8 @@ impl Authenticators {
     }
 
     /// Invalidates the decision, because a definition or grant changed on this node or a role
-    /// switch was refused. The next [`Self::of`] decides again.
+    /// switch was refused. The next [`Self::of`] keeps a decision for shared connections if no
+    /// objection is stored, and decides again otherwise.
     pub fn invalidate(&self, database: &DatabaseName) {
         if let Some(state) = self.tenants.read().get(database) {
             state.invalidate();

@@ -25,18 +25,18 @@ pub(super) struct RoleRows {
     rows: HashSet<String>,
 }
 
-/// What has changed since the last comparison.
+/// The change since the last comparison.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum RoleChange {
     Nothing,
     /// Only plain users were added. Maps the name of each tenant to the OIDs of its new roles.
     Users(HashMap<String, Vec<String>>),
-    /// Anything may have changed, or `before` was `None`.
+    /// Anything may have changed, or there was no comparison before.
     Unknown,
 }
 
-/// Runs `role_changes.sql`, and returns what has changed since `before`; `None` if there was no
-/// comparison before. Also returns the rows for the next comparison.
+/// Runs `role_changes.sql`. Returns the rows for the next comparison, and what has changed since
+/// the last one. `before` contains the rows of the last comparison; it is `None` if there was none.
 ///
 /// # Errors
 ///

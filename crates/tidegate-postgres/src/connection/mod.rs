@@ -286,7 +286,7 @@ impl Connection {
         InputError::StatementNotAllowed { keyword, reason }.into()
     }
 
-    /// Turns the failure of a read into an error. Any failure but a passed deadline makes the
+    /// Turns the failure of a read into an error. Every failure except a passed deadline makes the
     /// connection unusable.
     pub(crate) fn read_error(&mut self, halt: ReadError) -> Error {
         match halt {

@@ -103,7 +103,7 @@ impl Connection {
     }
 
     /// Consumes a message that belongs to the prefix. Returns `false` if the message belongs to the
-    /// statement, which includes every error that does not refuse the switch.
+    /// statement. An error belongs to the statement unless it refuses the switch.
     pub(crate) fn take_prefix(&mut self, tag: u8) -> bool {
         if !self.session.prefix.is_pending() {
             return false;
@@ -118,7 +118,7 @@ impl Connection {
                 let at_switch = self.session.prefix.switches && self.session.prefix.pending == 1;
                 self.session.prefix.pending = 0;
                 // PostgreSQL skips Parse messages after the error, so it is unknown which internal
-                // commands are prepared. The end of the pipeline forgets them all.
+                // commands are prepared. All of them are forgotten at the end of the pipeline.
                 self.session.prefix.failed = true;
                 let error = ServerError::read(self.channel.inbound.body());
                 let refused = at_switch && is_refusal(&error);
@@ -131,8 +131,8 @@ impl Connection {
         }
     }
 
-    /// The error with which PostgreSQL refused the switch or the sealed claims; `None` if it did
-    /// not.
+    /// The error with which PostgreSQL refused the switch or the sealed claims; `None` if it
+    /// refused neither.
     pub(crate) fn refusal(&self) -> Option<ServerError> {
         self.session.prefix.refusal.clone()
     }

@@ -109,7 +109,7 @@ impl Connection {
         if !matches!(outcome, Ok(Ok(()))) {
             tracing::warn!(backend = self.backend().process_id, "cancel request failed");
         }
-        // After a failure of the stream, the backend ends without a request.
+        // If the connection has failed, the backend ends without a termination request.
         let runs_on = !drained && !self.session.is_closed();
         if !drained || !matches!(outcome, Ok(Ok(()))) {
             self.mark_closed();

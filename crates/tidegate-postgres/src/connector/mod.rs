@@ -42,8 +42,8 @@ impl Credential {
     }
 }
 
-/// Whether a role may log in to a database. PostgreSQL reports the same error for a refused role as
-/// for a wrong password (28P01).
+/// Whether a role may log in to a database. PostgreSQL reports the same error (28P01) for a role
+/// that does not exist, for an expired role, and for a wrong password.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Admission {
     /// Nothing is known that prevents the login.
@@ -62,8 +62,9 @@ struct LockedOut;
 
 /// Provides the credentials of roles. It is called once for each new connection.
 pub trait Credentials: Send + Sync {
-    /// The credential of a role in a database. `shared` says that anonymous callers share the role.
-    /// Settings that the role made for itself must then not apply to its sessions.
+    /// The credential of a role in a database. `shared` says whether anonymous callers or the
+    /// members of a group share the role. If they do, settings that the role made for itself must
+    /// not apply to its sessions.
     fn of<'a>(
         &'a self,
         key: &'a PoolKey,
@@ -128,8 +129,8 @@ impl RoleConnector {
         if let Some(state) = state {
             self.logins.note(key, state);
         }
-        // The admission is that on the primary. A standby that has not replayed a lock-out yet would
-        // admit the role.
+        // `admission` was decided on the primary. A standby that has not replayed a lock-out yet
+        // would admit the role.
         if self.for_replica && admission != Admission::Admitted {
             return Err(OpenError::access_denied(Arc::new(LockedOut)));
         }

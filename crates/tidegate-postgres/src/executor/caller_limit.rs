@@ -71,9 +71,10 @@ impl WaitLimit {
 
 /// The callers that have requests, and how many more connections each of them may occupy.
 pub(super) struct CallerLimit {
-    /// The most connections of one caller.
+    /// The maximum number of connections of one caller.
     connections: AtomicUsize,
-    /// The most waiting requests of all callers, of one database, and of one caller.
+    /// The maximum number of waiting requests of all callers together, of one database, and of one
+    /// caller.
     queue: [usize; 3],
     state: Mutex<LimitState>,
 }

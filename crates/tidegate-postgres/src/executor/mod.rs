@@ -197,8 +197,8 @@ impl UserExecutor {
         Ok(return_connection(pooled, outcome).await?)
     }
 
-    /// Counts a request in the group of its login until the guard is dropped. Returns `None` if the
-    /// request must not be multiplexed.
+    /// Counts a request among the running requests of its login until the guard is dropped. Returns
+    /// `None` if the request must not be multiplexed.
     fn enter(
         &self,
         login: &Login,
@@ -215,8 +215,8 @@ impl UserExecutor {
         may_multiplex.then(|| self.multiplexer.enter(login))
     }
 
-    /// Runs all parameter sets in one explicit transaction. Outside of one, the statement may
-    /// commit between two sets.
+    /// Runs all parameter sets in one explicit transaction. Outside of an explicit transaction, the
+    /// statement may commit between two sets.
     async fn query_in_transaction(
         &self,
         login: &Login,

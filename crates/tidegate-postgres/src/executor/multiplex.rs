@@ -35,8 +35,8 @@ impl UserExecutor {
             Enqueued::NotMultiplexed => return None,
             Enqueued::Full => {
                 // If the role holds only one connection but may open more, this connection is not
-                // multiplexed. Requests that wait for this connection could not get it, and fewer
-                // requests would be served than if requests took turns.
+                // multiplexed. Requests that need the connection for themselves could not get it,
+                // and fewer requests would be served than if all requests took turns.
                 if !self.pool.can_use_one_alone(&route.login) {
                     return None;
                 }

@@ -1,5 +1,6 @@
-//! Checks after a statement whether role defaults, the settings with which sessions start
-//! (PostgreSQL, "ALTER ROLE", `SET`), have changed, so that the next request uses the new settings.
+//! Checks after a statement whether role defaults have changed, so that the next request uses the
+//! new settings. Role defaults are the settings with which sessions start (PostgreSQL, "ALTER
+//! ROLE", `SET`).
 
 use std::sync::Arc;
 use std::time::Duration;

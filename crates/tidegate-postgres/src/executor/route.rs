@@ -169,8 +169,8 @@ impl Route {
         }
     }
 
-    /// The caller, if other callers use the same connections, which logged in as an authenticator
-    /// or as the group of a member. Otherwise `None`.
+    /// The caller, if the connection logged in as an authenticator or as the group of a member,
+    /// because other callers use the same connections. Otherwise `None`.
     pub(super) fn caller(&self) -> Option<LimitedCaller> {
         let database = &self.login.database;
         match &self.switch {
@@ -203,7 +203,7 @@ impl Route {
     }
 }
 
-/// What a statement needs besides the checked-out connection.
+/// The data that a statement needs in addition to the checked-out connection.
 pub(super) struct CheckedOut {
     pub(super) route: Route,
     pub(super) metadata: Arc<MetadataCache>,

@@ -71,7 +71,8 @@ impl UserExecutor {
     }
 
     /// Sets the decision about shared connections for text of Tidegate and of tenants' owners.
-    /// Without `authentication`, only the owner and the default user have shared connections.
+    /// Without `authentication`, only the owner, the default user and members have shared
+    /// connections.
     #[must_use]
     pub fn with_authentication(mut self, authentication: Arc<dyn Authentication>) -> Self {
         self.authentication = Some(authentication);
@@ -163,7 +164,7 @@ impl UserExecutor {
         check_author(login, author)?;
         let authentication = self.authentication.as_ref();
         let author = match author {
-            Author::Owner if !self.may_call(login, statements).await => Author::Caller,
+            Author::Owner if !self.calls_are_safe(login, statements).await => Author::Caller,
             author => author,
         };
         if let RoleUse::Member(member) = &login.role_use {
@@ -174,8 +175,9 @@ impl UserExecutor {
     }
 
     /// Whether it is safe to pass values of callers to the functions that the owner's statements
-    /// call on a shared connection. Without a service, no function is safe.
-    async fn may_call(&self, login: &Login, statements: &[&BoundStatement]) -> bool {
+    /// call on a shared connection. Without an executor for the service's own queries, no function
+    /// counts as safe.
+    async fn calls_are_safe(&self, login: &Login, statements: &[&BoundStatement]) -> bool {
         let called = statements.iter().map(|bound| &bound.statement);
         let called: Vec<_> = called.filter(|statement| !statement.is_plain()).collect();
         if called.is_empty() {
@@ -188,7 +190,7 @@ impl UserExecutor {
         let purity = &metadata.purity;
         for statement in called {
             let database = &login.database;
-            if !purity.may_call(statement, service, database).await {
+            if !purity.calls_are_safe(statement, service, database).await {
                 return false;
             }
         }

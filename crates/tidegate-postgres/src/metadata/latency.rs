@@ -14,7 +14,7 @@ const SUSPENSION: (Duration, u32) = (Duration::from_secs(1), 4);
 /// The weight of a slow response, and the sum of weights at which the statement is suspended. Each
 /// response that is not slow reduces the sum by 1.
 const SLOWNESS: (u32, u32) = (16, 64);
-/// After this time without a suspension, earlier incidents no longer count.
+/// After this time without a suspension, the next suspension is as short as the first one.
 const INCIDENT_MEMORY: Duration = Duration::from_mins(1);
 /// The assumed time of a statement that was never multiplexed, in nanoseconds.
 const ASSUMED: u32 = 50_000;
@@ -32,7 +32,8 @@ pub(crate) struct LatencyEstimate {
     served: AtomicU32,
     /// The time until which the statement is not multiplexed, in milliseconds since `created`.
     suspended_until: AtomicU64,
-    /// How many incidents in a row have suspended the statement.
+    /// How many times in a row [`Self::suspend`] has suspended the statement. It determines the
+    /// length of the next suspension.
     incidents: AtomicU32,
     /// The sum of the weights of slow responses; see [`SLOWNESS`].
     slowness: AtomicU32,

@@ -1,5 +1,5 @@
-//! The metadata cache: types and statement descriptions of a database, shared by its connections, and
-//! how long each is valid.
+//! The metadata cache: types and statement descriptions of a database, shared by its connections,
+//! and how long each is valid.
 
 mod latency;
 mod type_cache;
@@ -24,7 +24,7 @@ pub(crate) use latency::LatencyEstimate;
 pub(crate) use type_cache::LONGEST_TYPE_NAME;
 pub(crate) use type_loader::{TREE_13, TREE_14, TypeRow, build};
 
-/// The most entries of each map; a full map is cleared.
+/// The maximum number of entries of each map. A full map is cleared.
 const LIMIT: usize = 1024;
 /// How long a cached type is valid. A statement description that uses it is valid for longer.
 const VALID_FOR: Duration = Duration::from_secs(1);

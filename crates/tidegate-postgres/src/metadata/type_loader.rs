@@ -116,8 +116,8 @@ impl TypeRow {
     }
 }
 
-/// Builds the type with this OID. A type that no longer exists gets the name `oid` with its OID,
-/// and its values are read as text.
+/// Builds the type with this OID. A type that no longer exists gets the name `oid N`, where `N` is
+/// its OID, and its values are read as text.
 pub(crate) fn build(oid: u32, entries: &HashMap<u32, TypeRow>, depth: usize) -> Type {
     if let Some(known) = Type::from_oid(oid) {
         return known;

@@ -21,7 +21,7 @@ use crate::metadata::MetadataCache;
 use crate::session::take_reported_ddl;
 use crate::statement::SideEffects;
 
-/// The most bytes of rows that are buffered for a pipeline.
+/// The maximum number of bytes of rows that are buffered for a pipeline.
 const MAX_BUFFERED: usize = 1 << 20;
 /// If the rows of a pipeline have more bytes than this, its statements are not multiplexed for a
 /// while, so that their rows are streamed.

@@ -24,21 +24,21 @@ use crate::statement::StatementTask;
 /// A group opens a multiplexed connection when at least this many other requests are running at the
 /// arrival of a request.
 const MIN_OTHERS: usize = 4;
-/// The most multiplexed connections of one group.
+/// The maximum number of multiplexed connections of one group.
 const MAX_CONNECTIONS: usize = 8;
 /// With this many groups, adding a group first removes the groups without running requests.
 const MAX_GROUPS: usize = 1024;
 
 /// The groups of requests, by login. A login stands for one OAuth session of a user, or for a role
-/// that callers share, such as that of all members of a group.
+/// that several callers share, such as the default user's role.
 pub(crate) struct Multiplexer {
     groups: RwLock<HashMap<Login, Arc<RequestGroup>>>,
     counts: Arc<Counts>,
 }
 
 impl Multiplexer {
-    /// Creates a multiplexer. `connections` is the limit on connections of a role, of which a
-    /// quarter may be multiplexed.
+    /// Creates a multiplexer. `connections` is the limit on connections of a role that only one
+    /// user uses. Every role may have a quarter of this number of multiplexed connections.
     pub(crate) fn new(connections: usize) -> Self {
         Self {
             groups: RwLock::default(),

@@ -18,13 +18,14 @@ use crate::metadata::StatementKey;
 use crate::session::{ParameterSet, push_parse};
 use crate::statement::{PreparedStatement, StatementCache, StatementTask};
 
-/// The longest total time that the pipelines on a connection are expected to take. Beyond this time
-/// a request gets its response sooner on a connection of its own, which another backend serves.
+/// The maximum of the total time that the pipelines on a connection are expected to take. Beyond
+/// this time a request gets its response sooner on a connection of its own, which another backend
+/// serves.
 const MAX_BACKLOG: Duration = Duration::from_micros(200);
-/// The most pipelines on a connection that are queued, or sent and without a response.
+/// The maximum number of pipelines on a connection that are queued, or sent and without a response.
 const MAX_PIPELINES: usize = 64;
-/// The longest pipeline in bytes, values included. It is limited because other pipelines wait until
-/// it is sent.
+/// The maximum length of a pipeline in bytes, values included. It is limited because other
+/// pipelines wait until it is sent.
 const MAX_BYTES: usize = 64 << 10;
 
 /// The result of queueing a pipeline.
@@ -47,7 +48,7 @@ pub(super) struct SendQueue {
     /// The encoded messages of `pipelines`.
     staged: BytesMut,
     pipelines: Vec<PendingPipeline>,
-    /// The statements that pipelines without a response prepare.
+    /// The statements whose Parse belongs to a pipeline without a response.
     speculative: Vec<SpeculativePrepare>,
     /// How many pipelines are queued, or sent and without a complete response. `backlog` is the
     /// total time that they are expected to take.
@@ -78,8 +79,8 @@ impl SendQueue {
 
     /// Queues a pipeline of reads if all of them are cached, quick and pure.
     pub(super) fn take(&mut self, tasks: &[StatementTask<'_>]) -> Enqueued {
-        // Rows are judged for many subscribers at once. It matters when all of them are done, and not
-        // how long each waits.
+        // Statements that fill rows check a change for many subscribers at once. The time until all
+        // these statements have ended matters, and not how long each one waits.
         let patient = tasks.iter().any(|task| task.bound.statement.fills_rows());
         if !self.has_room(patient) {
             return Enqueued::Full;

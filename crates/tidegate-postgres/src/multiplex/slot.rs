@@ -28,7 +28,8 @@ pub(super) struct SlotState {
     pub(super) closing: bool,
     /// Whether a task is opening or driving the slot's connection.
     claimed: bool,
-    /// The time until which the slot stays empty after a failure; `None` without one.
+    /// The time until which the slot stays empty after a failure; `None` if no connection has
+    /// failed.
     empty_until: Option<Instant>,
 }
 

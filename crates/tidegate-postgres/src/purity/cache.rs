@@ -67,8 +67,8 @@ struct CachedNames {
     counted_from: Option<Instant>,
 }
 
-/// Whether one statement mentions one of a set of names, cached for one version of the names: twice
-/// the version, plus 1 if it does.
+/// Whether one statement mentions one of a set of names, cached for one version of the names. The
+/// value is twice the version, plus 1 if the statement mentions a name.
 #[derive(Debug, Default)]
 pub(crate) struct CachedPurity(AtomicU64);
 
@@ -124,7 +124,7 @@ impl PurityCache {
     /// valid. The result is `false` if the names cannot be read in time, or while a statement that
     /// may change a definition runs on this node. A function that another node creates is noticed
     /// within a second.
-    pub(crate) async fn may_call(
+    pub(crate) async fn calls_are_safe(
         self: &Arc<Self>,
         statement: &Statement,
         service: &Arc<dyn Executor>,

@@ -24,8 +24,8 @@ pub(super) struct UntrustedSets {
     pub(super) reads: UntrustedNames,
     /// Names that make a write impure: all of `reads`, and names of code that only writes run.
     pub(super) writes: UntrustedNames,
-    /// Names that make a read impure that fills rows of a table: all of `reads`, and everything if
-    /// the check of a domain may run code.
+    /// Names that make a read impure if it fills rows of a table ([`Statement::fills_rows`]): all
+    /// of `reads`, and every name if the check of a domain may run code.
     pub(super) rows: UntrustedNames,
     /// Whether the functions of claims belong to the service, so that their calls are trusted.
     pub(super) claims: bool,

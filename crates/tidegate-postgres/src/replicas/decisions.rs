@@ -6,8 +6,9 @@ use tidegate_sql::{BoxFuture, DatabaseName, Result, RoleName};
 
 use crate::executor::Authentication;
 
-/// The decisions that were made on the primary. A replica uses them, and what it refuses does not
-/// change them: it may not have replayed a role yet.
+/// The decisions that were made on the primary. A replica uses them. A login or role switch that
+/// the replica refuses does not change them, because the replica may not have replayed the role
+/// yet.
 #[expect(
     missing_debug_implementations,
     reason = "the decisions cannot be shown"

@@ -56,7 +56,8 @@ impl ReplicatedExecutor {
                     ran = &mut query => ran,
                     () = replica.until_unused(&self.replicas.primary) => {
                         if passes.load(Ordering::Relaxed) {
-                            // A read that cannot run again may still succeed.
+                            // A read whose rows have reached the sink cannot run again, but it may
+                            // still succeed.
                             query.await
                         } else {
                             Err(outage("the replica is lost or far behind"))

@@ -9,7 +9,7 @@ use tidegate_values::{Column, RawRow};
 
 /// The size in bytes up to which the rows of a statement are held back.
 const LIMIT: usize = 256 << 10;
-/// The bytes for the size of a held row.
+/// The number of bytes in which the size of a held row is stored.
 const SIZE: usize = size_of::<u32>();
 
 /// The action when the held rows exceed [`LIMIT`].
@@ -50,7 +50,7 @@ impl<'a> HeldRows<'a> {
         self.passes.load(Ordering::Relaxed)
     }
 
-    /// The value of [`Self::passes`], to read it while the sink is in use.
+    /// The flag that [`Self::passes`] returns. It can be read while the sink is in use.
     pub(super) fn passes_flag(&self) -> Arc<AtomicBool> {
         self.passes.clone()
     }
@@ -60,7 +60,7 @@ impl<'a> HeldRows<'a> {
         self.gave_up
     }
 
-    /// Passes what is held to the sink.
+    /// Passes the held columns and rows to the sink.
     pub(super) async fn deliver(&mut self) -> Result<()> {
         if self.passes.swap(true, Ordering::Relaxed) {
             return Ok(());

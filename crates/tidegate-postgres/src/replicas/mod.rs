@@ -1,8 +1,9 @@
 //! Replicas: standbys that answer reads.
 //!
 //! A read goes to a replica only if the replica has replayed everything that the read must see. A
-//! task for each replica knows how far the replica is, so no read waits for an answer to that
-//! question. If no replica is far enough, or a replica fails, the read runs on the primary.
+//! task for each replica keeps track of the position up to which the replica has replayed the WAL,
+//! so no read waits for this position. If no replica is far enough, or a replica fails, the read
+//! runs on the primary.
 
 mod decisions;
 mod executor;
@@ -33,10 +34,10 @@ pub use decisions::PrimaryDecisions;
 pub use executor::ReplicatedExecutor;
 pub use replica::ReplicaStatus;
 
-/// The delay before the primary is asked again for the position of a definition.
+/// The delay before the primary is queried again for the position after a definition.
 const RETRY: Duration = Duration::from_secs(1);
 
-/// The replicas of a cluster, and what sessions have written.
+/// The replicas of a cluster, and the positions of the sessions' last writes.
 pub struct Replicas {
     primary: Arc<Primary>,
     list: Vec<Replica>,
@@ -82,7 +83,7 @@ impl Replicas {
         self.list.iter().map(status).collect()
     }
 
-    /// Keeps reads of the database from the replicas until they have replayed a definition, which
+    /// Keeps reads of the database from the replicas until they have replayed all definitions that
     /// may have changed until now.
     pub fn redefined(self: &Arc<Self>, database: &DatabaseName) {
         self.require(database, WalPosition(u64::MAX));
@@ -115,8 +116,8 @@ impl Replicas {
     }
 
     /// Records that the session may have written. If the position is not known, the session reads
-    /// from the primary. After an error that leaves the end of the statement open, the position is
-    /// not known, because PostgreSQL may still commit.
+    /// from the primary. After an error that leaves the outcome of the statement open, the position
+    /// is not known, because PostgreSQL may still commit.
     async fn wrote(&self, login: &Login, error: Option<&Error>) {
         let is_open = matches!(error, Some(Error::Deadline | Error::Unavailable { .. }));
         let position = if is_open {

@@ -1,4 +1,4 @@
-//! Watches how far a replica is.
+//! Watches the position up to which a replica has replayed the WAL.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -13,9 +13,9 @@ use tokio::time::{sleep, timeout};
 use super::primary::Primary;
 use crate::connector::RoleConnector;
 
-/// The pause between two questions.
+/// The delay between two queries of the replica's position.
 const INTERVAL: Duration = Duration::from_millis(20);
-/// A replica that does not answer for this long is not used.
+/// The timeout for an answer of a replica. After it, the replica is not used.
 const ANSWER: Duration = Duration::from_millis(250);
 /// The time limit for opening the connection.
 const OPEN: Duration = Duration::from_secs(5);
@@ -35,10 +35,10 @@ enum Fault {
     OtherCluster,
 }
 
-/// Publishes what the replica has replayed until the future is dropped. Publishes `None` while the
-/// replica cannot be used.
+/// Publishes the position up to which the replica has replayed the WAL; `None` while the replica
+/// cannot be used. Runs until the future is dropped.
 ///
-/// What was replayed stays replayed, so a position that is old is too small at worst.
+/// This position never decreases, so an old position is too small at worst.
 pub(super) async fn run(
     config: Arc<Config>,
     primary: Arc<Primary>,

@@ -1,4 +1,4 @@
-//! How far the WAL of the primary is written.
+//! Reads the position up to which the primary has written its WAL.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -11,19 +11,20 @@ use tidegate_wire::{Config, ConnectError};
 use tokio::sync::Mutex;
 use tokio::time::{Instant, MissedTickBehavior, interval, timeout};
 
-/// How far behind the primary a replica may be.
+/// The maximum time by which a replica that is used may lag behind the primary.
 const LAG: Duration = Duration::from_secs(1);
-/// How often the position of the primary is read, to know it from [`LAG`] ago.
+/// The interval at which the position of the primary is recorded, so that the position of [`LAG`]
+/// ago is known.
 const INTERVAL: Duration = Duration::from_millis(100);
-/// The time limit of a question.
+/// The timeout for reading the position, and for connecting before that.
 const LIMIT: Duration = Duration::from_millis(500);
 
 /// The primary of the cluster.
 pub(super) struct Primary {
     config: Arc<Config>,
     connection: Mutex<Option<Arc<PrimaryWal>>>,
-    /// The position of [`LAG`] ago. The largest position until it is known, so that no replica is
-    /// used before.
+    /// The primary's position of [`LAG`] ago. Until that is known, the largest possible position,
+    /// so that no replica is used.
     required: AtomicU64,
 }
 
@@ -36,13 +37,13 @@ impl Primary {
         }
     }
 
-    /// What a replica must have replayed at least.
+    /// The position up to which a replica must have replayed the WAL.
     pub(super) fn required(&self) -> WalPosition {
         WalPosition(self.required.load(Ordering::Relaxed))
     }
 
-    /// The end of the WAL, which is behind every commit that has ended. The largest position if the
-    /// primary does not answer.
+    /// The end of the WAL, which is after every completed commit. If the primary does not answer,
+    /// the largest possible position.
     pub(super) async fn inserted(&self) -> WalPosition {
         // A second attempt opens a new connection.
         for _ in 0..2 {
@@ -68,7 +69,7 @@ impl Primary {
         written
     }
 
-    /// The number of the cluster.
+    /// The number that all servers of the cluster share (`system_identifier`).
     pub(super) async fn cluster(&self) -> Result<i64, ConnectError> {
         Ok(self.connection().await?.cluster())
     }

@@ -15,10 +15,10 @@ use crate::executor::UserExecutor;
 pub(super) struct Replica {
     address: String,
     pub(super) users: UserExecutor,
-    /// What the replica has replayed; `None` while it is not used.
+    /// The position up to which the replica has replayed the WAL; `None` while it is not used.
     replayed: watch::Receiver<Option<WalPosition>>,
-    /// The databases with definitions that the replica may not have replayed, and the positions
-    /// behind these.
+    /// The databases with definitions that the replica may not have replayed, and the position
+    /// after these definitions.
     outdated: Mutex<HashMap<DatabaseName, WalPosition>>,
     answered: AtomicU64,
     failed: AtomicU64,
@@ -73,7 +73,8 @@ impl Replica {
     }
 
     /// Whether the replica has replayed everything up to `needed`, and all definitions of the
-    /// database that are known to have changed. What is cached of an older definition is cleared.
+    /// database that are known to have changed. If it has replayed such definitions since the last
+    /// call, clears the cached data of older ones.
     pub(super) fn has(&self, database: &DatabaseName, needed: WalPosition) -> bool {
         let Some(replayed) = self.replayed().filter(|replayed| *replayed >= needed) else {
             return false;

@@ -1,4 +1,4 @@
-//! What sessions have written.
+//! The positions of the sessions' last writes.
 
 use std::collections::HashMap;
 use std::time::Duration;
@@ -7,10 +7,10 @@ use parking_lot::Mutex;
 use tidegate_sql::{Login, WalPosition};
 use tokio::time::Instant;
 
-/// How long a write is remembered. A replica that is used is much less behind.
+/// How long a write is remembered. A replica that is used lags by much less.
 const KEPT: Duration = Duration::from_mins(1);
 
-/// The position behind the last write of each session, for a minute.
+/// The position after the last write of each session, kept for a minute.
 #[derive(Default)]
 pub(super) struct Sessions(Mutex<Writes>);
 
@@ -37,8 +37,8 @@ impl Sessions {
         }
         let entry = writes.last.entry(login.clone());
         let (last, at) = entry.or_insert((position, now));
-        // Answers may arrive in another order than the writes ended. An unknown position is
-        // replaced by the next known one, which is behind all earlier writes.
+        // Positions may arrive in another order than that in which the writes ended. An unknown
+        // position is replaced by the next known one, which is after all earlier writes.
         *last = if last.0 == u64::MAX {
             position
         } else {

@@ -8,7 +8,7 @@ use tidegate_sql::{
 
 use super::Replicas;
 
-/// A transaction on the primary. After the commit, its session reads what it wrote.
+/// A transaction on the primary. After the commit, later reads of its session see the writes.
 pub(super) struct WritingTransaction {
     pub(super) transaction: Box<dyn Transaction>,
     pub(super) replicas: Arc<Replicas>,

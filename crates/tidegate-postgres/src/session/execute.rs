@@ -3,8 +3,8 @@
 //!
 //! Cached data of a statement (its tables, the types of its parameters) depends on the
 //! `search_path`, on the role, and on the absence of temporary tables. A statement can change all
-//! three for later statements of its transaction. So it is tracked whether names still resolve as at
-//! the start of the session.
+//! three for later statements of its transaction. So it is tracked whether names still resolve as
+//! at the start of the session.
 
 use tidegate_sql::{Completion, DatabaseError, Error, Flow, RowSink};
 use tidegate_values::RawRow;
@@ -279,8 +279,8 @@ impl Connection {
         };
     }
 
-    /// Whether cached descriptions may be used. Queries PostgreSQL if code that a statement called
-    /// may have changed name resolution.
+    /// Whether cached descriptions may be used. Queries PostgreSQL if a statement, or code that it
+    /// ran, may have changed name resolution.
     pub(crate) async fn may_use_cached(&mut self, task: &StatementTask<'_>) -> Result<bool, Error> {
         match self.session.name_resolution {
             NameResolution::Initial | NameResolution::ProbablyInitial => Ok(true),

@@ -74,7 +74,8 @@ impl<'a> Execution<'a> {
     }
 
     /// The place in the request of the value that PostgreSQL could not read. Returns `None` if the
-    /// error is not about a value: it belongs to a Bind only if every bound set has already run.
+    /// error is not about a value. The error belongs to a Bind only if every bound set has already
+    /// run.
     pub(super) fn unread(&self, error: &ServerError) -> Option<String> {
         let placeholder = error.parameter?.checked_sub(1)?;
         let binding = self.bound == self.ended;
@@ -214,8 +215,8 @@ impl Connection {
         Ok(())
     }
 
-    /// Ends the pipeline, unless it has ended: after its last set, after an error, or when the sink
-    /// has taken all rows. If a reset is due, it is queued too.
+    /// Ends the pipeline after its last set, after an error, or when the sink has taken all rows.
+    /// Does nothing if the pipeline has ended already. If a reset is due, it is queued too.
     pub(super) fn end_pipeline(&mut self, run: &mut Execution<'_>) {
         if run.progress.ended {
             return;

@@ -111,8 +111,8 @@ impl Connection {
         }
     }
 
-    /// The prepared statements of the pipeline, each with whether it is unconfirmed. Returns `None`
-    /// if PostgreSQL has to describe one of them first.
+    /// The prepared statements of the pipeline, each with a flag that says whether it is
+    /// unconfirmed. Returns `None` if PostgreSQL has to describe one of them first.
     ///
     /// PostgreSQL confirms a description only after the earlier statements have run. Therefore
     /// unconfirmed descriptions are not used if the pipeline has effects.

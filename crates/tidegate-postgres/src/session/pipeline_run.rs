@@ -16,7 +16,7 @@ use super::execution::{Execution, SEND_AHEAD, SetError};
 use super::pipeline_request::PipelineRequest;
 use crate::connection::{Connection, SNAPSHOT};
 
-/// How long the cancel request may take, and then the cancelled pipeline until it ends.
+/// The timeout for the cancel request, and again for the end of the cancelled pipeline.
 const GRACE: Duration = Duration::from_secs(1);
 
 /// Ends a snapshot transaction.
@@ -56,7 +56,7 @@ enum TransactionEnd {
     Open,
     /// The end is not queued, because the commit waits until the sinks have taken all rows.
     Held,
-    /// The commit is queued.
+    /// The commit is queued, or the pipeline was aborted or withdrawn.
     Queued,
 }
 

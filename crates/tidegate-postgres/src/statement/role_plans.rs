@@ -26,7 +26,8 @@ use tidegate_sql::{BoundStatement, RoleName, TypeHint};
 use super::task::PreparedStatement;
 use crate::metadata::{StatementDescription, StatementKey};
 
-/// The most plans of a connection. If there are more, the least recently used plan is dropped.
+/// The maximum number of plans of a connection. If there are more, the least recently used plan is
+/// dropped.
 const MAX_PLANS: usize = 384;
 /// The number of uses after which counting starts over.
 const WINDOW: usize = 2048;

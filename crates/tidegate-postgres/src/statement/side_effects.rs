@@ -59,7 +59,7 @@ pub(crate) enum NameResolution {
     /// resolution. Cached descriptions are used, but new descriptions are cached only after a
     /// check.
     ProbablyInitial,
-    /// A statement called code that may have changed name resolution.
+    /// A statement, or code that it ran, may have changed name resolution.
     Unknown,
     /// A query has shown that name resolution has changed, or the query failed.
     Changed,
@@ -103,9 +103,9 @@ pub(crate) fn is_stateless(statement: &BoundStatement) -> bool {
     statement.statement.kind() == Kind::Read && statement.purity() == Purity::Stateless
 }
 
-/// Whether a statement on a role that callers share may create a setting (PostgreSQL, "Customized
-/// Options"). A reset does not remove such a setting: `current_setting` then returns an empty
-/// string and no longer NULL.
+/// Whether a statement that runs as a role that callers share may create a setting (PostgreSQL,
+/// "Customized Options"). A reset does not remove such a setting: `current_setting` then returns an
+/// empty string and no longer NULL.
 ///
 /// The result is `true` for every statement that is not a read or a write, such as `SET`. A read or
 /// a write can create a setting only through a function in `BY`, or through a name with Unicode

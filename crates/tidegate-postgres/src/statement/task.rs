@@ -1,4 +1,5 @@
-//! A statement to run: the context in which it runs, the switch to its caller, and its prepared form.
+//! A statement to run: the context in which it runs, the switch to its caller, and its prepared
+//! form.
 
 use std::fmt;
 use std::sync::Arc;
@@ -13,8 +14,8 @@ use crate::claims_key::{CLAIMS_REFUSED, ClaimsKey, SET_CLAIMS, claims_head};
 use crate::metadata::{MetadataCache, StatementDescription};
 use crate::purity::CachedPurity;
 
-/// The longest statement in bytes that is cached, hints included. The limit is needed because the
-/// caches limit the number of their entries and not their size.
+/// The maximum length in bytes of a statement that is cached, hints included. The limit is needed
+/// because the caches limit the number of their entries and not their size.
 const SHORT: usize = 16 << 10;
 
 /// A statement to run.
@@ -80,7 +81,7 @@ impl StatementTask<'_> {
     }
 
     /// Whether the error says that the database refused the claims that were sealed before the
-    /// statement, and the statement has certainly had no effect. The result is `false` for a
+    /// statement, and that the statement has certainly had no effect. The result is `false` for a
     /// procedure, which may have committed before the error.
     pub(crate) fn is_seal_refused(&self, error: &ServerError) -> bool {
         let is_atomic = matches!(self.bound.statement.kind(), Kind::Read | Kind::Write);

@@ -264,7 +264,7 @@ impl BodySource for RenderedText {
     }
 }
 
-/// Parses a parameter of the URL whose value must be a JSON object, or null for `None`.
+/// Parses a parameter of the URL. Its value must be a JSON object or null; null gives `None`.
 fn object(text: &str) -> Result<Option<&RawValue>, ApiError> {
     let wrong = || ApiError::input("`variables` and `extensions` must be JSON objects");
     let value: &RawValue = serde_json::from_str(text).map_err(|_| wrong())?;

@@ -29,7 +29,8 @@ struct IssuerView<'a> {
     name: &'a str,
     #[serde(flatten)]
     settings: &'a IssuerSettings,
-    /// `false`; absent if it is among the settings.
+    /// `Some(false)` if the flag is false, because `settings` is then written without it; otherwise
+    /// `None`.
     #[serde(skip_serializing_if = "Option::is_none")]
     create_members: Option<bool>,
 }

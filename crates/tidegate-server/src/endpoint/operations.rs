@@ -80,8 +80,8 @@ async fn is_ready(probe: &dyn Probe) -> bool {
 /// Handles `GET /metrics`: the metrics in Prometheus' text format.
 ///
 /// The metrics contain names of tenants, so access is restricted. If a token is configured, the
-/// request must have it. Otherwise only requests on a listener for operators and from clients on
-/// this machine are allowed.
+/// request must have it. Otherwise a request is allowed only if it comes through a listener for
+/// operators, or from a client on this machine.
 pub(crate) fn metrics<B>(
     call: &Call<'_, B>,
     paths: &[&'static str],

@@ -27,7 +27,7 @@ pub(crate) enum Access {
     Client,
     /// A browser with its cookie.
     Browser,
-    /// An operator, also through a listener for operators.
+    /// An operator. Listeners for operators serve the path too.
     Operator,
 }
 

@@ -104,7 +104,7 @@ enum Phase {
     Idle,
 }
 
-/// What the task of a connection must do after a check.
+/// The action that the task of a connection must take after a check.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Decision {
     /// The connection continues.

@@ -1,5 +1,5 @@
-//! One request of a connection: its head to the layers, the rest of its body, and its response until
-//! it has been sent. Detects clients that disconnect while they wait.
+//! Handles one request of a connection: passes its head to the layers, reads the rest of its body,
+//! and tracks its response until it has been sent. Detects clients that disconnect while they wait.
 //!
 //! An error such as 404, 401 or 415 does not need the body. Over HTTP/1.1 the next request follows
 //! the body's bytes, so a short rest is read and discarded. After a longer rest the connection must

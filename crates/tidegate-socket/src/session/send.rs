@@ -79,7 +79,8 @@ impl Session {
         Ok(())
     }
 
-    /// Records that the client knows what is before the cursor, so that its reads show it.
+    /// Records that the client knows all changes before the cursor, so that its later reads show
+    /// them.
     fn note_sent(&mut self, cursor: Cursor) {
         if self
             .newest_sent

@@ -96,7 +96,7 @@ impl BoundStatement {
         statement.bind(&Params::default(), NONE, NONE)
     }
 
-    /// Sets the time zone of formatted texts that name none. The default is UTC.
+    /// Sets the time zone for formatted texts without a time zone. The default is UTC.
     pub fn in_zone(mut self, zone: &Zone) -> Self {
         for format in self.formats.iter_mut().flatten() {
             format.zone = zone.clone();

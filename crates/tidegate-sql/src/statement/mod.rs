@@ -30,7 +30,8 @@ pub struct Statement {
     text: String,
     placeholders: Vec<String>,
     /// The points where the text differs from the caller's, as pairs: a byte offset in `text`, and
-    /// by how many characters the position in the caller's text is higher from there on.
+    /// the number of characters that is added to positions from there on to get positions in the
+    /// caller's text.
     shifts: Vec<(u32, i32)>,
     kind: Kind,
     purity: Purity,
@@ -43,7 +44,7 @@ pub struct Statement {
 }
 
 impl Hash for Statement {
-    /// Hashing only the text is enough to tell nearly all statements apart.
+    /// Hashing only the text is enough to distinguish nearly all statements.
     fn hash<H: Hasher>(&self, state: &mut H) {
         self.text.hash(state);
     }
@@ -92,11 +93,11 @@ impl Statement {
         reader::read(q)
     }
 
-    /// Parses a read of Tidegate's own that embeds an expression of a database, such as the condition
-    /// of a policy. Its purity is that of the expression: the rest of the text leaves nothing in the
-    /// session that outlives the transaction, whatever it calls, but may fill rows of a table from
-    /// parameters ([`Self::fills_rows`]). `expression` is written as PostgreSQL prints it with an
-    /// empty `search_path`.
+    /// Parses a read of Tidegate's own that embeds an expression of a database, such as the
+    /// condition of a policy. Its purity is that of the expression: the rest of the text leaves
+    /// nothing in the session that outlives the transaction, whatever it calls, but may fill rows
+    /// of a table from parameters ([`Self::fills_rows`]). `expression` is written as PostgreSQL
+    /// prints it with an empty `search_path`.
     ///
     /// # Errors
     ///
@@ -170,19 +171,20 @@ impl Statement {
         self.calls
     }
 
-    /// Whether the text calls `tidegate.user_id()`, `tidegate.claims()` or `tidegate.claim()`. Such a
-    /// call has no side effects if these functions are the service's; otherwise it may run any code.
+    /// Whether the text calls `tidegate.user_id()`, `tidegate.claims()` or `tidegate.claim()`. Such
+    /// a call has no side effects if these functions are the service's; otherwise it may run any
+    /// code.
     pub fn calls_claims(&self) -> bool {
         self.calls_claims
     }
 
-    /// Whether the statement fills rows of a table from parameters ([`Self::around`]), which runs the
-    /// checks of the columns' domains.
+    /// Whether the statement fills rows of a table from parameters ([`Self::around`]), which runs
+    /// the checks of the columns' domains.
     pub fn fills_rows(&self) -> bool {
         self.fills_rows
     }
 
-    /// Whether the text may ask as which role the session logged in: it has `session_user`,
+    /// Whether the text may read the role as which the session logged in: it has `session_user`,
     /// `system_user` or `session_authorization`, or a name that could be one of them.
     pub fn names_login(&self) -> bool {
         self.names_login

@@ -181,8 +181,8 @@ impl<'a> PurityReader<'a> {
         }
     }
 
-    /// Whether the last tokens are the name of a function of claims in the schema `tidegate`, without
-    /// the name of a database.
+    /// Whether the last tokens are the name of a function of claims in the schema `tidegate`,
+    /// without the name of a database.
     fn follows_claims(&self) -> bool {
         let (Some(name), Some(dot), Some(schema)) = (self.last(1), self.last(2), self.last(3))
         else {

@@ -50,7 +50,7 @@ struct StatementReader<'a> {
     begun: bool,
     nesting: Vec<Bracket>,
     /// How many `END` keywords are still needed to end the SQL-standard function body; 0 outside of
-    /// one.
+    /// such a body.
     body: usize,
     /// The byte offset of the semicolon that ends the statement; `None` until it is read.
     end: Option<usize>,

@@ -23,7 +23,7 @@
 //!
 //! Types whose binary format this crate does not decode are requested as text, and so is everything
 //! that contains one. Both wire formats give the same JSON. The attributes of an anonymous `record`
-//! have neither names nor known types: they are `f1`, `f2` … and strings.
+//! have neither names nor known types. They are written as strings with the names `f1`, `f2` ….
 
 mod binary;
 pub mod bytea;

@@ -22,7 +22,7 @@ pub(super) enum GeometricType {
 /// The numbers of a value, in either wire format.
 struct Numbers<'a> {
     source: NumberSource<'a>,
-    /// Whether a path is open; `false` for other types.
+    /// Whether a path is open; not used for other types.
     open: bool,
     /// The number of points of a path or polygon; not used for other types.
     points: usize,

@@ -20,8 +20,8 @@ pub(super) struct TextToken<'a> {
 }
 
 impl<'a> TextToken<'a> {
-    /// The text of the value; `None` if it is empty and not quoted, which is NULL in a composite
-    /// and no bound in a range.
+    /// The text of the value; `None` if it is empty and not quoted. Such a value is NULL in a
+    /// composite; in a range, it means that there is no bound.
     pub(super) fn given(self) -> Option<Cow<'a, [u8]>> {
         (self.quoted || !self.text.is_empty()).then_some(self.text)
     }

@@ -23,8 +23,8 @@ pub(super) struct Civil {
 impl Civil {
     /// The date that is `days` days after 1970-01-01.
     ///
-    /// Years are counted from March. So the leap day is the last day of a year, and the first day
-    /// of a month is a linear function of its number.
+    /// Years are counted from March. So the leap day is the last day of a year, and the number of
+    /// days before a month is a linear function of the month's number, rounded down.
     #[inline]
     pub(super) fn from_days(days: i64) -> Self {
         let shifted = days + 719_468;

@@ -22,7 +22,8 @@ impl Text {
         self.0.push(text);
     }
 
-    /// Appends a date as `YYYY-MM-DD`. The year is that of its era, BC for years before 1.
+    /// Appends a date as `YYYY-MM-DD`. A year before 1 is written as the year BC, and
+    /// [`era`](Self::era) appends ` BC`.
     #[inline]
     pub(super) fn date(&mut self, civil: Civil) {
         let year = if civil.year > 0 {

@@ -46,8 +46,8 @@ pub enum Moment {
 }
 
 impl MomentType {
-    /// The date or time type that `type` is, or that its elements, bounds or base type are; `None`
-    /// for other types.
+    /// The date or time type for `type`. An array, range, multirange or domain has the type of its
+    /// elements, bounds or base type. `None` for other types.
     pub fn of(r#type: &Type) -> Option<Self> {
         Some(match *r#type {
             Type::DATE => Self::Date,

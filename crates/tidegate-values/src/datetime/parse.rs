@@ -2,8 +2,9 @@
 //! text for PostgreSQL's input functions.
 //!
 //! PHP fills missing parts from the clock and turns 31 February into 3 March. Such texts are
-//! rejected here, because a database should not guess. `!` and `|` fill missing parts from
-//! 1970-01-01 as in PHP, and a missing time is midnight. `infinity` and `-infinity` are accepted.
+//! rejected here, because a database should not guess. But the missing time of a timestamp is
+//! midnight, and `!` and `|` fill missing parts from 1970-01-01 as in PHP. `infinity` and
+//! `-infinity` are accepted.
 
 use postgres_types::Type;
 
@@ -14,8 +15,8 @@ use super::specifiers::{MONTHS, WEEKDAYS, expansion};
 use super::zone::Zone;
 
 /// Parses `text` by `format` into PostgreSQL's text form. `type` is a date, time or timestamp type,
-/// or an array, range or domain of one; then `text` is one element or bound. A text without a zone
-/// is in UTC.
+/// or an array, range or domain of one; of an array or range, `text` is one element or bound. A
+/// text without a zone is in UTC.
 ///
 /// # Errors
 /// A message about the problem: the type accepts no format, the text does not match, a part is

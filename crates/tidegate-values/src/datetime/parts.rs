@@ -76,8 +76,8 @@ impl Parts {
         Ok(self)
     }
 
-    /// The date, from the seconds since 1970, from year, month and day, or from year and day of the
-    /// year. Checks that `checks` agree with it.
+    /// The date: from the seconds since 1970 if the text has them, and otherwise from year, month
+    /// and day, or from year and day of the year. In these two cases, `checks` must agree with it.
     fn civil(&self) -> Result<Civil, String> {
         if let Some(epoch) = self.epoch {
             return Ok(Civil::from_days(epoch.div_euclid(DAY_SECONDS)));

@@ -23,7 +23,7 @@ pub(super) struct Offset {
 }
 
 /// The last second for which the zone database is queried, in seconds since 1970. For a later time,
-/// the same day of an earlier 400-year cycle is used.
+/// the same second of an earlier 400-year cycle is used.
 const LAST: i64 = 253_000_000_000;
 
 impl Zone {
@@ -86,8 +86,8 @@ impl Zone {
     }
 }
 
-/// A time, given in seconds since 1970, or for a time after [`LAST`] the same second of an earlier
-/// 400-year cycle.
+/// Returns a time in seconds since 1970 unchanged if it is not after [`LAST`]. For a later time,
+/// returns the same second of an earlier 400-year cycle.
 fn within_years(epoch: i64) -> i64 {
     let cycle = CYCLE_DAYS * DAY_SECONDS;
     if epoch <= LAST {

@@ -47,8 +47,8 @@ fn are_few_and_distinct(columns: &[Column]) -> bool {
         })
 }
 
-/// The type name in `schema`, and whether it is an array. An array has the name of its elements, a
-/// domain that of its base type.
+/// The type name that the member `schema` of a result has for a column, and whether the type is an
+/// array. An array has the name of its elements, and a domain has the name of its base type.
 pub fn shown_type(r#type: &Type) -> (&str, bool) {
     let mut array = false;
     let mut inner = r#type;

@@ -118,9 +118,11 @@ impl ArrayDimensions {
     }
 }
 
-/// Whether a JSON array is an element and not a dimension. Values of some types are JSON arrays,
-/// such as polygons. The first item of the JSON array decides. In an element it is not null,
-/// because points, the flag of a path and ranges are never null.
+/// Whether a JSON array is the value of one element, and not a nested dimension. For JSON types and
+/// domains over arrays it always is. Values of polygons, paths and multiranges are JSON arrays too.
+/// For these types, the array is a value if its first item is a point, the flag of a path, or a
+/// range. An empty array is a multirange. An array whose first item is null is a dimension, because
+/// no value of these types starts with null.
 fn is_element(element: &Type, json: &str) -> bool {
     let first = || match json[1..].trim_ascii_start() {
         rest if rest.starts_with(']') => None,
@@ -140,8 +142,8 @@ fn is_element(element: &Type, json: &str) -> bool {
     }
 }
 
-/// Whether the first item of an array, an object, is a polygon and not a point. The only member of
-/// a polygon is `points`.
+/// Whether the first item of an array of objects is a polygon and not a point. The only member of a
+/// polygon is `points`.
 fn begins_with_points(json: &str) -> bool {
     let object = json[1..].trim_ascii_start();
     let member = object.strip_prefix('{').map(str::trim_ascii_start);

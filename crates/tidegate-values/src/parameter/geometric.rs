@@ -176,8 +176,8 @@ fn is_open(value: Value<'_>, place: &ValuePath<'_>) -> Result<bool, ValueError> 
     }
 }
 
-/// Writes a number of a geometric value. Accepts a JSON number, or a string that is one, which NaN
-/// and the infinities need.
+/// Writes a number of a geometric value. Accepts a JSON number, or a string with a number, NaN or
+/// an infinity.
 fn number(value: Value<'_>, name: &str, json: Option<&str>, out: &mut BytesMut) -> WriteResult {
     let json = member(value, name, json)?.json;
     let text = match JsonKind::of(json) {

@@ -53,7 +53,7 @@ pub enum IsNull {
     No,
 }
 
-/// Appends the text of a value that PostgreSQL's input function of the type accepts.
+/// Appends a value as text that PostgreSQL's input function of the type accepts.
 ///
 /// `format` is the placeholder's entry in `type_formats`. `place` returns the path of the value and
 /// is called only for errors. After an error, `out` may have part of the value.

@@ -45,13 +45,13 @@ pub struct Config {
     pub streams: Arc<AtomicUsize>,
     /// The time limit for opening a connection.
     pub connect_timeout: Duration,
-    /// How many prepared statements a connection caches at most.
+    /// The maximum number of prepared statements that a connection caches.
     pub statements_per_connection: usize,
     /// The TLS configuration, whose root certificates are read only once. Clones share it.
     pub(crate) connector: Arc<OnceLock<Arc<rustls::ClientConfig>>>,
 }
 
-/// How many sessions of administration may be open at the same time.
+/// The maximum number of sessions of administration that are open at the same time.
 pub const SESSIONS: usize = 4;
 
 /// The address at which a server listens.

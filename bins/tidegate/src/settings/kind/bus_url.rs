@@ -43,7 +43,7 @@ mod tests {
         ] {
             assert!(BusUrl::parse(accepted).is_some(), "{accepted}");
         }
-        // `tidegate settings` hides the password only.
+        // A token in place of a login is refused, because `tidegate settings` hides only passwords.
         for refused in [
             "",
             "host:4222",

@@ -17,7 +17,7 @@ pub use self::tuple::{ColumnValue, Tuple};
 pub enum PgOutputMessage {
     /// A transaction begins.
     Begin {
-        /// The position of the commit. It is greater than that of the transaction before.
+        /// The position of the commit. It is greater than that of the previous transaction.
         commit: LogPosition,
         /// The transaction id.
         transaction: u32,

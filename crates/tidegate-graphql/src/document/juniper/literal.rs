@@ -1,5 +1,6 @@
-//! Converts literals, as the parsing schema marks them with a letter, into [`Value`], and into
-//! literals that juniper's rules can check against the real schema.
+//! Converts literals into [`Value`], and into literals that juniper's rules can check against the
+//! real schema. In both cases the input has the letters by which the parsing schema marks numbers
+//! and strings.
 
 use std::collections::HashSet;
 
@@ -37,8 +38,9 @@ pub(super) fn value(literal: &InputValue<Scalar>) -> Value {
 
 /// Converts a literal so that juniper's rules can check it against a type. `named` is the name of
 /// the type, and `list` is whether the type is a list. Numbers and strings lose their marker
-/// letter, and a literal of type `JSON` becomes an empty string. The names of variables inside
-/// replaced literals are added to `hidden`.
+/// letter. A literal of a type that takes any JSON becomes an empty string. In a list of such a
+/// type, each item becomes an empty string. The names of variables inside replaced literals are
+/// added to `hidden`.
 pub(super) fn adapt(
     literal: &mut InputValue<Scalar>,
     named: &str,

@@ -75,8 +75,8 @@ impl Validator {
     ///
     /// # Errors
     ///
-    /// `GRAPHQL_PARSE_FAILED`, `TOO_COMPLEX`, or the first errors `GRAPHQL_VALIDATION_FAILED`, with
-    /// their locations.
+    /// `GRAPHQL_PARSE_FAILED`, `TOO_COMPLEX`, or `GRAPHQL_VALIDATION_FAILED` for each of the first
+    /// invalid places, with its location.
     pub(crate) fn read(&self, text: &str, limits: &Limits) -> Result<Document, Vec<Error>> {
         if let Some(at) = text.find('\0') {
             return Err(vec![nul_error(&text[..at])]);

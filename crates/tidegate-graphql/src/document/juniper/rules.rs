@@ -159,8 +159,8 @@ impl<'d> Check<'d, '_> {
         }
     }
 
-    /// Rejects a nullable variable in a non-null position, unless its default is not null (GraphQL,
-    /// section 5.8.5).
+    /// Rejects a nullable variable in a non-null position, unless the variable has a non-null
+    /// default (GraphQL, section 5.8.5).
     fn not_null(&mut self, value: &Value, location: Location) {
         let Value::Variable(name) = value else { return };
         let Some(variable) = self.variables.get(&**name) else {

@@ -14,13 +14,13 @@ use crate::service::Browser;
 use crate::{AuditKind, Email, Error, Passkey, RequestContext, Result, Secret, SecretHash, User};
 
 const REGISTRATION: &str = "registration of a passkey";
-/// How many passkeys a user may have.
+/// The maximum number of passkeys of a user.
 const MOST: usize = 20;
 
 /// A question for a new passkey.
 #[derive(Serialize, Deserialize)]
 struct Registration {
-    /// The id of the user for whom it is.
+    /// The id of the user for whom the passkey is created.
     user: String,
     state: RegistrationState,
 }
@@ -49,8 +49,9 @@ impl IdentityService {
         }
         let id = handle(user);
         let (mut question, state) = self.question(user, id)?;
-        // The library would refuse a known one as a forgery. Here it only keeps the browser from
-        // making a second one in the same authenticator; the store knows which there are.
+        // The excluded credentials keep the browser from creating a second passkey in the same
+        // authenticator. The library does not get them, because it would report a known passkey as
+        // a forgery. The store refuses a known passkey later.
         let known = known.iter().filter_map(descriptor).collect();
         question.public_key.exclude_credentials = Some(known);
         let user = id.to_base64url();
@@ -117,7 +118,7 @@ fn descriptor(passkey: &Passkey) -> Option<PublicKeyCredentialDescriptor> {
     })
 }
 
-/// Certificates of the authenticator's maker, which were not asked for, are not kept.
+/// Removes the certificates of the authenticator's manufacturer, which were not requested.
 fn without_attestation(made: Credential) -> Credential {
     Credential {
         attestation: ParsedAttestation {

@@ -13,23 +13,22 @@ use super::{IdentityService, PasskeyRequest, handle, refused};
 use crate::{AuditKind, Error, Passkey, RequestContext, Result, Secret, User};
 
 const SIGN_IN: &str = "sign-in with a passkey";
-/// The longest id of a credential, in bytes, of the specification.
+/// The maximum length in bytes that the specification allows for the id of a credential.
 const MAX_ID: usize = 1023;
-/// The detail of events of the audit log.
+/// The detail of audit events about passkeys.
 const BY_PASSKEY: &str = "passkey";
-/// The detail where the counter of signatures did not grow: there may be a copy of the passkey.
+/// The detail if the signature counter did not grow, because a copy of the passkey may exist.
 const COPIED: &str = "passkey, perhaps a copy";
 
 impl IdentityService {
-    /// The question by which any person signs in; `None` where browsers allow no
-    /// passkeys.
+    /// The question for a sign-in without a user name; `None` where browsers allow no passkeys.
     pub fn begin_passkey_sign_in(&self, cookie: &Secret) -> Result<Option<PasskeyRequest>> {
         let Some(site) = &self.passkeys else {
             return Ok(None);
         };
         let required = Some(UserVerificationPolicy::Required);
         let wanted = site.new_challenge_authenticate_builder(Vec::new(), required);
-        // Password managers begin to copy keys of devices that kept them before.
+        // A password manager may begin to back up a key that it kept on one device before.
         let wanted = wanted.map_err(refused)?.allow_backup_eligible_upgrade(true);
         let begun = site.generate_challenge_authenticate(wanted);
         let (question, state) = begun.map_err(refused)?;
@@ -37,9 +36,9 @@ impl IdentityService {
             .map(Some)
     }
 
-    /// Signs in the user of a passkey, in the browser with `cookie`, if it is a user of `database`
-    /// (`None` for any). Returns the browser's new cookie. The passkey counts as a second factor
-    /// too.
+    /// Signs in the user of a passkey, in the browser with `cookie`, if the user belongs to
+    /// `database` (`None` for any database). Returns the browser's new cookie. The passkey counts
+    /// as a second factor too.
     ///
     /// Errors: [`Error::WrongPasskey`]; [`Error::InvalidLink`] when the question is too old;
     /// [`Error::TooManyAttempts`].
@@ -85,8 +84,8 @@ impl IdentityService {
         Ok(user.map(|user| (user, passkey)))
     }
 
-    /// Verifies the answer of an authenticator and stores its counter of signatures. A refusal has
-    /// the detail for the audit log.
+    /// Verifies the answer of an authenticator and stores its signature counter. The inner error is
+    /// the detail for the audit log if the answer is refused.
     async fn verify_passkey(
         &self,
         (answer, state): (&PublicKeyCredential, &AuthenticationState),
@@ -109,13 +108,13 @@ impl IdentityService {
         stored.backup_state = verified.backup_state();
         let (record, now) = (record(&stored)?, self.ports.clock.now());
         let replaced = self.ports.store.use_passkey(passkey, &record, now);
-        // It fails if the passkey was removed or used by another request meanwhile.
+        // The passkey is not replaced if another request has removed or used it since it was read.
         Ok(replaced.await?.then_some(()).ok_or(BY_PASSKEY))
     }
 }
 
-/// Whether the page that asked was in a frame of another site, as the browser says. The library
-/// looks at this for new passkeys only.
+/// Whether the page was in a frame of another site, according to the browser. The library checks
+/// this for new passkeys only.
 fn is_from_a_frame(answer: &PublicKeyCredential) -> bool {
     let said = serde_json::from_slice::<CollectedClientData>(&answer.response.client_data_json);
     said.is_ok_and(|said| said.cross_origin == Some(true))

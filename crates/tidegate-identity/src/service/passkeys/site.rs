@@ -5,7 +5,7 @@ use std::time::Duration;
 use url::Url;
 use webauthn_rs_core::WebauthnCore;
 
-/// How long the browser lets a person look for the authenticator.
+/// The timeout that the browser applies while a person looks for the authenticator.
 const TIMEOUT: Duration = Duration::from_mins(5);
 
 /// The relying party at the service's URL; `None` where browsers allow no passkeys: at an IP

@@ -9,7 +9,7 @@ use tidegate_graphql::{Code, Error, ErrorSummary, GraphqlResponse, Request, Resp
 
 use super::Handler;
 
-/// The number of queries that run concurrently. Each of them may use a connection.
+/// The maximum number of queries that run concurrently. Each of them may use a connection.
 const MAX_CONCURRENT: usize = 8;
 
 /// A request of the array, or the error in it.

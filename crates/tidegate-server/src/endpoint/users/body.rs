@@ -55,8 +55,8 @@ impl Patch {
     }
 }
 
-/// Parses the changes in a body. Refuses the default user, and members that only the owner may
-/// change because they determine privileges.
+/// Parses the changes in a body. The default user may change nothing, and a sub-user may not change
+/// JSON members that determine privileges.
 pub(super) fn patch(
     claims: &Claims,
     mut members: ObjectMembers,

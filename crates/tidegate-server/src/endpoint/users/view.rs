@@ -13,7 +13,7 @@ pub(super) struct UserView<'a> {
     user_group: Groups<'a>,
     default_user: bool,
     kind: &'static str,
-    /// What `tidegate.user_id()` returns; null for the default user.
+    /// The result of `tidegate.user_id()`; null for the default user.
     id: Option<&'a str>,
     disabled: bool,
 }
