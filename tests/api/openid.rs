@@ -380,6 +380,13 @@ async fn malformed_and_unsupported_parameters_are_refused_by_name() {
             page.location
         );
     }
+    // The challenge may be in the request object only, so its absence is not the error.
+    let bare = format!(
+        "/auth?response_type=code&client_id=demo-app&redirect_uri={}&scope=openid&request=x",
+        encoded(CALLBACK)
+    );
+    let page = browser.get(&bare).await;
+    assert_eq!(page.parameter("error"), "request_not_supported");
     let long = format!("{start}&nonce={}", encoded(&"\u{e4}".repeat(513)));
     assert_eq!(
         browser.get(&long).await.parameter("error"),

@@ -1,12 +1,12 @@
-//! The modules of the OpenID conformance suite's basic plan whose requests no other test sends
-//! (docs/reference/openid-conformance.md). Requests have PKCE in addition.
+//! What codes, refresh tokens and secrets are bound to, as the OpenID conformance suite's basic plan
+//! asks. `tests/clients/openid-conformance` walks the whole plan.
 
 use reqwest::Method;
 use serde_json::{Value, json};
 
 use crate::flows::{client, failure};
 use crate::openid::{USER_INFO, id_claims};
-use crate::pages::{Browser, CALLBACK, Page, VERIFIER, authorization, encoded};
+use crate::pages::{Browser, CALLBACK, Page, VERIFIER, authorization};
 use crate::scopes::{GRAPHQL, send};
 use crate::service::{TextResponse, demo};
 
@@ -53,93 +53,6 @@ impl Party {
         let answer = self.redeem(&page.parameter("code")).await;
         assert_eq!(answer.status, 200, "{more}: {answer:?}");
         answer.json()
-    }
-}
-
-#[tokio::test]
-async fn requests_of_the_basic_plan_give_an_id_token_and_the_claims_of_their_scopes() {
-    let party = Party::register("conformance").await;
-    let claims = encoded(r#"{"userinfo":{"name":{"essential":true}}}"#);
-    for (module, more, nonce, profile) in [
-        ("oidcc-server", "scope=openid&nonce=n", Some("n"), false),
-        (
-            "oidcc-ensure-request-without-nonce-succeeds-for-code-flow",
-            "scope=openid",
-            None,
-            false,
-        ),
-        ("oidcc-scope-profile", "scope=openid%20profile", None, true),
-        (
-            "oidcc-ensure-other-scope-order-succeeds",
-            "scope=email%20openid",
-            None,
-            false,
-        ),
-        (
-            "oidcc-display-page",
-            "scope=openid&display=page",
-            None,
-            false,
-        ),
-        (
-            "oidcc-display-popup",
-            "scope=openid&display=popup",
-            None,
-            false,
-        ),
-        (
-            "oidcc-max-age-10000",
-            "scope=openid&max_age=10000",
-            None,
-            false,
-        ),
-        (
-            "oidcc-ensure-request-with-unknown-parameter-succeeds",
-            "scope=openid&extra=foobar",
-            None,
-            false,
-        ),
-        (
-            "oidcc-login-hint",
-            "scope=openid&login_hint=bob%40example.com",
-            None,
-            false,
-        ),
-        (
-            "oidcc-ui-locales",
-            "scope=openid&ui_locales=se",
-            None,
-            false,
-        ),
-        (
-            "oidcc-claims-locales",
-            "scope=openid&claims_locales=se",
-            None,
-            false,
-        ),
-        (
-            "oidcc-ensure-request-with-acr-values-succeeds",
-            "scope=openid&acr_values=1%202",
-            None,
-            false,
-        ),
-        (
-            "oidcc-claims-essential",
-            &format!("scope=openid&claims={claims}"),
-            None,
-            false,
-        ),
-    ] {
-        let answer = party.sign_in(more).await;
-        let id = id_claims(&answer).await;
-        assert_eq!(id["aud"], party.id, "{module}");
-        assert_eq!(id["nonce"].as_str(), nonce, "{module}");
-        let token = answer["access_token"].as_str().unwrap();
-        let info = send(token, Method::GET, USER_INFO, &Value::Null)
-            .await
-            .json();
-        assert_eq!(info["sub"], id["sub"], "{module}");
-        assert_eq!(info.get("name").is_some(), profile, "{module}: {info}");
     }
 }
 

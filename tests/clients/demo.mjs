@@ -14,8 +14,11 @@ export async function demo(settings) {
   const data = join(folder, "demo");
   const child = spawn(
     process.env.TIDEGATE_TEST_BINARY,
-    ["demo", "--listen", "127.0.0.1:0", "--data-dir", data],
-    { env: { ...process.env, TIDEGATE_URL: "", ...settings }, stdio: ["ignore", "pipe", "inherit"] },
+    ["demo", "--data-dir", data],
+    {
+      env: { ...process.env, TIDEGATE_URL: "", TIDEGATE_LISTEN: "127.0.0.1:0", ...settings },
+      stdio: ["ignore", "pipe", "inherit"],
+    },
   );
   // Also when the client fails: nobody else would end it.
   process.on("exit", () => child.kill());

@@ -2,6 +2,7 @@
 
 use std::net::IpAddr;
 
+use super::openid_request::refuse_unsupported;
 use super::{Issuer, OpenIdRequest};
 use crate::pkce::Challenge;
 use crate::request::scopes;
@@ -263,6 +264,7 @@ fn check(client: &Client, parameters: &Parameters) -> Result<(Challenge, Scopes)
         return Err(malformed("response_mode", "query").into());
     }
     let scopes = scopes(parameters)?;
+    refuse_unsupported(scopes, parameters)?;
     let challenge = parameters.required("code_challenge")?;
     if parameters.required("code_challenge_method")? != "S256" {
         return Err(malformed("code_challenge_method", "S256").into());

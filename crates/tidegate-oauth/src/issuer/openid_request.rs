@@ -89,10 +89,9 @@ impl OpenIdRequest {
 impl Issuer {
     /// Reads the parameters of OpenID Connect.
     ///
-    /// Errors: [`Error::UnsupportedParameter`] for request objects (section 6) and registrations
-    /// (section 7), `invalid_request` for a malformed `nonce`, `prompt` or `max_age`. An
-    /// invalid `id_token_hint` is no error here, and an unknown value of `prompt` is ignored
-    /// (section 3.1.2.1).
+    /// Errors: `invalid_request` for a malformed `nonce`, `prompt` or `max_age`. An invalid
+    /// `id_token_hint` is no error here, and an unknown value of `prompt` is ignored (section
+    /// 3.1.2.1).
     pub(super) fn openid_request(
         &self,
         scopes: Scopes,
@@ -100,11 +99,6 @@ impl Issuer {
     ) -> Result<OpenIdRequest> {
         if !scopes.has("openid") {
             return Ok(OpenIdRequest::default());
-        }
-        for name in ["request", "request_uri", "registration"] {
-            if parameters.text(name)?.is_some() {
-                return Err(Error::UnsupportedParameter(name));
-            }
         }
         let hint = match parameters.text("id_token_hint")? {
             None => Hint::Absent,
@@ -152,6 +146,21 @@ impl Issuer {
         }
         Ok(())
     }
+}
+
+/// Refuses request objects (section 6) and registrations (section 7) with
+/// [`Error::UnsupportedParameter`]. Parameters of the request may be in the request object only, so
+/// this comes before the error for one that is missing.
+pub(super) fn refuse_unsupported(scopes: Scopes, parameters: &Parameters) -> Result<()> {
+    if !scopes.has("openid") {
+        return Ok(());
+    }
+    for name in ["request", "request_uri", "registration"] {
+        if parameters.text(name)?.is_some() {
+            return Err(Error::UnsupportedParameter(name));
+        }
+    }
+    Ok(())
 }
 
 fn malformed(part: &'static str, expected: &'static str) -> Error {
