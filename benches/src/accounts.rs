@@ -56,6 +56,9 @@ pub(crate) struct Made {
     pub(crate) time: Duration,
 }
 
+/// The SQL expression with which pgbench makes a role's name of a client's number; see [`name`].
+pub(crate) const ROLE_OF_CLIENT: &str = "'demo/bench-' || lpad(:client_id::text, 5, '0')";
+
 /// The name of the user with this number.
 pub(crate) fn name(number: u32) -> String {
     format!("bench-{number:05}")

@@ -12,7 +12,8 @@ use clap::Parser;
 /// case (behind `sign-ups` is how many there were); aim is the least ratio that is meant, with `<` where it is missed (of many users: to
 /// one user, of others: to the floor); p50 and p99 are the latency; `server`, `pg` and `load` are the CPU time of the service, of
 /// PostgreSQL and of this program for each request; `logins` counts the sessions that PostgreSQL
-/// (14 and later) started in the meantime; peer/s is the rate of the other server and `times` ours to it.
+/// (14 and later) started in the meantime; peer/s is the rate of the other server, `times` ours to
+/// it and `floor times` the floor to it.
 #[derive(Parser, Debug)]
 #[expect(
     clippy::struct_excessive_bools,

@@ -7,38 +7,43 @@ use crate::Result;
 use crate::service::Service;
 
 /// The parameters of a run of pgbench.
-#[derive(Debug, Clone, Copy)]
-pub(crate) struct Floor<'a> {
+#[derive(Debug, Clone)]
+pub(crate) struct Floor {
     /// The script of pgbench.
-    pub(crate) script: &'a str,
-    /// The role that runs the statements, so that the same privileges and policies apply.
-    pub(crate) role: &'a str,
+    pub(crate) script: String,
+    /// The role that runs the statements, so that the same privileges and policies apply; `None` if
+    /// the script switches to it.
+    pub(crate) role: Option<String>,
+    /// The number of requests that one run of the script stands for.
+    pub(crate) requests: u32,
     /// The number of connections.
     pub(crate) clients: usize,
     /// How long to run. If this is less than a second, pgbench runs only a few transactions.
     pub(crate) time: Duration,
 }
 
-impl Floor<'_> {
-    /// Runs pgbench; returns its transactions per second.
+impl Floor {
+    /// Runs pgbench; returns its requests per second.
     pub(crate) async fn run(&self, service: &Service) -> Result<f64> {
         let file = service.path.join("floor.sql");
-        std::fs::write(&file, self.script)?;
+        std::fs::write(&file, &self.script)?;
         let mut command = Command::new(&service.pgbench);
-        command.args(["-n", "-M", "prepared", "-j", "1", "-c"]);
+        command.args(["-n", "-M", "prepared", "-D", "switched=0", "-j", "1", "-c"]);
         command.arg(self.clients.to_string());
         match self.time.as_secs() {
             0 => command.args(["-t", "2"]),
             seconds => command.args(["-T", &seconds.to_string()]),
         };
         command.arg("-f").arg(&file).arg(&service.floor_url);
-        command.env("PGOPTIONS", format!("-c role={}", self.role));
+        if let Some(role) = &self.role {
+            command.env("PGOPTIONS", format!("-c role={role}"));
+        }
         let output = tokio::task::spawn_blocking(move || command.output()).await??;
         let text = String::from_utf8_lossy(&output.stdout).into_owned();
         if !output.status.success() {
             return Err(format!("pgbench: {}", String::from_utf8_lossy(&output.stderr)).into());
         }
-        number(&text, "tps = ")
+        Ok(number(&text, "tps = ")? * f64::from(self.requests))
     }
 }
 

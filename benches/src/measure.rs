@@ -3,6 +3,7 @@
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::thread::available_parallelism;
 use std::time::{Duration, Instant};
 
 use serde_json::Value;
@@ -16,12 +17,12 @@ use crate::peer::Peer;
 use crate::service::Service;
 use crate::setup::People;
 use crate::shape::Shape;
-use crate::shape::header::Callers;
+use crate::shape::header::{Callers, Endpoint};
 use crate::shape::value::Random;
-use crate::statistics::Sample;
+use crate::statistics::{Sample, mean};
 use crate::table::Table;
 use crate::variant::{self, Variant};
-use crate::{Result, process};
+use crate::{Result, accounts, process};
 
 /// The parameters of all measurements.
 pub(crate) struct Bench<'a> {
@@ -42,7 +43,6 @@ pub(crate) struct Bench<'a> {
 impl Bench<'_> {
     /// Measures the variants of a shape and prints their rows.
     pub(crate) async fn shape(&self, shape: &Shape, variants: &[Variant]) -> Result<()> {
-        let plans: Vec<Arc<Plan>> = variants.iter().map(|v| self.plan(shape, v)).collect();
         let connections = shape
             .header
             .connections
@@ -53,7 +53,10 @@ impl Bench<'_> {
             time: self.arguments.slice(),
             once: false,
         };
-        for (variant, plan) in variants.iter().zip(&plans) {
+        let senders = variants.iter().map(|v| self.sender(shape, v, load));
+        let senders: Vec<Sender> = senders.collect();
+        for (variant, sender) in variants.iter().zip(&senders) {
+            let Sender::Load(plan) = sender else { continue };
             let checked = check(plan).await;
             checked.map_err(|error| format!("{}: {error}", variant.name))?;
             self.warm_up(plan, load).await?;
@@ -62,21 +65,23 @@ impl Bench<'_> {
         // The dirty pages of the previous case are written now, so that they are not written during
         // this case.
         self.admin.batch_execute("checkpoint").await?;
-        let script = shape.script();
-        let role = variant::floor_role(variants, self.arguments.members);
+        let floor = shape.script().map(|script| Floor {
+            script,
+            role: Some(variant::floor_role(variants, self.arguments.members)),
+            requests: 1,
+            clients: connections,
+            time: load.time,
+        });
         let (mut samples, mut floors, mut peers) = (Vec::new(), Vec::new(), Vec::new());
         samples.resize_with(variants.len(), Sample::default);
         for _ in 0..self.arguments.slices() {
-            for ((variant, plan), sample) in variants.iter().zip(&plans).zip(&mut samples) {
-                self.slice(variant, plan, load, sample).await?;
+            for ((variant, sender), sample) in variants.iter().zip(&senders).zip(&mut samples) {
+                match sender {
+                    Sender::Load(plan) => self.slice(variant, plan, load, sample).await?,
+                    Sender::Pgbench(floor) => sample.add_rate(floor.run(self.service).await?),
+                }
             }
-            if let Some(script) = &script {
-                let floor = Floor {
-                    script,
-                    role: &role,
-                    clients: connections,
-                    time: load.time,
-                };
+            if let Some(floor) = &floor {
                 floors.push(floor.run(self.service).await?);
             }
             if let Some(plan) = &peer {
@@ -121,6 +126,13 @@ impl Bench<'_> {
         let time = Duration::from_millis(700);
         load::run(plan, Load { time, ..load }).await?;
         Ok(())
+    }
+
+    fn sender(&self, shape: &Shape, variant: &Variant, load: Load) -> Sender {
+        match variant.endpoint {
+            Endpoint::Pgbench => Sender::Pgbench(pgbench(shape, variant, load)),
+            _ => Sender::Load(self.plan(shape, variant)),
+        }
     }
 
     fn plan(&self, shape: &Shape, variant: &Variant) -> Arc<Plan> {
@@ -209,6 +221,41 @@ impl Bench<'_> {
     }
 }
 
+/// What sends the requests of a variant.
+enum Sender {
+    /// The load generator, to the service.
+    Load(Arc<Plan>),
+    /// pgbench, to PostgreSQL.
+    Pgbench(Floor),
+}
+
+/// The run of pgbench for a variant without the service. One user has as many requests in flight as
+/// the load generator, in pipelines on as many connections as there are processors: so the service
+/// multiplexes the requests of one user. Of many users, each has a connection with one request in
+/// flight, because pgbench cannot choose a connection at random.
+fn pgbench(shape: &Shape, variant: &Variant, load: Load) -> Floor {
+    let processors = available_parallelism().map_or(1, usize::from);
+    let clients = processors.min(load.connections);
+    let pipelined = (load.connections / clients) as u32;
+    let time = load.time;
+    if variant.users > 1 {
+        return Floor {
+            script: shape.script_of_users(accounts::ROLE_OF_CLIENT),
+            role: None,
+            requests: 1,
+            clients: variant.users as usize,
+            time,
+        };
+    }
+    Floor {
+        script: shape.pipeline_script(pipelined),
+        role: Some(variant::floor_role(std::slice::from_ref(variant), false)),
+        requests: pipelined,
+        clients,
+        time,
+    }
+}
+
 /// The number of the next person who signs up.
 fn next_number() -> u64 {
     static NEXT: AtomicU64 = AtomicU64::new(0);
@@ -257,8 +304,3 @@ const LEAD_IN: Duration = Duration::from_millis(200);
 /// The largest size in bytes of a response that is checked. A larger response may be streamed
 /// without `Content-Length`, which the check needs.
 const MAX_CHECKED_SIZE: u64 = 64 << 10;
-
-fn mean(rates: &[f64]) -> Option<f64> {
-    let sum: f64 = rates.iter().sum();
-    (!rates.is_empty()).then(|| sum / rates.len() as f64)
-}

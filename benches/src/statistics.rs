@@ -7,6 +7,8 @@ use std::time::Duration;
 pub(crate) struct Sample {
     latencies: Vec<Duration>,
     elapsed: Duration,
+    /// The rates of slices in which pgbench sent the requests; nothing else is known of these.
+    rates: Vec<f64>,
     /// The number of requests that had an error response.
     pub(crate) failures: usize,
     /// The seconds of CPU of the service.
@@ -29,6 +31,16 @@ impl Sample {
         self.failures += failures;
     }
 
+    /// Adds a slice in which pgbench sent the requests.
+    pub(crate) fn add_rate(&mut self, rate: f64) {
+        self.rates.push(rate);
+    }
+
+    /// Whether pgbench sent the requests, so that only their rate is known.
+    pub(crate) fn is_rate(&self) -> bool {
+        !self.rates.is_empty()
+    }
+
     /// Sorts the latencies. Must be called after the last slice.
     pub(crate) fn sort(&mut self) {
         self.latencies.sort_unstable();
@@ -36,6 +48,9 @@ impl Sample {
 
     /// Requests per second.
     pub(crate) fn rate(&self) -> f64 {
+        if let Some(rate) = mean(&self.rates) {
+            return rate;
+        }
         ratio(self.latencies.len() as f64, self.elapsed.as_secs_f64())
     }
 
@@ -55,6 +70,12 @@ pub(crate) fn percentile(sorted: &[Duration], share: f64) -> f64 {
     let last = sorted.len().saturating_sub(1);
     let time = sorted.get((last as f64 * share).round() as usize);
     time.map_or(0.0, |time| time.as_secs_f64() * 1e3)
+}
+
+/// The mean of some rates; `None` if there are none.
+pub(crate) fn mean(rates: &[f64]) -> Option<f64> {
+    let sum: f64 = rates.iter().sum();
+    (!rates.is_empty()).then(|| sum / rates.len() as f64)
 }
 
 /// A quotient, or 0 if the divisor is 0.
@@ -91,6 +112,15 @@ mod tests {
         assert!((sample.percentile(1.0) - 9.0).abs() < 1e-9);
         assert!((sample.each(0.002) - 500.0).abs() < 1e-9);
         assert_eq!(sample.failures, 1);
+    }
+
+    #[test]
+    fn slices_of_pgbench_have_only_a_rate() {
+        let mut sample = Sample::default();
+        sample.add_rate(3.0);
+        sample.add_rate(5.0);
+        assert!((sample.rate() - 4.0).abs() < 1e-9);
+        assert!(sample.is_rate());
     }
 
     #[test]

@@ -30,7 +30,11 @@ pub(crate) struct Table {
 impl Table {
     /// Prints the names of the columns.
     pub(crate) fn head(self) {
-        let peer: &[&str] = if self.peer { &["peer/s", "times"] } else { &[] };
+        let peer: &[&str] = if self.peer {
+            &["peer/s", "times", "floor times"]
+        } else {
+            &[]
+        };
         let columns: Vec<_> = COLUMNS
             .iter()
             .chain(peer)
@@ -54,6 +58,7 @@ impl Table {
             let one = both.find(|(other, _)| variant.is_compared_to(other));
             let of_one = one.map(|(_, one)| ratio(sample.rate(), one.rate()));
             let peer = peer.filter(|_| variant.endpoint == Endpoint::GraphQl);
+            let floor = floor.filter(|_| variant.endpoint != Endpoint::Pgbench);
             println!("{}", self.row(variant, sample, [floor, of_one, peer]));
         }
     }
@@ -72,16 +77,11 @@ impl Table {
             number(of_floor, 2),
             number(of_one, 2),
             aim(variant.aim, of_one.or(of_floor)),
-            format!("{:.2}", sample.percentile(0.50)),
-            format!("{:.2}", sample.percentile(0.99)),
-            format!("{:.1}", sample.each(sample.server)),
-            format!("{:.1}", sample.each(sample.database)),
-            format!("{:.1}", sample.each(sample.generator)),
-            sample.logins.to_string(),
         ];
+        columns.extend(costs(sample));
         if self.peer {
-            columns.push(number(peer, 0));
-            columns.push(number(peer.map(|peer| ratio(rate, peer)), 1));
+            let times = |rate: Option<f64>| number(rate.zip(peer).map(|(a, b)| ratio(a, b)), 1);
+            columns.extend([number(peer, 0), times(Some(rate)), times(floor)]);
         }
         let mut name = variant.name.clone();
         if sample.sign_ups > 0 {
@@ -103,6 +103,21 @@ impl Table {
             .collect();
         format!("{name:<53} {}", columns.join(" "))
     }
+}
+
+/// The columns of latency, CPU and logins.
+fn costs(sample: &Sample) -> [String; 6] {
+    if sample.is_rate() {
+        return std::array::from_fn(|_| number(None, 0));
+    }
+    [
+        format!("{:.2}", sample.percentile(0.50)),
+        format!("{:.2}", sample.percentile(0.99)),
+        format!("{:.1}", sample.each(sample.server)),
+        format!("{:.1}", sample.each(sample.database)),
+        format!("{:.1}", sample.each(sample.generator)),
+        sample.logins.to_string(),
+    ]
 }
 
 fn number(value: Option<f64>, digits: usize) -> String {
@@ -146,9 +161,16 @@ mod tests {
         assert_eq!(
             table.row(&variant, &sample, [Some(100.0), Some(0.7), Some(5.0)]),
             "| x (4), 3 ERRORS | 50 | 100 | 0.50 | 0.70 | < 0.75 | 2.00 | 2.00 | 0.0 | 0.0 | 0.0 | 0 \
-             | 5 | 10.0 |"
+             | 5 | 10.0 | 20.0 |"
         );
         let row = table.row(&variant, &sample, [Some(50.0), None, None]);
         assert!(row.contains("| 1.00 | - | >= 0.75 |"), "{row}");
+        assert!(row.ends_with("| 0 | - | - | - |"), "{row}");
+        let mut sample = Sample::default();
+        sample.add_rate(40.0);
+        assert_eq!(
+            table.row(&variant, &sample, [None, Some(0.8), None]),
+            "| x | 40 | - | - | 0.80 | >= 0.75 | - | - | - | - | - | - | - | - | - |"
+        );
     }
 }

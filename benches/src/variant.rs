@@ -38,6 +38,10 @@ pub(crate) fn of(shape: &Shape, arguments: &Arguments) -> Vec<Variant> {
         aim,
     } in &shape.header.variants
     {
+        // Members have no role as which pgbench could send statements.
+        if endpoint == Endpoint::Pgbench && arguments.members {
+            continue;
+        }
         for users in numbers(callers, arguments) {
             let who = who(callers, users, arguments);
             let name = format!("{}, {}, {who}", shape.header.name, endpoint.name());
@@ -104,15 +108,16 @@ impl Endpoint {
             Self::GraphQl => "graphql",
             Self::Call => "call",
             Self::Sql => "sql",
+            Self::Pgbench => "sql by pgbench",
         }
     }
 
-    /// The path of the endpoint.
+    /// The path of the endpoint. pgbench uses none.
     pub(crate) fn path(self) -> &'static str {
         match self {
             Self::GraphQl => "/api/graphql/schema/public",
             Self::Call => "/api/v4/call",
-            Self::Sql => "/api/v4/sql",
+            Self::Sql | Self::Pgbench => "/api/v4/sql",
         }
     }
 }

@@ -13,6 +13,9 @@ pub(crate) enum Endpoint {
     Call,
     /// The statement is sent as text to `/api/v4/sql`.
     Sql,
+    /// pgbench sends the statement to PostgreSQL, without the service. One user sends it in
+    /// pipelines on few connections, many users on a connection each.
+    Pgbench,
 }
 
 /// The callers of the requests.
@@ -70,7 +73,7 @@ pub(crate) struct Header {
     pub(crate) rows: Option<String>,
 }
 
-const KEYS: &str = "name, set, graphql, call, sql, variables, batch, sets, connections, accept, \
+const KEYS: &str = "name, set, graphql, call, sql, pgbench, variables, batch, sets, connections, accept, \
     rows or note";
 
 impl Header {
@@ -121,6 +124,7 @@ impl Header {
             "graphql" => self.variants(Endpoint::GraphQl, value)?,
             "call" => self.variants(Endpoint::Call, value)?,
             "sql" => self.variants(Endpoint::Sql, value)?,
+            "pgbench" => self.variants(Endpoint::Pgbench, value)?,
             "variables" => self.variables = Some(value.to_owned()),
             "batch" => self.batch = number(value)?,
             "sets" => self.sets = number(value)?,
@@ -140,6 +144,10 @@ impl Header {
                 None => (callers, None),
             };
             let callers = Callers::parse(callers.trim())?;
+            if endpoint == Endpoint::Pgbench && !matches!(callers, Callers::One | Callers::Some(_))
+            {
+                return Err("`pgbench`: expected one user, or a number such as `32 users`".into());
+            }
             self.variants.push(VariantSpec {
                 endpoint,
                 callers,
@@ -242,6 +250,7 @@ mod tests {
             ("graphql: everybody", "expected owner, guest"),
             ("graphql: 0 users", "expected owner, guest"),
             ("graphql: owner >= fast", "expected a ratio such as 0.6"),
+            ("pgbench: owner", "expected one user"),
             ("batch: 0", "expected a number above 0"),
             ("set: id", "expected `name = random(LOW, HIGH)`"),
             ("rows: 5", "expected a number and a JSON object"),

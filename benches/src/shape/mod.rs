@@ -3,6 +3,7 @@
 
 pub(crate) mod body;
 pub(crate) mod header;
+mod script;
 pub(crate) mod template;
 pub(crate) mod value;
 
@@ -14,8 +15,7 @@ use serde_json::{Value as Json, json};
 use crate::Result;
 use body::Body;
 use header::{Endpoint, Header};
-use template::{join, split};
-use value::Value;
+use template::split;
 
 /// A shape. Its files are `STEM.sql`, `STEM.graphql` and `STEM.PEER.graphql`.
 #[derive(Debug)]
@@ -66,11 +66,12 @@ impl Shape {
                 Endpoint::GraphQl if self.document.is_none() => {
                     return Err(format!("expected a document in {}.graphql", self.stem).into());
                 }
-                Endpoint::Call | Endpoint::Sql if self.statement.is_empty() => {
-                    return Err("expected a statement for `call` and `sql`".into());
+                Endpoint::GraphQl => {}
+                _ if self.statement.is_empty() => {
+                    return Err("expected a statement for `call`, `sql` and `pgbench`".into());
                 }
-                Endpoint::Call | Endpoint::Sql if self.statement.contains('\\') => {
-                    return Err("expected one statement for `call` and `sql`".into());
+                _ if self.statement.contains('\\') => {
+                    return Err("expected one statement for `call`, `sql` and `pgbench`".into());
                 }
                 _ => {}
             }
@@ -99,7 +100,9 @@ impl Shape {
                 let before = format!(r#"{{"jsonrpc":"2.0","id":1,"method":{method},"params":"#);
                 (before, "}")
             }
-            Endpoint::Sql => (format!(r#"{{"q":{},"params":"#, text(&self.statement)), "}"),
+            Endpoint::Sql | Endpoint::Pgbench => {
+                (format!(r#"{{"q":{},"params":"#, text(&self.statement)), "}")
+            }
         };
         let values = self.header.parameters.iter().map(|(_, value)| *value);
         let values: Vec<_> = values.collect();
@@ -144,47 +147,6 @@ impl Shape {
         };
         let text = self.header.variables.clone().unwrap_or_else(all);
         text.replace(":rows", self.header.rows.as_deref().unwrap_or(":rows"))
-    }
-
-    /// The script for pgbench; `None` if the shape has no floor.
-    pub(crate) fn script(&self) -> Option<String> {
-        if self.statement.is_empty() {
-            return None;
-        }
-        let Header {
-            batch,
-            sets,
-            parameters,
-            ..
-        } = &self.header;
-        let parts = split(&self.statement, &self.names());
-        let copies = (*batch).max(*sets);
-        let (mut settings, mut statements) = (Vec::new(), Vec::new());
-        for copy in 0..copies {
-            // The values of parameter sets are drawn once, because a thousand draws would slow
-            // pgbench down.
-            let suffix = if *batch > 1 {
-                format!("_{copy}")
-            } else {
-                String::new()
-            };
-            if copy == 0 || *batch > 1 {
-                let set = |(name, value): &(String, Value)| {
-                    format!("\\set {name}{suffix} {}\n", value.pgbench())
-                };
-                settings.extend(parameters.iter().map(set));
-            }
-            let statement = join(&parts, |index| format!(":{}{suffix}", parameters[index].0));
-            // A statement that contains pgbench commands already has its semicolons.
-            let end = if statement.contains('\\') { "" } else { ";" };
-            statements.push(format!("{statement}{end}\n"));
-        }
-        let (settings, statements) = (settings.concat(), statements.concat());
-        Some(if copies > 1 {
-            format!("{settings}\\startpipeline\nbegin;\n{statements}commit;\n\\endpipeline\n")
-        } else {
-            settings + &statements
-        })
     }
 }
 
@@ -247,6 +209,21 @@ mod tests {
     }
 
     #[test]
+    fn pgbench_sends_as_one_user_or_as_many() -> Result<()> {
+        let shape = shape(BY_KEY)?;
+        let script = "\\set id_0 random(1, 1)\n\\set id_1 random(1, 1)\n\\startpipeline\n\
+            select a::text from t where id = :id_0;\nselect a::text from t where id = :id_1;\n\
+            \\endpipeline\n";
+        assert_eq!(shape.pipeline_script(2), script);
+        let script = "\\if :switched\n\\else\n\\set switched 1\n\
+            select set_config('role', 'u' || :client_id, false);\n\\endif\n\
+            \\set id random(:client_id * 1 + 1, :client_id * 1 + 1)\n\
+            select a::text from t where id = :id;\n";
+        assert_eq!(shape.script_of_users("'u' || :client_id"), script);
+        Ok(())
+    }
+
+    #[test]
     fn sets_are_one_statement_with_several_parameters() -> Result<()> {
         let shape = shape(&BY_KEY.replace("-- call", "-- sets: 2\n-- call"))?;
         assert!(body(&shape, Endpoint::Sql)?.ends_with(r#""params":[{"id": 3},{"id": 3}]}"#));
@@ -274,7 +251,7 @@ mod tests {
             .unwrap_err()
             .to_string();
         assert!(
-            wrong.ends_with("by-key.sql: expected a statement for `call` and `sql`"),
+            wrong.ends_with("by-key.sql: expected a statement for `call`, `sql` and `pgbench`"),
             "{wrong}"
         );
     }

@@ -44,6 +44,16 @@ impl Value {
             Self::Own(count) => format!("random(1, {count})"),
         }
     }
+
+    /// The same, if each client of pgbench runs as the user with the client's number.
+    pub(crate) fn pgbench_of_client(self) -> String {
+        match self {
+            Self::Random(..) => self.pgbench(),
+            Self::Own(count) => {
+                format!("random(:client_id * {count} + 1, :client_id * {count} + {count})")
+            }
+        }
+    }
 }
 
 /// Marsaglia's xorshift64, which is fast and random enough to choose keys.

@@ -4,6 +4,8 @@ use std::collections::HashMap;
 
 use tidegate_values::{Parameter, Type, base_type};
 
+use super::program::narrow;
+
 /// The form in which the service compares the values of a key column.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum KeyKind {
@@ -30,11 +32,13 @@ pub(crate) struct Keys {
     kinds: Vec<KeyKind>,
     /// The slot of each key, if the key is one integer column.
     integers: HashMap<i64, u32>,
+    /// The keys in the order of their slots, if the key is one integer column.
+    order: Vec<i64>,
     /// The slot of each key, for all other kinds of keys. A key is encoded as the values of its
     /// columns, each after its length.
     texts: HashMap<Box<[u8]>, u32>,
     /// For each key column, its values in the order of the slots, as the text of an array literal
-    /// without the braces.
+    /// without the braces. Empty if the key is one integer column.
     arrays: Vec<String>,
     count: u32,
     /// The number of rows that have a key.
@@ -84,14 +88,20 @@ impl Keys {
     /// For each slot of this set, the slot that its key has in `others`; `None` if `others` lacks
     /// the key.
     pub(crate) fn slots_in(&self, others: &Self) -> Vec<Option<u32>> {
-        let mut slots = vec![None; self.count as usize];
-        let integers = self.integers.iter();
-        let integers = integers.map(|(key, slot)| (*slot, others.integers.get(key)));
-        let texts = self.texts.iter();
-        let texts = texts.map(|(key, slot)| (*slot, others.texts.get(key)));
-        for (slot, other) in integers.chain(texts) {
-            if let Some(place) = slots.get_mut(slot as usize) {
-                *place = other.copied();
+        let mut next = 0;
+        let slot_in_others = |key: &i64| {
+            // Keys of two levels are mostly in the same order, which saves look-ups.
+            if others.order.get(next) == Some(key) {
+                next += 1;
+                return Some(narrow(next - 1));
+            }
+            others.integers.get(key).copied()
+        };
+        let mut slots: Vec<_> = self.order.iter().map(slot_in_others).collect();
+        slots.resize(self.count as usize, None);
+        for (key, slot) in &self.texts {
+            if let Some(place) = slots.get_mut(*slot as usize) {
+                *place = others.texts.get(key).copied();
             }
         }
         slots
@@ -143,6 +153,12 @@ impl Keys {
         let mut text = String::with_capacity(elements.len() + 2);
         text.push('{');
         text.push_str(elements);
+        for (at, key) in self.order.iter().enumerate() {
+            if at > 0 {
+                text.push(',');
+            }
+            push_integer(*key, &mut text);
+        }
         text.push('}');
         Parameter::Text(text.into())
     }
@@ -157,8 +173,7 @@ impl Keys {
         let slot = *self.integers.entry(key).or_insert(count);
         if slot == count {
             self.count += 1;
-            separate(&mut self.arrays[0]);
-            push_integer(key, &mut self.arrays[0]);
+            self.order.push(key);
         }
         self.last = Some((key, slot));
         slot
@@ -269,6 +284,12 @@ mod tests {
             one(&mut there, &key.to_be_bytes());
         }
         assert_eq!(here.slots_in(&there), [Some(1), None, Some(0)]);
+        assert_eq!(there.slots_in(&here), [Some(2), Some(0)]);
+        let mut some = Keys::new(vec![KeyKind::Integer]);
+        for key in [5_i32, 7] {
+            one(&mut some, &key.to_be_bytes());
+        }
+        assert_eq!(here.slots_in(&some), [Some(0), None, Some(1)]);
         assert!(!here.has_repeated_keys());
     }
 

@@ -49,7 +49,8 @@ enum Scan {
     Wide,
 }
 
-/// Determines which characters a text contains. Reads eight bytes at a time.
+/// Determines which characters a text contains. Reads eight bytes at a time. The last eight bytes
+/// may overlap those before them.
 #[inline]
 fn scan(text: &[u8]) -> Scan {
     let mut special = 0;
@@ -61,8 +62,11 @@ fn scan(text: &[u8]) -> Scan {
         high |= word;
     }
     if !rest.is_empty() {
-        let mut last = [b' '; 8];
-        last[..rest.len()].copy_from_slice(rest);
+        let last = text.last_chunk().copied().unwrap_or_else(|| {
+            let mut padded = [b' '; 8];
+            padded[..rest.len()].copy_from_slice(rest);
+            padded
+        });
         let word = u64::from_le_bytes(last);
         special |= specials(word);
         high |= word;
