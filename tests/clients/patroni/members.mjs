@@ -10,6 +10,8 @@ import { promisify } from "node:util";
 import { eventually, freePort } from "../cluster/processes.mjs";
 
 const run = promisify(execFile);
+// How many lines of a log are kept.
+const LOG_LINES = 500;
 export const PASSWORD = "patroni-secret";
 const POSTGRESQL = "/usr/lib/postgresql";
 const [version] = readdirSync(POSTGRESQL).sort((one, other) => other - one);
@@ -48,6 +50,8 @@ function ownFolder(...parts) {
 
 class Member {
   log = [];
+  // When PostgreSQL was promoted for the last time, in milliseconds.
+  promoted = 0;
 
   constructor(cluster, name, port, rest) {
     Object.assign(this, { cluster, name, port, rest });
@@ -92,6 +96,7 @@ class Member {
         data_dir: this.data,
         bin_dir: join(POSTGRESQL, version, "bin"),
         pgpass: join(this.folder, "pgpass"),
+        basebackup: [{ checkpoint: "fast" }],
         authentication: { superuser: login("postgres"), replication: login("replicator") },
         pg_hba: ["local all all trust", "host all all 127.0.0.1/32 scram-sha-256",
           "host replication all 127.0.0.1/32 scram-sha-256"],
@@ -101,20 +106,18 @@ class Member {
   }
 
   start() {
-    this.patroni = launch("patroni", [this.config], this.log, { cwd: this.folder });
+    this.patroni = launch("patroni", [this.config], this, { cwd: this.folder });
   }
 
-  // When PostgreSQL was promoted for the last time, in milliseconds; undefined if it was not since
-  // `from`.
-  promotedSince(from) {
-    const promotions = this.log.flatMap((line, index) => {
-      const time = /^(\S+ \S+) UTC LOG: {2}database system is ready to accept connections/.exec(line);
-      const before = this.log.slice(Math.max(0, index - 20), index);
-      return time && before.some((it) => it.includes("selected new timeline ID"))
-        ? [Date.parse(`${time[1].replace(" ", "T")}Z`)]
-        : [];
-    });
-    return promotions.find((time) => time >= from);
+  // Takes a line of the log.
+  push(line) {
+    this.log.push(line);
+    if (this.log.length > LOG_LINES) this.log.shift();
+    this.promotes ||= line.includes("selected new timeline ID");
+    const ready = /^(\S+ \S+) UTC LOG: {2}database system is ready to accept connections/.exec(line);
+    if (!ready) return;
+    if (this.promotes) this.promoted = Date.parse(`${ready[1].replace(" ", "T")}Z`);
+    this.promotes = false;
   }
 
   postmaster() {
@@ -165,7 +168,7 @@ export class Patroni {
   members = [];
   etcdLog = [];
 
-  // Starts etcd and the first two of three members.
+  // Starts etcd and the first two of three members. Returns when there is a leader.
   static async start(folder) {
     const cluster = new Patroni();
     cluster.folder = folder;
@@ -179,6 +182,7 @@ export class Patroni {
       cluster.members.push(new Member(cluster, name, await freePort(), await freePort()));
     }
     for (const member of cluster.members.slice(0, 2)) member.start();
+    await eventually("a leader", () => cluster.leader());
     return cluster;
   }
 

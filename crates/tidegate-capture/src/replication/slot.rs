@@ -196,10 +196,7 @@ pub(super) async fn retention_slot(
             }
             return Ok(Some(confirmed));
         }
-        info!(
-            slot = name,
-            "retention slot was lost; creating a new one"
-        );
+        info!(slot = name, "retention slot was lost; creating a new one");
         drop_slot(session, name).await?;
     }
     let options = slot_options(place.server_version, false);
