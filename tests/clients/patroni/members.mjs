@@ -66,6 +66,7 @@ class Member {
   settings() {
     const parameters = {
       fsync: "off",
+      max_wal_size: "256MB",
       log_line_prefix: "%m ",
       log_timezone: "UTC",
       shared_buffers: "32MB",

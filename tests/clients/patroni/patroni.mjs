@@ -15,7 +15,7 @@ import { PASSWORD, Patroni } from "./members.mjs";
 
 const count = Number(process.argv[2] ?? 2);
 for (const signal of ["SIGINT", "SIGTERM"]) process.on(signal, () => process.exit(1));
-const folder = await mkdtemp(join(tmpdir(), "tidegate-patroni-"));
+const folder = await mkdtemp(join(process.env.CLIENT_SCRATCH ?? tmpdir(), "patroni-"));
 await chmod(folder, 0o755);
 const key = join(folder, "master.key");
 let cluster, node, slot, writer, reader;
@@ -75,8 +75,8 @@ async function fault(name, act, afterwards = () => {}) {
     60_000,
   );
   const { promoted } = next;
-  afterwards(leader);
   const written = await eventually("a write", () => writer.successAfter(promoted));
+  afterwards(leader);
   subscribers[1].comeBack();
   await eventually("events", () => subscribers.every((it) => it.last > written));
   const events = Math.round(Math.max(...subscribers.map((it) => it.firstAfter(promoted))) - promoted);
