@@ -53,6 +53,10 @@ tidy:
 clients *names:
     tests/clients/run {{names}}
 
+# Faults of a cluster at their full count, in less than an hour: NATS, nodes, PostgreSQL and Patroni.
+soak:
+    TIDEGATE_TEST_SECONDS=3000 CLUSTER_SOAK=200 PATRONI_FAULTS=50 tests/clients/run cluster patroni
+
 # The commands of the documents: `just book python`; TIDEGATE_TEST_REQUIRE=book leaves out nothing.
 book *names:
     cargo build --locked -p tidegate

@@ -19,7 +19,7 @@ pub const CHANNEL: &str = "tidegate";
 /// The longest delay between attempts to listen again. It is short for two reasons. A node that
 /// does not listen uses stale caches. After an outage, the node's other service connections are
 /// opened again as soon as this connection is open.
-const MAX_RECONNECT_DELAY: Duration = Duration::from_secs(1);
+const MAX_RECONNECT_DELAY: Duration = Duration::from_millis(500);
 
 /// An item for receivers of notifications.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -83,7 +83,8 @@ export class Subscriber {
       this.cursor = message.cursor;
       this.last = Date.now();
     } else if (message.type === "resync") {
-      this.resyncs.push(message);
+      this.resyncs.push({ ...message, after: this.ids.length });
+      this.cursor = message.cursor ?? this.cursor;
     } else {
       this.errors.push(JSON.stringify(message));
       socket.close();

@@ -14,6 +14,7 @@ mod invalidation_workaround;
 mod lineage;
 mod lock_backoff;
 mod metadata;
+mod missing_log;
 mod partitions;
 mod reader;
 mod release;
@@ -98,6 +99,7 @@ struct Shared {
     control: KeptConnection,
     /// When this node last advanced the retention slot of each database.
     advances: Mutex<HashMap<DatabaseName, Instant>>,
+    missing_log: missing_log::MissingLog,
 }
 
 impl Shared {
@@ -129,6 +131,7 @@ impl Replication {
             shared: Arc::new(Shared {
                 control,
                 advances: Mutex::default(),
+                missing_log: missing_log::MissingLog::default(),
                 reader,
                 logins: Logins {
                     admin,

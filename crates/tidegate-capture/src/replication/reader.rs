@@ -42,9 +42,9 @@ async fn open_slot(
     // Without a retention window there is no slot to share.
     let start = start.ok_or(LogError::Gone)?;
     let slot = (place.retention_slot_name.as_str(), place.lineage);
-    Ok(slot::stream(shared, session, slot, start)
-        .await?
-        .keep_window())
+    let slot_log = shared.missing_log.of(slot.0, start);
+    let stream = slot::stream(shared, session, slot, start).await?;
+    Ok(stream.of_slot(slot_log).keep_window())
 }
 
 async fn is_read(session: &mut ReplicationSession) -> LogResult<bool> {

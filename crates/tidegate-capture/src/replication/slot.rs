@@ -68,7 +68,9 @@ pub(super) async fn open(
         LogStart::Earliest => earliest,
         LogStart::Now => place.now.max(earliest),
     };
-    stream(shared, session, (&slot, place.lineage), start).await
+    let slot_log = shared.missing_log.of(retention_slot, earliest);
+    let stream = stream(shared, session, (&slot, place.lineage), start).await?;
+    Ok(stream.of_slot(slot_log))
 }
 
 /// Opens a stream without a retention window. The stream starts where its slot is created, and
@@ -184,23 +186,23 @@ pub(super) async fn retention_slot(
         return Ok(None);
     }
     if let Some(retention_slot) = &place.retention_slot {
+        let (name, confirmed) = (&place.retention_slot_name, retention_slot.confirmed);
+        let is_lost = retention_slot.lost || shared.missing_log.has(name, confirmed);
         // With `recreate`, the slot is older than the publications, and can never decode changes
         // for them.
-        if !retention_slot.lost && !recreate {
+        if !is_lost && !recreate {
             if retention_slot.failover == Some(false) {
-                enable_failover(session, &place.retention_slot_name).await?;
+                enable_failover(session, name).await?;
             }
-            return Ok(Some(retention_slot.confirmed));
+            return Ok(Some(confirmed));
         }
-        info!(
-            slot = place.retention_slot_name,
-            "retention slot was lost; creating a new one"
-        );
-        drop_slot(session, &place.retention_slot_name).await?;
+        info!(slot = name, "retention slot was lost; creating a new one");
+        drop_slot(session, name).await?;
     }
     let options = slot_options(place.server_version, false);
     let made = create(shared, session, &place.retention_slot_name, options).await?;
     place.now = place.now.max(made);
+    shared.missing_log.forget(&place.retention_slot_name);
     Ok(Some(made))
 }
 

@@ -11,6 +11,7 @@ use tidegate_wire::rejection::ServerError;
 use tidegate_wire::tag;
 use tokio::time::Instant;
 
+use super::missing_log::SlotLog;
 use crate::error;
 
 /// The interval of reports of the confirmed position, a sixth of PostgreSQL's default
@@ -30,6 +31,8 @@ const AWAITED: (Duration, u32) = (Duration::from_millis(500), 3);
 const BATCH: usize = 1024;
 /// The length of a status update in bytes.
 const STATUS: u8 = 34;
+/// The SQLSTATE of a file of log that is missing (`undefined_file`).
+const NO_FILE: &str = "58P01";
 
 /// A stream of pgoutput messages.
 pub(super) struct Stream {
@@ -51,6 +54,8 @@ pub(super) struct Stream {
     /// Whether positions are confirmed late, so that the slot keeps the log of the retention
     /// window.
     keeps_window: bool,
+    /// The log of the retention slot that the stream reads, directly or through a copy of the slot.
+    slot_log: Option<SlotLog>,
     /// When PostgreSQL last asked for a report, and how many times it has asked in quick
     /// succession.
     awaited: (Instant, u32),
@@ -70,6 +75,7 @@ impl Stream {
             owes_report: false,
             complete: Some(start),
             keeps_window: false,
+            slot_log: None,
             awaited: (Instant::now(), 0),
         }
     }
@@ -78,6 +84,12 @@ impl Stream {
     /// wait until everything is confirmed.
     pub(super) fn keep_window(mut self) -> Self {
         self.keeps_window = true;
+        self
+    }
+
+    /// Makes the stream record in `log` if the log of its slot is missing.
+    pub(super) fn of_slot(mut self, log: SlotLog) -> Self {
+        self.slot_log = Some(log);
         self
     }
 
@@ -113,6 +125,11 @@ impl Stream {
             }
             (tag::ERROR_RESPONSE, _) => {
                 let error = ServerError::read(body);
+                if let Some(log) = &self.slot_log
+                    && error.rejection.sqlstate == NO_FILE
+                {
+                    log.record_missing();
+                }
                 return Err(error::of_command(error.rejection, Duration::ZERO));
             }
             (tag::NOTICE_RESPONSE | tag::PARAMETER_STATUS, _) => {}

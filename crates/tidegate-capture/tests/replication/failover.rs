@@ -1,6 +1,7 @@
 //! Tests the change log across the promotion of a standby.
 
 use std::fs;
+use std::io::ErrorKind;
 use std::os::unix::fs::{MetadataExt as _, chown};
 use std::path::Path;
 use std::time::Duration;
@@ -151,6 +152,51 @@ async fn without_the_slot_nothing_resumes_after_a_promotion() {
     assert!(matches!(gone, Err(LogError::Gone)));
     let mut reader = StreamReader::new(fixture.open(None).await.unwrap());
     pair.run_on_promoted("SET synchronous_commit = on; INSERT INTO t VALUES (4)")
+        .await;
+    reader.read(1).await;
+    assert_eq!(reader.rows.len(), 1);
+}
+
+/// The file of the log that the retention slot begins with, without the timeline.
+async fn first_file(fixture: &Fixture) -> String {
+    let file = "SELECT substr(pg_walfile_name(restart_lsn), 9) FROM pg_replication_slots \
+                WHERE slot_name = 'tidegate_' || (SELECT oid FROM pg_database \
+                WHERE datname = current_database())";
+    fixture.value(file).await
+}
+
+/// A standby that joined after the slot's beginning has no log from there.
+#[tokio::test]
+async fn a_copied_slot_whose_log_the_standby_lacks_is_made_again() {
+    let pair = Pair::new("log_lacking").await;
+    let fixture = &pair.fixture;
+    let mut reader = StreamReader::new(fixture.open(None).await.unwrap());
+    fixture.capture("t", true, false).await.unwrap();
+    fixture.run(&format!("{INSERT} (1)")).await;
+    reader.read(1).await;
+    let (log, seen) = (reader.stream.lineage().log, reader.commits[0]);
+    drop(reader);
+    let file = first_file(fixture).await;
+    for command in ["SELECT pg_switch_wal()", "CHECKPOINT"] {
+        fixture.run(command).await;
+    }
+    pair.copy_slot().await;
+    caught_up(fixture.cluster, &pair.standby).await;
+    let standby = connect(&pair.standby.admin_url()).await;
+    standby.batch_execute("CHECKPOINT").await.unwrap();
+    let name = pair.standby.data_dir().join("data/pg_wal");
+    let removed = fs::remove_file(name.join(format!("00000001{file}")));
+    // The standby may have removed it when it was stopped.
+    assert!(removed.is_ok() || removed.is_err_and(|error| error.kind() == ErrorKind::NotFound));
+    pair.fail_over().await;
+
+    let mut broken = fixture.open(Some((log, seen))).await.unwrap();
+    let failed = broken.next(&mut Vec::new()).await;
+    assert!(matches!(failed, Err(LogError::Gone)), "{failed:?}");
+    let gone = fixture.open(Some((log, seen))).await;
+    assert!(matches!(gone, Err(LogError::Gone)));
+    let mut reader = StreamReader::new(fixture.open(None).await.unwrap());
+    pair.run_on_promoted("SET synchronous_commit = on; INSERT INTO t VALUES (2)")
         .await;
     reader.read(1).await;
     assert_eq!(reader.rows.len(), 1);

@@ -1,0 +1,52 @@
+//! Retention slots whose log is missing on the server.
+//!
+//! A new standby has the log only from its base backup on. A copy of the slot, as Patroni makes it
+//! before PostgreSQL 17, may begin earlier. After a promotion PostgreSQL reports such a slot as
+//! valid, and only reading it fails.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use parking_lot::Mutex;
+use tidegate_changelog::LogPosition;
+
+/// The names of slots that could not be read, each with its position at that time.
+#[derive(Clone, Default)]
+pub(super) struct MissingLog(Arc<Mutex<HashMap<String, LogPosition>>>);
+
+impl MissingLog {
+    /// Whether reading the slot failed at this position. A slot that another node has created again
+    /// has another position.
+    pub(super) fn has(&self, slot: &str, position: LogPosition) -> bool {
+        self.0.lock().get(slot) == Some(&position)
+    }
+
+    /// Removes the record of a slot that was created again.
+    pub(super) fn forget(&self, slot: &str) {
+        self.0.lock().remove(slot);
+    }
+
+    /// The value by which a stream of the slot records that the slot's log is missing.
+    pub(super) fn of(&self, slot: &str, position: LogPosition) -> SlotLog {
+        SlotLog {
+            missing: self.clone(),
+            slot: slot.to_owned(),
+            position,
+        }
+    }
+}
+
+/// The log of a slot, for the stream that reads it.
+pub(super) struct SlotLog {
+    missing: MissingLog,
+    slot: String,
+    position: LogPosition,
+}
+
+impl SlotLog {
+    /// Records that the log is missing.
+    pub(super) fn record_missing(&self) {
+        let mut slots = self.missing.0.lock();
+        slots.insert(self.slot.clone(), self.position);
+    }
+}

@@ -1,0 +1,255 @@
+// Switchovers and kills of a Patroni cluster: what writers, readers and subscribers of a node see.
+// Argument: how many of each.
+
+import assert from "node:assert/strict";
+import { execFile } from "node:child_process";
+import { writeFileSync } from "node:fs";
+import { chmod, mkdtemp, rm } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+
+import { eventually, Node, sleep } from "../cluster/processes.mjs";
+import { Subscriber, token } from "../cluster/subscriber.mjs";
+import { Reader, Writer } from "./load.mjs";
+import { PASSWORD, Patroni } from "./members.mjs";
+
+const count = Number(process.argv[2] ?? 2);
+for (const signal of ["SIGINT", "SIGTERM"]) process.on(signal, () => process.exit(1));
+const folder = await mkdtemp(join(process.env.CLIENT_SCRATCH ?? tmpdir(), "patroni-"));
+await chmod(folder, 0o755);
+const key = join(folder, "master.key");
+let cluster, node, slot, writer, reader;
+let subscribers = [];
+const slowest = { writes: 0, events: 0 };
+// The longest time from a promotion until writes succeed, in milliseconds, and what took longer. The
+// short run is also for loaded machines.
+const LONGEST = count > 2 ? 2000 : 5000;
+const late = [];
+
+// Runs a command of the program with this standard input.
+function tidegate(args, input = "") {
+  const env = {
+    PATH: process.env.PATH,
+    TIDEGATE_ADMIN_URL: cluster.url("postgres", PASSWORD, "postgres"),
+    TIDEGATE_MASTER_KEY_FILE: key,
+  };
+  return new Promise((done, failed) => {
+    const child = execFile(process.env.TIDEGATE_TEST_BINARY, args, { env }, (error, stdout) =>
+      error && error.code !== 1 ? failed(error) : done(stdout),
+    );
+    child.stdin.end(input);
+  });
+}
+
+async function newToken() {
+  const bearer = await token(node.url);
+  for (const it of [writer, reader, ...subscribers]) if (it) it.bearer = bearer;
+  return bearer;
+}
+
+// The configuration that the doctor prints for Patroni.
+async function printedSlots() {
+  const lines = (await tidegate(["doctor"])).split("\n");
+  const first = lines.findIndex((line) => line.trim() === "slots:");
+  assert(first >= 0, lines.join("\n"));
+  const indent = lines[first].search(/\S/);
+  const end = lines.findIndex((line, index) => index > first && line.search(/\S/) <= indent);
+  return lines.slice(first, end < 0 ? undefined : end).map((line) => line.slice(indent)).join("\n");
+}
+
+// Does something to the leader while clients write, read and are subscribed. Waits until a standby is
+// promoted, writes succeed and events come. The second subscriber leaves before and comes back with its
+// cursor. Returns the reasons of gaps, unless they are right because the new leader lacks the WAL with
+// which the slot begins.
+async function fault(name, act, afterwards = () => {}) {
+  await cluster.whole(slot);
+  await newToken();
+  const leader = await cluster.leader();
+  const withLog = await cluster.withLogOf(slot);
+  const before = subscribers.map((it) => it.resyncs.length);
+  const began = Date.now();
+  subscribers[1].leave();
+  await act(leader);
+  const next = await eventually(
+    "a promotion",
+    () => cluster.members.find((it) => it.promoted >= began),
+    60_000,
+  );
+  const { promoted } = next;
+  const written = await eventually("a write", () => writer.successAfter(promoted));
+  afterwards(leader);
+  subscribers[1].comeBack();
+  await eventually("events", () => subscribers.every((it) => it.last > written));
+  const events = Math.round(Math.max(...subscribers.map((it) => it.firstAfter(promoted))) - promoted);
+  const writes = written - promoted;
+  slowest.writes = Math.max(slowest.writes, writes);
+  slowest.events = Math.max(slowest.events, events);
+  const gaps = subscribers.flatMap((it, index) => it.resyncs.slice(before[index]).map((it) => it.reason));
+  const hasLog = withLog.includes(next);
+  console.log(
+    `  ${name} of ${leader.name}: after ${promoted - began} ms ${next.name} was promoted` +
+      `${hasLog ? "" : ", without the slot's WAL"}; then writes after ${writes} ms, ` +
+      `events after ${events} ms; gaps: ${gaps.join(", ") || "none"}`,
+  );
+  await check(next);
+  if (writes > LONGEST) late.push(writes);
+  return hasLog ? gaps : [];
+}
+
+// Compares answers and events with the rows. A subscriber has each row once and in order, apart from
+// what it was told by `resync`; before a `resync` it may have rows that the new leader never had.
+async function check(leader) {
+  for (const it of [writer, reader]) assert.deepEqual(it.wrong, []);
+  const until = writer.confirmed.at(-1);
+  await eventually("the events", () => subscribers.every((it) => it.ids.at(-1) >= until));
+  const rows = (await leader.sql("SELECT id FROM ticks ORDER BY id", "demo")).map(Number);
+  const present = new Set(rows);
+  assert.equal(present.size, rows.length, "a row is there twice");
+  const lost = writer.confirmed.filter((id) => id <= until && !present.has(id));
+  assert.deepEqual(lost, [], "a confirmed row is lost");
+  for (const it of subscribers) it.phantoms = compare(it, rows, present, until);
+}
+
+function compare(subscriber, rows, present, until) {
+  const ends = [...subscriber.resyncs.map((it) => it.after), subscriber.ids.length];
+  let from = 0;
+  let phantoms = 0;
+  let last = 0;
+  for (const [index, end] of ends.entries()) {
+    const part = subscriber.ids.slice(from, end);
+    const isLast = index === ends.length - 1;
+    const known = part.filter((id) => present.has(id) || (isLast && id > until));
+    // Those that the new leader never had are the last before a resync.
+    if (known.length < part.length) {
+      const absent = part.filter((id) => !present.has(id));
+      const problem = `${subscriber.name}: events of no rows: ${absent}`;
+      assert(!isLast, problem);
+      assert.deepEqual(part.slice(0, known.length), known, problem);
+      phantoms += part.length - known.length;
+    }
+    const shown = known.filter((id) => id <= until);
+    if (shown.length > 0) {
+      assert(shown[0] > last, `${subscriber.name}: ${shown[0]} comes after ${last}`);
+      const first = rows.indexOf(shown[0]);
+      assert.deepEqual(shown, rows.slice(first, first + shown.length), subscriber.name);
+      last = shown.at(-1);
+      if (index === 0) assert.equal(first, subscriber.firstRow(rows), subscriber.name);
+    }
+    from = end;
+  }
+  return phantoms;
+}
+
+// A subscriber that can leave.
+class Follower extends Subscriber {
+  constructor(name, bearer) {
+    const at = [node];
+    super(name, () => at, node, bearer);
+    this.nodesToUse = at;
+  }
+
+  leave() {
+    this.nodesToUse.length = 0;
+    this.socket.close();
+  }
+
+  comeBack() {
+    this.nodesToUse.push(node);
+  }
+
+  // When the first event after `time` came, in milliseconds.
+  firstAfter(time) {
+    const own = time - performance.timeOrigin;
+    return performance.timeOrigin + this.times.find((it) => it > own);
+  }
+
+  // The index of the first row that the subscriber must have.
+  firstRow(rows) {
+    return Math.max(0, rows.indexOf(this.ids[0]));
+  }
+}
+
+const steps = {
+  async "a tenant is made through the URL of three members, of which two run"() {
+    cluster = await Patroni.start(folder);
+    await tidegate(["key", "init", key]);
+    await tidegate(["tenant", "create", "demo", "--password-file", "-"], "demo1234\n");
+    await tidegate(["client", "create", "demo", "App", "--id", "demo-app", "--public", "--redirect-uri",
+      "http://127.0.0.1:5000/callback"]);
+    const leader = await cluster.leader();
+    await leader.sql("CREATE TABLE ticks (id bigint, note text); ALTER TABLE ticks OWNER TO demo", "demo");
+    const adminUrl = cluster.url("postgres", PASSWORD, "postgres");
+    node = await Node.start({ adminUrl, key }, "node", {});
+    const bearer = await newToken();
+    subscribers = ["stays", "comes back"].map((name) => new Follower(name, bearer));
+    await eventually("they subscribe", () => subscribers.every((it) => it.isReady));
+    writer = new Writer(node, bearer).start();
+    reader = new Reader(writer).start();
+  },
+
+  async "Patroni keeps the slot that the doctor prints, also on a member that joins"() {
+    const yaml = await printedSlots();
+    slot = /^ {2}(\w+):$/m.exec(yaml)[1];
+    const file = join(folder, "slots.yaml");
+    writeFileSync(file, yaml);
+    await cluster.patronictl("edit-config", "--apply", file, "--force");
+    cluster.members[2].start();
+    await cluster.whole(slot);
+  },
+
+  async "the slot survives a restart"() {
+    const leader = await cluster.leader();
+    await cluster.patronictl("restart", "shop", leader.name, "--force");
+    await cluster.whole(slot);
+    await check(leader);
+  },
+
+  async [`${count} switchovers`]() {
+    for (let round = 0; round < count; round += 1) {
+      const gaps = await fault("switchover", (leader) => cluster.switchover(leader));
+      assert.deepEqual(gaps, [], "a switchover is no gap");
+    }
+  },
+
+  async [`${count} kills`]() {
+    for (let round = 0; round < count; round += 1) {
+      const gaps = await fault(
+        "kill",
+        (leader) => leader.kill(),
+        (leader) => leader.start(),
+      );
+      // The old leader may have told of commits that the new one never had.
+      assert(gaps.every((it) => it === "other_log"), gaps.join());
+    }
+  },
+};
+
+for (const [name, step] of Object.entries(steps)) {
+  const began = Date.now();
+  try {
+    await step();
+  } catch (error) {
+    console.log(`FAILED: ${name}`, error);
+    const quiet = /Lock owner|Watchdog|no action|bootstrap from leader|accepting connections|request failed|::access/;
+    const logs = [...(cluster?.members ?? []), node].filter((it) => it);
+    for (const { name, log } of logs) {
+      const lines = log.filter((line) => !quiet.test(line)).slice(-60);
+      console.log(`-- ${name}\n${lines.join("\n")}`);
+    }
+    for (const it of subscribers) console.log(`-- ${it.name}: ${it.ids.length}, ready ${it.isReady}, ${JSON.stringify(it.resyncs)} ${it.errors.slice(-3)}`);
+    process.exit(1);
+  }
+  console.log(`ok: ${name} (${Date.now() - began} ms)`);
+}
+for (const it of [writer, reader, ...subscribers]) await it.end();
+await node.stop("SIGTERM");
+await cluster.stop();
+await rm(folder, { recursive: true, force: true });
+console.log(`writes ${JSON.stringify(writer.statuses)}, reads ${JSON.stringify(reader.statuses)}`);
+console.log(`longest request: ${Math.max(writer.longest, reader.longest)} ms`);
+for (const it of subscribers) {
+  console.log(`${it.name}: ${it.ids.length} events, ${it.resyncs.length} gaps, ${it.phantoms} events of lost commits`);
+}
+console.log(`longest after a promotion: ${slowest.writes} ms until a write, ${slowest.events} ms until an event`);
+assert.deepEqual(late, [], "writes came late");
+process.exit(0);
