@@ -58,6 +58,8 @@ pub(crate) struct PostgresCosts {
 /// The costs of three NATS servers together.
 #[derive(Clone, Copy, Debug, Deserialize, Serialize)]
 pub(crate) struct NatsCosts {
+    /// Cores while messages come, however few.
+    pub(crate) active_cores: f64,
     /// CPU for a message.
     pub(crate) message_us: f64,
     /// Messages of a change in a transaction of its own.

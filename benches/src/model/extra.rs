@@ -26,6 +26,7 @@ pub(crate) async fn foreign(
         events: 1,
         rate: 10,
         seconds: 1,
+        is_settled: false,
     };
     load.run(cluster, &[node]).await?;
     let (server, options) = cluster

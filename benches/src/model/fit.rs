@@ -30,8 +30,9 @@ pub(crate) struct Runs {
     pub(crate) low: Usage,
     pub(crate) high: Usage,
     pub(crate) many: Usage,
-    /// The high load at a node with a bus.
-    pub(crate) bus: Usage,
+    /// The first two at a node with a bus.
+    pub(crate) bus_low: Usage,
+    pub(crate) bus_high: Usage,
 }
 
 /// Measures all constants.
@@ -42,6 +43,7 @@ pub(crate) async fn measure(arguments: &ModelArguments) -> Result<Constants> {
             events,
             rate,
             seconds: 6,
+            is_settled: true,
         }
     }
     let loads = Loads {
@@ -61,7 +63,7 @@ pub(crate) async fn measure(arguments: &ModelArguments) -> Result<Constants> {
 }
 
 impl Runs {
-    /// Runs the loads at a node without a bus, and one at a node with a bus.
+    /// Runs the loads at a node without a bus, and two of them at a node with a bus.
     pub(crate) async fn measure(cluster: &Cluster, loads: Loads) -> Result<Self> {
         let alone = cluster.node("alone", false).await?;
         let low = loads.low.run(cluster, &[&alone]).await?;
@@ -69,67 +71,111 @@ impl Runs {
         let many = loads.many.run(cluster, &[&alone]).await?;
         drop(alone);
         let node = cluster.node("published", true).await?;
-        let bus = loads.high.run(cluster, &[&node]).await?;
+        let bus_low = loads.low.run(cluster, &[&node]).await?;
+        let bus_high = loads.high.run(cluster, &[&node]).await?;
         Ok(Self {
             loads,
             low,
             high,
             many,
-            bus,
+            bus_low,
+            bus_high,
         })
+    }
+
+    /// These runs and others of the same loads together.
+    pub(crate) fn and(&self, other: &Self) -> Self {
+        Self {
+            loads: self.loads,
+            low: self.low.and(&other.low),
+            high: self.high.and(&other.high),
+            many: self.many.and(&other.many),
+            bus_low: self.bus_low.and(&other.bus_low),
+            bus_high: self.bus_high.and(&other.bus_high),
+        }
     }
 
     /// The constants that explain the runs.
     pub(crate) fn constants(&self) -> Constants {
-        let Self {
-            loads,
-            low,
-            high,
-            many,
-            bus,
-        } = self;
-        let events = (loads.many.events - loads.low.events) as f64;
-        let event_us = ((many.each(many.nodes) - low.each(low.nodes)) / events).max(0.0);
-        let (active_cores, with_event_us) = line(low, high, |it| it.nodes);
-        let (walsender_cores, decode_us) = line(low, high, |it| it.walsenders);
-        let sockets = (loads.many.sockets - loads.low.sockets) as f64;
-        let socket = ((many.resident - low.resident) / sockets).max(0.0);
         Constants {
             date: String::new(),
             source: String::new(),
-            node: NodeCosts {
-                mib: (low.resident - socket * loads.low.sockets as f64) / MIB,
-                socket_kib: socket / 1024.0,
-                active_cores,
-                change_us: (with_event_us - event_us).max(0.0),
-                event_us,
-                publish_us: (bus.each(bus.nodes) - high.each(high.nodes)).max(0.0),
-                request_us: 0.0,
-            },
-            postgresql: PostgresCosts {
-                write_us: high.each(high.postgres),
-                request_us: 0.0,
-                walsender_cores,
-                decode_us,
-                foreign_ms_per_mib: 0.0,
-                wal_bytes: high.wal / high.changes - ROW,
-            },
-            nats: NatsCosts {
-                message_us: bus.nats * 1e6 / bus.messages,
-                messages: bus.messages / bus.changes,
-                message_bytes: (bus.stored - ROW * bus.changes) / bus.messages,
-            },
+            node: self.node(),
+            postgresql: self.postgresql(),
+            nats: self.nats(),
+        }
+    }
+
+    fn node(&self) -> NodeCosts {
+        let Self {
+            loads, low, many, ..
+        } = self;
+        let events = (loads.many.events - loads.low.events) as f64;
+        let event_us = ((many.each(many.nodes) - low.each(low.nodes)) / events).max(0.0);
+        let line = Line::through(low, &self.high, |it| (it.changes, it.nodes));
+        let sockets = (loads.many.sockets - loads.low.sockets) as f64;
+        let memory = |it: &Usage| it.resident / it.runs;
+        let socket = ((memory(many) - memory(low)) / sockets).max(0.0);
+        let (alone, bus) = (low.and(&self.high), self.bus_low.and(&self.bus_high));
+        NodeCosts {
+            mib: (memory(low) - socket * loads.low.sockets as f64) / MIB,
+            socket_kib: socket / 1024.0,
+            active_cores: line.cores,
+            change_us: (line.us - event_us).max(0.0),
+            event_us,
+            publish_us: (bus.each(bus.nodes) - alone.each(alone.nodes)).max(0.0),
+            request_us: 0.0,
+        }
+    }
+
+    fn postgresql(&self) -> PostgresCosts {
+        let (low, high) = (self.low.and(&self.bus_low), self.high.and(&self.bus_high));
+        let line = Line::through(&low, &high, |it| (it.changes, it.walsenders));
+        PostgresCosts {
+            write_us: high.each(high.postgres),
+            request_us: 0.0,
+            walsender_cores: line.cores,
+            decode_us: line.us,
+            foreign_ms_per_mib: 0.0,
+            wal_bytes: high.wal / high.changes - ROW,
+        }
+    }
+
+    fn nats(&self) -> NatsCosts {
+        let bus = self.bus_low.and(&self.bus_high);
+        let line = Line::through(&self.bus_low, &self.bus_high, |it| (it.messages, it.nats));
+        NatsCosts {
+            active_cores: line.cores,
+            message_us: line.us,
+            messages: bus.messages / bus.changes,
+            message_bytes: (bus.stored - ROW * bus.changes) / bus.messages,
         }
     }
 }
 
-/// Cores that are used whatever the rate, and microseconds for each change: the line through two runs.
-fn line(low: &Usage, high: &Usage, cpu: impl Fn(&Usage) -> f64) -> (f64, f64) {
-    let cores = |it: &Usage| cpu(it) / it.seconds;
-    let rise = (cores(high) - cores(low)) / (high.rate() - low.rate());
-    // Where the line would begin below zero, it goes through zero.
-    let rise = rise.min(cores(high) / high.rate()).max(0.0);
-    ((cores(low) - rise * low.rate()).max(0.0), rise * 1e6)
+/// The line through two runs: cores that are used whatever the rate, and microseconds for each.
+struct Line {
+    cores: f64,
+    us: f64,
+}
+
+impl Line {
+    /// `of` returns a count and the seconds of CPU for it.
+    fn through(low: &Usage, high: &Usage, of: impl Fn(&Usage) -> (f64, f64)) -> Self {
+        let each_second = |it: &Usage| {
+            let (count, cpu) = of(it);
+            (count / it.seconds, cpu / it.seconds)
+        };
+        let ((low_rate, low_cores), (high_rate, high_cores)) =
+            (each_second(low), each_second(high));
+        let rise = (high_cores - low_cores) / (high_rate - low_rate);
+        // A line that would begin below zero goes through zero, and none falls.
+        let rise = rise.clamp(0.0, high_cores / high_rate);
+        Self {
+            cores: (high_cores - rise * high_rate).max(0.0),
+            us: rise * 1e6,
+        }
+    }
 }
 
 fn machine(cpuinfo: &Path) -> Result<String> {

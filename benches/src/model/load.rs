@@ -7,6 +7,8 @@ use crate::feed::subscribers::Subscribers;
 use crate::feed::writer::Writer;
 use crate::{Result, process};
 
+const SETTLE: Duration = Duration::from_millis(2000);
+
 /// A load.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Load {
@@ -17,6 +19,8 @@ pub(crate) struct Load {
     /// Changes a second, each in a transaction of its own.
     pub(crate) rate: u32,
     pub(crate) seconds: u64,
+    /// Whether to wait until freed memory has been returned to the system.
+    pub(crate) is_settled: bool,
 }
 
 /// What a load needed. Times are in seconds of CPU, sizes in bytes.
@@ -37,6 +41,8 @@ pub(crate) struct Usage {
     pub(crate) resident: f64,
     pub(crate) walsender_count: f64,
     pub(crate) slot_count: f64,
+    /// The number of runs whose values are added up here.
+    pub(crate) runs: f64,
 }
 
 impl Load {
@@ -48,7 +54,9 @@ impl Load {
             let open = Subscribers::open_at(node.address, &cluster.demo.owner_token, &queries);
             sockets.push(open.await?);
         }
-        tokio::time::sleep(Duration::from_secs(3)).await;
+        if self.is_settled {
+            tokio::time::sleep(SETTLE).await;
+        }
         let mut resident = 0.0_f64;
         for node in nodes {
             resident = resident.max(node.resident()?);
@@ -76,6 +84,7 @@ impl Load {
             stored: after.stored - before.stored,
             wal: after.wal - before.wal,
             resident,
+            runs: 1.0,
             ..after
         })
     }
@@ -118,6 +127,25 @@ impl Usage {
     /// Microseconds of CPU for each change.
     pub(crate) fn each(&self, cpu: f64) -> f64 {
         cpu * 1e6 / self.changes
+    }
+
+    /// Both runs together.
+    pub(crate) fn and(&self, other: &Self) -> Self {
+        Self {
+            changes: self.changes + other.changes,
+            seconds: self.seconds + other.seconds,
+            nodes: self.nodes + other.nodes,
+            walsenders: self.walsenders + other.walsenders,
+            postgres: self.postgres + other.postgres,
+            nats: self.nats + other.nats,
+            messages: self.messages + other.messages,
+            stored: self.stored + other.stored,
+            wal: self.wal + other.wal,
+            resident: self.resident + other.resident,
+            walsender_count: self.walsender_count + other.walsender_count,
+            slot_count: self.slot_count + other.slot_count,
+            runs: self.runs + other.runs,
+        }
     }
 }
 

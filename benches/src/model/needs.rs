@@ -215,7 +215,7 @@ impl NatsNeeds {
         let messages = kept + HEARTBEATS * f64::from(size.tenants);
         let bytes = kept * costs.message_bytes + size.changes * size.row_bytes;
         Self {
-            cores: messages * costs.message_us / 1e6 / SERVERS,
+            cores: (costs.active_cores + messages * costs.message_us / 1e6) / SERVERS,
             messages,
             mib_per_second: bytes / MIB,
             bus_mib: bytes * WINDOW / MIB,
