@@ -10,8 +10,6 @@ mod load;
 mod nats;
 mod needs;
 mod report;
-#[cfg(test)]
-mod tests;
 
 use std::process::ExitCode;
 

@@ -173,7 +173,7 @@ fn pairs(constants: &Constants, (nodes, load): (u32, Load), usage: &Usage) -> Ve
             ..pair(
                 "walsenders",
                 reader.postgresql.max_wal_senders,
-                usage.walsender_count / usage.runs,
+                usage.walsender_count,
             )
         },
         Pair {
@@ -181,7 +181,7 @@ fn pairs(constants: &Constants, (nodes, load): (u32, Load), usage: &Usage) -> Ve
             ..pair(
                 "slots",
                 reader.postgresql.max_replication_slots,
-                usage.slot_count / usage.runs,
+                usage.slot_count,
             )
         },
     ]

@@ -47,9 +47,9 @@ pub(crate) async fn measure(arguments: &ModelArguments) -> Result<Constants> {
         }
     }
     let loads = Loads {
-        low: load(100, 1, 500),
-        high: load(100, 1, 2000),
-        many: load(2000, 20, 500),
+        low: load(100, 1, 1000),
+        high: load(100, 1, 5000),
+        many: load(2000, 500, 50),
     };
     let cluster = Cluster::start(arguments.binary.as_deref()).await?;
     let runs = Runs::measure(&cluster, loads).await?;

@@ -129,7 +129,7 @@ impl Usage {
         cpu * 1e6 / self.changes
     }
 
-    /// Both runs together.
+    /// Both runs together: sums, and the counts of the later one.
     pub(crate) fn and(&self, other: &Self) -> Self {
         Self {
             changes: self.changes + other.changes,
@@ -142,8 +142,8 @@ impl Usage {
             stored: self.stored + other.stored,
             wal: self.wal + other.wal,
             resident: self.resident + other.resident,
-            walsender_count: self.walsender_count + other.walsender_count,
-            slot_count: self.slot_count + other.slot_count,
+            walsender_count: other.walsender_count,
+            slot_count: other.slot_count,
             runs: self.runs + other.runs,
         }
     }
