@@ -39,12 +39,12 @@ fn needs_follow_from_the_constants() {
         serde_json::from_str(&with_round_constants(&format!("{SIZE} --json"))).unwrap();
     let (bus, without) = (&report["with_bus"], &report["without_bus"]);
 
-    // On each node 1,000 sockets, 2,000 events and 40 pings, 1,000 requests. Publishing takes 20 us.
+    // On each node 1,000 sockets, 1,000 further events and 40 pings, 1,000 requests. Publishing takes 20 us.
     assert_number(
         &without["node"]["cores"],
-        0.01 + (1000.0 * 40.0 + 2040.0 * 10.0 + 1000.0 * 15.0) / 1e6,
+        0.01 + (1000.0 * 40.0 + 1040.0 * 10.0 + 1000.0 * 15.0) / 1e6,
     );
-    assert_number(&bus["node"]["cores"], 0.0854 + 0.02);
+    assert_number(&bus["node"]["cores"], 0.0754 + 0.02);
     assert_number(&bus["node"]["memory_mib"], 50.0 + 4.0 * 64.0 + 20.0);
     assert_number(&bus["node"]["connections"], 1016.0);
 

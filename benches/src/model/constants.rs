@@ -28,9 +28,9 @@ pub(crate) struct NodeCosts {
     pub(crate) socket_kib: f64,
     /// Cores while changes come, however few.
     pub(crate) active_cores: f64,
-    /// CPU for a change that some subscription may want.
+    /// CPU for a change with its first event.
     pub(crate) change_us: f64,
-    /// CPU for an event to one socket.
+    /// CPU for each further event.
     pub(crate) event_us: f64,
     /// CPU for a change that is published on the bus.
     pub(crate) publish_us: f64,

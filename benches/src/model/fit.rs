@@ -110,9 +110,11 @@ impl Runs {
         let Self {
             loads, low, many, ..
         } = self;
-        let events = (loads.many.events - loads.low.events) as f64;
-        let event_us = ((many.each(many.nodes) - low.each(low.nodes)) / events).max(0.0);
         let line = Line::through(low, &self.high, |it| (it.changes, it.nodes));
+        // What the line does not explain are the events beside the first one of each change.
+        let further = (loads.many.events - loads.low.events) as f64 * many.changes;
+        let explained = many.seconds * line.cores + many.changes * line.us / 1e6;
+        let event_us = ((many.nodes - explained) * 1e6 / further).max(0.0);
         let sockets = (loads.many.sockets - loads.low.sockets) as f64;
         let memory = |it: &Usage| it.resident / it.runs;
         let socket = ((memory(many) - memory(low)) / sockets).max(0.0);
@@ -121,7 +123,7 @@ impl Runs {
             mib: (memory(low) - socket * loads.low.sockets as f64) / MIB,
             socket_kib: socket / 1024.0,
             active_cores: line.cores,
-            change_us: (line.us - event_us).max(0.0),
+            change_us: line.us,
             event_us,
             publish_us: (bus.each(bus.nodes) - alone.each(alone.nodes)).max(0.0),
             request_us: 0.0,

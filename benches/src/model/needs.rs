@@ -150,7 +150,8 @@ impl NodeNeeds {
     fn of(size: &Size, constants: &Constants, (nodes, has_bus): (f64, bool)) -> Self {
         let costs = &constants.node;
         let sockets = f64::from(size.sockets) / nodes;
-        let events = size.changes * size.events_per_change / nodes + sockets / PING;
+        let further = (size.events_per_change / nodes - 1.0).max(0.0) * size.changes;
+        let events = further + sockets / PING;
         // The node that publishes the changes of all tenants, in the worst case.
         let publish = if has_bus { costs.publish_us } else { 0.0 };
         let active = if size.changes > 0.0 {
