@@ -1,4 +1,5 @@
 //! Tests of `tidegate-bench model`: its arithmetic, and its example in the documents.
+#![expect(clippy::unwrap_used, reason = "a failed test panics")]
 
 use std::process::Command;
 

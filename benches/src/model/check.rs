@@ -118,18 +118,22 @@ impl Measured {
     }
 }
 
-fn pairs(constants: &Constants, (nodes, load): (u32, Load), usage: &Usage) -> Vec<Pair> {
-    let rate = usage.rate();
-    let size = Size {
+/// The size that a load at each of several nodes is, at the rate that there was.
+fn size((nodes, load): (u32, Load), usage: &Usage) -> Size {
+    Size {
         sockets: nodes * load.sockets as u32,
         tenants: 1,
-        changes: rate,
+        changes: usage.rate(),
         events_per_change: f64::from(nodes) * load.events as f64,
         row_bytes: ROW,
         requests: 0.0,
         requests_at_once: 1,
         nodes: Some(nodes),
-    };
+    }
+}
+
+fn pairs(constants: &Constants, (nodes, load): (u32, Load), usage: &Usage) -> Vec<Pair> {
+    let size = size((nodes, load), usage);
     let reader = Needs::of(&size, constants, (nodes, true));
     let follower = Needs::of(&size, constants, (nodes, false)).node;
     let cores = |cpu: f64| cpu / usage.seconds;

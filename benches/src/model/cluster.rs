@@ -79,11 +79,11 @@ impl Cluster {
         };
         let listens = async || Ok(says(&log, "listening").and_then(|line| port(&line)));
         let port = eventually(name, PATIENCE, listens).await;
-        let port = port.map_err(|error| with_log(error, &log))?;
+        let port = port.map_err(|error| format!("{error}: {}", end(&log)))?;
         node.address.set_port(port);
         let ready = async || node.is_ready(has_bus).await;
         let ready = eventually(name, PATIENCE, ready).await;
-        ready.map_err(|error| with_log(error, &log))?;
+        ready.map_err(|error| format!("{error}: {}", end(&log)))?;
         Ok(node)
     }
 }
@@ -129,11 +129,11 @@ fn port(line: &str) -> Option<u16> {
     digits.parse().ok()
 }
 
-/// An error with the end of a log.
-fn with_log(error: Box<dyn std::error::Error>, log: &Path) -> Box<dyn std::error::Error> {
+/// The last lines of a log.
+fn end(log: &Path) -> String {
     let log = fs::read_to_string(log).unwrap_or_default();
-    let lines: Vec<&str> = log.lines().rev().take(5).collect();
-    format!("{error}: {}", lines.join("\n")).into()
+    let lines: Vec<&str> = log.lines().collect();
+    lines[lines.len().saturating_sub(5)..].join("\n")
 }
 
 /// Waits until there is a value. Fails after `limit`.

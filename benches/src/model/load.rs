@@ -7,7 +7,7 @@ use crate::feed::subscribers::Subscribers;
 use crate::feed::writer::Writer;
 use crate::{Result, process};
 
-const SETTLE: Duration = Duration::from_millis(2000);
+const SETTLE: Duration = Duration::from_secs(2);
 
 /// A load.
 #[derive(Clone, Copy, Debug)]

@@ -74,15 +74,16 @@ impl Nats {
         let config = folder.join(format!("nats{number}.conf"));
         fs::write(&config, text)?;
         let log = fs::File::create(folder.join(format!("nats{number}.log")))?;
-        let path = std::env::var("PATH").unwrap_or_default();
-        let child = Command::new("nats-server")
-            // Debian installs it where only administrators look.
-            .env("PATH", format!("{path}:/usr/sbin"))
-            .arg("-c")
-            .arg(&config)
-            .stdout(Stdio::null())
-            .stderr(log)
-            .spawn();
+        let launch = |program: &str| {
+            Command::new(program)
+                .arg("-c")
+                .arg(&config)
+                .stdout(Stdio::null())
+                .stderr(log.try_clone()?)
+                .spawn()
+        };
+        // Debian installs it where only administrators look.
+        let child = launch("nats-server").or_else(|_| launch("/usr/sbin/nats-server"));
         child.map_err(|error| format!("nats-server cannot be started: {error}").into())
     }
 

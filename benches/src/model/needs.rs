@@ -59,9 +59,9 @@ pub(crate) struct NatsNeeds {
 
 /// A need that has a limit.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Need {
+pub(crate) struct Limited {
     pub(crate) what: &'static str,
-    pub(crate) need: f64,
+    pub(crate) needed: f64,
     pub(crate) has: f64,
 }
 
@@ -71,7 +71,7 @@ pub(crate) fn nodes(size: &Size, constants: &Constants, limits: &Limits) -> u32 
         let has_bus = *nodes > 1;
         let node = Needs::of(size, constants, (*nodes, has_bus)).node;
         let needs = node.limited(limits);
-        needs.iter().all(|it| it.need <= MOST * it.has)
+        needs.iter().all(|it| it.needed <= MOST * it.has)
     };
     size.nodes
         .or_else(|| (1..MOST_NODES).find(fits))
@@ -101,9 +101,9 @@ impl Needs {
     }
 
     /// All that has a limit.
-    pub(crate) fn limited(&self, limits: &Limits) -> Vec<Need> {
+    pub(crate) fn limited(&self, limits: &Limits) -> Vec<Limited> {
         let postgresql = self.postgresql;
-        let limited = |what, need, has| Need { what, need, has };
+        let limited = |what, needed, has| Limited { what, needed, has };
         let mut all = self.node.limited(limits).to_vec();
         all.extend([
             limited(
@@ -139,8 +139,8 @@ impl Needs {
     }
 
     /// What meets its limit first when the size grows.
-    pub(crate) fn first(&self, limits: &Limits) -> Option<Need> {
-        let share = |it: &Need| it.need / it.has;
+    pub(crate) fn first(&self, limits: &Limits) -> Option<Limited> {
+        let share = |it: &Limited| it.needed / it.has;
         let all = self.limited(limits).into_iter();
         all.max_by(|one, other| share(one).total_cmp(&share(other)))
     }
@@ -170,8 +170,8 @@ impl NodeNeeds {
         }
     }
 
-    fn limited(&self, limits: &Limits) -> [Need; 3] {
-        let limited = |what, need, has| Need { what, need, has };
+    fn limited(&self, limits: &Limits) -> [Limited; 3] {
+        let limited = |what, needed, has| Limited { what, needed, has };
         [
             limited("cores of a node", self.cores, limits.node_cores),
             limited("memory of a node, MiB", self.memory_mib, limits.node_memory),

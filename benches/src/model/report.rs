@@ -4,7 +4,10 @@ use std::fmt::Write as _;
 
 use super::arguments::{Limits, Size};
 use super::constants::Constants;
-use super::needs::{Need, Needs};
+use super::needs::{Limited, Needs};
+
+/// A line: what, its value with a bus or without, and its limit.
+type Row = (&'static str, fn(&Needs) -> Option<f64>, Option<f64>);
 
 /// The needs of a size on a number of nodes.
 pub(crate) struct Report<'a> {
@@ -46,71 +49,80 @@ impl Report<'_> {
     }
 
     fn table(&self, out: &mut String) {
-        let (bus, without, limits) = (&self.with_bus, &self.without, self.limits);
-        let mut head = |what: &str| {
-            let _ = writeln!(out, "{what}");
-        };
-        head(&line(
-            "",
-            ["with a bus", "without", "has"].map(str::to_owned),
-        ));
-        head(&format!("each of {} nodes", self.nodes));
-        let mut row = |what: &str, of: &dyn Fn(&Needs) -> Option<f64>, has: Option<f64>| {
-            let columns = [of(bus), of(without), has].map(number);
-            head(&line(what, columns));
-        };
-        row(
-            "  cores",
-            &|it| Some(it.node.cores),
-            Some(limits.node_cores),
-        );
-        row(
-            "  memory, MiB",
-            &|it| Some(it.node.memory_mib),
-            Some(limits.node_memory),
-        );
-        row(
-            "  connections",
-            &|it| Some(it.node.connections),
-            Some(limits.connections),
-        );
-        row(
-            "PostgreSQL: cores",
-            &|it| Some(it.postgresql.cores),
-            Some(limits.postgresql_cores),
-        );
-        row(
-            "  of them for decoding",
-            &|it| Some(it.postgresql.decoding_cores),
-            None,
-        );
-        row(
-            "  max_connections",
-            &|it| Some(it.postgresql.max_connections),
-            Some(limits.max_connections),
-        );
-        row(
-            "  max_wal_senders",
-            &|it| Some(it.postgresql.max_wal_senders),
-            Some(limits.max_wal_senders),
-        );
-        row(
-            "  max_replication_slots",
-            &|it| Some(it.postgresql.max_replication_slots),
-            Some(limits.max_replication_slots),
-        );
-        row(
-            "each of 3 NATS servers: cores",
-            &|it| Some(it.nats?.cores),
-            Some(limits.nats_cores),
-        );
-        row("  messages a second", &|it| Some(it.nats?.messages), None);
-        row("  MiB a second", &|it| Some(it.nats?.mib_per_second), None);
-        row(
-            "  bus_bytes, MiB",
-            &|it| Some(it.nats?.bus_mib),
-            Some(limits.bus_bytes),
-        );
+        let head = ["with a bus", "without", "has"].map(str::to_owned);
+        // Writing to a String does not fail.
+        let _ = writeln!(out, "{}\neach of {} nodes", line("", head), self.nodes);
+        let rows = self.node_rows().into_iter().chain(self.database_rows());
+        for (what, of, has) in rows.chain(self.nats_rows()) {
+            let columns = [of(&self.with_bus), of(&self.without), has].map(number);
+            let _ = writeln!(out, "{}", line(what, columns));
+        }
+    }
+
+    fn node_rows(&self) -> [Row; 3] {
+        let has = self.limits;
+        [
+            ("  cores", |it| Some(it.node.cores), Some(has.node_cores)),
+            (
+                "  memory, MiB",
+                |it| Some(it.node.memory_mib),
+                Some(has.node_memory),
+            ),
+            (
+                "  connections",
+                |it| Some(it.node.connections),
+                Some(has.connections),
+            ),
+        ]
+    }
+
+    fn database_rows(&self) -> [Row; 5] {
+        let has = self.limits;
+        [
+            (
+                "PostgreSQL: cores",
+                |it| Some(it.postgresql.cores),
+                Some(has.postgresql_cores),
+            ),
+            (
+                "  of them for decoding",
+                |it| Some(it.postgresql.decoding_cores),
+                None,
+            ),
+            (
+                "  max_connections",
+                |it| Some(it.postgresql.max_connections),
+                Some(has.max_connections),
+            ),
+            (
+                "  max_wal_senders",
+                |it| Some(it.postgresql.max_wal_senders),
+                Some(has.max_wal_senders),
+            ),
+            (
+                "  max_replication_slots",
+                |it| Some(it.postgresql.max_replication_slots),
+                Some(has.max_replication_slots),
+            ),
+        ]
+    }
+
+    fn nats_rows(&self) -> [Row; 4] {
+        let has = self.limits;
+        [
+            (
+                "each of 3 NATS servers: cores",
+                |it| Some(it.nats?.cores),
+                Some(has.nats_cores),
+            ),
+            ("  messages a second", |it| Some(it.nats?.messages), None),
+            ("  MiB a second", |it| Some(it.nats?.mib_per_second), None),
+            (
+                "  bus_bytes, MiB",
+                |it| Some(it.nats?.bus_mib),
+                Some(has.bus_bytes),
+            ),
+        ]
     }
 
     /// The report as JSON.
@@ -141,14 +153,14 @@ fn number(value: Option<f64>) -> String {
     }
 }
 
-fn sentence(Need { what, need, has }: Need) -> String {
-    let (shown, limit) = (number(Some(need)), number(Some(has)));
-    if need > has {
+fn sentence(Limited { what, needed, has }: Limited) -> String {
+    let (shown, limit) = (number(Some(needed)), number(Some(has)));
+    if needed > has {
         format!("{what}: {limit}, and {shown} are needed")
     } else {
         format!(
             "{what}: {shown} of {limit}; at {:.1} times this size",
-            has / need
+            has / needed
         )
     }
 }
