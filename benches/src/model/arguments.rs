@@ -11,7 +11,7 @@ use clap::Args;
 #[derive(Args, Clone, Debug)]
 pub(crate) struct ModelArguments {
     #[command(flatten)]
-    pub(crate) size: Size,
+    pub(crate) size: ModelSize,
     #[command(flatten)]
     pub(crate) limits: Limits,
     /// The constants, as `--measure` prints them [default: benches/model.json]
@@ -34,7 +34,7 @@ pub(crate) struct ModelArguments {
 
 /// What the service is used for.
 #[derive(Args, Clone, Copy, Debug)]
-pub(crate) struct Size {
+pub(crate) struct ModelSize {
     /// Sockets, each with one subscription
     #[arg(long, default_value_t = 1000, value_name = "N")]
     pub(crate) sockets: u32,

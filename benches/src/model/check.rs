@@ -2,7 +2,7 @@
 
 use std::process::ExitCode;
 
-use super::arguments::{ModelArguments, Size};
+use super::arguments::{ModelArguments, ModelSize};
 use super::cluster::Cluster;
 use super::constants::Constants;
 use super::fit::{Loads, ROW, Runs};
@@ -39,7 +39,7 @@ const LOADS: Loads = Loads {
 const PREDICTED: [(u32, Load); 2] = [(1, load(500, 4, 400)), (3, load(300, 3, 400))];
 
 /// A predicted and a measured value.
-struct Pair {
+struct Comparison {
     what: &'static str,
     predicted: f64,
     measured: f64,
@@ -119,8 +119,8 @@ impl Measured {
 }
 
 /// The size that a load at each of several nodes is, at the rate that there was.
-fn size((nodes, load): (u32, Load), usage: &Usage) -> Size {
-    Size {
+fn size((nodes, load): (u32, Load), usage: &Usage) -> ModelSize {
+    ModelSize {
         sockets: nodes * load.sockets as u32,
         tenants: 1,
         changes: usage.rate(),
@@ -132,12 +132,12 @@ fn size((nodes, load): (u32, Load), usage: &Usage) -> Size {
     }
 }
 
-fn pairs(constants: &Constants, (nodes, load): (u32, Load), usage: &Usage) -> Vec<Pair> {
+fn pairs(constants: &Constants, (nodes, load): (u32, Load), usage: &Usage) -> Vec<Comparison> {
     let size = size((nodes, load), usage);
     let reader = Needs::of(&size, constants, (nodes, true));
     let follower = Needs::of(&size, constants, (nodes, false)).node;
     let cores = |cpu: f64| cpu / usage.seconds;
-    let pair = |what, predicted, measured| Pair {
+    let pair = |what, predicted, measured| Comparison {
         what,
         predicted,
         measured,
@@ -172,7 +172,7 @@ fn pairs(constants: &Constants, (nodes, load): (u32, Load), usage: &Usage) -> Ve
             nats.message_bytes * usage.messages + ROW * usage.changes,
             usage.stored,
         ),
-        Pair {
+        Comparison {
             is_exact: true,
             ..pair(
                 "walsenders",
@@ -180,7 +180,7 @@ fn pairs(constants: &Constants, (nodes, load): (u32, Load), usage: &Usage) -> Ve
                 usage.walsender_count,
             )
         },
-        Pair {
+        Comparison {
             is_exact: true,
             ..pair(
                 "slots",
@@ -191,7 +191,7 @@ fn pairs(constants: &Constants, (nodes, load): (u32, Load), usage: &Usage) -> Ve
     ]
 }
 
-impl Pair {
+impl Comparison {
     fn ratio(&self) -> f64 {
         self.measured / self.predicted
     }

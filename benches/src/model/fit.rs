@@ -110,7 +110,7 @@ impl Runs {
         let Self {
             loads, low, many, ..
         } = self;
-        let line = Line::through(low, &self.high, |it| (it.changes, it.nodes));
+        let line = CostLine::through(low, &self.high, |it| (it.changes, it.nodes));
         // What the line does not explain are the events beside the first one of each change.
         let further = (loads.many.events - loads.low.events) as f64 * many.changes;
         let explained = many.seconds * line.cores + many.changes * line.us / 1e6;
@@ -132,7 +132,7 @@ impl Runs {
 
     fn postgresql(&self) -> PostgresCosts {
         let (low, high) = (self.low.and(&self.bus_low), self.high.and(&self.bus_high));
-        let line = Line::through(&low, &high, |it| (it.changes, it.walsenders));
+        let line = CostLine::through(&low, &high, |it| (it.changes, it.walsenders));
         PostgresCosts {
             write_us: high.each(high.postgres),
             request_us: 0.0,
@@ -145,7 +145,7 @@ impl Runs {
 
     fn nats(&self) -> NatsCosts {
         let bus = self.bus_low.and(&self.bus_high);
-        let line = Line::through(&self.bus_low, &self.bus_high, |it| (it.messages, it.nats));
+        let line = CostLine::through(&self.bus_low, &self.bus_high, |it| (it.messages, it.nats));
         NatsCosts {
             active_cores: line.cores,
             message_us: line.us,
@@ -156,12 +156,12 @@ impl Runs {
 }
 
 /// The line through two runs: cores that are used whatever the rate, and microseconds for each.
-struct Line {
+struct CostLine {
     cores: f64,
     us: f64,
 }
 
-impl Line {
+impl CostLine {
     /// `of` returns a count and the seconds of CPU for it.
     fn through(low: &Usage, high: &Usage, of: impl Fn(&Usage) -> (f64, f64)) -> Self {
         let each_second = |it: &Usage| {

@@ -2,7 +2,7 @@
 
 use serde::Serialize;
 
-use super::arguments::{Limits, Size};
+use super::arguments::{Limits, ModelSize};
 use super::constants::Constants;
 
 /// The interval of the pings of a socket, in seconds. A ping with its pong costs as much as an event.
@@ -66,7 +66,7 @@ pub(crate) struct Limited {
 }
 
 /// The fewest nodes whose CPU, memory and connections are used to at most 70 %.
-pub(crate) fn nodes(size: &Size, constants: &Constants, limits: &Limits) -> u32 {
+pub(crate) fn nodes(size: &ModelSize, constants: &Constants, limits: &Limits) -> u32 {
     let fits = |nodes: &u32| {
         let has_bus = *nodes > 1;
         let node = Needs::of(size, constants, (*nodes, has_bus)).node;
@@ -80,7 +80,11 @@ pub(crate) fn nodes(size: &Size, constants: &Constants, limits: &Limits) -> u32 
 
 impl Needs {
     /// What a size needs on this many nodes, with a bus or without.
-    pub(crate) fn of(size: &Size, constants: &Constants, (nodes, has_bus): (u32, bool)) -> Self {
+    pub(crate) fn of(
+        size: &ModelSize,
+        constants: &Constants,
+        (nodes, has_bus): (u32, bool),
+    ) -> Self {
         let tenants = f64::from(size.tenants);
         let nodes = f64::from(nodes);
         let streams = if has_bus { tenants } else { tenants * nodes };
@@ -147,7 +151,7 @@ impl Needs {
 }
 
 impl NodeNeeds {
-    fn of(size: &Size, constants: &Constants, (nodes, has_bus): (f64, bool)) -> Self {
+    fn of(size: &ModelSize, constants: &Constants, (nodes, has_bus): (f64, bool)) -> Self {
         let costs = &constants.node;
         let sockets = f64::from(size.sockets) / nodes;
         let further = (size.events_per_change / nodes - 1.0).max(0.0) * size.changes;
@@ -186,7 +190,7 @@ impl NodeNeeds {
 
 impl PostgresNeeds {
     /// `streams` is the number of walsenders.
-    fn of(size: &Size, constants: &Constants, streams: f64) -> Self {
+    fn of(size: &ModelSize, constants: &Constants, streams: f64) -> Self {
         let costs = &constants.postgresql;
         // A walsender decodes the changes of its database, and reads the WAL of all.
         let of_one = size.changes / f64::from(size.tenants.max(1));
@@ -210,7 +214,7 @@ impl PostgresNeeds {
 }
 
 impl NatsNeeds {
-    fn of(size: &Size, constants: &Constants) -> Self {
+    fn of(size: &ModelSize, constants: &Constants) -> Self {
         let costs = &constants.nats;
         let kept = size.changes * costs.messages;
         let messages = kept + HEARTBEATS * f64::from(size.tenants);

@@ -2,16 +2,16 @@
 
 use std::fmt::Write as _;
 
-use super::arguments::{Limits, Size};
+use super::arguments::{Limits, ModelSize};
 use super::constants::Constants;
 use super::needs::{Limited, Needs};
 
 /// A line: what, its value with a bus or without, and its limit.
-type Row = (&'static str, fn(&Needs) -> Option<f64>, Option<f64>);
+type ReportRow = (&'static str, fn(&Needs) -> Option<f64>, Option<f64>);
 
 /// The needs of a size on a number of nodes.
 pub(crate) struct Report<'a> {
-    pub(crate) size: &'a Size,
+    pub(crate) size: &'a ModelSize,
     pub(crate) limits: &'a Limits,
     pub(crate) constants: &'a Constants,
     pub(crate) nodes: u32,
@@ -22,7 +22,7 @@ pub(crate) struct Report<'a> {
 impl Report<'_> {
     /// The report as text.
     pub(crate) fn text(&self) -> String {
-        let Size {
+        let ModelSize {
             sockets,
             tenants,
             changes,
@@ -59,7 +59,7 @@ impl Report<'_> {
         }
     }
 
-    fn node_rows(&self) -> [Row; 3] {
+    fn node_rows(&self) -> [ReportRow; 3] {
         let has = self.limits;
         [
             ("  cores", |it| Some(it.node.cores), Some(has.node_cores)),
@@ -76,7 +76,7 @@ impl Report<'_> {
         ]
     }
 
-    fn database_rows(&self) -> [Row; 5] {
+    fn database_rows(&self) -> [ReportRow; 5] {
         let has = self.limits;
         [
             (
@@ -107,7 +107,7 @@ impl Report<'_> {
         ]
     }
 
-    fn nats_rows(&self) -> [Row; 4] {
+    fn nats_rows(&self) -> [ReportRow; 4] {
         let has = self.limits;
         [
             (
