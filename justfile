@@ -84,6 +84,15 @@ bench-check *args:
     cargo build --locked
     cargo run --locked -p tidegate-bench -- --quick --binary target/debug/tidegate {{args}}
 
+# What a size needs of nodes, PostgreSQL and NATS: `just model --sockets 20000 --tenants 5`.
+model *args:
+    cargo run --locked -p tidegate-bench -- model {{args}}
+
+# Whether the model predicts what one and three nodes need, in about a minute; needs nats-server.
+model-check:
+    cargo build --locked
+    cargo run --locked -p tidegate-bench -- model --check --binary target/debug/tidegate
+
 # GraphiQL from its npm packages into graphiql/dist, for the setting graphiql_dir; needs node and npm.
 graphiql:
     cd graphiql && npm ci --ignore-scripts && npm run build

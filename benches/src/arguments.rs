@@ -3,7 +3,15 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
-use clap::Parser;
+use clap::{Parser, Subcommand};
+
+use crate::model::arguments::ModelArguments;
+
+/// What is done instead of measuring.
+#[derive(Subcommand, Clone, Debug)]
+pub(crate) enum Command {
+    Model(ModelArguments),
+}
 
 /// Measures the service beside PostgreSQL's own floor, in one run on one machine.
 ///
@@ -19,7 +27,10 @@ use clap::Parser;
     clippy::struct_excessive_bools,
     reason = "each is a flag of the command line"
 )]
+#[command(args_conflicts_with_subcommands = true)]
 pub(crate) struct Arguments {
+    #[command(subcommand)]
+    pub(crate) command: Option<Command>,
     /// Seconds of one slice; a case's variants and its floor take turns, slice by slice
     #[arg(long, default_value_t = 2)]
     pub(crate) seconds: u64,

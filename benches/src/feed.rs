@@ -4,8 +4,8 @@ mod bulk;
 mod delivery;
 mod idle;
 pub(crate) mod sockets;
-mod subscribers;
-mod writer;
+pub(crate) mod subscribers;
+pub(crate) mod writer;
 mod writers;
 
 use crate::Result;

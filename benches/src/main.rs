@@ -20,6 +20,7 @@ mod feed;
 mod floor;
 mod load;
 mod measure;
+mod model;
 mod oauth;
 mod page_sign_up;
 mod peer;
@@ -36,7 +37,7 @@ use std::time::Duration;
 
 use clap::Parser as _;
 
-use crate::arguments::Arguments;
+use crate::arguments::{Arguments, Command};
 use crate::measure::Bench;
 use crate::peer::Peer;
 use crate::service::Service;
@@ -50,6 +51,9 @@ pub(crate) type Result<T, E = Box<dyn std::error::Error>> = std::result::Result<
 #[tokio::main(flavor = "current_thread")]
 async fn main() -> Result<ExitCode> {
     let arguments = Arguments::parse();
+    if let Some(Command::Model(model)) = &arguments.command {
+        return model::run(model).await;
+    }
     let peer = arguments.peer.as_deref().map(Peer::parse).transpose()?;
     let peer_name = peer.as_ref().map(|peer| &*peer.name);
     let shapes = Shape::read(&arguments.shapes, peer_name)?;

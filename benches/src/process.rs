@@ -29,6 +29,15 @@ pub(crate) fn cpu(pid: u32) -> Result<f64> {
     ticks(&stat(pid)?, &[14, 15])
 }
 
+/// The seconds of CPU that a process with one thread has used, more precisely than in clock ticks.
+pub(crate) fn thread_cpu(pid: u32) -> Result<f64> {
+    let Ok(text) = fs::read_to_string(format!("/proc/{pid}/schedstat")) else {
+        return cpu(pid);
+    };
+    let nanoseconds: f64 = text.split(' ').next().unwrap_or_default().parse()?;
+    Ok(nanoseconds / 1e9)
+}
+
 /// The seconds of CPU that the children of a process have used, including children that have ended.
 ///
 /// A child that ends between two reads would be missed, so the values are read until two results

@@ -2,6 +2,7 @@
 //! common buffer, count them and discard them.
 
 use std::future::poll_fn;
+use std::net::SocketAddr;
 use std::pin::Pin;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::task::{Context, Poll, ready};
@@ -45,6 +46,15 @@ pub(crate) struct Subscribers {
 impl Subscribers {
     /// Opens a socket for each list of queries, and waits until every query is acknowledged.
     pub(crate) async fn open(service: &Service, queries: &[Vec<String>]) -> Result<Self> {
+        Self::open_at(service.address, &service.owner_token, queries).await
+    }
+
+    /// Opens sockets of a token's user at an address, as [`Self::open`] does.
+    pub(crate) async fn open_at(
+        address: SocketAddr,
+        token: &str,
+        queries: &[Vec<String>],
+    ) -> Result<Self> {
         let received = Arc::new(Mutex::new(Received {
             buffer: vec![0; 256 << 10],
             ..Received::default()
@@ -55,7 +65,7 @@ impl Subscribers {
         };
         let mut asked = 0;
         for queries in queries {
-            let stream = open(service.address, &service.owner_token).await?;
+            let stream = open(address, token).await?;
             let socket = Socket {
                 stream,
                 partial: Vec::new(),

@@ -1,0 +1,220 @@
+//! Compares what the constants of one node predict with runs of one and of three nodes.
+
+use std::process::ExitCode;
+
+use super::arguments::{ModelArguments, ModelSize};
+use super::cluster::Cluster;
+use super::constants::Constants;
+use super::fit::{Loads, ROW, Runs};
+use super::load::{Load, Usage};
+use super::needs::Needs;
+use crate::Result;
+
+/// How far a measured value may be from the predicted one.
+const TOLERANCE: f64 = 0.3;
+/// The cost of a node that receives a change over the bus, as a share of what publishing it costs. It
+/// cannot be measured with one node: it was 0 to 0.5 with an optimised binary, and 1 with a debug one.
+const RECEIVING: f64 = 0.5;
+/// How often all is measured again because other programs disturbed it.
+const ATTEMPTS: u32 = 3;
+const MIB: f64 = 1_048_576.0;
+
+const fn load(sockets: usize, events: usize, rate: u32) -> Load {
+    Load {
+        sockets,
+        events,
+        rate,
+        seconds: 3,
+        is_settled: true,
+    }
+}
+
+/// The loads of which the constants come.
+const LOADS: Loads = Loads {
+    low: load(100, 1, 250),
+    high: Load {
+        is_settled: false,
+        ..load(100, 1, 600)
+    },
+    many: load(1000, 10, 250),
+};
+/// The loads for one and for three nodes, other than these.
+const PREDICTED: [(u32, Load); 2] = [(1, load(500, 4, 400)), (3, load(300, 3, 400))];
+
+/// A predicted and a measured value.
+struct Comparison {
+    what: &'static str,
+    predicted: f64,
+    measured: f64,
+    /// Whether it must be the same.
+    is_exact: bool,
+}
+
+/// What all runs needed.
+#[derive(Clone)]
+struct Measured {
+    runs: Runs,
+    predicted: [Usage; 2],
+}
+
+/// Measures and compares, and again if a value is off. Then all runs together count.
+pub(crate) async fn run(arguments: &ModelArguments) -> Result<ExitCode> {
+    let mut so_far: Option<Measured> = None;
+    for attempt in 1..=ATTEMPTS {
+        let new = Measured::run(arguments).await?;
+        let all = so_far
+            .as_ref()
+            .map_or_else(|| new.clone(), |old| old.and(&new));
+        if all.holds()? {
+            return Ok(ExitCode::SUCCESS);
+        }
+        println!("attempt {attempt} of {ATTEMPTS}: a value is off by more than 30 %");
+        so_far = Some(all);
+    }
+    Ok(ExitCode::FAILURE)
+}
+
+impl Measured {
+    async fn run(arguments: &ModelArguments) -> Result<Self> {
+        let cluster = Cluster::start(arguments.binary.as_deref()).await?;
+        let runs = Runs::measure(&cluster, LOADS).await?;
+        let mut predicted = [Usage::default(); 2];
+        let mut nodes = Vec::new();
+        for (usage, (count, load)) in predicted.iter_mut().zip(PREDICTED) {
+            while nodes.len() < count as usize {
+                let name = format!("node{}", nodes.len());
+                nodes.push(cluster.node(&name, true).await?);
+            }
+            let all: Vec<_> = nodes.iter().collect();
+            *usage = load.run(&cluster, &all).await?;
+        }
+        Ok(Self { runs, predicted })
+    }
+
+    fn and(&self, other: &Self) -> Self {
+        let [one, three] = &self.predicted;
+        Self {
+            runs: self.runs.and(&other.runs),
+            predicted: [one.and(&other.predicted[0]), three.and(&other.predicted[1])],
+        }
+    }
+
+    /// Prints the comparison. Returns whether all values are as predicted.
+    fn holds(&self) -> Result<bool> {
+        let constants = self.runs.constants();
+        println!(
+            "constants of one node: {}",
+            serde_json::to_string(&constants)?
+        );
+        println!(
+            "{:<36} {:>10} {:>10} {:>6}",
+            "", "predicted", "measured", "ratio"
+        );
+        let mut holds = true;
+        for (load, usage) in PREDICTED.iter().zip(&self.predicted) {
+            for pair in pairs(&constants, *load, usage) {
+                println!("{}", pair.line(load.0));
+                holds &= pair.holds();
+            }
+        }
+        Ok(holds)
+    }
+}
+
+/// The size that a load at each of several nodes is, at the rate that there was.
+fn size((nodes, load): (u32, Load), usage: &Usage) -> ModelSize {
+    ModelSize {
+        sockets: nodes * load.sockets as u32,
+        tenants: 1,
+        changes: usage.rate(),
+        events_per_change: f64::from(nodes) * load.events as f64,
+        row_bytes: ROW,
+        requests: 0.0,
+        requests_at_once: 1,
+        nodes: Some(nodes),
+    }
+}
+
+fn pairs(constants: &Constants, (nodes, load): (u32, Load), usage: &Usage) -> Vec<Comparison> {
+    let size = size((nodes, load), usage);
+    let reader = Needs::of(&size, constants, (nodes, true));
+    let receiving = RECEIVING * size.changes * constants.node.publish_us / 1e6;
+    let follower = Needs::of(&size, constants, (nodes, false)).node.cores + receiving;
+    let cores = |cpu: f64| cpu / usage.seconds;
+    let pair = |what, predicted, measured| Comparison {
+        what,
+        predicted,
+        measured,
+        is_exact: false,
+    };
+    let nats = &constants.nats;
+    vec![
+        pair(
+            "cores of all nodes",
+            reader.node.cores + f64::from(nodes - 1) * follower,
+            cores(usage.nodes),
+        ),
+        // No changes are kept before the first ones.
+        pair(
+            "memory of a node, MiB",
+            constants.node.mib + load.sockets as f64 * constants.node.socket_kib / 1024.0,
+            usage.resident / usage.runs / MIB,
+        ),
+        pair(
+            "cores of walsenders",
+            reader.postgresql.decoding_cores,
+            cores(usage.walsenders),
+        ),
+        // PostgreSQL decides how many messages there are: where it is slow, it sends a commit alone.
+        pair(
+            "cores of NATS",
+            nats.active_cores + usage.messages * nats.message_us / 1e6 / usage.seconds,
+            cores(usage.nats),
+        ),
+        pair(
+            "stored bytes of all messages",
+            nats.message_bytes * usage.messages + ROW * usage.changes,
+            usage.stored,
+        ),
+        Comparison {
+            is_exact: true,
+            ..pair(
+                "walsenders",
+                reader.postgresql.max_wal_senders,
+                usage.walsender_count,
+            )
+        },
+        Comparison {
+            is_exact: true,
+            ..pair(
+                "slots",
+                reader.postgresql.max_replication_slots,
+                usage.slot_count,
+            )
+        },
+    ]
+}
+
+impl Comparison {
+    fn ratio(&self) -> f64 {
+        self.measured / self.predicted
+    }
+
+    fn holds(&self) -> bool {
+        let off = (self.ratio() - 1.0).abs();
+        off <= if self.is_exact { 0.0 } else { TOLERANCE }
+    }
+
+    fn line(&self, nodes: u32) -> String {
+        let Self {
+            what,
+            predicted,
+            measured,
+            ..
+        } = self;
+        let what = format!("{nodes} node(s): {what}");
+        let sign = if self.holds() { "" } else { " OFF" };
+        let ratio = self.ratio();
+        format!("{what:<36} {predicted:>10.3} {measured:>10.3} {ratio:>6.2}{sign}")
+    }
+}

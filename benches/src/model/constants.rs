@@ -1,0 +1,83 @@
+//! What one node, PostgreSQL and NATS need for one thing of each kind, as it was measured.
+
+use std::path::Path;
+
+use serde::{Deserialize, Serialize};
+
+use crate::Result;
+
+/// The constants of the last measurement, which `model --measure` prints.
+const LAST: &str = include_str!("../../model.json");
+
+/// The costs, and where they come from.
+#[derive(Clone, Debug, Deserialize, Serialize)]
+pub(crate) struct Constants {
+    pub(crate) date: String,
+    pub(crate) source: String,
+    pub(crate) node: NodeCosts,
+    pub(crate) postgresql: PostgresCosts,
+    pub(crate) nats: NatsCosts,
+}
+
+/// The costs of a node.
+#[derive(Clone, Copy, Debug, Deserialize, Serialize)]
+pub(crate) struct NodeCosts {
+    /// The memory of a node that reads the changes of a database.
+    pub(crate) mib: f64,
+    /// The memory of a socket with a subscription.
+    pub(crate) socket_kib: f64,
+    /// Cores while changes come, however few.
+    pub(crate) active_cores: f64,
+    /// CPU for a change with its first event.
+    pub(crate) change_us: f64,
+    /// CPU for each further event.
+    pub(crate) event_us: f64,
+    /// CPU for a change that is published on the bus.
+    pub(crate) publish_us: f64,
+    /// CPU for a read by key over GraphQL.
+    pub(crate) request_us: f64,
+}
+
+/// The costs of PostgreSQL.
+#[derive(Clone, Copy, Debug, Deserialize, Serialize)]
+pub(crate) struct PostgresCosts {
+    /// CPU to write a row in a transaction of its own.
+    pub(crate) write_us: f64,
+    /// CPU for a read by key over GraphQL.
+    pub(crate) request_us: f64,
+    /// Cores of a walsender while the cluster writes, however little.
+    pub(crate) walsender_cores: f64,
+    /// CPU of a walsender for a change of its database.
+    pub(crate) decode_us: f64,
+    /// CPU of a walsender for WAL of other databases.
+    pub(crate) foreign_ms_per_mib: f64,
+    /// WAL of a change beside its row.
+    pub(crate) wal_bytes: f64,
+}
+
+/// The costs of three NATS servers together.
+#[derive(Clone, Copy, Debug, Deserialize, Serialize)]
+pub(crate) struct NatsCosts {
+    /// Cores while messages come, however few.
+    pub(crate) active_cores: f64,
+    /// CPU for a message.
+    pub(crate) message_us: f64,
+    /// Messages of a change in a transaction of its own.
+    pub(crate) messages: f64,
+    /// Bytes of a message in the store, beside the row.
+    pub(crate) message_bytes: f64,
+}
+
+impl Constants {
+    /// Reads constants from a file, or those of the last measurement.
+    pub(crate) fn read(file: Option<&Path>) -> Result<Self> {
+        let Some(file) = file else {
+            return Ok(serde_json::from_str(LAST)?);
+        };
+        let read = std::fs::read_to_string(file).map_err(Into::into);
+        let parsed = read.and_then(|text| Ok(serde_json::from_str(&text)?));
+        parsed.map_err(|error: Box<dyn std::error::Error>| {
+            format!("{}: {error}", file.display()).into()
+        })
+    }
+}
