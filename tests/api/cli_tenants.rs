@@ -69,6 +69,27 @@ async fn tenants_and_users_come_and_go() {
 }
 
 #[tokio::test]
+async fn a_tenant_is_created_after_a_run_that_was_interrupted_between_its_records() {
+    let operator = Operator::new().await;
+    let create = ["tenant", "create", "shop", "--password-file", "-"];
+    operator.succeeds(&create, "long-enough\n");
+    // The state after an interruption: only the owner's record is written.
+    let control = operator.root("tidegate").await;
+    let deleted = control.execute("delete from tidegate.tenants where name = 'shop'", &[]);
+    assert_eq!(deleted.await.unwrap(), 1);
+    let root = operator.root("postgres").await;
+    root.batch_execute("DROP DATABASE shop WITH (FORCE)")
+        .await
+        .unwrap();
+    let roles = "SELECT string_agg(format('DROP ROLE %I', rolname), ';') FROM pg_roles \
+                 WHERE rolname ~ '^shop(/|$)'";
+    let roles = operator.value(roles).await;
+    root.batch_execute(&roles).await.unwrap();
+    operator.succeeds(&create, "another-password\n");
+    assert!(operator.succeeds(&["tenant", "list"], "").contains("shop"));
+}
+
+#[tokio::test]
 async fn a_half_made_tenant_leaves_nothing_behind() {
     let operator = Operator::new().await;
     let short = operator.fails(

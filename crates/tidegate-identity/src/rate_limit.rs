@@ -21,6 +21,10 @@ pub(crate) const SIGN_UP: &str = "sign_up";
 /// The scope of the counters of email messages, for each user, each recipient and each address. The
 /// text is not `email`, because stored rows contain `letter`.
 pub(crate) const EMAIL: &str = "letter";
+/// The scope of the counters of email messages with a link that signs in, for each user. They have
+/// counters of their own, because such a link is valid only in the browser that requested it. An
+/// attacker who requests links must not keep the user from getting one.
+const SIGN_IN_EMAIL: &str = "sign_in_email";
 /// The scope of the counters of records of people, one for each external issuer.
 pub(crate) const EXTERNAL_MEMBER: &str = "external_member";
 /// The scope of the counters of uses of a link.
@@ -40,8 +44,10 @@ pub struct RateLimits {
     pub second_factor: AttemptLimit,
     /// The limit on sign-ups from one address.
     pub sign_up: AttemptLimit,
-    /// The limit on email messages to one user.
+    /// The limit on email messages to one user, except those with a link that signs in.
     pub emails: AttemptLimit,
+    /// The limit on email messages to one user with a link that signs in.
+    pub sign_in_emails: AttemptLimit,
     /// The limit on email messages that are requested from one address.
     pub emails_per_address: AttemptLimit,
     /// The limit on new records of people of one external issuer.
@@ -50,7 +56,8 @@ pub struct RateLimits {
 
 impl Default for RateLimits {
     /// Per user: 10 passwords and 5 second-factor codes in 15 minutes, then growing waits of 30
-    /// seconds to 15 minutes; 5 email messages in an hour, then a wait of an hour.
+    /// seconds to 15 minutes; 5 email messages in an hour, then a wait of an hour; 5 email messages
+    /// with a link that signs in in an hour.
     ///
     /// Per address: 30 failed sign-ins in a minute; 60 sign-ups in an hour; 20 email messages in an
     /// hour, then a wait of an hour.
@@ -65,6 +72,7 @@ impl Default for RateLimits {
             second_factor: AttemptLimit::growing(5),
             sign_up: AttemptLimit::steady(60, HOUR),
             emails: AttemptLimit::strict(5, HOUR),
+            sign_in_emails: AttemptLimit::steady(5, HOUR),
             emails_per_address: AttemptLimit::strict(20, HOUR),
             external_members: AttemptLimit::steady(300, MINUTE),
         }
@@ -81,9 +89,31 @@ pub(crate) fn second_factor(key: &UserKey) -> AttemptKey {
     AttemptKey::of_user(SECOND_FACTOR, key)
 }
 
-/// The counter of email messages to a user, whether the user exists or not.
-pub(crate) fn emails_to(key: &UserKey) -> AttemptKey {
-    AttemptKey::of_user(EMAIL, key)
+/// The kind of link in an email message to a user.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum EmailLink {
+    /// A link that resets the password.
+    Reset,
+    /// A link that signs in.
+    SignIn,
+}
+
+impl EmailLink {
+    /// The counter of messages with such a link to a user, whether the user exists or not.
+    pub(crate) fn counter(self, key: &UserKey) -> AttemptKey {
+        match self {
+            Self::Reset => AttemptKey::of_user(EMAIL, key),
+            Self::SignIn => AttemptKey::of_user(SIGN_IN_EMAIL, key),
+        }
+    }
+
+    /// The limit on messages with such a link to one user.
+    pub(crate) const fn limit(self, limits: &RateLimits) -> &AttemptLimit {
+        match self {
+            Self::Reset => &limits.emails,
+            Self::SignIn => &limits.sign_in_emails,
+        }
+    }
 }
 
 /// The counter of uses of an email link.

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use tidegate_identity::{RequestContext, Secret, UserKey};
+use tidegate_identity::{PendingSignIn, RequestContext, Secret, UserKey};
 
 use crate::fixture::{Fixture, fault};
 
@@ -66,4 +66,38 @@ async fn a_sign_in_link_works_once_and_on_this_machine_only() {
             .await;
         assert_eq!(opened.is_ok(), works, "{opened:?}");
     }
+}
+
+#[tokio::test]
+async fn a_mailbox_gets_five_reset_messages_an_hour_however_the_user_is_named() {
+    let fixture = Fixture::start().await;
+    let names = ["alice", "alice@example.org", "Alice@Example.Org"];
+    let mut sent = 0;
+    for (minute, name) in (0..120).zip(names.iter().cycle()) {
+        sent += fixture
+            .service
+            .reset_emails("demo", name)
+            .await
+            .unwrap()
+            .len();
+        assert!(sent <= 5 || minute >= 60, "{sent} in {minute} minutes");
+        fixture.clock.advance(Duration::from_mins(1));
+    }
+    assert!(sent > 5, "the limit ends");
+}
+
+#[tokio::test]
+async fn an_attacker_who_requests_links_does_not_keep_the_user_from_getting_one() {
+    let fixture = Fixture::start().await;
+    let pending = PendingSignIn::new(None, ("/account", None), &Secret::new("cookie"));
+    let pending = pending.unwrap();
+    for _ in 0..10 {
+        let alice = ("demo", "alice");
+        let _by_attacker = fixture.service.sign_in_emails(alice, &pending).await;
+    }
+    fixture.clock.advance(Duration::from_mins(1));
+    let own = fixture.service.sign_in_emails(("demo", "alice"), &pending);
+    assert_eq!(own.await.unwrap().len(), 1);
+    let reset = fixture.service.reset_emails("demo", "alice").await;
+    assert_eq!(reset.unwrap().len(), 1, "other messages have another limit");
 }

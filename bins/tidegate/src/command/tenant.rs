@@ -215,6 +215,10 @@ impl Record<'_> {
     /// Writes the record of the owner and the record of the tenant. If the second fails, both are
     /// removed, as far as the control database can be reached.
     async fn insert(self, service: &Service, password: Secret) -> Result {
+        // An interrupted run may have left the owner's record without the tenant's record.
+        if service.tenants.find(self.name.as_str()).await?.is_none() {
+            service.users().drop_tenant(self.name.as_str()).await?;
+        }
         let tenant = Tenant {
             name: self.name.to_string(),
             owner_role: self.role.to_owned(),

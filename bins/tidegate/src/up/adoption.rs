@@ -95,8 +95,6 @@ impl AdoptionStep {
             let owner = UserKey::new(name, name);
             directory.set_password(&owner, &password).await?;
         } else {
-            // An interrupted run may have left the owner's record without the tenant's record.
-            directory.drop_tenant(name).await?;
             let names = (&planned.name, &*planned.role);
             run_adoption(service, names, &planned.plan, password).await?;
         }

@@ -171,9 +171,9 @@ impl RlsEvaluator {
             let Some(visible) = self.query_visible(policy, &unknown).await? else {
                 return Ok(None);
             };
-            // The time begins after the query, so that others who waited for it use its results,
-            // however slow the policies are.
-            let until = Instant::now() + LIFETIME;
+            // The results of a slow query are used for longer, so that the subscriptions that wait
+            // for them do not query again one after the other.
+            let until = Instant::now() + LIFETIME.max(4 * now.elapsed());
             for (change, visible) in unknown.iter().zip(visible) {
                 cache.insert(key(change), (visible, until));
             }

@@ -5,6 +5,7 @@ use serde::{Deserialize, Serialize};
 
 use super::IdentityService;
 use super::browser::password_fingerprint;
+use crate::rate_limit::EmailLink;
 use crate::{
     AttemptLimit, Email, Error, RequestContext, Result, Secret, SecretHash, User, UserKey,
     rate_limit,
@@ -90,7 +91,8 @@ impl IdentityService {
         (database, name): (&str, &str),
         pending: &PendingSignIn,
     ) -> Result<Vec<Email>> {
-        let users = self.email_recipients(database, name).await?;
+        let users = self.email_recipients(database, name, EmailLink::SignIn);
+        let users = users.await?;
         let messages = users.iter().filter_map(|user| self.link_to(user, pending));
         messages.collect()
     }

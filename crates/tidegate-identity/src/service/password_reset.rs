@@ -5,6 +5,7 @@ use serde::{Deserialize, Serialize};
 
 use super::IdentityService;
 use super::browser::password_fingerprint;
+use crate::rate_limit::EmailLink;
 use crate::{
     AttemptKey, CredentialKind, Credentials, Email, EndReason, Error, RequestContext, Result,
     Secret, User, UserDirectory, UserKey, rate_limit,
@@ -48,24 +49,32 @@ impl IdentityService {
     /// The call takes longer for an existing user. It must run after the response was sent, so that
     /// the response does not reveal which users exist.
     pub async fn reset_emails(&self, database: &str, name: &str) -> Result<Vec<Email>> {
-        let users = self.email_recipients(database, name).await?;
+        let users = self.email_recipients(database, name, EmailLink::Reset);
+        let users = users.await?;
         let messages = users.iter().filter_map(|user| self.reset_email(user));
         messages.collect()
     }
 
     /// The user of this name, or the users with this email address, to whom a requested message is
-    /// sent. Counts the message; there is no recipient when the rate limit is reached.
-    pub(super) async fn email_recipients(&self, database: &str, name: &str) -> Result<Vec<User>> {
-        let limits = &self.settings.limits;
-        let key = UserKey::new(database, name);
-        let counted = rate_limit::emails_to(&key);
-        match self.attempts().count(counted, &limits.emails).await {
-            Ok(()) => {}
-            // The rate limit of messages to this user is reached. The response does not show it.
-            Err(Error::TooManyAttempts { .. }) => return Ok(Vec::new()),
-            Err(error) => return Err(error),
+    /// sent. Counts the message for the name and for each user. A user who has reached the rate
+    /// limit is no recipient, and there is no recipient if the name has reached it.
+    pub(super) async fn email_recipients(
+        &self,
+        database: &str,
+        name: &str,
+        link: EmailLink,
+    ) -> Result<Vec<User>> {
+        // Email addresses are found whatever their case.
+        let counted = if name.contains('@') {
+            UserKey::new(database, &*name.to_lowercase())
+        } else {
+            UserKey::new(database, name)
+        };
+        if !self.may_send(link, &counted).await? {
+            return Ok(Vec::new());
         }
         let store = &self.ports.store;
+        let key = UserKey::new(database, name);
         let mut users: Vec<User> = store.user(&key).await?.into_iter().collect();
         if users.is_empty() && name.contains('@') {
             users = store.users_with_email(database, name).await?;
@@ -73,7 +82,23 @@ impl IdentityService {
         // The default user and disabled users cannot sign in, so they get no message.
         users.retain(|user| !user.default_user && !user.disabled);
         users.truncate(MAX_RECIPIENTS);
-        Ok(users)
+        let mut recipients = Vec::new();
+        for user in users {
+            if user.key == counted || self.may_send(link, &user.key).await? {
+                recipients.push(user);
+            }
+        }
+        Ok(recipients)
+    }
+
+    /// Counts a message; returns false if the rate limit is reached. The response does not show it.
+    async fn may_send(&self, link: EmailLink, key: &UserKey) -> Result<bool> {
+        let limit = link.limit(&self.settings.limits);
+        match self.attempts().count(link.counter(key), limit).await {
+            Ok(()) => Ok(true),
+            Err(Error::TooManyAttempts { .. }) => Ok(false),
+            Err(error) => Err(error),
+        }
     }
 
     fn reset_email(&self, user: &User) -> Option<Result<Email>> {
