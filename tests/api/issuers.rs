@@ -409,7 +409,7 @@ async fn members_of_a_group_see_the_rows_of_their_organisation() {
 async fn sockets_take_such_tokens_and_end_with_their_issuer() {
     let world = world().await;
     world.accept(json!({"default_role": "staff"})).await;
-    let token = world.token(json!({"org": "acme"}));
+    let token = world.token(json!({"org": "acme", "fva": [1, -1], "uti": "a"}));
     let mut socket = open_at(&world.node.url, &format!("/?token={token}"), &[])
         .await
         .unwrap();
@@ -427,8 +427,12 @@ async fn sockets_take_such_tokens_and_end_with_their_issuer() {
         answer.to_string().contains("no SQL of their own"),
         "{answer}"
     );
-    // The next token of the same person renews the socket. The token has other times.
-    let renewed = world.token(json!({"org": "acme", "exp": now() + 900}));
+    // The next token of the same person renews the socket while a subscription runs. The token has
+    // other times, and other values of the claims that differ in every token.
+    let rows = json!({"type": "subscription", "id": "1", "schema": "public", "rel": "invoices"});
+    assert_eq!(socket.ask(rows).await["type"], "subscription_ack");
+    let next = json!({"org": "acme", "exp": now() + 900, "fva": [2, -1], "uti": "b"});
+    let renewed = world.token(next);
     let ack = socket.ask(json!({"type": "auth", "token": renewed})).await;
     assert_eq!(ack["type"], "auth_ack", "{ack}");
     assert!(ack["expires_in"].as_i64().unwrap() > 600, "{ack}");

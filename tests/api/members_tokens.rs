@@ -123,6 +123,13 @@ async fn a_converted_user_keeps_its_id_and_its_rows() {
     let refused = patch("mconv_a", json!({"kind": "member"})).await;
     assert_eq!(refused.status, 409, "{refused:?}");
     assert!(refused.error().2.contains("owns"), "{refused:?}");
+    // Of several users none is converted if one is refused.
+    assert_eq!(patch("mconv_b", json!({"kind": "role"})).await.status, 303);
+    let other = SignedIn::of("mconv_b").await;
+    let refused = patch("mconv_b,mconv_a", json!({"kind": "member"})).await;
+    assert_eq!(refused.status, 409, "{refused:?}");
+    assert!(refused.error().2.contains("mconv_own"), "{refused:?}");
+    assert_eq!(other.post(SQL.1, q.clone()).await.status, 200);
     assert_eq!(as_role.post(SQL.1, q.clone()).await.status, 200);
     let path = format!("{USERS}/mconv_a?reassign=true");
     let converted = owner("PATCH", &path, json!({"kind": "member"})).await;

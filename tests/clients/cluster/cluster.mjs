@@ -24,11 +24,14 @@ async function startNode(name) {
   return node;
 }
 
-// Each subscriber goes back to its own node.
+// Each subscriber goes back to its own node. One that is just connecting may still choose another.
 async function goHome() {
   for (const it of subscribers) {
-    if (it.at() !== it.own) it.socket.close();
-    await eventually("it is at home", () => it.at() === it.own && it.isReady);
+    await eventually("it is at home", () => {
+      const isHome = it.at() === it.own;
+      if (!isHome && it.isReady) it.socket.close();
+      return isHome && it.isReady;
+    });
   }
 }
 

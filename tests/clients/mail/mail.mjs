@@ -112,7 +112,8 @@ try {
   const callback = "https://shop.example/back";
   const client = await post(
     `${url}/api/v4/clients`,
-    { id: "shop", name: "Shop", redirect_uri: [callback], public: true, allow_signup: true },
+    { id: "shop", name: "Shop", redirect_uri: [callback], public: true, allow_signup: true,
+      signup_kind: "member", signup_group: "people" },
     owner,
   );
   assert.equal(client.status, 201);
@@ -137,7 +138,10 @@ try {
   const confirmed = await other.submit(confirmation, "confirm", {});
   assert.equal(confirmed.status, 303, confirmed.text);
   assert.equal(confirmed.location, callback);
-  assert.equal((await passwordGrant(url, "zoe", "zoe-12345")).status, 200);
+  const zoe = (await passwordGrant(url, "zoe", "zoe-12345")).body.access_token;
+  const claims = JSON.parse(Buffer.from(zoe.split(".")[1], "base64url"));
+  assert.deepEqual([claims.kind, claims.group], ["member", "people"], "the kind that the client says");
+  assert.equal((await post(`${url}/api/v4/sql`, ask1, zoe)).status, 403, "members have no SQL");
   assert.match((await other.get(`${url}/account`)).text, /zoe/);
   // The link is good once.
   const again = await other.submit(await other.get(link(invitation)), "confirm", {});

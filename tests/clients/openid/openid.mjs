@@ -91,7 +91,7 @@ try {
   const owner = (await passwordGrant(url, "demo", "demo1234")).body.access_token;
   const client = {
     id: "social", name: "Social", redirect_uri: [callback], public: true, confirm: false,
-    allow_signup: true, social_signup: false,
+    allow_signup: true, social_signup: false, signup_kind: "member", signup_group: "people",
   };
   assert.equal((await post(`${url}/api/v4/clients`, client, owner)).status, 201);
   const patch = (body) =>
@@ -126,6 +126,7 @@ try {
   assert.equal(tokens.status, 200, JSON.stringify(tokens.body));
   const claims = JSON.parse(Buffer.from(tokens.body.access_token.split(".")[1], "base64url"));
   assert.deepEqual([claims.uid, claims.email], ["Nora", "nora@example.com"]);
+  assert.deepEqual([claims.kind, claims.group], ["member", "people"], "the kind that the client says");
   const last = seen.at(-1);
   assert.equal(last.code_challenge_method, "S256");
   assert.ok(last.nonce && last.state && last.scope.includes("openid"));

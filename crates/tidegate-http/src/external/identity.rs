@@ -22,8 +22,11 @@ const CACHE_TTL: Duration = Duration::from_secs(4);
 /// The maximum number of cached look-ups, one for each database and list of names.
 const CACHED_NAMES: usize = 10_000;
 /// Claims that differ in every token of a person. They are left out of the claims for policies, so
-/// that a renewed token has the same claims as the previous token.
-const PER_TOKEN_CLAIMS: [&str; 4] = ["exp", "nbf", "iat", "jti"];
+/// that a renewed token has the same claims as the previous token. `uti`, `aio` and `rh` are those
+/// of Entra ID, and `fva` is the age of Clerk's verification in minutes.
+const PER_TOKEN_CLAIMS: [&str; 11] = [
+    "exp", "nbf", "iat", "jti", "nonce", "at_hash", "c_hash", "uti", "aio", "rh", "fva",
+];
 
 /// The user or the member of a group that a token names.
 #[derive(Clone, Debug)]

@@ -122,35 +122,28 @@ impl Accounts {
         if user.kind() == to.kind {
             return self.keep_kind(user, to).await;
         }
-        if key.is_owner() {
-            return refused("role for the owner of the database");
-        }
-        if user.default_user {
-            return refused("role for the default user");
-        }
-        let groups = to.user_groups.clone();
-        let user_groups = groups.unwrap_or_else(|| user.user_groups.clone());
-        let (role, id) = match to.kind {
-            UserKind::Member => (None, Some(user.user_id().to_owned())),
-            UserKind::Role => {
-                let id = user.id.clone().filter(|id| *id != key.name);
-                (Some(role_name(key)?), id)
-            }
-        };
-        let converted = User {
-            role,
-            id,
-            user_groups,
-            ..user.clone()
-        };
-        check(&converted)?;
-        check_groups(&key.database, &converted.user_groups)?;
+        let converted = converted(&user, to)?;
         let _lock = self.lock_groups(true, &key.database).await?;
         match to.kind {
             UserKind::Member => self.make_member(&user, &converted, to.reassign).await?,
             UserKind::Role => self.give_role(&user, &converted).await?,
         }
         Ok(converted)
+    }
+
+    /// Checks whether [`Self::convert`] would be refused. Changes nothing.
+    ///
+    /// Errors: those of [`Self::convert`].
+    pub async fn check_convert(&self, key: &UserKey, to: &Conversion) -> Result<()> {
+        let user = self.directory.user(key).await?;
+        if user.kind() == to.kind {
+            return Ok(());
+        }
+        converted(&user, to)?;
+        match to.kind {
+            UserKind::Member => self.check_drop_role(&user, to.reassign).await,
+            UserKind::Role => Ok(()),
+        }
     }
 
     /// Completes a conversion to the kind that the user already has: drops the role that an
@@ -210,6 +203,35 @@ impl Accounts {
         }
         self.directory.end_converted(&user.key).await
     }
+}
+
+/// The user after a conversion to another kind.
+fn converted(user: &User, to: &Conversion) -> Result<User> {
+    let key = &user.key;
+    if key.is_owner() {
+        return refused("role for the owner of the database");
+    }
+    if user.default_user {
+        return refused("role for the default user");
+    }
+    let groups = to.user_groups.clone();
+    let user_groups = groups.unwrap_or_else(|| user.user_groups.clone());
+    let (role, id) = match to.kind {
+        UserKind::Member => (None, Some(user.user_id().to_owned())),
+        UserKind::Role => {
+            let id = user.id.clone().filter(|id| *id != key.name);
+            (Some(role_name(key)?), id)
+        }
+    };
+    let converted = User {
+        role,
+        id,
+        user_groups,
+        ..user.clone()
+    };
+    check(&converted)?;
+    check_groups(&key.database, &converted.user_groups)?;
+    Ok(converted)
 }
 
 fn refused<T>(expected: &'static str) -> Result<T> {

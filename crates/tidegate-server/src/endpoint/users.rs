@@ -65,6 +65,20 @@ impl UserAdmin {
         Ok(found)
     }
 
+    /// Changes users one after the other. Checks all conversions first, so that none takes place if
+    /// one would be refused.
+    async fn change(&self, names: &[&str], patch: &body::Patch) -> Result<(), ApiError> {
+        for name in names {
+            let may = patch.check(&self.accounts, &self.key(name)).await;
+            may.map_err(|error| rest::naming(error, "user", name))?;
+        }
+        for name in names {
+            let changed = patch.apply(&self.accounts, &self.key(name)).await;
+            changed.map_err(|error| rest::naming(error, "user", name))?;
+        }
+        Ok(())
+    }
+
     /// Makes changes of users take effect on this node at once.
     async fn apply(&self, app: &App) -> Result<(), ApiError> {
         app.forget_default_user(&self.user.claims.database);
@@ -119,14 +133,10 @@ where
             let members = rest::object_of(call.app, call.head, call.body, call.subject).await?;
             let patch = body::patch(&admin.user.claims, members, reassign(call.head)?)?;
             admin.find(&names).await?;
-            for name in &names {
-                let key = admin.key(name);
-                let changed = patch.apply(&admin.accounts, &key);
-                changed
-                    .await
-                    .map_err(|error| rest::naming(error, "user", name))?;
-            }
+            let changed = admin.change(&names, &patch).await;
+            // After an error too, because users before the failed one have changed.
             admin.apply(call.app).await?;
+            changed?;
             rest::linked(StatusCode::SEE_OTHER, BASE, &names)
         }
         Verb::DELETE => {

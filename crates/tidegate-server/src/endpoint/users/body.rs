@@ -46,6 +46,14 @@ pub(super) struct Patch {
 }
 
 impl Patch {
+    /// Checks whether the user could be converted, if the request changes the kind.
+    pub(super) async fn check(&self, accounts: &Accounts, key: &UserKey) -> Result<(), Error> {
+        match &self.conversion {
+            Some(conversion) => accounts.check_convert(key, conversion).await,
+            None => Ok(()),
+        }
+    }
+
     /// Converts the user if the request changes the kind, and then makes the other changes.
     pub(super) async fn apply(&self, accounts: &Accounts, key: &UserKey) -> Result<(), Error> {
         if let Some(conversion) = &self.conversion {
