@@ -181,6 +181,8 @@ const steps = {
     const adminUrl = cluster.url("postgres", PASSWORD, "postgres");
     node = await Node.start({ adminUrl, key }, "node", {});
     const bearer = await newToken();
+    // Patroni drops slots that it does not know, unless it is paused.
+    await cluster.patronictl("pause", "shop", "--wait");
     subscribers = ["stays", "comes back"].map((name) => new Follower(name, bearer));
     await eventually("they subscribe", () => subscribers.every((it) => it.isReady));
     writer = new Writer(node, bearer).start();
@@ -193,6 +195,7 @@ const steps = {
     const file = join(folder, "slots.yaml");
     writeFileSync(file, yaml);
     await cluster.patronictl("edit-config", "--apply", file, "--force");
+    await cluster.patronictl("resume", "shop", "--wait");
     cluster.members[2].start();
     await cluster.whole(slot);
   },
