@@ -7,7 +7,7 @@ use clap::{Parser, Subcommand};
 
 use crate::model::arguments::ModelArguments;
 
-/// What is done instead of measuring.
+/// A command other than the measurement of the cases.
 #[derive(Subcommand, Clone, Debug)]
 pub(crate) enum Command {
     Model(ModelArguments),
@@ -16,12 +16,13 @@ pub(crate) enum Command {
 /// Measures the service beside PostgreSQL's own floor, in one run on one machine.
 ///
 /// Columns: req/s is the rate of the service, floor/s that of pgbench with the case's SQL, ratio
-/// the first to the second; `of one` is the rate of many users to that of one user in the same
-/// case (behind `sign-ups` is how many there were); aim is the least ratio that is meant, with `<` where it is missed (of many users: to
-/// one user, of others: to the floor); p50 and p99 are the latency; `server`, `pg` and `load` are the CPU time of the service, of
-/// PostgreSQL and of this program for each request; `logins` counts the sessions that PostgreSQL
-/// (14 and later) started in the meantime; peer/s is the rate of the other server, `times` ours to
-/// it and `floor times` the floor to it.
+/// the first to the second; `of one` is the rate of many users to that of one user in the same case
+/// (behind `sign-ups` is how many there were); aim is the least ratio that is meant, with `<` where
+/// it is missed (of many users: to one user, of others: to the floor); p50 and p99 are the latency;
+/// `server`, `pg` and `load` are the CPU time of the service, of PostgreSQL and of this program for
+/// each request; `logins` counts the sessions that PostgreSQL (14 and later) started in the
+/// meantime; peer/s is the rate of the other server, `times` ours to it and `floor times` the floor
+/// to it.
 #[derive(Parser, Debug)]
 #[expect(
     clippy::struct_excessive_bools,
@@ -51,8 +52,8 @@ pub(crate) struct Arguments {
     /// that was kept with users
     #[arg(long)]
     pub(crate) members: bool,
-    /// The sub-users do not sign in: the owner gets their tokens, which last 15 minutes. No password
-    /// is hashed, so 10,000 users are there sooner
+    /// The sub-users do not sign in: the owner gets their tokens, which last 15 minutes. No
+    /// password is hashed, so 10,000 users are there sooner
     #[arg(long)]
     pub(crate) impersonate: bool,
     /// Also measure so many tenants with three users each; making one takes about a second. They

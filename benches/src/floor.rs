@@ -14,7 +14,7 @@ pub(crate) struct Floor {
     /// The role that runs the statements, so that the same privileges and policies apply; `None` if
     /// the script switches to it.
     pub(crate) role: Option<String>,
-    /// The number of requests that one run of the script stands for.
+    /// The number of requests that one run of the script sends.
     pub(crate) requests: u32,
     /// The number of connections.
     pub(crate) clients: usize,

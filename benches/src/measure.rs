@@ -221,7 +221,7 @@ impl Bench<'_> {
     }
 }
 
-/// What sends the requests of a variant.
+/// The program that sends the requests of a variant.
 enum Sender {
     /// The load generator, to the service.
     Load(Arc<Plan>),

@@ -1,4 +1,5 @@
-//! What a number of sockets, tenants and changes needs, and which limit is met first.
+//! A model of the resources that a number of sockets, tenants and changes needs, and of the limit
+//! that is reached first.
 
 pub(crate) mod arguments;
 mod check;

@@ -4,10 +4,11 @@ use std::path::PathBuf;
 
 use clap::Args;
 
-/// Prints what a size needs of nodes, PostgreSQL and NATS, and which limit it meets first.
+/// Prints the resources of nodes, PostgreSQL and NATS that a size needs, and the limit that is
+/// reached first.
 ///
-/// Every tenant has subscribers on every node. Each of their changes is a row in a transaction of its
-/// own. CPU is in cores of the machine on which the constants were measured.
+/// Every tenant has subscribers on every node. Each of their changes is a row in a transaction of
+/// its own. CPU is in cores of the machine on which the constants were measured.
 #[derive(Args, Clone, Debug)]
 pub(crate) struct ModelArguments {
     #[command(flatten)]
@@ -23,8 +24,8 @@ pub(crate) struct ModelArguments {
     /// Measure the constants on this machine in about a minute, and print them
     #[arg(long, conflicts_with = "check")]
     pub(crate) measure: bool,
-    /// Measure the constants with one node, and compare what they predict for one and for three nodes
-    /// at another load with a run, within 30 %
+    /// Measure the constants with one node, and compare what they predict for one and for three
+    /// nodes at another load with a run, within 30 %
     #[arg(long)]
     pub(crate) check: bool,
     /// The binary of the service for `--measure` and `--check`, instead of a new build
@@ -32,7 +33,7 @@ pub(crate) struct ModelArguments {
     pub(crate) binary: Option<PathBuf>,
 }
 
-/// What the service is used for.
+/// The load of the service.
 #[derive(Args, Clone, Copy, Debug)]
 pub(crate) struct ModelSize {
     /// Sockets, each with one subscription
@@ -44,7 +45,7 @@ pub(crate) struct ModelSize {
     /// Changes a second to subscribed tables, of all tenants together
     #[arg(long, default_value_t = 100.0, value_name = "N")]
     pub(crate) changes: f64,
-    /// Sockets that are told of a change
+    /// Events of a change: sockets that receive it
     #[arg(long, default_value_t = 1.0, value_name = "N")]
     pub(crate) events_per_change: f64,
     /// The size of a changed row
@@ -61,7 +62,7 @@ pub(crate) struct ModelSize {
     pub(crate) nodes: Option<u32>,
 }
 
-/// What there is.
+/// The resources that are available.
 #[derive(Args, Clone, Copy, Debug)]
 pub(crate) struct Limits {
     /// Cores of a node

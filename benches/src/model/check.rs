@@ -12,10 +12,11 @@ use crate::Result;
 
 /// How far a measured value may be from the predicted one.
 const TOLERANCE: f64 = 0.3;
-/// The cost of a node that receives a change over the bus, as a share of what publishing it costs. It
-/// cannot be measured with one node: it was 0 to 0.5 with an optimised binary, and 1 with a debug one.
+/// The cost of a node that receives a change over the bus, as a share of what publishing it costs.
+/// It cannot be measured with one node: it was 0 to 0.5 with an optimised binary, and 1 with a
+/// debug one.
 const RECEIVING: f64 = 0.5;
-/// How often all is measured again because other programs disturbed it.
+/// The maximum number of attempts. Other programs on the machine may disturb one.
 const ATTEMPTS: u32 = 3;
 const MIB: f64 = 1_048_576.0;
 
@@ -29,7 +30,7 @@ const fn load(sockets: usize, events: usize, rate: u32) -> Load {
     }
 }
 
-/// The loads of which the constants come.
+/// The loads from which the constants are derived.
 const LOADS: Loads = Loads {
     low: load(100, 1, 250),
     high: Load {
@@ -38,7 +39,7 @@ const LOADS: Loads = Loads {
     },
     many: load(1000, 10, 250),
 };
-/// The loads for one and for three nodes, other than these.
+/// The loads of the compared runs of one and of three nodes. They differ from `LOADS`.
 const PREDICTED: [(u32, Load); 2] = [(1, load(500, 4, 400)), (3, load(300, 3, 400))];
 
 /// A predicted and a measured value.
@@ -46,18 +47,18 @@ struct Comparison {
     what: &'static str,
     predicted: f64,
     measured: f64,
-    /// Whether it must be the same.
+    /// Whether both values must be equal.
     is_exact: bool,
 }
 
-/// What all runs needed.
+/// The usage in all runs, and the predicted usage of one and of three nodes.
 #[derive(Clone)]
 struct Measured {
     runs: Runs,
     predicted: [Usage; 2],
 }
 
-/// Measures and compares, and again if a value is off. Then all runs together count.
+/// Measures and compares. If a value is off, measures again and compares the sums of all runs.
 pub(crate) async fn run(arguments: &ModelArguments) -> Result<ExitCode> {
     let mut so_far: Option<Measured> = None;
     for attempt in 1..=ATTEMPTS {
@@ -121,7 +122,7 @@ impl Measured {
     }
 }
 
-/// The size that a load at each of several nodes is, at the rate that there was.
+/// The size that corresponds to a load at each node, with the measured rate of changes.
 fn size((nodes, load): (u32, Load), usage: &Usage) -> ModelSize {
     ModelSize {
         sockets: nodes * load.sockets as u32,
@@ -165,7 +166,8 @@ fn pairs(constants: &Constants, (nodes, load): (u32, Load), usage: &Usage) -> Ve
             reader.postgresql.decoding_cores,
             cores(usage.walsenders),
         ),
-        // PostgreSQL decides how many messages there are: where it is slow, it sends a commit alone.
+        // PostgreSQL decides how many messages there are: where it is slow, it sends a commit
+        // alone.
         pair(
             "cores of NATS",
             nats.active_cores + usage.messages * nats.message_us / 1e6 / usage.seconds,

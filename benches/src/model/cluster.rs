@@ -16,7 +16,7 @@ use crate::{Result, process};
 
 const PATIENCE: Duration = Duration::from_mins(1);
 
-/// A demo, whose own server does nothing here, and NATS servers.
+/// A demo, of which only PostgreSQL is used, and NATS servers.
 #[derive(Debug)]
 pub(crate) struct Cluster {
     pub(crate) nats: Nats,
@@ -35,7 +35,8 @@ impl Cluster {
     pub(crate) async fn start(binary: Option<&Path>) -> Result<Self> {
         let mut arguments = Arguments::try_parse_from(["tidegate-bench"])?;
         arguments.binary = binary.map(Path::to_owned);
-        // PostgreSQL's default, with which the demo need not start twice.
+        // This is PostgreSQL's default. With another value the demo would have to restart
+        // PostgreSQL.
         arguments.max_connections = 100;
         let demo = Service::start(&arguments, None).await?;
         let nats = Nats::start(&demo.path).await?;
@@ -64,7 +65,7 @@ impl Cluster {
                 "TIDEGATE_MASTER_KEY_FILE",
                 demo.path.join("demo/master.key"),
             )
-            // The demo's address, so that tokens of the demo are good at the nodes too.
+            // The nodes have the demo's address, so that they accept the demo's tokens.
             .env("TIDEGATE_PUBLIC_URL", format!("http://{}", demo.address));
         if has_bus {
             command.env("TIDEGATE_BUS_URL", self.nats.url());
@@ -97,12 +98,12 @@ impl Node {
         Ok((answer["status"] == "ready" && works).then_some(()))
     }
 
-    /// The seconds of CPU that it has used.
+    /// The CPU time that the node has used, in seconds.
     pub(crate) fn cpu(&self) -> Result<f64> {
         process::cpu(self.child.id())
     }
 
-    /// The bytes of its memory.
+    /// The resident memory of the node, in bytes.
     pub(crate) fn resident(&self) -> Result<f64> {
         Ok(process::resident(self.child.id())? as f64)
     }

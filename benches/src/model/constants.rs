@@ -1,4 +1,5 @@
-//! What one node, PostgreSQL and NATS need for one thing of each kind, as it was measured.
+//! The measured costs of a socket, a change, an event and a request, for a node, PostgreSQL and
+//! NATS.
 
 use std::path::Path;
 
@@ -26,7 +27,7 @@ pub(crate) struct NodeCosts {
     pub(crate) mib: f64,
     /// The memory of a socket with a subscription.
     pub(crate) socket_kib: f64,
-    /// Cores while changes come, however few.
+    /// The cores that are used while changes arrive, independent of their rate.
     pub(crate) active_cores: f64,
     /// CPU for a change with its first event.
     pub(crate) change_us: f64,
@@ -45,26 +46,26 @@ pub(crate) struct PostgresCosts {
     pub(crate) write_us: f64,
     /// CPU for a read by key over GraphQL.
     pub(crate) request_us: f64,
-    /// Cores of a walsender while the cluster writes, however little.
+    /// The cores that a walsender uses while the cluster writes, independent of the rate.
     pub(crate) walsender_cores: f64,
     /// CPU of a walsender for a change of its database.
     pub(crate) decode_us: f64,
     /// CPU of a walsender for WAL of other databases.
     pub(crate) foreign_ms_per_mib: f64,
-    /// WAL of a change beside its row.
+    /// WAL of a change without its row.
     pub(crate) wal_bytes: f64,
 }
 
 /// The costs of three NATS servers together.
 #[derive(Clone, Copy, Debug, Deserialize, Serialize)]
 pub(crate) struct NatsCosts {
-    /// Cores while messages come, however few.
+    /// The cores that are used while messages arrive, independent of their rate.
     pub(crate) active_cores: f64,
     /// CPU for a message.
     pub(crate) message_us: f64,
     /// Messages of a change in a transaction of its own.
     pub(crate) messages: f64,
-    /// Bytes of a message in the store, beside the row.
+    /// Bytes of a message in the store, without the row.
     pub(crate) message_bytes: f64,
 }
 

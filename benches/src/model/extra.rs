@@ -14,7 +14,7 @@ use crate::{Result, load, process};
 
 const MIB: f64 = 1_048_576.0;
 
-/// Measures what a walsender needs for changes of another database.
+/// Measures the CPU time of a walsender for changes of another database.
 pub(crate) async fn foreign(
     cluster: &Cluster,
     node: &Node,
@@ -57,7 +57,7 @@ pub(crate) async fn foreign(
     Ok(())
 }
 
-/// Measures what a read by key over GraphQL needs.
+/// Measures the CPU time of a read by key over GraphQL.
 pub(crate) async fn requests(
     cluster: &Cluster,
     node: &Node,

@@ -16,14 +16,14 @@ pub(crate) const ROW: f64 = 60.0;
 /// The loads of the runs.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Loads {
-    /// Few and many changes for few sockets, each of which one socket wants.
+    /// Few and many changes for few sockets. Each change has one event.
     pub(crate) low: Load,
     pub(crate) high: Load,
     /// Many sockets and events.
     pub(crate) many: Load,
 }
 
-/// What the runs needed.
+/// The usage in each of the runs.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Runs {
     pub(crate) loads: Loads,
@@ -95,7 +95,7 @@ impl Runs {
         }
     }
 
-    /// The constants that explain the runs.
+    /// Computes the constants from the usage in the runs.
     pub(crate) fn constants(&self) -> Constants {
         Constants {
             date: String::new(),
@@ -111,7 +111,7 @@ impl Runs {
             loads, low, many, ..
         } = self;
         let line = CostLine::through(low, &self.high, |it| (it.changes, it.nodes));
-        // What the line does not explain are the events beside the first one of each change.
+        // The CPU time above the line is that of the events after the first event of each change.
         let further = (loads.many.events - loads.low.events) as f64 * many.changes;
         let explained = many.seconds * line.cores + many.changes * line.us / 1e6;
         let event_us = ((many.nodes - explained) * 1e6 / further).max(0.0);
@@ -155,7 +155,8 @@ impl Runs {
     }
 }
 
-/// The line through two runs: cores that are used whatever the rate, and microseconds for each.
+/// The line through two runs: the cores that are used at any rate, and the microseconds of CPU for
+/// each unit.
 struct CostLine {
     cores: f64,
     us: f64,
@@ -171,7 +172,7 @@ impl CostLine {
         let ((low_rate, low_cores), (high_rate, high_cores)) =
             (each_second(low), each_second(high));
         let rise = (high_cores - low_cores) / (high_rate - low_rate);
-        // A line that would begin below zero goes through zero, and none falls.
+        // A negative base or slope is noise of the measurement and becomes zero.
         let rise = rise.clamp(0.0, high_cores / high_rate);
         Self {
             cores: (high_cores - rise * high_rate).max(0.0),

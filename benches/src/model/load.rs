@@ -1,4 +1,4 @@
-//! Changes for sockets at nodes, and what each process needs for them.
+//! Runs a load of changes for sockets at nodes, and measures the usage of each process.
 
 use std::time::{Duration, Instant};
 
@@ -23,12 +23,12 @@ pub(crate) struct Load {
     pub(crate) is_settled: bool,
 }
 
-/// What a load needed. Times are in seconds of CPU, sizes in bytes.
+/// The usage of the processes during a load. Times are CPU times in seconds, sizes are in bytes.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Usage {
     pub(crate) changes: f64,
     pub(crate) seconds: f64,
-    /// Of all nodes together.
+    /// The CPU time of all nodes together.
     pub(crate) nodes: f64,
     pub(crate) walsenders: f64,
     /// PostgreSQL without the walsenders.
@@ -129,7 +129,7 @@ impl Usage {
         cpu * 1e6 / self.changes
     }
 
-    /// Both runs together: sums, and the counts of the later one.
+    /// The sums of two runs, with the numbers of walsenders and slots of the later run.
     pub(crate) fn and(&self, other: &Self) -> Self {
         Self {
             changes: self.changes + other.changes,
@@ -149,7 +149,7 @@ impl Usage {
     }
 }
 
-/// What the processes have used so far.
+/// The usage of the processes since their start.
 pub(crate) async fn usage(cluster: &Cluster, nodes: &[&Node]) -> Result<Usage> {
     let client = cluster.demo.client().await?;
     let row = client

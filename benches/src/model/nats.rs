@@ -22,7 +22,7 @@ pub(crate) struct Nats {
     monitor: u16,
 }
 
-/// What JetStream keeps.
+/// The messages and bytes that JetStream keeps.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Kept {
     pub(crate) messages: f64,
@@ -82,7 +82,7 @@ impl Nats {
                 .stderr(log.try_clone()?)
                 .spawn()
         };
-        // Debian installs it where only administrators look.
+        // Debian installs nats-server in /usr/sbin, which may not be in PATH.
         let child = launch("nats-server").or_else(|_| launch("/usr/sbin/nats-server"));
         child.map_err(|error| format!("nats-server cannot be started: {error}").into())
     }
@@ -104,7 +104,7 @@ impl Nats {
             .sum()
     }
 
-    /// What JetStream keeps, of one copy.
+    /// The messages and bytes of one copy in JetStream.
     pub(crate) async fn kept(&self) -> Result<Kept> {
         let address = ([127, 0, 0, 1], self.monitor).into();
         let answer: Value = send(address, "GET /jsz", "", "").await?;

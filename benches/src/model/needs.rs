@@ -1,15 +1,16 @@
-//! The arithmetic: what a size needs.
+//! Computes the resources that a size needs.
 
 use serde::Serialize;
 
 use super::arguments::{Limits, ModelSize};
 use super::constants::Constants;
 
-/// The interval of the pings of a socket, in seconds. A ping with its pong costs as much as an event.
+/// The interval of the pings of a socket, in seconds. A ping with its pong costs as much as an
+/// event.
 const PING: f64 = 25.0;
 /// The memory of the kept changes: of a database, and of all together.
 const KEPT_MIB: (f64, f64) = (64.0, 1024.0);
-/// How often a reader says that it is there, in a second.
+/// The number of messages a second with which a reader reports its position.
 const HEARTBEATS: f64 = 5.0;
 /// How long JetStream keeps messages, in seconds.
 const WINDOW: f64 = 300.0;
@@ -17,19 +18,19 @@ const SERVERS: f64 = 3.0;
 const MIB: f64 = 1_048_576.0;
 /// The share of a node that may be used.
 const MOST: f64 = 0.7;
-/// More nodes than that do not help.
+/// The maximum number of nodes that is tried.
 const MOST_NODES: u32 = 100;
 
-/// What is needed, with a bus or without.
+/// The resources that are needed, with a bus or without.
 #[derive(Clone, Copy, Debug, Serialize)]
 pub(crate) struct Needs {
     pub(crate) node: NodeNeeds,
     pub(crate) postgresql: PostgresNeeds,
-    /// What each NATS server needs, if there is a bus.
+    /// The resources of each NATS server; `None` without a bus.
     pub(crate) nats: Option<NatsNeeds>,
 }
 
-/// What the busiest node needs.
+/// The resources of the busiest node.
 #[derive(Clone, Copy, Debug, Serialize)]
 pub(crate) struct NodeNeeds {
     pub(crate) cores: f64,
@@ -37,18 +38,18 @@ pub(crate) struct NodeNeeds {
     pub(crate) connections: f64,
 }
 
-/// What PostgreSQL needs.
+/// The resources of PostgreSQL.
 #[derive(Clone, Copy, Debug, Serialize)]
 pub(crate) struct PostgresNeeds {
     pub(crate) cores: f64,
-    /// Of these cores, those of all walsenders.
+    /// The part of the cores that all walsenders use.
     pub(crate) decoding_cores: f64,
     pub(crate) max_connections: f64,
     pub(crate) max_wal_senders: f64,
     pub(crate) max_replication_slots: f64,
 }
 
-/// What a NATS server needs.
+/// The resources of a NATS server.
 #[derive(Clone, Copy, Debug, Serialize)]
 pub(crate) struct NatsNeeds {
     pub(crate) cores: f64,
@@ -57,7 +58,7 @@ pub(crate) struct NatsNeeds {
     pub(crate) bus_mib: f64,
 }
 
-/// A need that has a limit.
+/// A needed amount and its limit.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Limited {
     pub(crate) what: &'static str,
@@ -79,7 +80,7 @@ pub(crate) fn nodes(size: &ModelSize, constants: &Constants, limits: &Limits) ->
 }
 
 impl Needs {
-    /// What a size needs on this many nodes, with a bus or without.
+    /// Computes the resources of a size on this many nodes, with a bus or without.
     pub(crate) fn of(
         size: &ModelSize,
         constants: &Constants,
@@ -104,7 +105,7 @@ impl Needs {
         }
     }
 
-    /// All that has a limit.
+    /// All amounts that have a limit.
     pub(crate) fn limited(&self, limits: &Limits) -> Vec<Limited> {
         let postgresql = self.postgresql;
         let limited = |what, needed, has| Limited { what, needed, has };
@@ -142,7 +143,7 @@ impl Needs {
         all
     }
 
-    /// What meets its limit first when the size grows.
+    /// The amount that reaches its limit first when the size grows.
     pub(crate) fn first(&self, limits: &Limits) -> Option<Limited> {
         let share = |it: &Limited| it.needed / it.has;
         let all = self.limited(limits).into_iter();

@@ -1,4 +1,4 @@
-//! Prints what a size needs.
+//! Prints the resources that a size needs.
 
 use std::fmt::Write as _;
 
@@ -6,7 +6,7 @@ use super::arguments::{Limits, ModelSize};
 use super::constants::Constants;
 use super::needs::{Limited, Needs};
 
-/// A line: what, its value with a bus or without, and its limit.
+/// A line: the name of a resource, its amount with a bus and without, and its limit.
 type ReportRow = (&'static str, fn(&Needs) -> Option<f64>, Option<f64>);
 
 /// The needs of a size on a number of nodes.
