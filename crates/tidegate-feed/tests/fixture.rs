@@ -1,5 +1,7 @@
 //! The fixture: a database with roles, and a feed of it.
 
+mod listener;
+
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
@@ -8,9 +10,7 @@ use tidegate_catalog::{CatalogCache, Schemas};
 use tidegate_changelog::ChangeLog;
 use tidegate_embedded::{Cluster, testing};
 use tidegate_feed::{
-    Cursor, Delivery, Error, EventReceiver, EventSender, Feed, FeedSettings, Item, Operation,
-    Operations, Predicate, QueueLimits, Resync, Selection, SubscribeRequest, Subscription,
-    event_queue,
+    Error, Feed, FeedSettings, Operations, Predicate, Selection, SubscribeRequest,
 };
 use tidegate_filter::{Filter, Json};
 use tidegate_pool::Settings;
@@ -21,6 +21,7 @@ use tidegate_wire::Config;
 use tokio_postgres::Client;
 
 use crate::SOURCE;
+pub(crate) use listener::{Listener, listen, listen_within};
 
 /// With this setting, a commit does not wait for the standby that a test configures.
 const LOCAL_COMMIT: &str = "SET synchronous_commit = local";
@@ -345,108 +346,4 @@ pub(crate) async fn connect(url: &str) -> Client {
     let client = tidegate_testkit::connect(url).await;
     client.batch_execute(LOCAL_COMMIT).await.unwrap();
     client
-}
-
-/// A connection with one subscription.
-pub(crate) struct Listener {
-    pub(crate) sender: EventSender,
-    receiver: EventReceiver,
-    waiting: std::collections::VecDeque<Item>,
-    /// The cursor of the last item that was read.
-    pub(crate) cursor: Cursor,
-    pub(crate) _subscription: Subscription,
-}
-
-pub(crate) async fn listen(feed: &Feed, request: SubscribeRequest) -> Result<Listener, Error> {
-    listen_within(feed, request, QueueLimits::default()).await
-}
-
-pub(crate) async fn listen_within(
-    feed: &Feed,
-    request: SubscribeRequest,
-    limits: QueueLimits,
-) -> Result<Listener, Error> {
-    let (sender, mut receiver) = event_queue(limits);
-    let subscription = feed.subscribe(&sender, request).await?;
-    let mut waiting: std::collections::VecDeque<_> = receiver
-        .next()
-        .await
-        .unwrap()
-        .into_iter()
-        .map(|delivery| delivery.item)
-        .collect();
-    let Some(Item::Acknowledged { cursor }) = waiting.pop_front() else {
-        panic!("{waiting:?} came before the acknowledgement");
-    };
-    Ok(Listener {
-        sender,
-        receiver,
-        waiting,
-        cursor,
-        _subscription: subscription,
-    })
-}
-
-impl Listener {
-    /// The next item.
-    pub(crate) async fn next(&mut self) -> Item {
-        while self.waiting.is_empty() {
-            let next = tokio::time::timeout(SOON, self.receiver.next()).await;
-            let deliveries = next.expect("nothing came").expect("the queue was closed");
-            self.waiting
-                .extend(deliveries.into_iter().map(|Delivery { item, .. }| item));
-        }
-        let item = self.waiting.pop_front().unwrap();
-        if let Item::Event { cursor, .. } | Item::Resync { cursor, .. } = &item {
-            self.cursor = *cursor;
-        }
-        item
-    }
-
-    /// The next item, which must be an event: `+`, `~` or `-` and the row.
-    pub(crate) async fn event(&mut self) -> String {
-        let next = self.next().await;
-        event_text(next)
-    }
-
-    /// The next event, after any gaps.
-    pub(crate) async fn event_after_gaps(&mut self) -> String {
-        loop {
-            match self.next().await {
-                Item::Resync { .. } => {}
-                item => return event_text(item),
-            }
-        }
-    }
-
-    pub(crate) async fn events(&mut self, count: usize) -> Vec<String> {
-        let mut events = Vec::with_capacity(count);
-        for _ in 0..count {
-            events.push(self.event().await);
-        }
-        events
-    }
-
-    /// The next item, which must be a gap.
-    pub(crate) async fn resync(&mut self) -> Resync {
-        match self.next().await {
-            Item::Resync { reason, .. } => reason,
-            other => panic!("{other:?} is not a gap"),
-        }
-    }
-}
-
-/// An event as text: `+`, `~` or `-` and the row.
-fn event_text(item: Item) -> String {
-    match item {
-        Item::Event { operation, row, .. } => {
-            let sign = match operation {
-                Operation::Insert => '+',
-                Operation::Update => '~',
-                Operation::Delete => '-',
-            };
-            format!("{sign}{}", std::str::from_utf8(&row).unwrap())
-        }
-        other => panic!("{other:?} is not an event"),
-    }
 }
