@@ -142,7 +142,7 @@ async fn the_owner_manages_issuers() {
     let expected = json!({"name": "id", "issuer": url, "jwks_url": null, "audience": ["api"],
         "audience_claim": "aud", "algorithms": ["RS256", "ES256", "EdDSA"], "user_claim": null,
         "role_claim": "roles", "default_role": null, "create_members": false,
-        "clock_skew": 60});
+        "clock_skew": 60, "claims": null});
     assert_eq!((status, shown), (200, expected));
     let change = json!({"audience": ["a", "b"], "role_claim": null, "clock_skew": 5});
     let (status, _) = world.rest(Method::PATCH, &one, change).await;
@@ -190,6 +190,21 @@ async fn the_owner_manages_issuers() {
             json!({"name": "b", "issuer": url, "audience": "a", "algorithms": ["HS256"]}),
             400,
             "`algorithms`",
+        ),
+        (
+            json!({"name": "b", "issuer": url, "audience": "a", "claims": "org"}),
+            400,
+            "`claims`: expected an array of strings",
+        ),
+        (
+            json!({"name": "b", "issuer": url, "audience": "a", "claims": ["a["]}),
+            400,
+            "`claims`",
+        ),
+        (
+            json!({"name": "b", "issuer": url, "audience": "a", "claims": ["roles[0]"]}),
+            400,
+            "`claims`: roles[0] has an index",
         ),
         (
             json!({"name": "b", "issuer": url, "audience": "a", "clock_skew": 301}),
@@ -396,13 +411,72 @@ async fn members_of_a_group_see_the_rows_of_their_organisation() {
         text.contains("Paint") && text.contains("id:auth0|1") && !text.contains("Cement"),
         "{text}"
     );
-    // A token with too many claims for a policy is refused with the limit.
-    let large = world.token(json!({"groups": vec!["a-group-of-the-issuer"; 300]}));
+}
+
+#[tokio::test]
+async fn a_token_with_many_claims_works_with_a_list_of_those_for_policies() {
+    let world = world().await;
+    world.accept(json!({"default_role": "staff"})).await;
+    let groups = vec!["00000000-0000-0000-66f3-3332eca7ea81"; 200];
+    let large = world.token(json!({"org": "acme", "groups": groups,
+        "resource_access": {"shop": {"roles": ["editor"]}, "account": {"roles": vec!["x"; 200]}}}));
+    assert!(large.len() > 10_000, "{}", large.len());
     let (status, text) = world.role(&large).await.unwrap_err();
+    assert_eq!(status, 401);
+    let expected = "the token cannot be used for a group: the claims of a member are longer than \
+        4,096 bytes; the setting `claims` of the issuer id lists the claims that policies need";
+    assert_eq!(text, expected);
+
+    // The list counts for the same token at once.
+    let one = format!("{ISSUERS}/id");
+    let claims = json!({"claims": ["org", "resource_access.shop"]});
+    let (status, answer) = world.rest(Method::PATCH, &one, claims.clone()).await;
+    assert_eq!(status, 303, "{answer}");
+    let (_, shown) = world.rest(Method::GET, &one, json!({})).await;
+    assert_eq!(shown["claims"], claims["claims"]);
+    assert_eq!(world.titles(&large).await, ["Paint"]);
+    let method = json!({"method": "their_claims", "q": "select tidegate.claims() as claims"});
+    let (status, answer) = world
+        .node
+        .post("/api/v4/methods", Some(&world.owner), method)
+        .await;
+    assert_eq!(status, StatusCode::CREATED, "{answer}");
+    let call = json!({"jsonrpc": "2.0", "method": "their_claims", "id": 1});
+    let (_, answer) = world.node.post("/api/v4/call", Some(&large), call).await;
+    assert_eq!(
+        answer["result"]["data"][0]["claims"],
+        json!({"org": "acme", "resource_access": {"shop": {"roles": ["editor"]}}}),
+        "{answer}"
+    );
+    let (status, _) = world
+        .rest(Method::PATCH, &one, json!({"claims": null}))
+        .await;
+    assert_eq!(status, 303);
+    assert_eq!(world.role(&large).await.unwrap_err().0, 401);
+}
+
+#[tokio::test]
+async fn a_claim_with_the_character_nul_is_refused_by_name() {
+    let world = world().await;
+    world.accept(json!({"default_role": "staff"})).await;
+    // A backslash in front of `u0000` makes it a text like any other.
+    let text = world.token(json!({"org": "acme", "note": "\\u0000"}));
+    assert_eq!(world.titles(&text).await, ["Paint"]);
+    let nul = world.token(json!({"org": "acme", "note": {"deep": ["a\0"]}}));
+    let (status, text) = world.role(&nul).await.unwrap_err();
     assert!(
-        status == 401 && text.contains("4,096 bytes"),
+        status == 401 && text.contains("without the character NUL") && text.contains("`claims`"),
         "{status} {text}"
     );
+    let (status, _) = world
+        .rest(
+            Method::PATCH,
+            &format!("{ISSUERS}/id"),
+            json!({"claims": ["org"]}),
+        )
+        .await;
+    assert_eq!(status, 303);
+    assert_eq!(world.titles(&nul).await, ["Paint"]);
 }
 
 #[tokio::test]
