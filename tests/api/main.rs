@@ -119,6 +119,7 @@ mod privileges;
 mod prompts;
 mod repair;
 mod replicas;
+mod resource_indicators;
 mod restore;
 mod role_settings;
 mod rpc;
