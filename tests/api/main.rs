@@ -103,6 +103,7 @@ mod oauth_sessions;
 mod observability;
 mod openid;
 mod openid_conformance;
+mod openid_identifiers;
 mod openid_logout;
 mod openid_requests;
 mod operations;
