@@ -105,10 +105,10 @@ struct Payload<S, P> {
     super_user: bool,
     properties: P,
     email: Option<S>,
+    response_type: S,
     /// The result of `tidegate.user_id()`; `None` for the default user.
     #[serde(default = "none", skip_serializing_if = "Option::is_none")]
     user_id: Option<S>,
-    response_type: S,
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     shared: bool,
     #[serde(default = "none", skip_serializing_if = "Option::is_none")]
@@ -171,8 +171,8 @@ pub(crate) fn encode(token: &AccessToken<'_>, key: &SigningKey) -> crate::Result
         super_user: user.key.is_owner(),
         properties: user.properties.as_ref(),
         email: user.email.as_deref(),
-        user_id: user.own_id(),
         response_type: "token",
+        user_id: user.own_id(),
         shared: user.default_user,
         kind: member.as_ref().map(|_| UserKind::Member.name()),
         group: member.as_ref().map(|member| member.group.as_str()),
@@ -264,8 +264,8 @@ mod tests {
             super_user: false,
             properties: None,
             email: None,
-            user_id: None,
             response_type,
+            user_id: None,
             shared: false,
             kind: None,
             group: None,
