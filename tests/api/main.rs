@@ -83,6 +83,7 @@ mod isolation_anonymous;
 mod issuer_fixture;
 mod issuers;
 mod issuers_attacks;
+mod issuers_claims;
 mod issuers_people;
 mod keys;
 mod limits;

@@ -1,5 +1,5 @@
-//! How applications know a user (docs/API.md, "OpenID Connect"): `sub` and `user_id`, which a person
-//! who signs up never gets from a dropped user.
+//! How applications know a user (docs/API.md, "OpenID Connect"): `sub` and `user_id`, which a
+//! person who signs up never gets from a dropped user.
 
 use reqwest::Method;
 use serde_json::{Value, json};

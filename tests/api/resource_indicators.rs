@@ -1,5 +1,5 @@
-//! Tests `resource` (docs/API.md, "OAuth"; RFC 8707): tokens are for this service only, which is their
-//! audience.
+//! Tests `resource` (RFC 8707; docs/API.md, "Errors of the OAuth endpoints"): tokens are for this
+//! service only, which is their audience.
 
 use reqwest::Method;
 use serde_json::{Value, json};

@@ -3,7 +3,6 @@
 use reqwest::Method;
 use serde_json::{Value, json};
 
-use crate::openid::part;
 use crate::service::{TextResponse, demo};
 use crate::socket_client::{Socket, open};
 

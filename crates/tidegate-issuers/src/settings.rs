@@ -52,8 +52,8 @@ pub struct IssuerSettings {
     // know.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub create_members: bool,
-    /// The paths of the claims that policies can read, for people in a group; `None` for all claims.
-    /// A path has no index. Claims that are not listed may be of any size.
+    /// The paths of the claims that policies can read, for people in a group; `None` for all. A path
+    /// has no index. Claims that are not listed may be of any size.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub claims: Option<Vec<ClaimPath>>,
     /// The clock skew that is tolerated, in seconds. The default is 60.

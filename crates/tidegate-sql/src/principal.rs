@@ -190,8 +190,9 @@ impl Member {
     }
 }
 
-/// Whether a JSON text has a string with the character NUL, which PostgreSQL's `jsonb` cannot store.
-/// JSON has it only as the escape `\u0000`; behind an escaped backslash the same characters are text.
+/// Whether a JSON text has a string with the character NUL, which PostgreSQL's `jsonb` cannot
+/// store. JSON has it only as the escape `\u0000`. After an escaped backslash, the same characters
+/// are a text like any other.
 pub fn has_nul(json: &str) -> bool {
     let mut parts = json.split(r"\\");
     parts.any(|part| part.contains(r"\u0000"))
