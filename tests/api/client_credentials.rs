@@ -3,6 +3,7 @@
 
 use serde_json::{Value, json};
 
+use crate::audit::all_events;
 use crate::flows::{client, failure};
 use crate::node::{Node, operator};
 use crate::personal_tokens::{current_user, user};
@@ -52,6 +53,22 @@ async fn a_confidential_client_acts_as_its_service_user() {
         .find(|one| one["client_id"] == "cron")
         .unwrap();
     assert_eq!(session["grant"], "client_credentials");
+    let opened: Vec<_> = all_events(demo())
+        .await
+        .into_iter()
+        .filter(|event| event["client_id"] == "cron" && event["event"] == "session_opened")
+        .collect();
+    let [opened] = &*opened else {
+        panic!("{opened:?}");
+    };
+    for (name, value) in [
+        ("detail", "client_credentials"),
+        ("user", "alice"),
+        ("session", session["id"].as_str().unwrap()),
+        ("address", "127.0.0.1"),
+    ] {
+        assert_eq!(opened[name], value, "{name}: {opened}");
+    }
     let path = format!("/api/v4/sessions/{}", session["id"].as_str().unwrap());
     assert_eq!(
         demo()

@@ -187,6 +187,30 @@ async fn conversions_that_make_no_sense_are_refused() {
     let several = format!("{USERS}/mconv_plain,mconv_more");
     let more = json!({"name": "mconv_more", "password": "mconv_more-password"});
     assert_eq!(owner("POST", USERS, more).await.status, 201);
+    // An error names the user that caused it, and then nothing has changed.
+    for (name, change, text) in [
+        (
+            "demo",
+            json!({"kind": "member", "user_group": "g"}),
+            "user demo: `kind`: expected role for the owner of the database",
+        ),
+        (
+            "guest",
+            json!({"email": "x"}),
+            "user mconv_plain: `email`: expected an e-mail address",
+        ),
+        (
+            "guest",
+            json!({"kind": "member", "user_group": "g"}),
+            "user guest: `kind`: expected role for the default user",
+        ),
+    ] {
+        let answer = patch(&format!("mconv_plain,{name}"), change).await;
+        let (status, _, message) = answer.error();
+        assert_eq!((status, message), (400, text), "{answer:?}");
+    }
+    let shown = owner("GET", &format!("{USERS}/mconv_plain"), Value::Null).await;
+    assert_eq!(shown.body["kind"], "role");
     let change = json!({"kind": "member", "user_group": "mconv_both"});
     assert_eq!(owner("PATCH", &several, change).await.status, 303);
     let shown = owner("GET", &several, Value::Null).await.body;
@@ -249,6 +273,23 @@ async fn the_operator_creates_lists_and_converts_members() {
     assert!(text.contains("nobody"), "{text}");
     let listed = operator.succeeds(&words("user list shop"), "");
     assert!(listed.contains("shop/group/other"), "{listed}");
+    // Many at once, from a file or from another program.
+    for name in ["one", "two"] {
+        let create = format!("user create shop {name} --no-password");
+        operator.succeeds(&words(&create), "");
+    }
+    let convert = "user convert shop mia --names-file - --to member --group many";
+    let printed = operator.succeeds(&words(convert), "one\r\n\ntwo\n");
+    for name in ["one", "two"] {
+        assert!(
+            printed.contains(&format!("{name} is a member now")),
+            "{printed}"
+        );
+    }
+    let listed = operator.succeeds(&words("user list shop"), "");
+    assert_eq!(listed.matches("shop/group/many").count(), 3, "{listed}");
+    let (_, text) = operator.fails(&words("user convert shop --to role"), "");
+    assert!(text.contains("NAMES"), "{text}");
     node.stop();
 }
 

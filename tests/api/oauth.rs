@@ -92,6 +92,7 @@ async fn the_password_grant_gives_tokens() {
         "superUser",
         "properties",
         "email",
+        "user_id",
         "response_type",
     ] {
         assert!(claims.get(name).is_some(), "{name}: {claims}");

@@ -217,14 +217,15 @@ async fn the_userinfo_endpoint_tells_what_the_scopes_say() {
         .await;
     assert_eq!(changed.status, 303, "{changed:?}");
     for (scope, expected) in [
-        ("openid", json!({"sub": "demo/alice"})),
+        ("openid", json!({"sub": "demo/alice", "user_id": "alice"})),
         (
             "openid profile read",
-            json!({"sub": "demo/alice", "name": "Dora Demo", "preferred_username": "alice"}),
+            json!({"sub": "demo/alice", "user_id": "alice", "name": "Dora Demo",
+                "preferred_username": "alice"}),
         ),
         (
             "openid email",
-            json!({"sub": "demo/alice", "email": "owner@demo.example"}),
+            json!({"sub": "demo/alice", "user_id": "alice", "email": "owner@demo.example"}),
         ),
     ] {
         let answer = password_tokens("alice", scope).await;

@@ -3,7 +3,7 @@
 use serde_json::{Map, Value};
 use tidegate_admin::{Admin, Error, RoleIdentity};
 use tidegate_identity::{GroupLock, RoleAdmin, RoleError, RoleFuture, User, group_role};
-use tidegate_sql::{DatabaseName, RoleName};
+use tidegate_sql::{DatabaseName, RoleName, has_nul};
 use tidegate_wire::ConnectFault;
 
 /// Implements [`RoleAdmin`] with the cluster's administrator.
@@ -119,7 +119,7 @@ pub(crate) fn identity(user: &User) -> Option<RoleIdentity> {
     }
     Some(RoleIdentity {
         role: RoleName::new(user.role.as_ref()?),
-        user_id: (!user.default_user).then(|| user.user_id().to_owned()),
+        user_id: user.own_id().map(str::to_owned),
         claims: to_jsonb(&claims),
     })
 }
@@ -128,7 +128,7 @@ pub(crate) fn identity(user: &User) -> Option<RoleIdentity> {
 /// accepted properties with this character. Such properties are replaced by an empty object.
 fn to_jsonb(object: &Map<String, Value>) -> String {
     let text = serde_json::to_string(object).unwrap_or_default();
-    if text.is_empty() || text.contains("\\u0000") {
+    if text.is_empty() || has_nul(&text) {
         return "{}".to_owned();
     }
     text

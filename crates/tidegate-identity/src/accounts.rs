@@ -183,6 +183,7 @@ impl Accounts {
         refuse_owner(key)?;
         let user = self.directory.user(key).await?;
         self.drop_role(&user, reassign).await?;
+        self.directory.keep_id(&user).await?;
         self.directory.drop_user(key).await
     }
 

@@ -86,10 +86,7 @@ impl<T: DependentTables> IdentityStore for MemoryStore<T> {
     }
 
     fn user_with_id<'a>(&'a self, database: &'a str, id: &'a str) -> StoreFuture<'a, Option<User>> {
-        let tables = &self.lock().0;
-        let mut users = tables.users.values();
-        let user = users.find(|user| user.key.database == database && user.user_id() == id);
-        done(user.cloned())
+        done(self.lock().0.user_with_id(database, id).cloned())
     }
 
     fn member_groups<'a>(&'a self, database: &'a str) -> StoreFuture<'a, Vec<String>> {
@@ -97,9 +94,7 @@ impl<T: DependentTables> IdentityStore for MemoryStore<T> {
     }
 
     fn has_similar_user<'a>(&'a self, database: &'a str, name: &'a str) -> StoreFuture<'a, bool> {
-        let tables = &self.lock().0;
-        let mut keys = tables.users.keys();
-        done(keys.any(|key| key.database == database && key.name.eq_ignore_ascii_case(name)))
+        done(self.lock().0.has_similar_user(database, name))
     }
 
     fn users_with_email<'a>(
@@ -197,6 +192,11 @@ impl<T: DependentTables> IdentityStore for MemoryStore<T> {
         )
     }
 
+    fn keep_id<'a>(&'a self, user: &'a User) -> StoreFuture<'a, ()> {
+        self.lock().0.keep_id(user);
+        done(())
+    }
+
     fn delete_user<'a>(&'a self, key: &'a UserKey, at: Timestamp) -> StoreFuture<'a, bool> {
         let (tables, dependents) = &mut *self.lock();
         dependents.end_sessions(&|user| user == key, EndReason::UserDropped, at);
@@ -210,7 +210,7 @@ impl<T: DependentTables> IdentityStore for MemoryStore<T> {
         let (tables, dependents) = &mut *self.lock();
         let of_tenant = |user: &UserKey| user.database == database;
         dependents.end_sessions(&of_tenant, EndReason::TenantDropped, at);
-        tables.users.retain(|key, _| !of_tenant(key));
+        tables.delete_users(database);
         tables.delete_users_data(of_tenant);
         dependents.void_approvals(&|id| tables.browsers.contains_key(id));
         dependents.delete_tenant(database);

@@ -79,7 +79,8 @@ pub trait IdentityStore: Send + Sync {
     /// The groups of a tenant that have members, sorted.
     fn member_groups<'a>(&'a self, database: &'a str) -> StoreFuture<'a, Vec<String>>;
 
-    /// Whether a tenant has a user of this name, ignoring case.
+    /// Whether a tenant has a user of this name, ignoring case, or [`keep_id`](Self::keep_id) was
+    /// called for a user for whom `tidegate.user_id()` returned this name.
     fn has_similar_user<'a>(&'a self, database: &'a str, name: &'a str) -> StoreFuture<'a, bool>;
 
     /// A tenant's users with this email address, ignoring case, sorted by name; at most 10.
@@ -144,8 +145,8 @@ pub trait IdentityStore: Send + Sync {
     /// differ.
     fn insert_members<'a>(&'a self, members: &'a [User]) -> StoreFuture<'a, Option<usize>>;
 
-    /// Replaces `role`, `id`, `email`, `properties`, `user_groups`, `default_user` and `disabled`,
-    /// if these fields are unchanged since they were read: `Done`, `Missing` (also after a
+    /// Replaces `role`, `id`, `email`, `confirmed_email`, `properties`, `user_groups`,
+    /// `default_user` and `disabled`, if these fields are unchanged since they were read: `Done`, `Missing` (also after a
     /// concurrent change), `Taken` (the role) or `DefaultUserTaken`.
     fn update_user<'a>(&'a self, read: &'a User, user: &'a User) -> StoreFuture<'a, WriteOutcome>;
 
@@ -158,6 +159,10 @@ pub trait IdentityStore: Send + Sync {
         before: Option<&'a str>,
         hash: &'a str,
     ) -> StoreFuture<'a, bool>;
+
+    /// Records the id of a user that is to be deleted, so that no person can sign up with this id as
+    /// its name. [`delete_tenant`](Self::delete_tenant) deletes these records too.
+    fn keep_id<'a>(&'a self, user: &'a User) -> StoreFuture<'a, ()>;
 
     /// Deletes a user and, in the same transaction, ends its sessions ([`EndReason::UserDropped`]).
     /// `false` if it does not exist.

@@ -91,6 +91,8 @@ pub struct User {
     pub password_hash: Option<String>,
     /// The email address.
     pub email: Option<String>,
+    /// The last email address that the user confirmed, which may differ from `email`.
+    pub confirmed_email: Option<String>,
     /// A JSON object that is included in the user's tokens as a claim.
     pub properties: Option<Map<String, Value>>,
     /// The groups that the user belongs to. A member has exactly one.
@@ -123,7 +125,19 @@ impl User {
         self.id.as_deref().unwrap_or(&self.key.name)
     }
 
-    /// The user's name in tokens, which is unique in the cluster: the role, or for a member
+    /// The value that `tidegate.user_id()` returns for the user's requests; `None` for the default
+    /// user, because all anonymous callers share its role.
+    pub fn own_id(&self) -> Option<&str> {
+        (!self.default_user).then(|| self.user_id())
+    }
+
+    /// The email address, if the user has confirmed that it receives messages there.
+    pub fn verified_email(&self) -> Option<&str> {
+        let email = self.email.as_deref();
+        email.filter(|_| self.email == self.confirmed_email)
+    }
+
+    /// The user's name in access tokens, which is unique in the cluster: the role, or for a member
     /// `database/name`.
     pub fn subject(&self) -> Cow<'_, str> {
         match &self.role {

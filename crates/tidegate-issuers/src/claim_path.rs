@@ -63,6 +63,36 @@ impl ClaimPath {
     }
 }
 
+impl ClaimPath {
+    /// Whether the path has an index, so that it is the path of an element of an array.
+    pub(crate) fn has_index(&self) -> bool {
+        let mut segments = self.segments.iter();
+        segments.any(|segment| matches!(segment, Segment::Index(_)))
+    }
+
+    /// Copies the value at this path to the same path in `target`, and creates the objects on the
+    /// way. Does nothing if there is no value, and for a path with an index.
+    pub(crate) fn copy(&self, claims: &Map<String, Value>, target: &mut Map<String, Value>) {
+        let Some(value) = self.find(claims).filter(|_| !self.has_index()) else {
+            return;
+        };
+        let Some((Segment::Member(name), parents)) = self.segments.split_last() else {
+            return;
+        };
+        let mut object = target;
+        for segment in parents {
+            let Segment::Member(name) = segment else {
+                return;
+            };
+            let child = object.entry(name).or_insert_with(|| Map::new().into());
+            // A shorter path has copied the whole object, or a value that is no object.
+            let Value::Object(child) = child else { return };
+            object = child;
+        }
+        object.insert(name.clone(), value.clone());
+    }
+}
+
 impl FromStr for ClaimPath {
     type Err = ClaimPathError;
 

@@ -32,6 +32,7 @@ pub struct IssuerChange {
     pub role_claim: Option<Option<ClaimPath>>,
     pub default_role: Option<Option<String>>,
     pub create_members: Option<bool>,
+    pub claims: Option<Option<Vec<ClaimPath>>>,
     pub clock_skew: Option<u64>,
 }
 
@@ -52,6 +53,7 @@ impl IssuerChange {
         set(&mut settings.role_claim, self.role_claim);
         set(&mut settings.default_role, self.default_role);
         set(&mut settings.create_members, self.create_members);
+        set(&mut settings.claims, self.claims);
         set(&mut settings.clock_skew, self.clock_skew);
     }
 }

@@ -28,13 +28,16 @@ pub enum SettingsError {
     /// A list is empty or too long.
     #[error("`{member}` has {found} elements: 1 to {most} were expected")]
     Count {
-        /// The name of the setting: `audience` or `algorithms`.
+        /// The name of the setting: `audience`, `algorithms` or `claims`.
         member: &'static str,
         /// The number of elements in the setting.
         found: usize,
         /// The largest number that is allowed.
         most: usize,
     },
+    /// A claim for policies is an element of an array.
+    #[error("`claims`: {0} has an index: the path of the whole array was expected")]
+    IndexedClaim(ClaimPath),
     /// The tolerated clock skew is too large.
     #[error("`clock_skew` is {found} seconds: at most {most} were expected")]
     ClockSkew {

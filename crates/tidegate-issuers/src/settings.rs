@@ -9,6 +9,8 @@ use crate::{ClaimPath, Network, SettingsError};
 
 /// The largest number of elements in `audience` and in `algorithms`.
 const MOST_ELEMENTS: usize = 20;
+/// The largest number of elements in `claims`.
+const MOST_CLAIMS: usize = 100;
 /// The largest clock skew that is tolerated, in seconds.
 const MOST_CLOCK_SKEW: u64 = 300;
 
@@ -50,6 +52,10 @@ pub struct IssuerSettings {
     // know.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub create_members: bool,
+    /// The paths of the claims that policies can read, for people in a group; `None` for all. A path
+    /// has no index. Claims that are not listed may be of any size.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub claims: Option<Vec<ClaimPath>>,
     /// The clock skew that is tolerated, in seconds. The default is 60.
     #[serde(default = "default_clock_skew")]
     pub clock_skew: u64,
@@ -76,6 +82,18 @@ pub enum SignatureAlgorithm {
 }
 
 impl IssuerSettings {
+    /// The claims of a token that policies can read.
+    pub fn policy_claims(&self, claims: &Map<String, Value>) -> Map<String, Value> {
+        let Some(paths) = &self.claims else {
+            return claims.clone();
+        };
+        let mut listed = Map::new();
+        for path in paths {
+            path.copy(claims, &mut listed);
+        }
+        listed
+    }
+
     /// The settings of an issuer with these required members; the other members have their
     /// defaults.
     pub fn new(issuer: String, audience: Vec<String>) -> Self {
@@ -89,6 +107,7 @@ impl IssuerSettings {
             role_claim: None,
             default_role: None,
             create_members: false,
+            claims: None,
             clock_skew: default_clock_skew(),
             unknown: Map::new(),
         }
@@ -100,8 +119,14 @@ impl IssuerSettings {
         if let Some(url) = &self.jwks_url {
             check_url("jwks_url", url, network)?;
         }
-        check_count("audience", self.audience.len())?;
-        check_count("algorithms", self.algorithms.len())?;
+        check_count("audience", self.audience.len(), MOST_ELEMENTS)?;
+        check_count("algorithms", self.algorithms.len(), MOST_ELEMENTS)?;
+        if let Some(claims) = &self.claims {
+            check_count("claims", claims.len(), MOST_CLAIMS)?;
+            if let Some(path) = claims.iter().find(|path| path.has_index()) {
+                return Err(SettingsError::IndexedClaim(path.clone()));
+            }
+        }
         if self.clock_skew > MOST_CLOCK_SKEW {
             return Err(SettingsError::ClockSkew {
                 found: self.clock_skew,
@@ -133,14 +158,14 @@ fn default_clock_skew() -> u64 {
     60
 }
 
-fn check_count(member: &'static str, found: usize) -> Result<(), SettingsError> {
-    if (1..=MOST_ELEMENTS).contains(&found) {
+fn check_count(member: &'static str, found: usize, most: usize) -> Result<(), SettingsError> {
+    if (1..=most).contains(&found) {
         return Ok(());
     }
     Err(SettingsError::Count {
         member,
         found,
-        most: MOST_ELEMENTS,
+        most,
     })
 }
 

@@ -54,6 +54,8 @@ fn lists_and_clock_skew_have_limits() {
         ("audience", json!([]), 0),
         ("audience", json!(vec!["a"; 21]), 21),
         ("algorithms", json!([]), 0),
+        ("claims", json!([]), 0),
+        ("claims", json!(vec!["a"; 101]), 101),
     ] {
         let error = rejected(with(member, value));
         assert!(
@@ -68,6 +70,51 @@ fn lists_and_clock_skew_have_limits() {
             found: 301,
             most: 300
         }
+    );
+}
+
+#[test]
+fn policies_get_the_listed_claims_only() {
+    let listed = |paths: Value, claims: Value| {
+        let settings = read(with("claims", paths));
+        Issuer::new(settings.clone(), Network::PublicOnly).unwrap();
+        Value::Object(settings.policy_claims(claims.as_object().unwrap()))
+    };
+    let claims = json!({"org": "acme", "realm_access": {"roles": ["a"], "other": 1},
+        "resource_access": {"shop": {"roles": ["b"]}, "account": {"roles": ["c"]}},
+        "https://shop.example.com/roles": ["d"], "none": null});
+    for (paths, expected) in [
+        (json!(null), claims.clone()),
+        (
+            json!(["org", "none", "missing"]),
+            json!({"org": "acme", "none": null}),
+        ),
+        (
+            json!(["realm_access.roles", "resource_access.shop", "org.name"]),
+            json!({"realm_access": {"roles": ["a"]},
+                "resource_access": {"shop": {"roles": ["b"]}}}),
+        ),
+        (
+            json!(["realm_access", "realm_access.roles"]),
+            json!({"realm_access": {"roles": ["a"], "other": 1}}),
+        ),
+        (
+            json!(["realm_access.roles", "realm_access"]),
+            json!({"realm_access": {"roles": ["a"], "other": 1}}),
+        ),
+        (
+            json!(["[\"https://shop.example.com/roles\"]"]),
+            json!({"https://shop.example.com/roles": ["d"]}),
+        ),
+    ] {
+        assert_eq!(listed(paths.clone(), claims.clone()), expected, "{paths}");
+    }
+    let error = rejected(with("claims", json!(["org", "realm_access.roles[0]"])));
+    assert!(
+        error
+            .to_string()
+            .contains("`claims`: realm_access.roles[0] has an index"),
+        "{error}"
     );
 }
 
@@ -101,6 +148,7 @@ fn settings_of_later_releases_are_stored_only_if_they_are_set() {
             .unwrap();
     let stored = serde_json::to_value(&settings).unwrap();
     assert_eq!(stored.get("create_members"), None);
+    assert_eq!(stored.get("claims"), None);
     settings.create_members = true;
     let stored = serde_json::to_value(&settings).unwrap();
     assert_eq!(stored["create_members"], true);

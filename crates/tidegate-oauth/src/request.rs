@@ -141,6 +141,8 @@ pub struct DeviceRequest {
     pub client: ClientCredentials,
     /// The requested scopes.
     pub scopes: Scopes,
+    /// The resource that the token is for (RFC 8707, section 2).
+    pub resource: Option<String>,
 }
 
 impl DeviceRequest {
@@ -148,8 +150,11 @@ impl DeviceRequest {
     pub fn parse(parameters: &Parameters, basic: Option<&BasicCredentials>) -> Result<Self> {
         parameters.reject_duplicates()?;
         let client = ClientCredentials::parse(parameters, basic)?;
-        let scopes = scopes(parameters)?;
-        Ok(Self { client, scopes })
+        Ok(Self {
+            client,
+            scopes: scopes(parameters)?,
+            resource: parameters.text("resource")?.map(str::to_owned),
+        })
     }
 }
 

@@ -50,7 +50,7 @@ async fn the_header_and_the_claims_are_those_of_the_wire() {
         .map(String::as_str)
         .collect();
     let expected = "iss sub aud client_id iat exp jti sid scope database uid superUser properties \
-                    email response_type";
+                    email response_type user_id";
     assert_eq!(members, expected.split_whitespace().collect::<Vec<_>>());
     assert_eq!(
         (&payload["iss"], &payload["aud"]),
@@ -65,9 +65,10 @@ async fn the_header_and_the_claims_are_those_of_the_wire() {
         (&"token".into(), &"".into())
     );
     assert_eq!(
-        (&payload["uid"], &payload["superUser"]),
-        (&"alice".into(), &false.into())
+        (&payload["uid"], &payload["user_id"]),
+        (&"alice".into(), &"alice".into())
     );
+    assert_eq!(payload["superUser"], false);
 }
 
 #[tokio::test]

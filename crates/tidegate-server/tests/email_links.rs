@@ -1,6 +1,9 @@
 //! Tests that a link in an email works once, and only for its purpose.
 
+use base64::Engine as _;
+use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use http::Method;
+use serde_json::{Value, json};
 use tidegate_identity::{NewUser, TenantName, UserChange, UserKey, UserName};
 use tidegate_oauth::{ClientChange, NewClient};
 
@@ -187,4 +190,57 @@ async fn a_sign_up_link_of_a_client_without_sign_up_is_refused_at_once() {
         shown.status, 403,
         "another client of this id sent no message"
     );
+}
+
+/// The claims `email` and `email_verified` of the password grant's user.
+async fn email_claims(api: &Api, user: &str, password: &str) -> (Value, Option<Value>) {
+    let body = json!({
+        "grant_type": "password", "username": user, "password": password, "database": "demo",
+        "client_id": "app", "scope": "openid email",
+    });
+    let tokens = api.post("/api/v4/oauth", &body).await.json();
+    let token = tokens["access_token"].as_str().unwrap();
+    let info = request(Method::GET, "/api/v4/oauth/userinfo")
+        .header("authorization", format!("Bearer {token}"));
+    let info = api.call(info.body(String::new()).unwrap()).await.json();
+    let payload = tokens["id_token"].as_str().unwrap().split('.').nth(1);
+    let payload = URL_SAFE_NO_PAD.decode(payload.unwrap()).unwrap();
+    let claims: Value = serde_json::from_slice(&payload).unwrap();
+    let of = |claims: &Value| {
+        let verified = claims.get("email_verified").cloned();
+        (claims["email"].clone(), verified)
+    };
+    assert_eq!(of(&info), of(&claims));
+    of(&info)
+}
+
+#[tokio::test]
+async fn an_address_is_verified_after_a_link_to_it_was_used() {
+    let (api, mailbox) = connected().await;
+    open_client(&api).await;
+    let confirm = sign_up_link(&api, &mailbox, "zoey", 1).await;
+    let mut browser = Browser::default();
+    let page = browser.get(&api, &confirm).await;
+    browser.post(&api, (&page, "confirm"), &[]).await;
+    let verified = |email: &str| (json!(email), Some(json!(true)));
+    let zoey = email_claims(&api, "zoey", "zoey1234").await;
+    assert_eq!(zoey, verified("zoey@example.org"));
+
+    // The owner entered the address. The person who follows a link receives messages there.
+    write_to(&api, Some(ADDRESS)).await;
+    let alice = email_claims(&api, "alice", "alice1234").await;
+    assert_eq!(alice, (json!(ADDRESS), None));
+    let reset = reset_link(&api, &mailbox, 2).await;
+    let page = browser.get(&api, &reset).await;
+    let chosen = [("password", "another-1234")];
+    let set = browser.post(&api, (&page, "choose"), &chosen).await;
+    assert_eq!(set.status, 200, "{}", set.text());
+    let alice = email_claims(&api, "alice", "another-1234").await;
+    assert_eq!(alice, verified(ADDRESS));
+    write_to(&api, Some("new@example.org")).await;
+    let alice = email_claims(&api, "alice", "another-1234").await;
+    assert_eq!(alice, (json!("new@example.org"), None));
+    write_to(&api, None).await;
+    let alice = email_claims(&api, "alice", "another-1234").await;
+    assert_eq!(alice, (Value::Null, None));
 }

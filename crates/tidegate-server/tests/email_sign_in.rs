@@ -70,6 +70,8 @@ async fn a_link_signs_in_once_and_continues_the_request() {
     assert_eq!(opened.status, 303, "{}", opened.text());
     assert_eq!(opened.header("location"), format!("/auth?{QUERY}"));
     assert_ne!(browser.cookie, before, "a new cookie");
+    let known = api.directory.user(&alice()).await.unwrap();
+    assert_eq!(known.verified_email(), Some(ADDRESS));
     let consent = browser.get(&api, opened.header("location")).await;
     let code = browser
         .post(&api, (&consent, "decide"), &[("decision", "allow")])

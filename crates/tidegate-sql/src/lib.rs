@@ -18,6 +18,7 @@ pub use executor::{
 };
 pub use principal::{
     ClaimText, DatabaseName, InvalidMember, Login, Member, Principal, RoleName, RoleUse, SharedBy,
+    has_nul,
 };
 pub use request::{Requests, SqlRequest};
 pub use statement::{BoundStatement, Params, Statement, TypeHint};

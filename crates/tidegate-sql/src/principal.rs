@@ -154,7 +154,7 @@ impl Member {
         }
         let is_object =
             serde_json::from_str::<serde_json::Map<String, serde_json::Value>>(claims).is_ok();
-        if !is_object || claims.contains("\\u0000") {
+        if !is_object || has_nul(claims) {
             return Err(InvalidMember::Claims);
         }
         Ok(Self {
@@ -188,6 +188,14 @@ impl Member {
             Some(_) => ClaimText::Other,
         }
     }
+}
+
+/// Whether a JSON text has a string with the character NUL, which PostgreSQL's `jsonb` cannot
+/// store. JSON has it only as the escape `\u0000`. After an escaped backslash, the same characters
+/// are a text like any other.
+pub fn has_nul(json: &str) -> bool {
+    let mut parts = json.split(r"\\");
+    parts.any(|part| part.contains(r"\u0000"))
 }
 
 /// The result of `tidegate.claim()` for a member.
@@ -255,6 +263,9 @@ mod tests {
             ("m7", "null", Some(InvalidMember::Claims)),
             ("m7", "{} {}", Some(InvalidMember::Claims)),
             ("m7", r#"{"a":"\u0000"}"#, Some(InvalidMember::Claims)),
+            ("m7", r#"{"a":"\\\u0000"}"#, Some(InvalidMember::Claims)),
+            ("m7", r#"{"a\u0000":1}"#, Some(InvalidMember::Claims)),
+            ("m7", r#"{"a":"\\u0000","b":"\\\\u0000"}"#, None),
             ("m7", &long_claims, Some(InvalidMember::TooManyClaims)),
         ];
         for (id, claims, wrong) in cases {

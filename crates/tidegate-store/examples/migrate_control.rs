@@ -42,6 +42,7 @@ async fn main() -> Result<(), Box<dyn Error>> {
         id: None,
         password_hash: None,
         email: Some("alice@example.org".to_owned()),
+        confirmed_email: None,
         properties: None,
         user_groups: Vec::new(),
         default_user: false,

@@ -88,6 +88,11 @@ const MIGRATIONS: &[(u32, &str, &str)] = &[
         "passkeys",
         include_str!("../migrations/0120_passkeys.sql"),
     ),
+    (
+        130,
+        "identifiers",
+        include_str!("../migrations/0130_identifiers.sql"),
+    ),
 ];
 
 /// The key of the advisory lock that serialises migrations by several nodes. The number is the

@@ -108,6 +108,19 @@ try {
   const forged = link(reset).slice(0, -2) + (link(reset).endsWith("AA") ? "BB" : "AA");
   assert.equal((await other.get(forged)).status, 400);
 
+  // Who follows a link of a message has the address.
+  const info = async (username, password) => {
+    const body = { grant_type: "password", username, password, database: "demo",
+      client_id: "demo-app", scope: "openid email" };
+    const { access_token: token } = (await post(`${url}/api/v4/oauth`, body)).body;
+    const headers = { Authorization: `Bearer ${token}` };
+    const { email, email_verified: verified } = await (
+      await fetch(`${url}/api/v4/oauth/userinfo`, { headers })
+    ).json();
+    return [email, verified];
+  };
+  assert.deepEqual(await info("alice", "another-1234"), ["Alice@example.com", true]);
+
   // A sign-up is nothing before its message is answered.
   const callback = "https://shop.example/back";
   const client = await post(
@@ -142,6 +155,7 @@ try {
   const claims = JSON.parse(Buffer.from(zoe.split(".")[1], "base64url"));
   assert.deepEqual([claims.kind, claims.group], ["member", "people"], "the kind that the client says");
   assert.equal((await post(`${url}/api/v4/sql`, ask1, zoe)).status, 403, "members have no SQL");
+  assert.deepEqual(await info("zoe", "zoe-12345"), ["zoe@example.com", true]);
   assert.match((await other.get(`${url}/account`)).text, /zoe/);
   // The link is good once.
   const again = await other.submit(await other.get(link(invitation)), "confirm", {});

@@ -59,6 +59,9 @@ pub(crate) struct NewIssuer {
     /// Record people in a group as members of the tenant when they first come
     #[arg(long)]
     pub(crate) create_members: bool,
+    /// Claims that policies read, with commas between them; all when left out
+    #[arg(long, value_delimiter = ',', value_name = "CLAIM")]
+    pub(crate) claims: Option<Vec<ClaimPath>>,
     /// Clock skew that is tolerated, in seconds; 60 when left out
     #[arg(long, value_name = "SECONDS")]
     pub(crate) clock_skew: Option<u64>,

@@ -1,5 +1,7 @@
 //! The commands for users.
 
+use std::path::PathBuf;
+
 use clap::{Args, Subcommand, ValueEnum};
 use tidegate_identity::{CredentialKind, UserKind};
 
@@ -119,8 +121,11 @@ pub(crate) struct ConvertedUsers {
     /// The tenant
     pub(crate) database: String,
     /// The users
-    #[arg(required = true)]
+    #[arg(required_unless_present = "names_file")]
     pub(crate) names: Vec<String>,
+    /// File with further users, one on each line; `-` is standard input
+    #[arg(long, value_name = "FILE")]
+    pub(crate) names_file: Option<PathBuf>,
     /// Kind to convert the users to
     #[arg(long)]
     pub(crate) to: Kind,

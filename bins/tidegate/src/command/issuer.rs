@@ -41,6 +41,7 @@ async fn add(new: NewIssuer, service: &Service) -> Result {
         role_claim: new.role_claim.map(Some),
         default_role: new.default_role.map(Some),
         create_members: Some(new.create_members),
+        claims: new.claims.map(Some),
         clock_skew: new.clock_skew,
         ..IssuerChange::default()
     };

@@ -11,7 +11,7 @@ use tidegate_identity::{
 };
 use tidegate_issuers::{GroupLogins, IssuerRecord, IssuerRegistry, NamedRole};
 use tidegate_oauth::{Claims, IssuerStore, MemberClaims, Scope, Scopes};
-use tidegate_sql::{DatabaseName, Login, Member, RoleName, RoleUse};
+use tidegate_sql::{DatabaseName, InvalidMember, Login, Member, RoleName, RoleUse};
 use tokio::sync::Mutex;
 
 use super::ExternalToken;
@@ -294,17 +294,11 @@ fn member(
     properties: Option<Map<String, Value>>,
 ) -> Result<ExternalUser, ApiError> {
     let (record, verified) = (token.issuer.record(), &token.token);
-    let mut own: Map<String, Value> = verified
-        .claims
-        .iter()
-        .filter(|(name, _)| !PER_TOKEN_CLAIMS.contains(&name.as_str()))
-        .map(|(name, value)| (name.clone(), value.clone()))
-        .collect();
+    let mut own = record.settings.policy_claims(&verified.claims);
+    own.retain(|name, _| !PER_TOKEN_CLAIMS.contains(&name.as_str()));
     own.extend(properties.into_iter().flatten());
     let own_text = serde_json::to_string(&own).map_err(ApiError::internal)?;
-    let member = Member::new(id, &own_text).map_err(|error| {
-        ApiError::invalid_token(format!("the token cannot be used for a group: {error}"))
-    })?;
+    let member = Member::new(id, &own_text).map_err(|error| unusable(record, error))?;
     let role = group_role(&record.database, group).map_err(ApiError::internal)?;
     let claims = Claims {
         subject: role.clone(),
@@ -320,6 +314,19 @@ fn member(
         }),
         token: Arc::clone(token),
     })
+}
+
+/// 401: the token is valid, but its claims cannot be given to policies.
+fn unusable(record: &IssuerRecord, error: InvalidMember) -> ApiError {
+    let advice = match error {
+        InvalidMember::Id => String::new(),
+        InvalidMember::Claims | InvalidMember::TooManyClaims => format!(
+            "; the setting `claims` of the issuer {} lists the claims that policies need",
+            record.name
+        ),
+    };
+    let text = format!("the token cannot be used for a group: {error}{advice}");
+    ApiError::invalid_token(text)
 }
 
 /// 401: the token is valid, but its user is disabled. Then neither another claim nor the default

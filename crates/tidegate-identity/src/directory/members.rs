@@ -8,7 +8,7 @@ use super::UserDirectory;
 use super::users::written;
 use crate::{
     AuditEvent, AuditKind, EndReason, Error, NewUser, Result, SecureRandom, Timestamp, User,
-    UserKey,
+    UserKey, UserName,
 };
 
 impl UserDirectory {
@@ -36,6 +36,15 @@ impl UserDirectory {
             .collect();
         self.ports.store.append_audit_or_log(&events).await;
         Ok(members)
+    }
+
+    /// Records the id of a user that is to be dropped, if the id could be a name. Policies and
+    /// applications know users by their ids, so no person may sign up with this name.
+    pub(crate) async fn keep_id(&self, user: &User) -> Result<()> {
+        if UserName::parse(user.user_id()).is_ok() {
+            self.ports.store.keep_id(user).await?;
+        }
+        Ok(())
     }
 
     /// The groups of a tenant that have members.

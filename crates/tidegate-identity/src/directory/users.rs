@@ -43,6 +43,8 @@ pub struct NewUser {
     pub password_hash: Option<PasswordHash>,
     /// The email address.
     pub email: Option<String>,
+    /// Whether the user has confirmed that it receives messages at the address.
+    pub is_email_confirmed: bool,
     /// A JSON object that is included in tokens.
     pub properties: Option<Map<String, Value>>,
     /// The groups that the user joins. A member must have exactly one.
@@ -65,6 +67,7 @@ impl NewUser {
             password: None,
             password_hash: None,
             email: None,
+            is_email_confirmed: false,
             properties: None,
             user_groups: Vec::new(),
             default_user: false,
@@ -120,6 +123,7 @@ impl UserDirectory {
             id: None,
             password_hash: self.hash(new.password.as_ref()).await?,
             email: None,
+            confirmed_email: None,
             properties: None,
             user_groups: Vec::new(),
             default_user: false,
@@ -164,6 +168,7 @@ impl UserDirectory {
             id,
             password_hash: None,
             email: new.email.clone(),
+            confirmed_email: new.email.clone().filter(|_| new.is_email_confirmed),
             properties: new.properties.clone(),
             user_groups: new.user_groups.clone(),
             default_user: new.default_user,
@@ -182,8 +187,8 @@ impl UserDirectory {
         Ok((user, hash.or(given)))
     }
 
-    /// Refuses with [`Error::Taken`] a reserved name, the tenant's name, and a name that differs
-    /// from the name of another user only in case.
+    /// Refuses with [`Error::Taken`] a reserved name, the tenant's name, a name that differs from
+    /// the name of another user only in case, and the id of a dropped user.
     async fn require_distinct_name(&self, new: &NewUser) -> Result<()> {
         let (database, name) = (new.database.as_str(), new.name.as_str());
         let similar = is_official(name)
@@ -207,11 +212,8 @@ impl UserDirectory {
 
     /// The user with this key; [`Error::NotFound`] if there is none.
     pub async fn user(&self, key: &UserKey) -> Result<User> {
-        self.ports
-            .store
-            .user(key)
-            .await?
-            .ok_or(Error::NotFound("user"))
+        let user = self.ports.store.user(key).await?;
+        user.ok_or(Error::NotFound("user"))
     }
 
     /// Changes a user. The user's sessions end if the change sets a password or disables the user.

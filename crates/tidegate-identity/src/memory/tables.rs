@@ -14,6 +14,8 @@ pub(super) struct Tables {
     pub(super) anonymous_sql: HashMap<String, AnonymousSql>,
     pub(super) without_impersonation: HashSet<String>,
     pub(super) users: BTreeMap<UserKey, User>,
+    /// The databases and ids of dropped users.
+    pub(super) dropped_ids: HashSet<(String, String)>,
     pub(super) identities: BTreeMap<[String; 3], (UserKey, LinkedIdentity)>,
     pub(super) browsers: HashMap<SecretHash, BrowserSession>,
     pub(super) factors: HashMap<UserKey, (SecondFactor, Vec<SecretHash>)>,
@@ -147,6 +149,29 @@ impl Tables {
         groups.into_iter().collect()
     }
 
+    pub(super) fn user_with_id(&self, database: &str, id: &str) -> Option<&User> {
+        let mut users = self.users.values();
+        users.find(|user| user.key.database == database && user.user_id() == id)
+    }
+
+    pub(super) fn keep_id(&mut self, user: &User) {
+        let id = (user.key.database.clone(), user.user_id().to_owned());
+        self.dropped_ids.insert(id);
+    }
+
+    /// Whether a user has this name, ignoring case, or a dropped user had it as its id.
+    pub(super) fn has_similar_user(&self, database: &str, name: &str) -> bool {
+        let same = |key: &UserKey| key.database == database && key.name.eq_ignore_ascii_case(name);
+        let dropped = (database.to_owned(), name.to_owned());
+        self.dropped_ids.contains(&dropped) || self.users.keys().any(same)
+    }
+
+    /// Deletes all users of a tenant.
+    pub(super) fn delete_users(&mut self, database: &str) {
+        self.users.retain(|key, _| key.database != database);
+        self.dropped_ids.retain(|(tenant, _)| tenant != database);
+    }
+
     pub(super) fn update_user(&mut self, read: &User, user: &User) -> WriteOutcome {
         let other = self
             .default_user(&user.key.database)
@@ -155,6 +180,7 @@ impl Tables {
             known.role == read.role
                 && known.id == read.id
                 && known.email == read.email
+                && known.confirmed_email == read.confirmed_email
                 && known.properties == read.properties
                 && known.user_groups == read.user_groups
                 && known.default_user == read.default_user
@@ -175,6 +201,7 @@ impl Tables {
         known.role.clone_from(&user.role);
         known.id.clone_from(&user.id);
         known.email.clone_from(&user.email);
+        known.confirmed_email.clone_from(&user.confirmed_email);
         known.properties.clone_from(&user.properties);
         known.user_groups.clone_from(&user.user_groups);
         known.default_user = user.default_user;

@@ -82,6 +82,7 @@ impl IdentityService {
             id: Some(person.id.to_owned()),
             password_hash: None,
             email: None,
+            confirmed_email: None,
             properties: None,
             user_groups: vec![person.group.to_owned()],
             default_user: false,

@@ -136,13 +136,13 @@ impl IdentityService {
     /// Errors: [`Error::InvalidLink`] when the link is forged, expired or used, when the user was
     /// dropped, disabled or made the default user, or when its email address has changed.
     pub async fn reset_user(&self, token: &str) -> Result<(UserKey, Credentials)> {
-        let key = self.user_of_reset_link(token).await?;
+        let key = self.user_of_reset_link(token).await?.key;
         let directory = UserDirectory::new(self.ports.clone());
         let credentials = directory.credentials(&key).await?;
         Ok((key, credentials))
     }
 
-    async fn user_of_reset_link(&self, token: &str) -> Result<UserKey> {
+    async fn user_of_reset_link(&self, token: &str) -> Result<User> {
         let link: ResetLink = self.open_link(RESET, token)?;
         self.require_unexpired(link.until)?;
         let key = UserKey::new(link.database, link.name);
@@ -154,10 +154,20 @@ impl IdentityService {
                 && !user.default_user
                 && !user.disabled
         };
-        match user.filter(same) {
-            Some(user) => Ok(user.key),
-            None => Err(Error::InvalidLink),
+        user.filter(same).ok_or(Error::InvalidLink)
+    }
+
+    /// Records that the user receives messages at its email address. If the user is changed at the
+    /// same time, nothing is recorded.
+    pub(super) async fn confirm_email(&self, user: &User) -> Result<()> {
+        let confirmed = User {
+            confirmed_email: user.email.clone(),
+            ..user.clone()
+        };
+        if confirmed != *user {
+            self.ports.store.update_user(user, &confirmed).await?;
         }
+        Ok(())
     }
 
     /// Sets the password of the link's user and ends all sessions of the user, including browser
@@ -176,7 +186,8 @@ impl IdentityService {
         (new, only_password): (&Secret, bool),
         context: &RequestContext,
     ) -> Result<()> {
-        let key = self.user_of_reset_link(token).await?;
+        let user = self.user_of_reset_link(token).await?;
+        let key = &user.key;
         let directory = UserDirectory::new(self.ports.clone());
         let directory = directory.acting_as(&key.name, context.address);
         let hash = directory.hash_password(new).await?;
@@ -186,13 +197,14 @@ impl IdentityService {
         } else {
             &[]
         };
-        directory.end_sessions(&key, reason).await?;
-        directory.delete_credentials(&key, kinds).await?;
-        directory.replace_password(&key, &hash).await?;
+        self.confirm_email(&user).await?;
+        directory.end_sessions(key, reason).await?;
+        directory.delete_credentials(key, kinds).await?;
+        directory.replace_password(key, &hash).await?;
         if only_password {
             // Again, because a sign-in with the old password may have added a credential meanwhile.
-            directory.delete_credentials(&key, kinds).await?;
-            directory.end_sessions(&key, reason).await?;
+            directory.delete_credentials(key, kinds).await?;
+            directory.end_sessions(key, reason).await?;
         }
         Ok(())
     }

@@ -73,6 +73,7 @@ async fn create_with_free_name(
         };
         let mut new = NewUser::new(TenantName::adopted(database)?, UserName::parse(&name)?);
         new.email = Some(email.to_owned());
+        new.is_email_confirmed = true;
         match create_self_registered(accounts, made.of(new), context).await {
             Err(Error::Taken(_)) => {}
             created => return created,

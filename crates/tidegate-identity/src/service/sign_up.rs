@@ -184,6 +184,7 @@ impl IdentityService {
         let database = TenantName::adopted(&link.database)?;
         let mut new = NewUser::new(database, UserName::parse(&link.name)?);
         new.email = Some(link.email);
+        new.is_email_confirmed = true;
         new.password_hash = Some(PasswordHash::own(link.password_hash));
         let create = create_self_registered(accounts, made.of(new), context);
         let user = self.use_sign_up_link(token, create).await?;

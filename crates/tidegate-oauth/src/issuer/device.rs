@@ -48,7 +48,7 @@ impl Issuer {
     /// Issues codes to a device at `address`. `page` is the path of the page on which the person
     /// enters the user code.
     ///
-    /// Errors: [`Error::UnknownClient`], [`Error::GrantNotAllowed`],
+    /// Errors: [`Error::UnknownClient`], [`Error::InvalidTarget`], [`Error::GrantNotAllowed`],
     /// [`Error::ClientNotAuthenticated`], [`IdentityError::TooManyAttempts`].
     pub async fn authorize_device(
         &self,
@@ -57,6 +57,7 @@ impl Issuer {
         page: &str,
     ) -> Result<DeviceAuthorization> {
         let client = self.require_client(&request.client).await?;
+        self.check_resource(request.resource.as_deref())?;
         let cx = self.grant_context(&client, address);
         cx.require_grant(GrantKind::DeviceCode)?;
         self.authenticate(&client, &request.client, address).await?;

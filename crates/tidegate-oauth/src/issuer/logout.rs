@@ -3,7 +3,7 @@
 use super::Issuer;
 use crate::token::subject;
 use crate::{Error, Parameters, Result, redirect};
-use tidegate_identity::{Error as IdentityError, UserKey};
+use tidegate_identity::{Error as IdentityError, User};
 
 /// A request to end a browser session.
 #[derive(Clone, Debug, Default)]
@@ -17,7 +17,7 @@ pub struct LogoutRequest {
 impl LogoutRequest {
     /// Whether the client sent an ID token of this user. If it did, the user need not be asked
     /// (section 2).
-    pub fn is_of(&self, user: &UserKey) -> bool {
+    pub fn is_of(&self, user: &User) -> bool {
         self.subject.as_deref() == Some(&*subject(user))
     }
 

@@ -71,21 +71,18 @@ impl Issuer {
         })
     }
 
-    /// Checks that `resource` is this service: the issuer's URL, with or without a slash at the
-    /// end, or a URL below it. The service issues tokens for no other resource. All tokens have the
-    /// issuer's URL as `aud`. `None` is accepted, and a URL with a fragment is not.
+    /// Checks that `resource` is this service: the issuer's URL, as in
+    /// [`resource_metadata`](Self::resource_metadata), with or without a slash at the end. The
+    /// service issues tokens for no other resource, so all tokens have this URL as `aud`, also if
+    /// the request has no `resource`.
     ///
     /// Errors: [`Error::InvalidTarget`] (RFC 8707, section 2).
     pub(crate) fn check_resource(&self, resource: Option<&str>) -> Result<()> {
-        let Some(resource) = resource else {
-            return Ok(());
-        };
-        let below = resource.strip_prefix(self.settings.issuer());
-        let ours = below.is_some_and(|rest| rest.is_empty() || rest.starts_with('/'));
-        if ours && !resource.contains('#') {
-            Ok(())
-        } else {
-            Err(Error::InvalidTarget)
+        let issuer = self.settings.issuer();
+        let rest = resource.map_or(Some(""), |resource| resource.strip_prefix(issuer));
+        match rest {
+            Some("" | "/") => Ok(()),
+            _ => Err(Error::InvalidTarget),
         }
     }
 

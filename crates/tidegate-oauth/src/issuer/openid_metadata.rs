@@ -20,7 +20,7 @@ const SCOPES: [&str; 9] = [
     "admin",
 ];
 
-const CLAIMS: [&str; 11] = [
+const CLAIMS: [&str; 13] = [
     "iss",
     "sub",
     "aud",
@@ -29,9 +29,11 @@ const CLAIMS: [&str; 11] = [
     "auth_time",
     "nonce",
     "at_hash",
+    "user_id",
     "name",
     "preferred_username",
     "email",
+    "email_verified",
 ];
 
 /// The members of the authorization server metadata, and those that OpenID Connect adds.

@@ -80,7 +80,7 @@ impl OpenIdRequest {
         let age = now.seconds() - browser.session.created_at.seconds();
         let is_expected = match &self.hint {
             Hint::Absent | Hint::Unknown => true,
-            Hint::Subject(expected) => *expected == subject(&browser.user.key),
+            Hint::Subject(expected) => *expected == subject(&browser.user),
         };
         !is_expected || self.max_age.is_some_and(|most| age >= most)
     }

@@ -1,18 +1,9 @@
 //! The claims of the userinfo endpoint (OpenID Connect Core 1.0, section 5.3).
 
-use serde::Serialize;
-
 use super::Issuer;
-use crate::token::{UserClaims, subject};
+use crate::token::UserClaims;
 use crate::{Claims, Error, Result, TokenError, json};
 use tidegate_identity::UserKey;
-
-#[derive(Serialize)]
-struct UserInfo<'a> {
-    sub: &'a str,
-    #[serde(flatten)]
-    claims: UserClaims<'a>,
-}
 
 impl Issuer {
     /// The claims about the user of an access token, as JSON text: the current values of the claims
@@ -24,9 +15,6 @@ impl Issuer {
         let key = UserKey::new(&*claims.database, &*claims.user);
         let user = self.ports.store.user(&key).await?;
         let user = user.ok_or(Error::InvalidToken(TokenError::SessionEnded))?;
-        Ok(json::text(&UserInfo {
-            sub: &subject(&user.key),
-            claims: UserClaims::of(&user, claims.scopes),
-        }))
+        Ok(json::text(&UserClaims::of(&user, claims.scopes)))
     }
 }

@@ -56,7 +56,7 @@ pub struct Claims {
 /// are true as long as the token is valid.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct MemberClaims {
-    /// The result of `tidegate.user_id()` for the member (`member_id`).
+    /// The result of `tidegate.user_id()` for the member (`user_id`).
     pub id: String,
     /// The name of the member's group (`group`).
     pub group: String,
@@ -106,12 +106,13 @@ struct Payload<S, P> {
     properties: P,
     email: Option<S>,
     response_type: S,
+    /// The result of `tidegate.user_id()`; `None` for the default user.
+    #[serde(default = "none", skip_serializing_if = "Option::is_none")]
+    user_id: Option<S>,
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     shared: bool,
     #[serde(default = "none", skip_serializing_if = "Option::is_none")]
     kind: Option<S>,
-    #[serde(default = "none", skip_serializing_if = "Option::is_none")]
-    member_id: Option<S>,
     #[serde(default = "none", skip_serializing_if = "Option::is_none")]
     group: Option<S>,
     #[serde(default = "none", skip_serializing_if = "Option::is_none")]
@@ -124,9 +125,9 @@ impl<P> Payload<String, P> {
     /// does not know must not count as the token of a user with a role.
     fn take_member(&mut self) -> Result<Option<MemberClaims>, TokenError> {
         let kind = self.kind.as_deref().map(UserKind::from_name);
-        match (kind, self.member_id.take(), self.group.take()) {
-            (None, None, None) => Ok(None),
-            (Some(Some(UserKind::Member)), Some(id), Some(group)) => {
+        match (kind, self.group.take(), self.user_id.take()) {
+            (None, None, _) => Ok(None),
+            (Some(Some(UserKind::Member)), Some(group), Some(id)) => {
                 Ok(Some(MemberClaims { id, group }))
             }
             _ => Err(TokenError::Malformed),
@@ -171,9 +172,9 @@ pub(crate) fn encode(token: &AccessToken<'_>, key: &SigningKey) -> crate::Result
         properties: user.properties.as_ref(),
         email: user.email.as_deref(),
         response_type: "token",
+        user_id: user.own_id(),
         shared: user.default_user,
         kind: member.as_ref().map(|_| UserKind::Member.name()),
-        member_id: member.as_ref().map(|member| member.id.as_str()),
         group: member.as_ref().map(|member| member.group.as_str()),
         act: token.actor.map(|sub| ActClaim { sub }),
     };
@@ -264,9 +265,9 @@ mod tests {
             properties: None,
             email: None,
             response_type,
+            user_id: None,
             shared: false,
             kind: None,
-            member_id: None,
             group: None,
             act: None,
         };

@@ -9,40 +9,55 @@ use serde_json::Value;
 use super::{MAX_LENGTH, Segments};
 use crate::key::{KeyRing, SigningKey};
 use crate::{Result, Scopes, json};
-use tidegate_identity::{Timestamp, User, UserKey};
+use tidegate_identity::{Timestamp, User};
 
-/// Claims about a user that scopes request (OpenID Connect Core 1.0, section 5.4), in ID tokens and
-/// at the userinfo endpoint.
+/// Claims about a user, in ID tokens and at the userinfo endpoint. Scopes request all but the first
+/// two (OpenID Connect Core 1.0, section 5.4).
 #[derive(Serialize)]
 pub(crate) struct UserClaims<'a> {
+    sub: String,
+    /// The result of `tidegate.user_id()`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    user_id: Option<&'a str>,
     #[serde(skip_serializing_if = "Option::is_none")]
     name: Option<&'a str>,
     #[serde(skip_serializing_if = "Option::is_none")]
     preferred_username: Option<&'a str>,
     #[serde(skip_serializing_if = "Option::is_none")]
     email: Option<&'a str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    email_verified: Option<bool>,
 }
 
 impl<'a> UserClaims<'a> {
     /// The claims about `user` for these scopes. `name` is the user's property of that name if it
-    /// is a string, otherwise the user's name. There is no `email_verified`, because an address
-    /// that the owner of the database entered was not verified.
+    /// is a string, otherwise the user's name. `email_verified` is left out unless the user has
+    /// confirmed the address.
     pub(crate) fn of(user: &'a User, scopes: Scopes) -> Self {
         let profile = scopes.has("profile");
         let property = user.properties.as_ref().and_then(|all| all.get("name"));
         let name = property.and_then(Value::as_str).unwrap_or(&user.key.name);
+        let email = user.email.as_deref().filter(|_| scopes.has("email"));
         Self {
+            sub: subject(user),
+            user_id: user.own_id(),
             name: profile.then_some(name),
             preferred_username: profile.then_some(&user.key.name),
-            email: user.email.as_deref().filter(|_| scopes.has("email")),
+            email,
+            email_verified: email.and(user.verified_email()).map(|_| true),
         }
     }
 }
 
-/// The subject of a user: `database/name`, but only the database's name for the owner. It is unique
-/// in this service.
-pub(crate) fn subject(key: &UserKey) -> String {
-    key.to_string()
+/// The subject of a user: the database's name for the owner, otherwise `database/id`, with the
+/// result of `tidegate.user_id()` as id. It is unique in this service, and a person who signs up
+/// never gets the subject of a dropped user (OpenID Connect Core 1.0, section 8).
+pub(crate) fn subject(user: &User) -> String {
+    let database = &user.key.database;
+    if user.key.is_owner() {
+        return database.clone();
+    }
+    format!("{database}/{}", user.user_id())
 }
 
 /// The content of an ID token.
@@ -64,7 +79,6 @@ pub(crate) struct IdToken<'a> {
 #[derive(Serialize)]
 struct Payload<'a> {
     iss: &'a str,
-    sub: &'a str,
     aud: &'a str,
     exp: i64,
     iat: i64,
@@ -81,7 +95,6 @@ impl IdToken<'_> {
     pub(crate) fn encode(&self, key: &SigningKey) -> Result<String> {
         let payload = Payload {
             iss: self.issuer,
-            sub: &subject(&self.user.key),
             aud: self.client_id,
             exp: self.expires_at.seconds(),
             iat: self.issued_at.seconds(),

@@ -166,7 +166,7 @@ async fn change(
             .change_client(&admin.database, id, change.clone());
         changed.push(
             done.await
-                .map_err(|error| rest::naming(error, "client", id))?,
+                .map_err(|error| rest::naming_one(error, "client", (id, ids)))?,
         );
     }
     if changed.iter().any(|client| client.secret.is_some()) {

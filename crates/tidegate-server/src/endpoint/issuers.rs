@@ -21,7 +21,7 @@ use tidegate_http::request_body::BodyError;
 
 const BASE: &str = "/api/v4/issuers";
 const MEMBERS: &str = "name, issuer, jwks_url, audience, audience_claim, algorithms, user_claim, \
-                       role_claim, default_role, create_members, clock_skew";
+                       role_claim, default_role, create_members, claims, clock_skew";
 
 /// An issuer in a response.
 #[derive(Serialize)]
@@ -33,6 +33,9 @@ struct IssuerView<'a> {
     /// `None`.
     #[serde(skip_serializing_if = "Option::is_none")]
     create_members: Option<bool>,
+    /// `Some` if there is no list, because `settings` is then written without it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    claims: Option<()>,
 }
 
 /// The directory of issuers, acting for the caller, and the database of the caller's tenant.
@@ -170,6 +173,7 @@ fn shown(record: &IssuerRecord) -> IssuerView<'_> {
         name: &record.name,
         settings: &record.settings,
         create_members: (!record.settings.create_members).then_some(false),
+        claims: record.settings.claims.is_none().then_some(()),
     }
 }
 
@@ -215,30 +219,39 @@ fn patch(mut members: ObjectMembers) -> Result<IssuerChange, ApiError> {
 
 /// Parses the members that are optional in a new issuer.
 fn optional_members(members: &mut ObjectMembers) -> Result<IssuerChange, ApiError> {
-    let path = |text: String, member: &str| {
-        let path: Result<ClaimPath, _> = text.parse();
-        path.map_err(|error| ApiError::input(format!("`{member}`: {error}")))
-    };
     let mut optional_path = |member: &str| -> Result<Option<Option<ClaimPath>>, ApiError> {
         let text = members.optional_text(member)?;
-        let path = |text: Option<String>| text.map(|text| path(text, member)).transpose();
+        let path = |text: Option<String>| text.map(|text| path(&text, member)).transpose();
         text.map(path).transpose()
     };
     let (user_claim, role_claim) = (optional_path("user_claim")?, optional_path("role_claim")?);
     let audience_claim = members.text("audience_claim")?;
+    let claims = members.optional_texts("claims")?;
     Ok(IssuerChange {
         jwks_url: members.optional_text("jwks_url")?,
         audience_claim: audience_claim
-            .map(|text| path(text, "audience_claim"))
+            .map(|text| path(&text, "audience_claim"))
             .transpose()?,
         algorithms: algorithms(members)?,
         user_claim,
         role_claim,
         default_role: members.optional_text("default_role")?,
         create_members: members.flag("create_members")?,
+        claims: claims
+            .map(|texts| texts.map(|texts| paths(&texts, "claims")).transpose())
+            .transpose()?,
         clock_skew: members.seconds("clock_skew")?,
         ..IssuerChange::default()
     })
+}
+
+fn path(text: &str, member: &str) -> Result<ClaimPath, ApiError> {
+    let path: Result<ClaimPath, _> = text.parse();
+    path.map_err(|error| ApiError::input(format!("`{member}`: {error}")))
+}
+
+fn paths(texts: &[String], member: &str) -> Result<Vec<ClaimPath>, ApiError> {
+    texts.iter().map(|text| path(text, member)).collect()
 }
 
 fn algorithms(members: &mut ObjectMembers) -> Result<Option<Vec<SignatureAlgorithm>>, ApiError> {

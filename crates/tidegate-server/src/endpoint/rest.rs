@@ -70,6 +70,21 @@ pub(super) fn naming(error: impl Into<tidegate_oauth::Error>, kind: &str, name: 
     }
 }
 
+/// Converts an error about the object `name` of those in a path. If the path names several, the
+/// text names the one.
+pub(super) fn naming_one(
+    error: impl Into<tidegate_oauth::Error>,
+    kind: &str,
+    (name, names): (&str, &[&str]),
+) -> ApiError {
+    let failure = naming(error, kind, name);
+    if names.len() < 2 || failure.status == StatusCode::NOT_FOUND {
+        return failure;
+    }
+    let message = format!("{kind} {name}: {}", failure.message).into();
+    ApiError { message, ..failure }
+}
+
 /// Refuses all callers but the tenant's owner.
 pub(crate) fn require_owner(claims: &Claims) -> Result<(), ApiError> {
     if claims.owner {

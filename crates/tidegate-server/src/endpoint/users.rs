@@ -70,11 +70,11 @@ impl UserAdmin {
     async fn change(&self, names: &[&str], patch: &body::Patch) -> Result<(), ApiError> {
         for name in names {
             let may = patch.check(&self.accounts, &self.key(name)).await;
-            may.map_err(|error| rest::naming(error, "user", name))?;
+            may.map_err(|error| rest::naming_one(error, "user", (name, names)))?;
         }
         for name in names {
             let changed = patch.apply(&self.accounts, &self.key(name)).await;
-            changed.map_err(|error| rest::naming(error, "user", name))?;
+            changed.map_err(|error| rest::naming_one(error, "user", (name, names)))?;
         }
         Ok(())
     }
@@ -144,11 +144,11 @@ where
             let reassign = reassign(call.head)?;
             for name in &names {
                 let may = admin.accounts.check_drop(&admin.key(name), reassign).await;
-                may.map_err(|error| rest::naming(error, "user", name))?;
+                may.map_err(|error| rest::naming_one(error, "user", (name, &names)))?;
             }
             for name in &names {
                 let dropped = admin.accounts.drop(&admin.key(name), reassign).await;
-                dropped.map_err(|error| rest::naming(error, "user", name))?;
+                dropped.map_err(|error| rest::naming_one(error, "user", (name, &names)))?;
             }
             admin.apply(call.app).await?;
             Ok(no_content())

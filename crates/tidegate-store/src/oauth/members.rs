@@ -51,11 +51,11 @@ static GROUPS: Query = Query::new(
 static INSERT: Query = Query::new(
     "with new as (select * from pg_catalog.json_to_recordset(:members::json) \
        as new (place bigint, name text, id text, password_hash text, email text, \
-               properties json, user_group text)), \
+               confirmed_email text, properties json, user_group text)), \
      added as (insert into tidegate.users (database, name, kind, id, password_hash, email, \
-         properties, user_group, default_user, created_at) \
-       select :database, name, 'member', id, password_hash, email, properties, user_group, false, \
-         :created_at::timestamptz from new order by place \
+         confirmed_email, properties, user_group, default_user, created_at) \
+       select :database, name, 'member', id, password_hash, email, confirmed_email, properties, \
+         user_group, false, :created_at::timestamptz from new order by place \
        on conflict do nothing returning name) \
      select new.place from new left join added using (name) where added.name is null \
      order by new.place limit 1",
@@ -69,6 +69,7 @@ struct StoredMember<'a> {
     id: &'a str,
     password_hash: Option<&'a str>,
     email: Option<&'a str>,
+    confirmed_email: Option<&'a str>,
     properties: Option<&'a serde_json::Map<String, serde_json::Value>>,
     user_group: Option<String>,
 }
@@ -81,6 +82,7 @@ impl<'a> StoredMember<'a> {
             id: member.user_id(),
             password_hash: member.password_hash.as_deref(),
             email: member.email.as_deref(),
+            confirmed_email: member.confirmed_email.as_deref(),
             properties: member.properties.as_ref(),
             user_group: users::joined(member),
         }

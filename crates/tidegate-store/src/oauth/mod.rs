@@ -39,6 +39,7 @@ static CLAIM: Query = Query::new(
 );
 static DELETE_TENANT: Query = Query::new(
     "with users as (delete from tidegate.users where database = :database), \
+     ids as (delete from tidegate.dropped_ids where database = :database), \
      clients as (delete from tidegate.clients where database = :database returning id), \
      codes as (delete from tidegate.authorization_codes \
        where client_id in (select id from tidegate.clients where database = :database)), \

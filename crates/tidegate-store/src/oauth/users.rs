@@ -10,8 +10,8 @@ use crate::row::{self, Record};
 /// The columns of a user, in the order in which [`read`] decodes them.
 macro_rules! columns {
     () => {
-        "u.database, u.name, u.role, u.id, u.password_hash, u.email, u.properties, u.user_group, \
-         u.default_user, u.disabled, u.created_at"
+        "u.database, u.name, u.role, u.id, u.password_hash, u.email, u.confirmed_email, \
+         u.properties, u.user_group, u.default_user, u.disabled, u.created_at"
     };
 }
 pub(super) use columns;
@@ -41,7 +41,11 @@ static WITH_EMAIL: Query = Query::new(concat!(
 ));
 static HAS_SIMILAR: Query = Query::new(
     "select exists (select from tidegate.users where database = :database \
-     and pg_catalog.lower(name collate \"C\") = pg_catalog.lower(:name collate \"C\"))",
+       and pg_catalog.lower(name collate \"C\") = pg_catalog.lower(:name collate \"C\")) \
+     or exists (select from tidegate.dropped_ids where database = :database and id = :name)",
+);
+static KEEP_ID: Query = Query::new(
+    "insert into tidegate.dropped_ids (database, id) values (:database, :id) on conflict do nothing",
 );
 static FIND_DEFAULT: Query = Query::new(concat!(
     "select ",
@@ -50,9 +54,9 @@ static FIND_DEFAULT: Query = Query::new(concat!(
 ));
 static INSERT: Query = Query::new(
     "with added as (insert into tidegate.users (database, name, kind, role, id, password_hash, \
-       email, properties, user_group, default_user, created_at) \
-     values (:database, :name, :kind, :role, :id, :password_hash, :email, :properties::json, \
-       :user_group, :default_user::boolean, :created_at::timestamptz) \
+       email, confirmed_email, properties, user_group, default_user, created_at) \
+     values (:database, :name, :kind, :role, :id, :password_hash, :email, :confirmed_email, \
+       :properties::json, :user_group, :default_user::boolean, :created_at::timestamptz) \
      on conflict do nothing returning database) \
      select pg_catalog.count(pg_catalog.pg_notify('tidegate', 'users ' || database)) from added",
 );
@@ -65,13 +69,14 @@ static IS_TAKEN: Query = Query::new(
 // members.
 static UPDATE: Query = Query::new(
     "with changed as (update tidegate.users set kind = :kind, role = :role, id = :id, \
-       email = :email, properties = :properties::json, user_group = :user_group, \
-       default_user = :default_user::boolean, disabled = :disabled::boolean \
+       email = :email, confirmed_email = :confirmed_email, properties = :properties::json, \
+       user_group = :user_group, default_user = :default_user::boolean, \
+       disabled = :disabled::boolean \
      where database = :database and name = :name \
-       and (role, id, email, properties::text, user_group, default_user, disabled) \
-         is not distinct from \
-         (:read_role, :read_id, :read_email, :read_properties, :read_user_group, \
-          :read_default_user::boolean, :read_disabled::boolean) \
+       and (role, id, email, confirmed_email, properties::text, user_group, default_user, \
+         disabled) is not distinct from \
+         (:read_role, :read_id, :read_email, :read_confirmed_email, :read_properties, \
+          :read_user_group, :read_default_user::boolean, :read_disabled::boolean) \
        returning database, kind), \
      announced as (select pg_catalog.pg_notify('tidegate', 'users ' || database) \
        from changed where kind = 'role') \
@@ -129,13 +134,19 @@ pub(super) async fn has_similar(database: &Database, tenant: &str, name: &str) -
     Ok(found == Some(true))
 }
 
+pub(super) async fn keep_id(database: &Database, user: &User) -> Result<()> {
+    let values: [Argument<'_>; 2] = [&user.key.database, &user.user_id()];
+    database.execute(&KEEP_ID, &values).await?;
+    Ok(())
+}
+
 pub(super) async fn find_default(database: &Database, tenant: &str) -> Result<Option<User>> {
     database.row(&FIND_DEFAULT, &[&tenant], read).await
 }
 
 pub(super) async fn insert(database: &Database, user: &User) -> Result<WriteOutcome> {
     let (key, properties, groups) = (&user.key, properties(user)?, joined(user));
-    let values: [Argument<'_>; 11] = [
+    let values: [Argument<'_>; 12] = [
         &key.database,
         &key.name,
         &user.kind().name(),
@@ -143,6 +154,7 @@ pub(super) async fn insert(database: &Database, user: &User) -> Result<WriteOutc
         &user.id,
         &user.password_hash,
         &user.email,
+        &user.confirmed_email,
         &properties,
         &groups,
         &user.default_user,
@@ -163,11 +175,12 @@ pub(super) async fn insert(database: &Database, user: &User) -> Result<WriteOutc
 pub(super) async fn update(database: &Database, read: &User, user: &User) -> Result<WriteOutcome> {
     let (key, read_properties, properties) = (&user.key, properties(read)?, properties(user)?);
     let (read_groups, groups) = (joined(read), joined(user));
-    let values: [Argument<'_>; 17] = [
+    let values: [Argument<'_>; 19] = [
         &user.kind().name(),
         &user.role,
         &user.id,
         &user.email,
+        &user.confirmed_email,
         &properties,
         &groups,
         &user.default_user,
@@ -177,6 +190,7 @@ pub(super) async fn update(database: &Database, read: &User, user: &User) -> Res
         &read.role,
         &read.id,
         &read.email,
+        &read.confirmed_email,
         &read_properties,
         &read_groups,
         &read.default_user,
@@ -233,6 +247,7 @@ pub(super) fn read(row: &mut Record<'_>) -> Result<User> {
         id: row.optional_string()?,
         password_hash: row.optional_string()?,
         email: row.optional_string()?,
+        confirmed_email: row.optional_string()?,
         properties: object(row)?,
         user_groups: groups(row.optional_text()?),
         default_user: row.boolean()?,

@@ -23,6 +23,7 @@ pub(crate) fn user(database: &str, name: &str) -> User {
         key,
         password_hash: Some("$argon2id$v=19$m=8,t=1,p=1$c2FsdA$aGFzaA".to_owned()),
         email: Some("someone@example.org".to_owned()),
+        confirmed_email: Some("someone@example.org".to_owned()),
         properties: Some(properties),
         user_groups: Vec::new(),
         default_user: false,

@@ -13,6 +13,7 @@ super::cases!(
     an_update_replaces_what_it_may,
     a_password_upgrade_does_not_undo_a_change,
     dropping_a_user_ends_its_sessions,
+    the_id_of_a_dropped_user_is_kept_until_its_tenant_is_dropped,
     dropping_a_tenant_deletes_everything,
     unusual_names_find_no_user,
     users_are_found_by_email_whatever_its_case,
@@ -159,6 +160,7 @@ async fn an_update_replaces_what_it_may(store: Arc<dyn IssuerStore>) {
     store.insert_user(&alice).await.unwrap();
     let change = User {
         email: None,
+        confirmed_email: None,
         properties: None,
         user_groups: vec!["staff".to_owned(), "night".to_owned()],
         role: Some("another".to_owned()),
@@ -230,6 +232,25 @@ async fn dropping_a_user_ends_its_sessions(store: Arc<dyn IssuerStore>) {
         .unwrap();
     assert_eq!((end.at, end.reason), (NOW, EndReason::UserDropped));
     assert_eq!(store.session(his.id).await.unwrap(), Some(his));
+}
+
+async fn the_id_of_a_dropped_user_is_kept_until_its_tenant_is_dropped(store: Arc<dyn IssuerStore>) {
+    let has = async |name| store.has_similar_user("shop", name).await.unwrap();
+    let alice = user("shop", "alice");
+    let bob = User {
+        id: Some("7".to_owned()),
+        ..user("shop", "bob")
+    };
+    assert!(!has("alice").await);
+    for user in [&alice, &alice, &bob] {
+        store.keep_id(user).await.unwrap();
+    }
+    assert!(has("alice").await && has("7").await);
+    assert!(!has("Alice").await && !has("bob").await);
+    let other = store.has_similar_user("other", "alice").await;
+    assert!(!other.unwrap());
+    store.delete_tenant("shop", NOW).await.unwrap();
+    assert!(!has("alice").await && !has("7").await);
 }
 
 async fn dropping_a_tenant_deletes_everything(store: Arc<dyn IssuerStore>) {

@@ -1,11 +1,14 @@
 //! `tidegate user convert`.
 
+use std::io;
+use std::path::Path;
+
 use tidegate_identity::{Conversion, UserKey, UserKind};
 
 use super::tenant;
 use crate::cli::ConvertedUsers;
 use crate::command::print;
-use crate::failure::{Failure, Result};
+use crate::failure::{Failure, FileContext, Result};
 use crate::service::Service;
 
 /// Converts users one after the other. Continues with the next user after an error, and fails at
@@ -19,7 +22,7 @@ pub(super) async fn run(given: ConvertedUsers, service: &Service) -> Result {
         reassign: given.reassign,
     };
     let mut failed = Vec::new();
-    for name in &given.names {
+    for name in &names(given.names, given.names_file.as_deref())? {
         let key = UserKey::new(&given.database, name);
         match accounts.convert(&key, &conversion).await {
             Ok(user) => print(format_args!(
@@ -36,4 +39,20 @@ pub(super) async fn run(given: ConvertedUsers, service: &Service) -> Result {
         return Ok(());
     }
     Err(Failure::Refused(failed.join("\n")))
+}
+
+/// The names of the command line and, if there is one, those of a file.
+fn names(mut names: Vec<String>, file: Option<&Path>) -> Result<Vec<String>> {
+    let Some(file) = file else {
+        return Ok(names);
+    };
+    let text = if file == Path::new("-") {
+        io::read_to_string(io::stdin())
+    } else {
+        std::fs::read_to_string(file)
+    };
+    let text = text.on("read the names of users from", file)?;
+    let lines = text.lines().map(str::trim);
+    names.extend(lines.filter(|line| !line.is_empty()).map(str::to_owned));
+    Ok(names)
 }

@@ -80,6 +80,22 @@ impl ObjectMembers {
         })
     }
 
+    /// Reads a member that is an array of strings or null.
+    #[expect(
+        clippy::option_option,
+        reason = "a member may be absent, null or there"
+    )]
+    pub(crate) fn optional_texts(
+        &mut self,
+        name: &str,
+    ) -> Result<Option<Option<Vec<String>>>, ApiError> {
+        if self.0.get(name).is_some_and(Value::is_null) {
+            self.0.shift_remove(name);
+            return Ok(Some(None));
+        }
+        Ok(self.texts(name)?.map(Some))
+    }
+
     /// Reads a member that is a name, a list of names, or null. Null is an empty list.
     pub(crate) fn names(&mut self, name: &str) -> Result<Option<Vec<String>>, ApiError> {
         self.take(

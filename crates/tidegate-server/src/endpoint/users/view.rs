@@ -46,7 +46,7 @@ impl<'a> UserView<'a> {
             user_group: Groups::of(&user.user_groups),
             default_user: user.default_user,
             kind: user.kind().name(),
-            id: (!user.default_user).then(|| user.user_id()),
+            id: user.own_id(),
             disabled: user.disabled,
         }
     }
