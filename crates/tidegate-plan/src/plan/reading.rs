@@ -44,7 +44,7 @@ impl Reading {
         }
     }
 
-    /// Whether the first column of each row is the number of its level.
+    /// Whether the first column of each row is the number of its level, or NULL for the last level.
     pub(super) fn has_numbers(&self) -> bool {
         self.layout.is_some()
     }

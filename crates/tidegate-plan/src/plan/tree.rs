@@ -309,7 +309,8 @@ impl RowSink for TreeSink<'_> {
         if let Task::Read(reading) = &self.task {
             at = reading.levels.start;
             if reading.has_numbers() {
-                let number = level_number(&mut values).ok_or_else(wrong_column_count)?;
+                let last = reading.levels.len().saturating_sub(1);
+                let number = level_number(&mut values, last).ok_or_else(wrong_column_count)?;
                 positions = reading.positions(number);
                 at += number;
             }
@@ -331,10 +332,13 @@ impl RowSink for TreeSink<'_> {
     }
 }
 
-/// Reads the number of the level, which is the first column of a row and an `int4`.
-fn level_number(values: &mut Values<'_>) -> Option<usize> {
-    let number = values.next()??.try_into().ok()?;
-    usize::try_from(i32::from_be_bytes(number)).ok()
+/// Reads the number of the level, which is the first column of a row: an `int4`, or NULL for the
+/// level with the number `last`.
+fn level_number(values: &mut Values<'_>, last: usize) -> Option<usize> {
+    let Some(number) = values.next()? else {
+        return Some(last);
+    };
+    usize::try_from(i32::from_be_bytes(number.try_into().ok()?)).ok()
 }
 
 /// The values of a row that belong to one level, at ascending positions.

@@ -5,11 +5,11 @@ mod aggregate;
 mod elements;
 mod insert;
 mod layout;
-mod list;
 mod name;
 mod nested;
 mod overflow;
 mod page;
+mod parents;
 mod raw_keys;
 mod update;
 
@@ -22,10 +22,10 @@ use crate::row::{Expression, Program};
 pub(crate) use aggregate::aggregate;
 pub(crate) use insert::{InsertGroup, groups, insert, locate, require_given, require_text};
 pub(crate) use layout::Layout;
-use list::list;
 use name::{cast, column, joined_by, relation, type_name};
-pub(crate) use nested::{Limit, NestedLevel, ParentLevel, Parents, has_equal_bytes, nested};
+pub(crate) use nested::{Limit, NestedLevel, has_equal_bytes, nested};
 pub(crate) use page::{Page, is_single, number};
+pub(crate) use parents::{ParentLevel, Parents};
 pub(crate) use update::{delete, locate_new, update};
 
 /// Appends the columns that a program reads, in their order. `separator` comes before the first
@@ -36,33 +36,38 @@ fn expressions(
     mut separator: &'static str,
     sql: &mut SqlWriter,
 ) {
-    for expression in &program.expressions {
+    for at in 0..program.expressions.len() {
         sql.syntax(separator);
         separator = ", ";
-        match *expression {
-            Expression::Column {
-                table,
-                column,
-                cast: to,
-            } => {
-                let relation = schema.relation(program.tables[table]);
-                name::column(table, &relation.column(column).name, sql);
-                cast(to, sql);
-            }
-            Expression::Count => {
-                sql.syntax("pg_catalog.count(*)");
-            }
-            Expression::Function {
-                function,
-                column,
-                cast: to,
-            } => {
-                let column = schema.relation(program.tables[0]).column(column);
-                aggregate::call(function, &column.r#type, sql);
-                name::column(0, &column.name, sql);
-                sql.syntax(")");
-                cast(to, sql);
-            }
+        expression(schema, program, at, sql);
+    }
+}
+
+/// Appends the column with this index among those that a program reads.
+fn expression(schema: &Schema, program: &Program, at: usize, sql: &mut SqlWriter) {
+    match program.expressions[at] {
+        Expression::Column {
+            table,
+            column,
+            cast: to,
+        } => {
+            let relation = schema.relation(program.tables[table]);
+            name::column(table, &relation.column(column).name, sql);
+            cast(to, sql);
+        }
+        Expression::Count => {
+            sql.syntax("pg_catalog.count(*)");
+        }
+        Expression::Function {
+            function,
+            column,
+            cast: to,
+        } => {
+            let column = schema.relation(program.tables[0]).column(column);
+            aggregate::call(function, &column.r#type, sql);
+            name::column(0, &column.name, sql);
+            sql.syntax(")");
+            cast(to, sql);
         }
     }
 }

@@ -3,7 +3,8 @@
 //! A level with children is a materialized CTE. Its rows are computed once, and the levels below
 //! join these rows. Therefore parents and children always match, even if a policy, a view or a
 //! limit would select other rows at a second evaluation. Each level is one branch of a `union all`.
-//! The first column is the number of the level (see [`Layout`]).
+//! The first column is the number of the level (see [`Layout`]). A branch selects the columns of the
+//! statement itself, because a subquery within it would cost PostgreSQL a step for each row.
 //!
 //! Measured: CPU time of the backend per document in µs (PostgreSQL 15, Chinook, `pgbench -M
 //! prepared`). The alternative is a pipeline with one statement for each level, in which each
@@ -29,13 +30,14 @@ use tidegate_sql::statement::{Kind, SqlWriter};
 use tidegate_values::{Type, TypeKind, base_type};
 
 use super::elements::ArrayElements;
-use super::layout::{Item, Layout};
+use super::layout::{Item, Layout, Place};
+use super::parents::Parents;
 use super::raw_keys::{as_text, raw_keys};
 use super::{
-    Page, column, condition, expressions, joined_by, joins, list, page, relation, type_name,
+    Page, column, condition, expression, expressions, joined_by, joins, page, relation, type_name,
 };
 use crate::operation::List;
-use crate::row::{Child, Expression, KeyKind, Keys, Program};
+use crate::row::{Child, KeyKind, Program};
 
 /// A level that the statement reads.
 #[derive(Clone, Copy, Debug)]
@@ -51,31 +53,6 @@ pub(crate) struct NestedLevel<'p> {
     pub(crate) has_children: bool,
     /// How the lists of the level are limited.
     pub(crate) limit: Limit,
-}
-
-/// The parent rows of a level.
-#[derive(Clone, Copy, Debug)]
-pub(crate) enum Parents<'p> {
-    /// There are no parent rows, because the list is the value of a root field.
-    None,
-    /// The parent rows were read before, and their keys are known.
-    Known(&'p Keys, &'p Child),
-    /// The parent rows are read by another level of the same statement.
-    Level(ParentLevel<'p>),
-}
-
-/// The parent level, if the statement reads it too.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct ParentLevel<'p> {
-    /// The number of the parent level in the statement.
-    pub(crate) level: usize,
-    pub(crate) program: &'p Program,
-    /// The index of the child level among the children of the parent.
-    pub(crate) child: usize,
-    /// The number of columns that the parent has before the columns that its program reads.
-    pub(crate) header: usize,
-    /// Whether several rows of the parent may have the same key.
-    pub(crate) repeated: bool,
 }
 
 /// How the lists of a level are limited.
@@ -123,7 +100,7 @@ pub(crate) struct Nested {
 pub(crate) fn nested(schema: &Schema, levels: &[NestedLevel<'_>]) -> Nested {
     let mut sql = SqlWriter::new();
     if let [level] = levels {
-        let own = level.rows(schema, &mut sql);
+        let own = level.rows(schema, None, &mut sql);
         return Nested {
             statement: sql.finish(Kind::Read),
             layout: None,
@@ -134,28 +111,33 @@ pub(crate) fn nested(schema: &Schema, levels: &[NestedLevel<'_>]) -> Nested {
     let mut separator = "with l";
     for (number, level) in levels.iter().enumerate() {
         if level.has_children {
-            sql.numbered(separator, number).syntax("(");
+            sql.numbered(separator, number);
             separator = ", l";
-            level.names(schema, &mut sql);
-            sql.syntax(") as materialized (");
-            parameters[number] = level.rows(schema, &mut sql);
+            level.names(schema, 0, &mut sql);
+            sql.syntax(" as materialized (");
+            parameters[number] = level.rows(schema, None, &mut sql);
             sql.syntax(")");
         }
     }
     let items: Vec<_> = levels.iter().map(|level| level.items(schema)).collect();
     let layout = Layout::of(&items);
     for (number, level) in levels.iter().enumerate() {
-        sql.syntax(if number > 0 { " union all " } else { " " });
-        layout.select(schema, number, &items, &mut sql);
+        sql.syntax(if number > 0 { " union all (" } else { " (" });
+        let place = Place {
+            layout: &layout,
+            items: &items,
+            number,
+        };
         if level.has_children {
+            sql.syntax("select ");
+            place.columns(schema, &mut sql, |at, sql| {
+                sql.numbered("p.c", at);
+            });
             sql.numbered(" from l", number).syntax(" p");
         } else {
-            sql.syntax(" from (");
-            parameters[number] = level.rows(schema, &mut sql);
-            sql.syntax(") p(");
-            level.names(schema, &mut sql);
-            sql.syntax(")");
+            parameters[number] = level.rows(schema, Some(place), &mut sql);
         }
+        sql.syntax(")");
     }
     Nested {
         statement: sql.finish(Kind::Read),
@@ -189,50 +171,47 @@ impl NestedLevel<'_> {
         items
     }
 
-    /// Appends names for the columns of the level's rows: `c0`, `c1` and so on, and `k0`, `k1` and
-    /// so on for raw keys.
-    fn names(&self, schema: &Schema, sql: &mut SqlWriter) {
-        let shown = self.items(schema).len();
+    /// Appends names for the columns of the level's rows, from the column `first` on: `c0`, `c1` and
+    /// so on, and `k0`, `k1` and so on for raw keys. Appends nothing if there are no columns.
+    fn names(&self, schema: &Schema, first: usize, sql: &mut SqlWriter) {
+        let shown = self.header_width() + self.program.expressions.len();
         let raw = self.program.children.iter().flat_map(|child| {
             let key = self.program.expressions[child.key.clone()].iter();
             key.filter(|key| as_text(schema, self.program, key).is_some())
         });
-        let raw = raw.count();
-        let names = (0..shown).map(|at| ("c", at));
-        let mut separator = "";
-        for (name, at) in names.chain((0..raw).map(|at| ("k", at))) {
+        let names = (first..shown).map(|at| ("c", at));
+        let mut separator = "(";
+        for (name, at) in names.chain((0..raw.count()).map(|at| ("k", at))) {
             sql.syntax(separator).numbered(name, at);
             separator = ", ";
         }
+        if separator == ", " {
+            sql.syntax(")");
+        }
     }
 
-    /// Appends the select of the level's rows; returns the range of its parameters.
-    fn rows(&self, schema: &Schema, sql: &mut SqlWriter) -> Range<usize> {
+    /// Appends the select of the level's rows; returns the range of its parameters. Without a
+    /// place, the columns are those of the level, and the raw keys.
+    fn rows(&self, schema: &Schema, place: Option<Place<'_>>, sql: &mut SqlWriter) -> Range<usize> {
         let before = sql.parameters();
-        self.select(schema, sql);
+        match self.child() {
+            None => self.list(schema, place, sql),
+            Some(_) if self.limit == Limit::Each => self.each(schema, place, sql),
+            Some(child) => self.all(schema, child, place, sql),
+        }
         before..sql.parameters()
     }
 
-    fn select(&self, schema: &Schema, sql: &mut SqlWriter) {
-        let Some(child) = self.child() else {
-            if let Some(wanted) = self.list {
-                let page = (wanted, &self.page);
-                list(schema, self.relation, page, self.program, sql);
-            }
-            return;
-        };
+    /// Appends the select of the rows that belong to any of the parent rows.
+    fn all(&self, schema: &Schema, child: &Child, place: Option<Place<'_>>, sql: &mut SqlWriter) {
         sql.syntax("select ");
-        self.header(sql);
-        if self.limit == Limit::Each {
-            sql.syntax(", c.* from ");
-            self.parents(schema, sql);
-            sql.syntax(" cross join lateral (");
-            self.each(schema, child, sql);
-            sql.syntax(") c");
-            return;
+        if let Some(place) = place {
+            place.columns(schema, sql, |at, sql| self.column(schema, at, sql));
+        } else {
+            self.header(sql);
+            expressions(schema, self.program, ", ", sql);
+            raw_keys(schema, self.program, sql);
         }
-        expressions(schema, self.program, ", ", sql);
-        raw_keys(schema, self.program, sql);
         sql.syntax(" from ");
         self.parents(schema, sql);
         sql.syntax(" join ");
@@ -249,19 +228,55 @@ impl NestedLevel<'_> {
         }
     }
 
-    /// Appends the select of the rows that belong to one key, with a limit of its own.
-    fn each(&self, schema: &Schema, child: &Child, sql: &mut SqlWriter) {
+    /// Appends the select of the rows of all parent rows, with a limit for each of them.
+    fn each(&self, schema: &Schema, place: Option<Place<'_>>, sql: &mut SqlWriter) {
+        sql.syntax("select ");
+        let header = self.header_width();
+        if let Some(place) = place {
+            place.columns(schema, sql, |at, sql| {
+                if at < header {
+                    self.header_column(at, sql);
+                } else {
+                    sql.numbered("c.c", at);
+                }
+            });
+        } else {
+            self.header(sql);
+            sql.syntax(", c.*");
+        }
+        sql.syntax(" from ");
+        self.parents(schema, sql);
+        sql.syntax(" cross join lateral (");
+        self.list(schema, None, sql);
+        sql.syntax(") c");
+        if place.is_some() {
+            self.names(schema, header, sql);
+        }
+    }
+
+    /// Appends the select of one list: of the rows that belong to one parent row, if there are
+    /// parent rows.
+    fn list(&self, schema: &Schema, place: Option<Place<'_>>, sql: &mut SqlWriter) {
         let select = |sql: &mut SqlWriter| {
             sql.syntax("select");
-            expressions(schema, self.program, " ", sql);
-            raw_keys(schema, self.program, sql);
+            if let Some(place) = place {
+                sql.syntax(" ");
+                place.columns(schema, sql, |at, sql| self.column(schema, at, sql));
+            } else {
+                expressions(schema, self.program, " ", sql);
+                raw_keys(schema, self.program, sql);
+            }
             sql.syntax(" from ");
             relation(schema, self.relation, 0, sql);
             joins(schema, self.program, sql);
-            sql.syntax(" where ");
-            self.matching(schema, child, sql);
+            let mut word = " where ";
+            if let Some(child) = self.child() {
+                sql.syntax(word);
+                self.matching(schema, child, sql);
+                word = " and ";
+            }
             if let Some(wanted) = self.list {
-                condition(schema, self.relation, &wanted.filter, " and ", sql);
+                condition(schema, self.relation, &wanted.filter, word, sql);
             }
         };
         let order = |sql: &mut SqlWriter| {
@@ -269,6 +284,14 @@ impl NestedLevel<'_> {
             page::order(schema.relation(self.relation), wanted, self.page.given, sql);
         };
         page::write(&self.page, sql, select, order);
+    }
+
+    /// Appends the column of the level with this index.
+    fn column(&self, schema: &Schema, at: usize, sql: &mut SqlWriter) {
+        match at.checked_sub(self.header_width()) {
+            None => self.header_column(at, sql),
+            Some(own) => expression(schema, self.program, own, sql),
+        }
     }
 
     fn child(&self) -> Option<&Child> {
@@ -279,10 +302,26 @@ impl NestedLevel<'_> {
         }
     }
 
+    /// The number of columns that assign a row to a list.
+    fn header_width(&self) -> usize {
+        match self.parents {
+            Parents::None => 0,
+            Parents::Known(..) => 1,
+            Parents::Level(above) => above.key().len(),
+        }
+    }
+
     /// Appends the columns that assign a row to a list.
     fn header(&self, sql: &mut SqlWriter) {
+        for at in 0..self.header_width() {
+            sql.syntax(if at > 0 { ", " } else { "" });
+            self.header_column(at, sql);
+        }
+    }
+
+    fn header_column(&self, at: usize, sql: &mut SqlWriter) {
         match self.parents {
-            Parents::Level(above) => above.shown_keys(sql),
+            Parents::Level(above) => above.shown_key(at, sql),
             Parents::None | Parents::Known(..) => {
                 sql.syntax("p.n");
             }
@@ -329,57 +368,5 @@ impl NestedLevel<'_> {
                 type_name(r#type, sql);
             }
         }
-    }
-}
-
-impl ParentLevel<'_> {
-    /// The key columns of the parent's program.
-    fn key(&self) -> &[Expression] {
-        let child = self.program.children.get(self.child);
-        let key = child.and_then(|child| self.program.expressions.get(child.key.clone()));
-        key.unwrap_or_default()
-    }
-
-    fn shown_keys(&self, sql: &mut SqlWriter) {
-        for at in 0..self.key().len() {
-            sql.syntax(if at > 0 { ", " } else { "" });
-            self.shown_key(at, sql);
-        }
-    }
-
-    fn shown_key(&self, at: usize, sql: &mut SqlWriter) {
-        let first = self.program.children[self.child].key.start;
-        sql.numbered("p.c", self.header + first + at);
-    }
-
-    /// Appends the key column with this index without a cast to `text`, so that PostgreSQL compares
-    /// values of its type.
-    fn raw_key(&self, schema: &Schema, at: usize, sql: &mut SqlWriter) {
-        let is_raw = |key: &&Expression| as_text(schema, self.program, key).is_some();
-        if self.key().get(at).is_none_or(|key| !is_raw(&key)) {
-            self.shown_key(at, sql);
-            return;
-        }
-        let before = self.program.children[..self.child].iter();
-        let before = before.flat_map(|child| &self.program.expressions[child.key.clone()]);
-        let raw = before.chain(&self.key()[..at]).filter(is_raw);
-        sql.numbered("p.k", raw.count());
-    }
-
-    /// Appends the parent rows, with each key once.
-    fn rows(&self, schema: &Schema, sql: &mut SqlWriter) {
-        if !self.repeated {
-            sql.numbered("l", self.level).syntax(" p");
-            return;
-        }
-        sql.syntax("(select distinct ");
-        self.shown_keys(sql);
-        for (at, key) in self.key().iter().enumerate() {
-            if as_text(schema, self.program, key).is_some() {
-                sql.syntax(", ");
-                self.raw_key(schema, at, sql);
-            }
-        }
-        sql.numbered(" from l", self.level).syntax(" p) p");
     }
 }
