@@ -37,6 +37,7 @@ export async function stop() {
   await demo.stop();
 }
 
+export async function startNode(name) {
   const node = await Node.start(demo, name, settings);
   cluster.nodes.push(node);
   return node;
