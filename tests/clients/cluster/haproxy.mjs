@@ -1,6 +1,5 @@
 // HAProxy with the file of the package, in front of the nodes.
 
-import { once } from "node:events";
 import { readFile, writeFile } from "node:fs/promises";
 import { connect } from "node:net";
 import { join } from "node:path";
@@ -38,9 +37,10 @@ export class Haproxy {
     const socket = connect(this.socket);
     let text = "";
     socket.on("data", (bytes) => (text += bytes));
+    // It has not opened its socket yet.
     socket.on("error", () => {});
     socket.end("show servers state tidegate\n");
-    await once(socket, "close");
+    await new Promise((done) => socket.on("close", done));
     const states = text.split("\n").map((line) => line.split(" ")[5]);
     return states.filter((it) => it === RUNNING).length === count;
   }

@@ -12,8 +12,8 @@ import { Subscriber, token } from "./subscriber.mjs";
 
 const USERS = ["ann", "bea", "cleo", "dora", "emma", "fay", "gina", "hope", "ida"];
 const SOCKETS = 30;
-// HAProxy notices within the first half that a node will stop. UPGRADE_DELAY= shows what happens
-// without: requests fail.
+// HAProxy notices within the first half of this time that a node will stop. An empty UPGRADE_DELAY
+// shows what happens without: requests fail.
 const DELAY = process.env.UPGRADE_DELAY ?? "5s";
 
 let haproxy;
@@ -28,7 +28,7 @@ async function startBehind() {
       ...settings,
       TIDEGATE_LISTEN: `127.0.0.1:${await freePort()}`,
       TIDEGATE_TRUSTED_PROXIES: "127.0.0.1",
-      TIDEGATE_SHUTDOWN_DELAY: DELAY,
+      ...(DELAY && { TIDEGATE_SHUTDOWN_DELAY: DELAY }),
     };
     replace(index, await Node.start(demo, old.name, own));
   }
