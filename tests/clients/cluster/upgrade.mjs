@@ -1,6 +1,8 @@
 // Nodes behind HAProxy: who serves a person, and what clients see of an upgrade, node after node.
 
 import assert from "node:assert/strict";
+import { once } from "node:events";
+import { connect } from "node:http2";
 
 import WebSocket from "ws";
 
@@ -72,6 +74,25 @@ function opened(bearer) {
   });
 }
 
+// Opens a socket over HTTP/2 (RFC 8441), as browsers do where the server allows it.
+async function openedOverHttp2(bearer) {
+  const session = connect(haproxy.url);
+  const [settings] = await once(session, "remoteSettings");
+  assert(settings.enableConnectProtocol);
+  const stream = session.request({
+    ":method": "CONNECT",
+    ":protocol": "websocket",
+    ":scheme": "http",
+    ":authority": "api.localhost",
+    ":path": `/?token=${bearer}`,
+    "sec-websocket-version": "13",
+  });
+  const [headers] = await once(stream, "response");
+  session.destroy();
+  assert.equal(headers[":status"], 200);
+  return nodeOf(new Headers({ "x-request-id": headers["x-request-id"] }));
+}
+
 // Stops each node as a service manager does, and starts it again, while `during` runs.
 async function upgradeAll() {
   for (const [index, old] of cluster.nodes.entries()) {
@@ -128,6 +149,7 @@ export const upgradeSteps = {
       assert.equal(await served("/api/v4/users", { Authorization: `Bearer ${other}` }), node, name);
       assert.equal(await opened(bearers[name]), node, name);
       assert.equal(await opened(other), node, name);
+      assert.equal(await openedOverHttp2(bearers[name]), node, name);
     }
     assert.equal(nodes.size, cluster.nodes.length, "each node has people");
     const cookies = Array.from({ length: 20 }, (_, index) => `__Host-tidegate=${index}`);
