@@ -29,7 +29,7 @@ export async function eventually(what, condition, ms = 30_000) {
   throw new Error(`${what} did not happen in ${ms} ms`);
 }
 
-function launch(program, args, env, log) {
+export function launch(program, args, env, log) {
   const child = spawn(program, args, { env, stdio: ["ignore", "pipe", "pipe"] });
   children.add(child);
   child.once("exit", () => children.delete(child));
@@ -38,7 +38,8 @@ function launch(program, args, env, log) {
   return child;
 }
 
-async function end(child, signal) {
+// Ends a process that may have ended already.
+export async function end(child, signal) {
   if (child.exitCode !== null || child.signalCode !== null) return;
   child.kill(signal);
   await once(child, "exit");
@@ -140,17 +141,18 @@ export class Node {
   // `place` is the demo: its folder with the master key, and its PostgreSQL.
   static async start(place, name, settings) {
     const node = new Node();
-    node.name = name;
+    Object.assign(node, { name, settings });
     const env = {
       PATH: process.env.PATH,
       TIDEGATE_ADMIN_URL: place.adminUrl,
       TIDEGATE_MASTER_KEY_FILE: place.key,
+      TIDEGATE_LISTEN: "127.0.0.1:0",
       TIDEGATE_PUBLIC_URL: "http://api.localhost",
       TIDEGATE_INSECURE_HTTP: "true",
       TIDEGATE_LOG_LEVEL: process.env.CLUSTER_LOG ?? "info",
       ...settings,
     };
-    node.child = launch(binary, ["serve", "--listen", "127.0.0.1:0"], env, node.log);
+    node.child = launch(binary, ["serve"], env, node.log);
     const listening = await eventually(`${name} listens`, () =>
       node.log.find((line) => line.includes('"listening"') || / listening /.test(line)),
     );

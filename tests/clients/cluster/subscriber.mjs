@@ -5,13 +5,13 @@ import { sleep } from "./processes.mjs";
 
 const QUERY = "subscription { TicksMessageAdded { id note } }";
 
-export async function token(url) {
+export async function token(url, username = "demo") {
   const answer = await fetch(`${url}/api/v4/oauth`, {
     method: "POST",
     headers: { "Content-Type": "application/json" },
     body: JSON.stringify({
       grant_type: "password",
-      username: "demo",
+      username,
       password: "demo1234",
       database: "demo",
       client_id: "demo-app",
@@ -28,6 +28,8 @@ export class Subscriber {
   times = [];
   resyncs = [];
   errors = [];
+  // How its sockets were closed.
+  codes = [];
   // When the last event came.
   last = 0;
 
@@ -55,7 +57,10 @@ export class Subscriber {
       this.socket = socket;
       this.isReady = false;
       socket.on("error", (error) => this.errors.push(String(error)));
-      socket.on("close", done);
+      socket.on("close", (code) => {
+        if (!this.ended) this.codes.push(code);
+        done();
+      });
       socket.on("open", () =>
         socket.send(
           JSON.stringify({
