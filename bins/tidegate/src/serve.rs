@@ -193,20 +193,19 @@ impl Node {
         let (app, traces) = crate::traces::export(app, settings)?;
         let app = app.build();
         app.reload_issuers().await?;
-        let authenticators = RoleMaintenance::new(service, pool.clone());
         let maintenance = Maintenance {
             issuer,
             control: service.control.clone(),
             app: app.clone(),
             methods,
-            pool,
+            pool: pool.clone(),
             catalogs,
             feed,
         };
         Ok(Self {
             app,
             maintenance,
-            authenticators,
+            authenticators: RoleMaintenance::new(service, pool),
             keeper,
             traces,
             shutdown_delay: settings.shutdown_delay.map(|delay| delay.0),

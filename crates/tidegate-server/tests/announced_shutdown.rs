@@ -47,7 +47,7 @@ async fn goes_away(server: &Server, announce: impl FnOnce()) -> bool {
 }
 
 #[tokio::test]
-async fn http2_connections_are_told_after_a_request() {
+async fn http2_connections_end_after_a_request() {
     let api = Api::start().await;
     let server = api.listen().await;
     assert!(goes_away(&server, || api.app.announce_shutdown(LONG)).await);
@@ -79,7 +79,7 @@ async fn sockets_are_closed_one_after_the_other() {
     let mut closed = join_all(closed).await;
     closed.sort();
     assert!(closed[0] >= DELAY / 2, "{closed:?}");
-    assert!(closed[7] - closed[0] >= DELAY / 5, "{closed:?}");
+    assert!(closed[7] >= closed[0] + DELAY / 5, "{closed:?}");
 }
 
 #[tokio::test]

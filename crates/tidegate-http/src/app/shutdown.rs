@@ -20,7 +20,7 @@ const GOLDEN: u32 = 0x9E37_79B9;
 
 /// The phase of the node's shutdown.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Phase {
+enum ShutdownPhase {
     /// The node serves, and no end is in sight.
     Serving,
     /// The node serves until the end of this time, and `/readyz` says that it will stop.
@@ -31,7 +31,7 @@ enum Phase {
 
 /// The shutdown of a node.
 pub(super) struct Shutdown {
-    phase: watch::Sender<Phase>,
+    phase: watch::Sender<ShutdownPhase>,
     /// The number of departures that were made.
     departures: AtomicU32,
 }
@@ -39,14 +39,14 @@ pub(super) struct Shutdown {
 impl Default for Shutdown {
     fn default() -> Self {
         Self {
-            phase: watch::Sender::new(Phase::Serving),
+            phase: watch::Sender::new(ShutdownPhase::Serving),
             departures: AtomicU32::new(0),
         }
     }
 }
 
 impl Shutdown {
-    fn enter(&self, phase: Phase) {
+    fn enter(&self, phase: ShutdownPhase) {
         self.phase.send_replace(phase);
     }
 
@@ -67,17 +67,19 @@ impl App {
     /// load balancers stop sending requests. Requests are served as before.
     pub fn announce_shutdown(&self, delay: Duration) {
         let since = Instant::now();
-        self.0.shutdown.enter(Phase::Announced { since, delay });
+        self.0
+            .shutdown
+            .enter(ShutdownPhase::Announced { since, delay });
     }
 
     /// Starts the end of the node.
     pub fn begin_end(&self) {
-        self.0.shutdown.enter(Phase::Ending);
+        self.0.shutdown.enter(ShutdownPhase::Ending);
     }
 
     /// Whether the node will stop.
     pub fn is_draining(&self) -> bool {
-        *self.0.shutdown.phase.borrow() != Phase::Serving
+        *self.0.shutdown.phase.borrow() != ShutdownPhase::Serving
     }
 
     /// Watches the shutdown.
@@ -93,18 +95,24 @@ impl App {
 
 /// Watches the shutdown of the node.
 #[derive(Clone, Debug)]
-pub struct ShutdownWatch(watch::Receiver<Phase>);
+pub struct ShutdownWatch(watch::Receiver<ShutdownPhase>);
 
 impl ShutdownWatch {
     /// Waits until the node has announced that it will stop. Cancel safe.
     pub async fn announced(&mut self) {
         // An error means that the app is gone, and with it the node.
-        let _ = self.0.wait_for(|phase| *phase != Phase::Serving).await;
+        let _ = self
+            .0
+            .wait_for(|phase| *phase != ShutdownPhase::Serving)
+            .await;
     }
 
     /// Waits until the node ends. Cancel safe.
     pub async fn ending(&mut self) {
-        let _ = self.0.wait_for(|phase| *phase == Phase::Ending).await;
+        let _ = self
+            .0
+            .wait_for(|phase| *phase == ShutdownPhase::Ending)
+            .await;
     }
 }
 
@@ -127,7 +135,7 @@ impl Departure {
 
     async fn turn(&mut self) {
         let phase = *self.watch.0.borrow();
-        if let Phase::Announced { since, delay } = phase {
+        if let ShutdownPhase::Announced { since, delay } = phase {
             let due = since + delay.mul_f64(0.5 + self.share / 2.0);
             tokio::select! {
                 () = sleep_until(due) => {}
@@ -143,9 +151,9 @@ mod tests {
 
     const DELAY: Duration = Duration::from_secs(10);
 
-    fn announced() -> Phase {
+    fn announced() -> ShutdownPhase {
         let since = Instant::now();
-        Phase::Announced {
+        ShutdownPhase::Announced {
             since,
             delay: DELAY,
         }
@@ -177,7 +185,7 @@ mod tests {
         assert!(waits.is_err(), "the node serves");
         shutdown.enter(announced());
         let since = Instant::now();
-        shutdown.enter(Phase::Ending);
+        shutdown.enter(ShutdownPhase::Ending);
         departure.due().await;
         assert_eq!(since.elapsed(), Duration::ZERO);
     }
