@@ -186,7 +186,7 @@ impl Node {
             .metrics(status)
             .metrics_token(metrics_token(settings))
             .metrics(Arc::new(PasswordMetrics(service.ports.hasher.clone())));
-        let app = service.accept_external_issuers(show(app, bus, settings, &pool))?;
+        let app = service.accept_external_issuers(show(app, bus, (service, settings), &pool))?;
         let (app, traces) = crate::traces::export(app, settings)?;
         let app = app.build();
         app.reload_issuers().await?;
@@ -251,10 +251,11 @@ impl Node {
 fn show(
     app: AppBuilder,
     bus: Option<Arc<Bus>>,
-    settings: &Settings,
+    (service, settings): (&Service, &Settings),
     pool: &UserPool,
 ) -> AppBuilder {
-    replicas::show(bus::show(app, bus), settings, pool.replicas())
+    let app = bus::show(app, bus);
+    replicas::show(app, (service, settings), pool.replicas())
 }
 
 fn metrics_token(settings: &Settings) -> Option<Secret> {

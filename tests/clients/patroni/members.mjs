@@ -144,7 +144,7 @@ export class Member {
     if (!pid) return;
     let all = [pid];
     try {
-      all.push(...readFileSync(`/proc/${pid}/task/${pid}/children`, "utf8").trim().split(" "));
+      all.push(...readFileSync(`/proc/${pid}/task/${pid}/children`, "utf8").match(/\d+/g) ?? []);
     } catch {}
     for (const one of all) {
       try {
