@@ -10,6 +10,7 @@ mod service;
 mod tokens;
 
 mod adoption;
+mod announced_shutdown;
 mod anonymous;
 mod attacks;
 mod audit;

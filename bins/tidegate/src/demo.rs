@@ -17,7 +17,8 @@ use crate::failure::{Failure, Result};
 use crate::serve::{Node, Sockets, require_safe_address};
 use crate::service::Service;
 use crate::settings::{Layers, Settings};
-use crate::{graphiql, logging, signal};
+use crate::signal::StopSignals;
+use crate::{graphiql, logging};
 use folder::Folder;
 
 /// The name of the demo's tenant, its owner and its database.
@@ -44,7 +45,7 @@ pub(crate) async fn run(command: &cli::Demo, mut layers: Layers) -> Result {
     if !loopback && !settings.insecure_http {
         return Err(Failure::Usage(LOOPBACK_ONLY.to_owned()));
     }
-    let stop = signal::stop()?;
+    let signals = StopSignals::listen()?;
     let graphiql = graphiql::read(&settings)?;
     let sockets = Sockets::bind(&settings).await?;
     let folder = Folder::open(&settings)?;
@@ -55,7 +56,7 @@ pub(crate) async fn run(command: &cli::Demo, mut layers: Layers) -> Result {
     }
     let cluster = programs::start(cluster_settings, &settings).await?;
     let served = tokio::select! {
-        served = serve(layers, &cluster, &folder, (sockets, stop, graphiql)) => served,
+        served = serve(layers, &cluster, &folder, (sockets, signals, graphiql)) => served,
         never = keep_running(&cluster) => match never {},
     };
     cluster.stop().await?;
@@ -108,7 +109,7 @@ async fn serve(
     mut layers: Layers,
     cluster: &Cluster,
     folder: &Folder,
-    (sockets, stop, graphiql): (Sockets, impl Future<Output = ()>, Option<Graphiql>),
+    (sockets, mut signals, graphiql): (Sockets, StopSignals, Option<Graphiql>),
 ) -> Result {
     let given = layers.settings()?;
     let url = match &given.public_url {
@@ -137,7 +138,6 @@ async fn serve(
         ("open_signup", text("true")),
     ]);
     let settings = layers.settings()?;
-    let mut stop = Box::pin(stop);
     let prepared = async {
         let service = Service::open(&settings).await.map_err(explain_other_key)?;
         service.admin.close_maintenance_databases().await?;
@@ -147,7 +147,10 @@ async fn serve(
     };
     let node = tokio::select! {
         node = prepared => node?,
-        () = &mut stop => return Ok(()),
+        _ = signals.next() => {
+            signals.exit_on_next();
+            return Ok(());
+        }
     };
     let console = node.sign_in_url(&settings, &url, TENANT).await?;
     print(banner::banner(
@@ -155,5 +158,5 @@ async fn serve(
         console.as_deref(),
         &folder.environment(),
     ))?;
-    node.serve(sockets, stop).await
+    node.serve(sockets, signals).await
 }

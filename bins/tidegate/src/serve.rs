@@ -1,5 +1,6 @@
 //! `tidegate serve`, and the code that `tidegate demo` and `tidegate up` use too.
 
+mod shutdown;
 mod sign_in_url;
 mod sockets;
 
@@ -27,8 +28,9 @@ use crate::password_metrics::PasswordMetrics;
 use crate::pool::{ControlProbe, UserPool};
 use crate::service::{self, Service};
 use crate::settings::{CorsOrigin, RoleLimit, Settings};
+use crate::signal::StopSignals;
 use crate::traces::Traces;
-use crate::{builtin_clients, bus, graphiql, identity, ports, replicas, signal};
+use crate::{builtin_clients, bus, graphiql, identity, ports, replicas};
 
 pub(crate) use sockets::Sockets;
 
@@ -39,7 +41,7 @@ const CERTIFICATE_INTERVAL: Duration = Duration::from_secs(10);
 
 /// Runs `tidegate serve` until the process receives a stop signal.
 pub(crate) async fn run(settings: &Settings) -> Result {
-    let mut stop = Box::pin(signal::stop()?);
+    let mut signals = StopSignals::listen()?;
     require_safe_address(settings)?;
     let graphiql = graphiql::read(settings)?;
     let sockets = Sockets::bind(settings).await?;
@@ -50,7 +52,7 @@ pub(crate) async fn run(settings: &Settings) -> Result {
             drop(sockets);
             let service = tokio::select! {
                 service = wait_for_postgresql(settings, outage) => service?,
-                () = &mut stop => return Ok(()),
+                _ = signals.next() => return Ok(()),
             };
             (service, Sockets::bind(settings).await?)
         }
@@ -66,7 +68,7 @@ pub(crate) async fn run(settings: &Settings) -> Result {
     let addresses = addresses.join(", ");
     let version = env!("CARGO_PKG_VERSION");
     tracing::info!(addresses, issuer, version, "listening");
-    node.serve(sockets, stop).await
+    node.serve(sockets, signals).await
 }
 
 /// Fails if `public_url` is missing although the service listens on an address other than loopback,
@@ -139,6 +141,7 @@ pub(crate) struct Node {
     authenticators: RoleMaintenance,
     keeper: ShareKeeper,
     traces: Traces,
+    shutdown_delay: Option<Duration>,
 }
 
 impl Node {
@@ -206,11 +209,12 @@ impl Node {
             authenticators,
             keeper,
             traces,
+            shutdown_delay: settings.shutdown_delay.map(|delay| delay.0),
         })
     }
 
-    /// Serves until the future `stop` completes. Then finishes the requests in progress.
-    pub(crate) async fn serve(self, sockets: Sockets, stop: impl Future<Output = ()>) -> Result {
+    /// Serves until a signal stops the node. Then finishes the requests in progress.
+    pub(crate) async fn serve(self, sockets: Sockets, signals: StopSignals) -> Result {
         let mut beside = tokio::task::JoinSet::new();
         let (catalogs, control) = (
             self.maintenance.catalogs.clone(),
@@ -234,8 +238,9 @@ impl Node {
         let listeners = sockets.bound.into_iter().map(listener);
         let listeners = listeners.chain(operations).collect();
         // Event streams do not end by themselves, so the feed ends them.
+        let (app, delay) = (self.app.clone(), self.shutdown_delay);
         let stop = async move {
-            stop.await;
+            shutdown::requested(signals, &app, delay).await;
             if let Some(feed) = feed {
                 feed.stop();
             }

@@ -1,29 +1,48 @@
 //! Stop signals of the process.
 
-use tokio::signal::unix::{SignalKind, signal};
+use tokio::signal::unix::{Signal, SignalKind, signal};
 
 use crate::failure::Result;
 
-/// Returns a future that completes when the process receives SIGINT or SIGTERM. After that, a
-/// second signal ends the process at once.
-///
-/// The handlers are installed by this call, not by the first poll of the future.
-pub(crate) fn stop() -> Result<impl Future<Output = ()> + Send + 'static> {
-    let mut interrupt = signal(SignalKind::interrupt())?;
-    let mut terminate = signal(SignalKind::terminate())?;
-    Ok(async move {
+/// A signal that stops the process.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum StopSignal {
+    /// SIGINT, which a terminal sends on Ctrl-C.
+    Interrupt,
+    /// SIGTERM, which service managers send.
+    Terminate,
+}
+
+/// The stop signals that the process receives.
+pub(crate) struct StopSignals {
+    interrupt: Signal,
+    terminate: Signal,
+}
+
+impl StopSignals {
+    /// Installs the handlers. From now on the process ends only where it waits for a signal.
+    pub(crate) fn listen() -> Result<Self> {
+        Ok(Self {
+            interrupt: signal(SignalKind::interrupt())?,
+            terminate: signal(SignalKind::terminate())?,
+        })
+    }
+
+    /// Waits for the next signal. Cancel safe.
+    pub(crate) async fn next(&mut self) -> StopSignal {
         tokio::select! {
-            _ = interrupt.recv() => {}
-            _ = terminate.recv() => {}
+            _ = self.interrupt.recv() => StopSignal::Interrupt,
+            _ = self.terminate.recv() => StopSignal::Terminate,
         }
+    }
+
+    /// Lets the next signal end the process at once, while it cleans up.
+    pub(crate) fn exit_on_next(mut self) {
         tokio::spawn(async move {
-            tokio::select! {
-                _ = interrupt.recv() => {}
-                _ = terminate.recv() => {}
-            }
+            self.next().await;
             // Shells report the exit code of a process that a signal ended as 128 plus the signal's
             // number. SIGINT has the number 2.
             std::process::exit(130);
         });
-    })
+    }
 }

@@ -21,7 +21,8 @@ use crate::failure::{Failure, Result};
 use crate::serve::{self, Node, Sockets};
 use crate::service::{self, Service};
 use crate::settings::{Layers, Settings};
-use crate::{cli, demo, feed, graphiql, logging, prompt, signal};
+use crate::signal::StopSignals;
+use crate::{cli, demo, feed, graphiql, logging, prompt};
 use address::Address;
 use adoption::AdoptionStep;
 use links::Links;
@@ -75,8 +76,8 @@ pub(crate) async fn run(command: cli::Up, mut layers: Layers) -> Result {
     }
 
     // From here on, a signal does not end the process at once. The command stops only where it
-    // waits for `stop`.
-    let mut stop = Box::pin(signal::stop()?);
+    // waits for `signals`.
+    let mut signals = StopSignals::listen()?;
     drop(interruptible);
     state.write(&master, &layers, &address)?;
     let service = Service::open(&settings).await?;
@@ -86,7 +87,7 @@ pub(crate) async fn run(command: cli::Up, mut layers: Layers) -> Result {
     let issuer = issuer.unwrap_or_else(|| sockets.url());
     let node = tokio::select! {
         node = Node::start(&service, &settings, &issuer, graphiql) => node?,
-        () = &mut stop => return Ok(()),
+        _ = signals.next() => return Ok(()),
     };
     let console = node
         .sign_in_url(&settings, &sockets.url(), name.as_str())
@@ -101,7 +102,7 @@ pub(crate) async fn run(command: cli::Up, mut layers: Layers) -> Result {
         notice: notice.as_deref(),
     };
     print(links.text())?;
-    node.serve(sockets, stop).await
+    node.serve(sockets, signals).await
 }
 
 /// Selects the outbox as the source of change events if the WAL cannot be decoded, unless the

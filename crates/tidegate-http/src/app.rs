@@ -5,10 +5,11 @@ mod default_user;
 mod origins;
 mod probe;
 mod read_slots;
+mod shutdown;
 
 use std::fmt;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicU64, Ordering};
 
 use http::{HeaderMap, HeaderValue};
 use ipnet::IpNet;
@@ -38,6 +39,8 @@ pub(crate) use default_user::DefaultUsers;
 pub use origins::Origins;
 pub use probe::Probe;
 pub(crate) use read_slots::{ReadSlot, ReadSlots};
+use shutdown::Shutdown;
+pub use shutdown::{Departure, ShutdownWatch};
 
 /// The settings for `Tidegate-After`, on a node with replicas.
 #[derive(Clone, Copy, Debug)]
@@ -88,7 +91,7 @@ struct Parts {
     node: u64,
     requests: AtomicU64,
     traced: AtomicU64,
-    draining: AtomicBool,
+    shutdown: Shutdown,
 }
 
 impl App {
@@ -100,12 +103,6 @@ impl App {
         store: Arc<dyn IssuerStore>,
     ) -> AppBuilder {
         AppBuilder::new(executor, issuer, store)
-    }
-
-    /// Marks the node as shutting down: `/readyz` responds 503 from now on, so that load balancers
-    /// stop sending requests.
-    pub fn drain(&self) {
-        self.0.draining.store(true, Ordering::Relaxed);
     }
 
     /// Removes the default user of `database` from the cache. Should be called when the tenant's
@@ -134,11 +131,6 @@ impl App {
 
     pub(crate) fn external_tokens(&self) -> Option<&ExternalTokens> {
         self.0.external_tokens.as_ref()
-    }
-
-    /// Whether the node is shutting down.
-    pub fn is_draining(&self) -> bool {
-        self.0.draining.load(Ordering::Relaxed)
     }
 
     /// The executor of statements.

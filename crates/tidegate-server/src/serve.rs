@@ -18,7 +18,7 @@ use std::io;
 use std::sync::Arc;
 
 use tokio::net::TcpListener;
-use tokio::sync::{Semaphore, watch};
+use tokio::sync::Semaphore;
 use tokio::task::JoinSet;
 
 use tidegate_http::app::App;
@@ -67,6 +67,7 @@ impl Listener {
 
 /// Serves `app` on all `listeners` until `shutdown` completes. Then stops accepting, gives requests
 /// in progress the drain timeout to end, and cancels the requests that are still in progress.
+/// `shutdown` may announce this earlier, with [`App::announce_shutdown`].
 ///
 /// # Errors
 ///
@@ -76,7 +77,6 @@ pub async fn serve(
     app: App,
     shutdown: impl Future<Output = ()>,
 ) -> io::Result<()> {
-    let (stop, stopped) = watch::channel(false);
     let slots = Arc::new(Semaphore::new(app.limits().connections));
     let mut accepting = JoinSet::new();
     for listener in listeners {
@@ -87,13 +87,12 @@ pub async fn serve(
         } else {
             Arc::clone(&slots)
         };
-        let task = accept::ListenerTask::new(listener, app.clone(), slots, stopped.clone())?;
+        let task = accept::ListenerTask::new(listener, app.clone(), slots)?;
         accepting.spawn(task.run());
     }
     shutdown.await;
-    app.drain();
     tracing::info!("shutting down; waiting for requests in progress");
-    stop.send_replace(true);
+    app.begin_end();
     while accepting.join_next().await.is_some() {}
     Ok(())
 }

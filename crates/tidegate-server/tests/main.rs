@@ -5,6 +5,7 @@
 
 mod account_linking;
 mod activity;
+mod announced_shutdown;
 mod anonymous_sql;
 mod builtin_client;
 mod console;

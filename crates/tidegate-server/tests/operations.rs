@@ -3,6 +3,7 @@
 use std::net::IpAddr;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
 
 use http::Method;
 use serde_json::json;
@@ -54,7 +55,7 @@ async fn a_node_is_ready_while_its_parts_are_and_it_does_not_drain() {
     assert_eq!(answer.status, 503);
     assert_eq!(answer.json()["checks"], json!({"database": "unavailable"}));
     database.0.store(true, Ordering::SeqCst);
-    api.app.drain();
+    api.app.announce_shutdown(Duration::from_mins(1));
     assert_eq!(api.get("/readyz").await.status, 503);
     assert_eq!(api.get("/healthz").await.text(), r#"{"status":"ok"}"#);
 }

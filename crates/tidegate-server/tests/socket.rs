@@ -70,7 +70,7 @@ pub(crate) async fn answer(stream: &mut TcpStream) -> String {
     }
 }
 
-const HEALTH: &[u8] = b"GET /healthz HTTP/1.1\r\nhost: a\r\n\r\n";
+pub(crate) const HEALTH: &[u8] = b"GET /healthz HTTP/1.1\r\nhost: a\r\n\r\n";
 
 #[tokio::test]
 async fn a_connection_answers_one_request_after_the_other() {

@@ -9,10 +9,10 @@ use tokio_tungstenite::{WebSocketStream, client_async};
 
 use crate::fixture::{Api, Server, TIMEOUT, password};
 
-struct Socket(WebSocketStream<TcpStream>);
+pub(crate) struct Socket(WebSocketStream<TcpStream>);
 
 impl Socket {
-    async fn open(server: &Server, token: &str) -> Self {
+    pub(crate) async fn open(server: &Server, token: &str) -> Self {
         let url = format!("ws://localhost/api/v4/events?token={token}");
         let opened = client_async(url, server.connect().await).await;
         Self(opened.unwrap().0)
@@ -40,7 +40,7 @@ impl Socket {
         }
     }
 
-    async fn closed(&mut self) -> u16 {
+    pub(crate) async fn closed(&mut self) -> u16 {
         match self.next().await {
             Message::Close(Some(frame)) => frame.code.into(),
             other => panic!("no close: {other:?}"),
@@ -48,7 +48,7 @@ impl Socket {
     }
 
     /// Runs a statement, whose result shows that the socket is authenticated.
-    async fn assert_authenticated(&mut self) {
+    pub(crate) async fn assert_authenticated(&mut self) {
         self.send(&json!({"q": "select rows 1 1"})).await;
         let answer = self.receive().await;
         assert_eq!(answer["data"], json!([{"s": "x"}]), "{answer}");

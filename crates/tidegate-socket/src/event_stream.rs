@@ -19,7 +19,7 @@ use super::outgoing;
 use super::subscribe::{
     Refusal, RequestedSubscription, no_feed, of_graphql, resync_reason, write_field_errors,
 };
-use tidegate_http::app::App;
+use tidegate_http::app::{App, Departure};
 use tidegate_http::authenticate::{self, Caller, Scope, User};
 use tidegate_http::body::{Body, BodyAborted, BodySource, Content};
 use tidegate_http::call::Call;
@@ -56,6 +56,7 @@ pub async fn event_stream<B>(call: Call<'_, B>) -> Result<Response<Body>, ApiErr
         key,
         token,
         check,
+        departure: app.departure(),
         over: false,
         _subscription: subscription,
     };
@@ -188,13 +189,14 @@ struct Events {
     /// The token; `None` for an anonymous caller.
     token: Option<StreamToken>,
     check: Interval,
+    departure: Departure,
     over: bool,
     _subscription: Subscription,
 }
 
 /// Waits for the next deliveries and returns their text. Returns a comment if none arrives for
 /// [`COMMENT`], and an error event when the token expires or is no longer valid. Returns `None`
-/// after the last event.
+/// after the last event, and when the node is shutting down.
 async fn next(mut events: Events) -> Option<(Bytes, Events)> {
     if events.over {
         return None;
@@ -205,6 +207,7 @@ async fn next(mut events: Events) -> Option<(Bytes, Events)> {
     loop {
         let due = tokio::select! {
             due = events.receiver.next() => due,
+            () = events.departure.due() => return None,
             _ = events.check.tick() => match events.failure().await {
                 Some(failure) => return Some((events.end(&failure), events)),
                 None => continue,

@@ -15,7 +15,7 @@ use futures_util::StreamExt;
 use hyper::upgrade::Upgraded;
 use hyper_util::rt::TokioIo;
 use tidegate_feed::{Cursor, Delivery, EventReceiver, EventSender, QueueLimits, event_queue};
-use tokio::sync::{Semaphore, watch};
+use tokio::sync::Semaphore;
 use tokio::task::{JoinError, JoinSet};
 use tokio::time::{Instant, Interval, MissedTickBehavior};
 use tokio_tungstenite::WebSocketStream;
@@ -30,7 +30,7 @@ use super::message::Id;
 use super::operation::{self, OperationResult};
 use super::outgoing;
 use super::running_operation::RunningOperation;
-use tidegate_http::app::App;
+use tidegate_http::app::{App, Departure};
 use tidegate_http::error::ApiError;
 use tidegate_http::report::{Context, Errors, Protocol};
 
@@ -63,7 +63,7 @@ enum SessionEvent {
     Tick,
     /// The deadline has passed: the first message did not arrive in time, or the token has expired.
     Deadline,
-    /// The node is shutting down.
+    /// The node is shutting down, and the client is to reconnect.
     Drain,
 }
 
@@ -120,7 +120,7 @@ struct Session {
     /// The number of checks since the last ping was sent.
     checks: u8,
     missed_pongs: u8,
-    stopped: watch::Receiver<bool>,
+    departure: Departure,
     draining: bool,
     operations: JoinSet<OperationResult>,
     operations_by_id: HashMap<Id, RunningOperation>,
@@ -139,7 +139,7 @@ struct Session {
 }
 
 /// Serves a socket until it ends.
-pub async fn run(app: App, accepted: AcceptedSocket, stopped: watch::Receiver<bool>) {
+pub async fn run(app: App, accepted: AcceptedSocket) {
     // On an error, the client disconnected before the handshake was complete.
     let Ok(upgraded) = accepted.on_upgrade.await else {
         return;
@@ -166,7 +166,7 @@ pub async fn run(app: App, accepted: AcceptedSocket, stopped: watch::Receiver<bo
         check_timer,
         checks: 0,
         missed_pongs: 0,
-        stopped,
+        departure: app.departure(),
         draining: false,
         operations: JoinSet::new(),
         operations_by_id: HashMap::new(),
@@ -242,7 +242,7 @@ impl Session {
             due = self.events.next() => SessionEvent::Deliver(due),
             _ = self.check_timer.tick() => SessionEvent::Tick,
             () = wait(deadline), if deadline.is_some() => SessionEvent::Deadline,
-            _ = self.stopped.changed(), if !self.draining => SessionEvent::Drain,
+            () = self.departure.due(), if !self.draining => SessionEvent::Drain,
         }
     }
 

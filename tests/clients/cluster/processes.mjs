@@ -154,7 +154,7 @@ export class Node {
   // settings, `config`.
   static async start(place, name, settings) {
     const node = new Node();
-    node.name = name;
+    Object.assign(node, { name, settings });
     const own = {
       TIDEGATE_ADMIN_URL: place.adminUrl,
       TIDEGATE_MASTER_KEY_FILE: place.key,

@@ -31,6 +31,8 @@ export class Subscriber {
   times = [];
   resyncs = [];
   errors = [];
+  // How its sockets were closed.
+  codes = [];
   // When the last event came.
   last = 0;
 
@@ -58,7 +60,10 @@ export class Subscriber {
       this.socket = socket;
       this.isReady = false;
       socket.on("error", (error) => this.errors.push(String(error)));
-      socket.on("close", done);
+      socket.on("close", (code) => {
+        if (!this.ended) this.codes.push(code);
+        done();
+      });
       socket.on("open", () =>
         socket.send(
           JSON.stringify({

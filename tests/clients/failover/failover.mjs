@@ -7,11 +7,12 @@ import { chmod, mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 
-import { eventually, freePort, sleep } from "../cluster/processes.mjs";
+import { Haproxy } from "../cluster/haproxy.mjs";
+import { eventually } from "../cluster/processes.mjs";
 import { Subscriber, token } from "../cluster/subscriber.mjs";
 import { compare, rowsOf } from "../patroni/compare.mjs";
 import { Writer } from "../patroni/load.mjs";
-import { Balancer, shareKey, started, startNode, startServers, writeSettings } from "./machines.mjs";
+import { shareKey, started, startNode, startServers, writeSettings } from "./machines.mjs";
 import { Page } from "./page.mjs";
 
 const rounds = Number(process.argv[2] ?? 1);
@@ -155,7 +156,7 @@ const steps = {
     await leader.sql(`CREATE TABLE ticks (id bigint PRIMARY KEY, note text); ALTER TABLE ticks OWNER TO demo;
       SET ROLE demo; GRANT SELECT ON ticks TO "demo/$users"`, "demo");
     for (const machine of page.machines) nodes.push(await startNode(page, machine, servers.authority));
-    balancer = await Balancer.start(page, await freePort());
+    balancer = await Haproxy.start(folder, nodes);
     await allReady();
     const status = await tidegate(["cluster", "status"]);
     assert.equal(status.match(/ s ago/g)?.length, 3, status);

@@ -3,7 +3,7 @@
 import { copyFileSync, chmodSync, mkdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 
-import { end, eventually, launch, Nats, NatsServer, Node } from "../cluster/processes.mjs";
+import { Nats, NatsServer, Node } from "../cluster/processes.mjs";
 import { BIN, Etcd, give, Member, ownFolder, Patroni } from "../patroni/members.mjs";
 
 // What makes a failover quick, and a test's PostgreSQL light.
@@ -108,37 +108,6 @@ export function shareKey(page) {
 export function startNode(page, machine, authority) {
   const config = settingsFile(page, machine);
   return Node.start({ config }, machine.name, { SSL_CERT_FILE: authority });
-}
-
-// HAProxy without TLS, on a port of its own and with no user of its own.
-export class Balancer {
-  log = [];
-
-  static async start(page, port) {
-    const balancer = new Balancer();
-    balancer.url = `http://127.0.0.1:${port}`;
-    let text = page.files.get("haproxy.cfg");
-    for (const [pattern, replacement] of [
-      [/^( *bind) :443 .*$/m, `$1 127.0.0.1:${port}`],
-      [/^ *(user|group) haproxy\n/gm, ""],
-      [/^ *server one .*\n *server two .*\n *server three .*\n/m, page.files.get("servers.cfg")],
-    ]) {
-      if (!text.match(pattern)) throw new Error(`haproxy.cfg has no ${pattern}`);
-      text = page.local(text.replace(pattern, replacement));
-    }
-    const config = join(page.folder, "haproxy.cfg");
-    writeFileSync(config, text);
-    balancer.child = launch("haproxy", ["-db", "-f", config], process.env, balancer.log);
-    await eventually("HAProxy passes requests on", async () => {
-      const answer = await fetch(`${balancer.url}/readyz`).catch(() => undefined);
-      return answer?.ok;
-    });
-    return balancer;
-  }
-
-  stop() {
-    return end(this.child, "SIGTERM");
-  }
 }
 
 // Starts all but the nodes and HAProxy.

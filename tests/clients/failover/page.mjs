@@ -1,4 +1,4 @@
-// The files of docs/how-to/cluster.md and dist/haproxy.cfg, with the addresses of this machine.
+// The files of docs/how-to/cluster.md, with the addresses of this machine.
 
 import { execFile } from "node:child_process";
 import { readFile } from "node:fs/promises";
@@ -23,7 +23,6 @@ export class Page {
     for (const [, name, text] of page.text.matchAll(/^```\w+ file=(\S+)\n([^]*?)^```$/gm)) {
       page.files.set(name, text);
     }
-    page.files.set("haproxy.cfg", await readFile(new URL("dist/haproxy.cfg", ROOT), "utf8"));
     const machines = [...page.text.matchAll(/^\| \w+ \| `(\w+)` \| (10\.0\.0\.1[0-9]) \|$/gm)];
     page.machines = machines.map(([, name, address]) => ({ name, address }));
     for (const text of page.files.values()) await page.choosePorts(text);

@@ -207,6 +207,8 @@ settings! {
     write_timeout: Span = Some("30s"), Open;
     /// Maximum idle time of a client connection
     idle_timeout: Span = Some("75s"), Open;
+    /// How long a node behind a load balancer serves on after SIGTERM, while `/readyz` says that it will stop; if not set, it stops at once
+    shutdown_delay: Option<Span> = None, Open;
     /// Maximum time for requests in progress to end at shutdown
     drain_timeout: Span = Some("30s"), Open;
     /// Maximum number of client connections

@@ -2,7 +2,7 @@
 
 use std::fmt;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicU64};
+use std::sync::atomic::AtomicU64;
 
 use ipnet::IpNet;
 use tidegate_catalog::CatalogCache;
@@ -15,7 +15,7 @@ use tidegate_oauth::{Issuer, IssuerStore};
 use tidegate_rpc::Dispatcher;
 use tidegate_sql::{DatabaseName, Executor};
 
-use super::{App, DefaultUsers, Origins, Parts, Probe, ReadSlots, ReplicaReads};
+use super::{App, DefaultUsers, Origins, Parts, Probe, ReadSlots, ReplicaReads, Shutdown};
 use crate::activity::Activity;
 use crate::base_path::base_of;
 use crate::console::Console;
@@ -76,7 +76,7 @@ impl AppBuilder {
             node: 0,
             requests: AtomicU64::new(0),
             traced: AtomicU64::new(0),
-            draining: AtomicBool::new(false),
+            shutdown: Shutdown::default(),
         };
         Self(parts, Vec::new())
     }

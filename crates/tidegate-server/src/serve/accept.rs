@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use tokio::net::{TcpListener, TcpStream};
-use tokio::sync::{OwnedSemaphorePermit, Semaphore, watch};
+use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio::task::JoinSet;
 
 use super::connection::{self, ConnectionContext};
@@ -26,17 +26,11 @@ pub(crate) struct ListenerTask {
     operations: bool,
     app: App,
     slots: Arc<Semaphore>,
-    stopped: watch::Receiver<bool>,
     connections: JoinSet<()>,
 }
 
 impl ListenerTask {
-    pub(crate) fn new(
-        listener: Listener,
-        app: App,
-        slots: Arc<Semaphore>,
-        stopped: watch::Receiver<bool>,
-    ) -> io::Result<Self> {
+    pub(crate) fn new(listener: Listener, app: App, slots: Arc<Semaphore>) -> io::Result<Self> {
         Ok(Self {
             loopback: listener
                 .socket
@@ -49,18 +43,16 @@ impl ListenerTask {
             socket: listener.socket,
             app,
             slots,
-            stopped,
             connections: JoinSet::new(),
         })
     }
 
     /// Accepts connections until the shutdown, and then waits for them to end.
     pub(crate) async fn run(mut self) {
-        let mut stopped = self.stopped.clone();
+        let mut shutdown = self.app.shutdown();
         loop {
             tokio::select! {
-                // If the sender was dropped, the service shuts down too.
-                _ = stopped.changed() => break,
+                () = shutdown.ending() => break,
                 Some(_) = self.connections.join_next() => {}
                 accepted = accept(&self.socket, &self.slots) => match accepted {
                     Ok((stream, peer, slot)) => self.spawn(stream, peer.ip(), slot),
@@ -93,7 +85,6 @@ impl ListenerTask {
                 loopback: self.loopback,
             },
             operations: self.operations,
-            stopped: self.stopped.clone(),
         };
         let acceptor = self.acceptor.clone();
         self.connections.spawn(async move {

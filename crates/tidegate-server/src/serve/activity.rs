@@ -172,6 +172,12 @@ impl ConnectionActivity {
         self.client_closed.notified().await;
     }
 
+    /// Whether the connection speaks HTTP/2 and has had a request. hyper would cut off a connection
+    /// that is shut down gracefully before its handshake is complete.
+    pub(super) fn has_served_http2(&self) -> bool {
+        self.http2.load(Relaxed) && self.requests.load(Relaxed) > 0
+    }
+
     /// The number of requests that have started on an HTTP/1 connection; `None` if a request is in
     /// progress, and for HTTP/2.
     pub(super) fn requests_if_idle(&self) -> Option<u64> {

@@ -8,7 +8,6 @@ use hyper_util::rt::{TokioExecutor, TokioIo, TokioTimer};
 use hyper_util::server::conn::auto;
 use tokio::io::{AsyncRead, AsyncWrite, AsyncWriteExt as _};
 use tokio::net::TcpStream;
-use tokio::sync::watch;
 
 use super::activity::{ConnectionActivity, CountedIo, Decision, Monitor, Reset};
 use super::http1_errors::{self, ErrorRewriter};
@@ -38,8 +37,6 @@ pub(crate) struct ConnectionContext {
     pub peer: Peer,
     /// Whether the listener serves only operators.
     pub operations: bool,
-    /// Changes when the service shuts down.
-    pub stopped: watch::Receiver<bool>,
 }
 
 /// Serves one accepted TCP connection.
@@ -82,12 +79,12 @@ where
     I: AsyncRead + AsyncWrite + Reset + Unpin + Send + 'static,
 {
     let _counted = ConnectionGauge::new(&context.app);
-    let (app, stopped) = (context.app.clone(), context.stopped.clone());
+    let app = context.app.clone();
     let handoff = Handoff::default();
     // The future is boxed, so that an idle WebSocket does not keep the state of HTTP in memory.
     Box::pin(http(io, context, handoff.clone())).await;
     if let Some(opening) = handoff.take() {
-        Box::pin(socket::run(app, opening, stopped)).await;
+        Box::pin(socket::run(app, opening)).await;
     }
 }
 
@@ -99,21 +96,21 @@ where
         app,
         peer,
         operations,
-        mut stopped,
     } = context;
+    let (mut shutdown, mut end) = (app.shutdown(), app.shutdown());
     let timeouts = app.limits().timeouts;
     let activity = Arc::new(ConnectionActivity::default());
     let mut monitor = Monitor::new(Arc::clone(&activity), Instant::now());
     let mut ticks = tokio::time::interval(tick(&timeouts));
     ticks.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
 
-    let client_closed = Arc::clone(&activity);
+    let counters = Arc::clone(&activity);
     let io = CountedIo::new(io, Arc::clone(&activity));
     let io = TokioIo::new(ErrorRewriter::new(io, app.clone(), Arc::clone(&activity)));
     let service = request::service((app.clone(), operations), peer, activity, handoff);
     let builder = builder(app.limits());
     let mut connection = pin!(builder.serve_connection_with_upgrades(io, service));
-    let mut closing = false;
+    let (mut announced, mut closing) = (false, false);
     loop {
         tokio::select! {
             biased;
@@ -122,12 +119,21 @@ where
             _ = connection.as_mut() => return,
             // If pipelined requests are unread, hyper does not notice that the client has
             // disconnected.
-            () = client_closed.client_disconnected() => return,
-            _ = stopped.changed(), if !closing => {
+            () = counters.client_disconnected() => return,
+            () = end.ending(), if !closing => {
                 closing = true;
                 connection.as_mut().graceful_shutdown();
             }
+            () = shutdown.announced(), if !announced => {
+                announced = true;
+                ticks.reset_immediately();
+            }
             _ = ticks.tick() => match monitor.check(&timeouts, Instant::now()) {
+                // Over HTTP/1.1 the next response says that the connection closes.
+                Decision::Keep if announced && !closing && counters.has_served_http2() => {
+                    closing = true;
+                    connection.as_mut().graceful_shutdown();
+                }
                 Decision::Keep => {}
                 Decision::Shutdown if !closing => {
                     closing = true;

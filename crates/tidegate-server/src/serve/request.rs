@@ -14,7 +14,7 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use http::header::{CONNECTION, EXPECT, UPGRADE};
-use http::{HeaderValue, Request, Response, Version};
+use http::{HeaderValue, Request, Response, StatusCode, Version};
 use http_body::{Frame, SizeHint};
 use hyper::body::Incoming;
 use tokio::time::Sleep;
@@ -52,7 +52,7 @@ pub(super) fn service(
     Error = Infallible,
     Future: Send + 'static,
 > {
-    let stack = stack::service::<TrackedBody<Incoming>>(app, peer);
+    let stack = stack::service::<TrackedBody<Incoming>>(app.clone(), peer);
     hyper::service::service_fn(move |mut request: Request<Incoming>| {
         if request.headers().contains_key(UPGRADE) {
             request.extensions_mut().insert(handoff.clone());
@@ -61,22 +61,34 @@ pub(super) fn service(
             request.extensions_mut().insert(OperatorListener);
         }
         let in_flight = InFlight::begin(&activity);
-        let old = request.version() == Version::HTTP_10;
+        let version = request.version();
         let (request, unread_body) = split(request);
         let answer = stack.clone().call(request);
-        let activity = Arc::clone(&activity);
+        let (app, activity) = (app.clone(), Arc::clone(&activity));
         async move {
             let mut response = watch_client(answer, &activity).await?;
             if let Some(unread_body) = unread_body {
                 unread_body.discard_or_close(&mut response).await;
             }
-            if old && response.body().exact_size().is_none() {
+            if version != Version::HTTP_2 && app.is_draining() {
+                announce_close(&mut response);
+            }
+            if version == Version::HTTP_10 && response.body().exact_size().is_none() {
                 in_flight.close_after();
             }
             keep_in_progress(response.body_mut(), in_flight);
             Ok(response)
         }
     })
+}
+
+/// Makes the response announce that the connection will be closed, unless the connection becomes a
+/// WebSocket.
+fn announce_close<T>(response: &mut Response<T>) {
+    if response.status() != StatusCode::SWITCHING_PROTOCOLS {
+        let close = HeaderValue::from_static("close");
+        response.headers_mut().insert(CONNECTION, close);
+    }
 }
 
 /// Waits for a response. Until it is ready, requests periodic checks of the connection to the
@@ -191,8 +203,7 @@ where
         };
         let small = rest.size_hint().lower() <= MAX_DRAINED && !self.expects_continue;
         if !small || !discard(rest, MAX_DRAINED, DRAINING).await {
-            let close = HeaderValue::from_static("close");
-            response.headers_mut().insert(CONNECTION, close);
+            announce_close(response);
         }
     }
 }

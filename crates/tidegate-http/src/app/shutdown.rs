@@ -1,0 +1,184 @@
+//! The shutdown of a node, in two phases.
+//!
+//! A load balancer learns from `/readyz` that a node will stop, but only with its next checks.
+//! Until then it sends requests to the node. So a node behind a load balancer first announces its
+//! shutdown and serves on for some time; then it ends. In the second half of that time, when load
+//! balancers send new connections elsewhere, the clients of sockets and event streams are sent
+//! away one after the other, so that they do not all reconnect at the same moment.
+
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::time::Duration;
+
+use tokio::sync::watch;
+use tokio::time::{Instant, sleep_until};
+
+use super::App;
+
+/// 2³² divided by the golden ratio. Multiples of it, modulo 2³², are spread evenly however many
+/// there are.
+const GOLDEN: u32 = 0x9E37_79B9;
+
+/// The phase of the node's shutdown.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Phase {
+    /// The node serves, and no end is in sight.
+    Serving,
+    /// The node serves until the end of this time, and `/readyz` says that it will stop.
+    Announced { since: Instant, delay: Duration },
+    /// The node accepts no connections, and ends when the requests in progress have ended.
+    Ending,
+}
+
+/// The shutdown of a node.
+pub(super) struct Shutdown {
+    phase: watch::Sender<Phase>,
+    /// The number of departures that were made.
+    departures: AtomicU32,
+}
+
+impl Default for Shutdown {
+    fn default() -> Self {
+        Self {
+            phase: watch::Sender::new(Phase::Serving),
+            departures: AtomicU32::new(0),
+        }
+    }
+}
+
+impl Shutdown {
+    fn enter(&self, phase: Phase) {
+        self.phase.send_replace(phase);
+    }
+
+    fn watch(&self) -> ShutdownWatch {
+        ShutdownWatch(self.phase.subscribe())
+    }
+
+    fn departure(&self) -> Departure {
+        let number = self.departures.fetch_add(1, Ordering::Relaxed);
+        let share = f64::from(number.wrapping_mul(GOLDEN)) / f64::from(u32::MAX);
+        let watch = self.watch();
+        Departure { watch, share }
+    }
+}
+
+impl App {
+    /// Announces that the node will stop after `delay`: `/readyz` responds 503 from now on, so that
+    /// load balancers stop sending requests. Requests are served as before.
+    pub fn announce_shutdown(&self, delay: Duration) {
+        let since = Instant::now();
+        self.0.shutdown.enter(Phase::Announced { since, delay });
+    }
+
+    /// Starts the end of the node.
+    pub fn begin_end(&self) {
+        self.0.shutdown.enter(Phase::Ending);
+    }
+
+    /// Whether the node will stop.
+    pub fn is_draining(&self) -> bool {
+        *self.0.shutdown.phase.borrow() != Phase::Serving
+    }
+
+    /// Watches the shutdown.
+    pub fn shutdown(&self) -> ShutdownWatch {
+        self.0.shutdown.watch()
+    }
+
+    /// The departure of a client that stays connected for longer than a request.
+    pub fn departure(&self) -> Departure {
+        self.0.shutdown.departure()
+    }
+}
+
+/// Watches the shutdown of the node.
+#[derive(Clone, Debug)]
+pub struct ShutdownWatch(watch::Receiver<Phase>);
+
+impl ShutdownWatch {
+    /// Waits until the node has announced that it will stop. Cancel safe.
+    pub async fn announced(&mut self) {
+        // An error means that the app is gone, and with it the node.
+        let _ = self.0.wait_for(|phase| *phase != Phase::Serving).await;
+    }
+
+    /// Waits until the node ends. Cancel safe.
+    pub async fn ending(&mut self) {
+        let _ = self.0.wait_for(|phase| *phase == Phase::Ending).await;
+    }
+}
+
+/// When one client is sent away, which stays connected between requests.
+#[derive(Debug)]
+pub struct Departure {
+    watch: ShutdownWatch,
+    /// The place of this client among all, from 0 to 1.
+    share: f64,
+}
+
+impl Departure {
+    /// Waits until the client is to be sent away: at its own time in the second half of the
+    /// announced delay, or when the node ends. Cancel safe.
+    pub async fn due(&mut self) {
+        self.watch.announced().await;
+        // Boxed, so that a client that stays needs no memory for the timer.
+        Box::pin(self.turn()).await;
+    }
+
+    async fn turn(&mut self) {
+        let phase = *self.watch.0.borrow();
+        if let Phase::Announced { since, delay } = phase {
+            let due = since + delay.mul_f64(0.5 + self.share / 2.0);
+            tokio::select! {
+                () = sleep_until(due) => {}
+                () = self.watch.ending() => {}
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const DELAY: Duration = Duration::from_secs(10);
+
+    fn announced() -> Phase {
+        let since = Instant::now();
+        Phase::Announced {
+            since,
+            delay: DELAY,
+        }
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn clients_leave_one_after_the_other_in_the_second_half() {
+        let shutdown = Shutdown::default();
+        let mut departures: Vec<_> = (0..1000).map(|_| shutdown.departure()).collect();
+        shutdown.enter(announced());
+        let since = Instant::now();
+        departures.sort_by(|one, other| one.share.total_cmp(&other.share));
+        let (mut last, mut longest) = (DELAY / 2, Duration::ZERO);
+        for departure in &mut departures {
+            departure.due().await;
+            let now = since.elapsed();
+            longest = longest.max(now.saturating_sub(last));
+            last = now;
+        }
+        assert!(last >= DELAY.mul_f64(0.99) && last <= DELAY + Duration::from_millis(1));
+        assert!(longest <= Duration::from_millis(20), "{longest:?}");
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn the_end_of_the_node_waits_for_no_departure() {
+        let shutdown = Shutdown::default();
+        let mut departure = shutdown.departure();
+        let waits = tokio::time::timeout(DELAY * 10, departure.due()).await;
+        assert!(waits.is_err(), "the node serves");
+        shutdown.enter(announced());
+        let since = Instant::now();
+        shutdown.enter(Phase::Ending);
+        departure.due().await;
+        assert_eq!(since.elapsed(), Duration::ZERO);
+    }
+}

@@ -1,0 +1,38 @@
+// One node reads the changes of a database for all, over NATS: what subscribers see while processes
+// are killed. An argument is a part of the names of the steps to run, or `soak` and a number of
+// faults.
+
+import { cluster, start, stop } from "./cluster.mjs";
+import { soak } from "./faults.mjs";
+import { natsSteps } from "./nats.mjs";
+import { nodesSteps } from "./nodes.mjs";
+import { postgresqlSteps } from "./postgresql.mjs";
+import { upgradeSteps } from "./upgrade.mjs";
+
+for (const signal of ["SIGINT", "SIGTERM"]) process.on(signal, () => process.exit(1));
+
+function fail(error) {
+  for (const node of cluster.nodes) console.log(`-- ${node.name}\n${node.log.slice(-12).join("\n")}`);
+  for (const it of cluster.subscribers) console.log(`-- ${it.name}: ${it.errors.slice(-3)}`);
+  console.log(error);
+  process.exit(1);
+}
+
+const [, , only, count] = process.argv;
+const steps = { ...nodesSteps, ...natsSteps, ...postgresqlSteps, ...upgradeSteps };
+if (only === "soak") steps[`soak of ${count} faults`] = () => soak(Number(count));
+await start().catch(fail);
+for (const [name, step] of Object.entries(steps)) {
+  if (only && !name.includes(only)) continue;
+  const began = Date.now();
+  try {
+    await step();
+  } catch (error) {
+    console.log(`FAILED: ${name}`);
+    fail(error);
+  }
+  console.log(`ok: ${name} (${Date.now() - began} ms)`);
+}
+await stop();
+console.log(`${Object.keys(steps).length} steps, ${cluster.written} events`);
+process.exit(0);

@@ -1,0 +1,147 @@
+// NATS servers that die, freeze, lose their store or do not fit, and credentials that are known.
+
+import assert from "node:assert/strict";
+import { once } from "node:events";
+import { createServer } from "node:net";
+
+import {
+  busWorks,
+  cluster,
+  complete,
+  demo,
+  nats,
+  oneStream,
+  SECRET,
+  streams,
+  underLoad,
+  write,
+} from "./cluster.mjs";
+import { ancient, Eavesdropper } from "./eavesdropper.mjs";
+import { eventually, freePort, Node, sleep } from "./processes.mjs";
+import { Subscriber } from "./subscriber.mjs";
+
+export const natsSteps = {
+  async "one of three NATS servers may die"() {
+    for (const server of nats.servers) {
+      await underLoad(async () => {
+        await server.stop();
+        await sleep(1500);
+        await server.start();
+      });
+      await complete();
+    }
+    await busWorks();
+  },
+
+  async "NATS that is frozen stops nothing"() {
+    await underLoad(async () => {
+      await sleep(300);
+      nats.signal("SIGSTOP");
+      const frozen = Date.now();
+      await eventually("events go on", () => cluster.subscribers.every((it) => it.last > frozen + 300));
+      console.log(`  events went on ${Date.now() - frozen} ms after the freeze`);
+      await sleep(1000);
+      nats.signal("SIGCONT");
+    });
+    await complete();
+    await oneStream();
+  },
+
+  async "NATS that is killed stops nothing"() {
+    await underLoad(async () => {
+      await nats.stop();
+      await eventually("readiness is degraded", async () => {
+        const all = await Promise.all(cluster.nodes.map((it) => it.readiness()));
+        return all.every(({ status, checks }) => status === "ready" && checks.bus === "degraded");
+      });
+      const now = cluster.written;
+      await eventually("events go on", () => cluster.subscribers.every((it) => it.ids.length > now));
+      await eventually("each node reads", async () => (await streams()).length === cluster.nodes.length);
+      await nats.start();
+      await oneStream();
+    });
+    await complete();
+  },
+
+  async "a store that is deleted makes no gap"() {
+    for (let round = 0; round < 2; round += 1) {
+      await underLoad(async () => {
+        await sleep(300);
+        await nats.stop();
+        await nats.forget();
+        await nats.start();
+        await sleep(3000);
+      });
+      await complete();
+    }
+    await oneStream();
+    await busWorks();
+  },
+
+  async "JetStream without room is said, and events come live"() {
+    const problem = "JetStream has no room";
+    await underLoad(async () => {
+      await nats.startAgain("64MB");
+      await eventually("readiness is degraded", async () => {
+        const all = await Promise.all(cluster.nodes.map((it) => it.readiness()));
+        return all.every(({ status, checks }) => status === "ready" && checks.bus === "degraded");
+      });
+      await eventually("the problem is said", () =>
+        cluster.nodes.every(({ log }) => log.some((line) => line.includes(problem))),
+      );
+      await oneStream();
+    });
+    await complete();
+    await underLoad(() => nats.startAgain("2GB"));
+    await complete();
+    await busWorks();
+    await oneStream();
+  },
+
+  async "credentials of NATS show no row and make no event"() {
+    const spy = await Eavesdropper.listen(nats.port);
+    await underLoad(() => sleep(1500));
+    await complete();
+    assert(spy.heard.some(({ subject }) => subject.endsWith(".e")), "nothing was heard");
+    for (const { subject, payload } of spy.heard) {
+      assert(!payload.includes(SECRET.slice(4, 12)) && !subject.includes("demo"), subject);
+    }
+    const events = spy.heard.filter(({ subject }) => subject.startsWith("tidegate."));
+    for (const { subject, payload } of events) {
+      spy.publish(subject, payload);
+      const forged = Buffer.from(payload);
+      forged[forged.length >> 1] ^= 1;
+      spy.publish(subject, forged);
+      spy.publish(subject.replace(/\.[a-z]$/, ".e"), Buffer.from("B"));
+    }
+    await underLoad(() => sleep(1000));
+    await complete();
+    for (const node of cluster.nodes) assert((await node.metric("tidegate_bus_refused_total")) > 0);
+    spy.close();
+  },
+
+  async "a bus that cannot be used is said, and the node works without"() {
+    const old = createServer(ancient).listen(0, "127.0.0.1");
+    await once(old, "listening");
+    const cases = [
+      [`nats://127.0.0.1:${await freePort()}`, "no NATS server of bus_url can be reached"],
+      [`nats://tidegate:wrong-word@127.0.0.1:${nats.port}`, "refuses the user name or the password"],
+      [`nats://127.0.0.1:${old.address().port}`, "the bus needs 2.9.0 or later"],
+    ];
+    for (const [url, message] of cases) {
+      const node = await Node.start(demo, message, { TIDEGATE_BUS_URL: url });
+      await eventually(message, () => node.log.some((line) => line.includes(message)));
+      assert(!node.log.some((line) => line.includes("wrong-word")));
+      const { status, checks } = await node.readiness();
+      assert.deepEqual([status, checks.bus], ["ready", "degraded"]);
+      const alone = new Subscriber(message, () => [node], node, cluster.bearer);
+      await eventually("it subscribes", () => alone.isReady);
+      await write();
+      await eventually("its event", () => alone.ids.at(-1) === cluster.written);
+      await alone.end();
+      await node.stop("SIGTERM");
+    }
+    old.close();
+    await complete();
+  },
+};

@@ -1,0 +1,116 @@
+// Nodes that are killed, frozen and stopped, and what subscribers see of it.
+
+import assert from "node:assert/strict";
+
+import {
+  busWorks,
+  cluster,
+  complete,
+  demo,
+  goHome,
+  oneStream,
+  reader,
+  settings,
+  startNode,
+  underLoad,
+  write,
+  writeFast,
+} from "./cluster.mjs";
+import { eventually, Node, psql, sleep } from "./processes.mjs";
+import { Subscriber } from "./subscriber.mjs";
+
+export const nodesSteps = {
+  async "three nodes have one stream and one slot"() {
+    await oneStream();
+    const status = JSON.parse((await demo.command("cluster", "status", "--json")).stdout);
+    assert.equal(status.readers.length, 1);
+    assert.equal(status.readers[0].database, "demo");
+    await busWorks();
+  },
+
+  async "events come to all nodes, once and in order"() {
+    await underLoad(() => sleep(2000));
+    await complete();
+    const own = await reader();
+    const first = cluster.subscribers.find((it) => it.at() === own);
+    for (const it of cluster.subscribers.filter((it) => it !== first)) {
+      const late = it.times.map((time, index) => time - first.times[index]).sort((a, b) => a - b);
+      const at = (part) => late[Math.floor(late.length * part)].toFixed(1);
+      console.log(`  over the bus ${at(0.5)} ms later, at most ${at(0.99)} ms for 99 % of ${late.length}`);
+    }
+    await write(5000, true);
+    await complete();
+  },
+
+  async "a node that is killed while it reads is replaced"() {
+    const victim = await reader();
+    const silence = await underLoad(async () => {
+      await sleep(500);
+      cluster.nodes = cluster.nodes.filter((it) => it !== victim);
+      const killed = Date.now();
+      await victim.stop("SIGKILL");
+      const others = cluster.subscribers.filter((it) => it.own !== victim);
+      await eventually("the next event", () => others.every((it) => it.last > killed + 100));
+      return Date.now() - killed;
+    });
+    console.log(`  the next event came ${silence} ms after the kill`);
+    await complete();
+    const again = await startNode(victim.name);
+    for (const it of cluster.subscribers) if (it.own === victim) it.own = again;
+    await goHome();
+    await oneStream();
+  },
+
+  async "a reader that is frozen is replaced, and wakes up without harm"() {
+    const victim = await reader();
+    const silence = await underLoad(async () => {
+      victim.signal("SIGSTOP");
+      const frozen = Date.now();
+      const others = cluster.subscribers.filter((it) => it.at() !== victim);
+      assert(others.length > 0);
+      await eventually("the next event", () => others.every((it) => it.last > frozen + 300));
+      const took = Date.now() - frozen;
+      await sleep(1000);
+      victim.signal("SIGCONT");
+      return took;
+    });
+    console.log(`  the next event came ${silence} ms after the freeze`);
+    await complete();
+    await oneStream();
+  },
+
+  // The first reader begins at the slot, which keeps what was written before.
+  async "a subscriber that comes after all nodes were away hears nothing old"() {
+    await write(20);
+    await complete();
+    const before = cluster.nodes;
+    cluster.nodes = [];
+    for (const node of before) await node.stop("SIGTERM");
+    await writeFast(20_000);
+    const back = [];
+    for (const { name } of before) back.push(await Node.start(demo, name, settings));
+    const late = back.map((node) => new Subscriber(`late at ${node.name}`, () => back, node, cluster.bearer));
+    await eventually("they subscribe", () => late.every((it) => it.isReady));
+    const old = cluster.written;
+    for (const [index, it] of cluster.subscribers.entries()) it.own = back[index];
+    cluster.nodes = back;
+    await write(20);
+    await goHome();
+    await complete();
+    for (const it of late) {
+      await eventually("the new events", () => it.ids.at(-1) === cluster.written);
+      assert.deepEqual([it.ids.length, it.ids[0]], [20, old + 1], it.name);
+      await it.end();
+    }
+  },
+
+  async "rows that are too large for a message come too"() {
+    for (let round = 0; round < 2; round += 1) {
+      cluster.written += 1;
+      await psql(demo, `INSERT INTO ticks VALUES (${cluster.written}, repeat('x', 1500000))`);
+      await write(5);
+    }
+    await complete();
+    await oneStream();
+  },
+};
