@@ -4,9 +4,7 @@ use std::fmt::{self, Write as _};
 use std::sync::Arc;
 
 use tidegate_pool::Pool;
-use tidegate_postgres::{
-    Authentication, PrimaryDecisions, ReplicaStatus, Replicas, UserExecutor,
-};
+use tidegate_postgres::{Authentication, PrimaryDecisions, ReplicaStatus, Replicas, UserExecutor};
 use tidegate_server::{AppBuilder, MetricsSource, Probe, ReplicaReads};
 use tidegate_service::StandbyTerminator;
 use tidegate_sql::BoxFuture;

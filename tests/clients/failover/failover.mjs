@@ -120,6 +120,11 @@ async function check(gaps = []) {
   }
 }
 
+// How many nodes the command shows.
+async function countNodes() {
+  return (await tidegate(["cluster", "status"])).match(/ s ago/g)?.length;
+}
+
 async function allReady() {
   await eventually("all nodes are ready, with the bus and the replicas", async () => {
     const all = await Promise.all(nodes.map((it) => it.readiness()));
@@ -158,8 +163,7 @@ const steps = {
     for (const machine of page.machines) nodes.push(await startNode(page, machine, servers.authority));
     balancer = await Haproxy.start(folder, nodes);
     await allReady();
-    const status = await tidegate(["cluster", "status"]);
-    assert.equal(status.match(/ s ago/g)?.length, 3, status);
+    assert.equal(await countNodes(), 3);
   },
 
   async "Patroni keeps the slot that the doctor prints"() {
@@ -182,6 +186,7 @@ for (let round = 1; round <= rounds; round += 1) {
     const before = subscribers.map((it) => it.connections);
     for (const [index, machine] of page.machines.entries()) {
       await fault("node", `node ${machine.name} killed`, () => nodes[index].stop("SIGKILL"));
+      await eventually("two nodes are left", async () => (await countNodes()) === 2);
       nodes[index] = await startNode(page, machine, servers.authority);
       await allReady();
       await check();
@@ -213,7 +218,13 @@ for (let round = 1; round <= rounds; round += 1) {
     const { cluster } = servers;
     const leader = await cluster.leader();
     const standby = cluster.members.find((it) => it !== leader);
-    await fault("standby", `standby ${standby.name} killed`, () => standby.kill());
+    await fault("standby", `standby ${standby.name} killed`, async () => {
+      await standby.kill();
+      await eventually("the replicas are degraded", async () => {
+        const all = await Promise.all(nodes.map((it) => it.readiness()));
+        return all.every(({ status, checks }) => status === "ready" && checks.replicas === "degraded");
+      });
+    });
     standby.start();
     await check();
   };
