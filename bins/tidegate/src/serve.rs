@@ -187,8 +187,7 @@ impl Node {
             .metrics(Arc::new(pool.clone()))
             .metrics(keeper.published())
             .metrics(status)
-            .metrics_token(metrics_token(settings))
-            .metrics(Arc::new(PasswordMetrics(service.ports.hasher.clone())));
+            .metrics_token(metrics_token(settings));
         let app = service.accept_external_issuers(show(app, bus, (service, settings), &pool))?;
         let (app, traces) = crate::traces::export(app, settings)?;
         let app = app.build();
@@ -252,14 +251,16 @@ impl Node {
     }
 }
 
-/// Shows the state of the bus and of the replicas, if the settings name them.
+/// Shows the hashed passwords, and the state of the bus and of the replicas, if the settings name
+/// them.
 fn show(
     app: AppBuilder,
     bus: Option<Arc<Bus>>,
     (service, settings): (&Service, &Settings),
     pool: &UserPool,
 ) -> AppBuilder {
-    let app = bus::show(app, bus);
+    let passwords = PasswordMetrics(service.ports.hasher.clone());
+    let app = bus::show(app.metrics(Arc::new(passwords)), bus);
     replicas::show(app, (service, settings), pool.replicas())
 }
 
