@@ -55,7 +55,7 @@ clients *names:
 
 # Faults of a cluster at their full count, in less than an hour: NATS, nodes, PostgreSQL and Patroni.
 soak:
-    TIDEGATE_TEST_SECONDS=3000 CLUSTER_SOAK=200 PATRONI_FAULTS=50 tests/clients/run cluster patroni
+    TIDEGATE_TEST_SECONDS=3000 CLUSTER_SOAK=200 PATRONI_FAULTS=50 FAILOVER_ROUNDS=8 tests/clients/run cluster patroni failover
 
 # The commands of the documents: `just book python`; TIDEGATE_TEST_REQUIRE=book leaves out nothing.
 book *names:

@@ -74,6 +74,7 @@ pub(crate) async fn has_left_anything(
 /// that reads the WAL.
 pub(crate) fn source<'a>(settings: &Settings, reader: &'a Config) -> FeedLogin<'a> {
     match settings.feed_source {
+        FeedSource::Logical if settings.bus_url.is_some() => FeedLogin::LogicalOverBus(reader),
         FeedSource::Logical => FeedLogin::Logical(reader),
         FeedSource::Outbox => FeedLogin::Outbox,
     }

@@ -4,10 +4,11 @@ use std::fmt::{self, Write as _};
 use std::sync::Arc;
 
 use tidegate_pool::Pool;
-use tidegate_postgres::{Authentication, PrimaryDecisions, Replicas, UserExecutor};
+use tidegate_postgres::{Authentication, PrimaryDecisions, ReplicaStatus, Replicas, UserExecutor};
 use tidegate_server::{AppBuilder, MetricsSource, Probe, ReplicaReads};
 use tidegate_service::StandbyTerminator;
 use tidegate_sql::BoxFuture;
+use tidegate_wire::Config;
 
 use crate::connector::connector_to;
 use crate::failure::Result;
@@ -58,7 +59,7 @@ pub(crate) fn open(
 /// Lets requests read from the replicas, and shows their state on `/readyz` and `/metrics`.
 pub(crate) fn show(
     app: AppBuilder,
-    settings: &Settings,
+    (service, settings): (&Service, &Settings),
     replicas: Option<&Arc<Replicas>>,
 ) -> AppBuilder {
     let Some(replicas) = replicas else {
@@ -67,13 +68,30 @@ pub(crate) fn show(
     let reads = ReplicaReads {
         cursors_in_wal: matches!(settings.feed_source, FeedSource::Logical),
     };
-    let status = Arc::new(ReplicaProbe(replicas.clone()));
+    let status = Arc::new(ReplicaProbe {
+        primary: service.config.clone(),
+        replicas: replicas.clone(),
+    });
     app.replica_reads(Some(reads))
         .probe(status.clone())
         .metrics(status)
 }
 
-struct ReplicaProbe(Arc<Replicas>);
+struct ReplicaProbe {
+    primary: Arc<Config>,
+    replicas: Arc<Replicas>,
+}
+
+impl ReplicaProbe {
+    /// The replicas without the server that is the primary now. Where any server may become the
+    /// primary, `replica_urls` names all of them.
+    fn standbys(&self) -> Vec<ReplicaStatus> {
+        let primary = self.primary.primary().map(ToString::to_string);
+        let mut replicas = self.replicas.status();
+        replicas.retain(|replica| Some(&replica.address) != primary.as_ref());
+        replicas
+    }
+}
 
 impl Probe for ReplicaProbe {
     fn name(&self) -> &'static str {
@@ -86,14 +104,14 @@ impl Probe for ReplicaProbe {
     }
 
     fn is_ready(&self) -> BoxFuture<'_, bool> {
-        let used = self.0.status().iter().all(|replica| replica.used);
+        let used = self.standbys().iter().all(|replica| replica.used);
         Box::pin(std::future::ready(used))
     }
 }
 
 impl MetricsSource for ReplicaProbe {
     fn write(&self, text: &mut String) -> fmt::Result {
-        let replicas = self.0.status();
+        let replicas = self.standbys();
         for (name, kind, help) in [
             (
                 "tidegate_replica_used",

@@ -187,9 +187,8 @@ impl Node {
             .metrics(Arc::new(pool.clone()))
             .metrics(keeper.published())
             .metrics(status)
-            .metrics_token(metrics_token(settings))
-            .metrics(Arc::new(PasswordMetrics(service.ports.hasher.clone())));
-        let app = service.accept_external_issuers(show(app, bus, settings, &pool))?;
+            .metrics_token(metrics_token(settings));
+        let app = service.accept_external_issuers(show(app, bus, (service, settings), &pool))?;
         let (app, traces) = crate::traces::export(app, settings)?;
         let app = app.build();
         app.reload_issuers().await?;
@@ -251,14 +250,17 @@ impl Node {
     }
 }
 
-/// Shows the state of the bus and of the replicas, if the settings name them.
+/// Shows the hashed passwords, and the state of the bus and of the replicas, if the settings name
+/// them.
 fn show(
     app: AppBuilder,
     bus: Option<Arc<Bus>>,
-    settings: &Settings,
+    (service, settings): (&Service, &Settings),
     pool: &UserPool,
 ) -> AppBuilder {
-    replicas::show(bus::show(app, bus), settings, pool.replicas())
+    let passwords = PasswordMetrics(service.ports.hasher.clone());
+    let app = bus::show(app.metrics(Arc::new(passwords)), bus);
+    replicas::show(app, (service, settings), pool.replicas())
 }
 
 fn metrics_token(settings: &Settings) -> Option<Secret> {

@@ -12,7 +12,9 @@ mod logins;
 mod missing_objects;
 mod public_access;
 mod recorded_tenants;
+mod server_settings;
 mod shared;
+mod wal_settings;
 
 use tidegate_wire::Config;
 
@@ -29,7 +31,7 @@ pub struct Finding {
     pub text: String,
     /// How severe the finding is.
     pub severity: Severity,
-    /// The SQL that fixes the problem; `None` if SQL cannot.
+    /// The SQL, or the commands or settings, that fix the problem.
     pub sql: Option<String>,
 }
 
@@ -94,10 +96,22 @@ impl Finding {
 /// The source of change events.
 #[derive(Clone, Copy, Debug)]
 pub enum FeedLogin<'a> {
-    /// Logical decoding, with the login of this configuration.
+    /// Logical decoding on every node, with the login of this configuration.
     Logical(&'a Config),
+    /// Logical decoding on one node for all, with the login of this configuration.
+    LogicalOverBus(&'a Config),
     /// Outboxes, which the administrator creates.
     Outbox,
+}
+
+impl<'a> FeedLogin<'a> {
+    /// The login that reads changes from WAL.
+    fn reader(self) -> Option<&'a Config> {
+        match self {
+            Self::Logical(reader) | Self::LogicalOverBus(reader) => Some(reader),
+            Self::Outbox => None,
+        }
+    }
 }
 
 impl Admin {
@@ -111,7 +125,7 @@ impl Admin {
     pub async fn examine(&self, feed: FeedLogin<'_>) -> Result<Vec<Finding>> {
         let session = self.open_admin_database().await?;
         let mut findings = checks::rights(&session).await?;
-        findings.extend(checks::settings(&session, self.config.nodes).await?);
+        findings.extend(server_settings::check(&session, self.config.nodes).await?);
         findings.extend(feed_findings(&session, self.config.nodes, feed).await?);
         findings.extend(checks::template(&session).await?);
         findings.push(shared::maintenance_databases(&session, feed).await?);
@@ -132,14 +146,13 @@ impl Admin {
     /// Only if the administrator cannot log in or read the catalog.
     pub async fn why_no_changes(&self, feed: FeedLogin<'_>) -> Result<Option<String>> {
         let session = self.open_admin_database().await?;
-        let findings = match feed {
-            FeedLogin::Logical(reader) => {
-                // A lack of slots is not checked here, because it is reported when a client
-                // subscribes.
-                let [level, _] = checks::logical_decoding(&session, self.config.nodes).await?;
-                vec![level, logins::replication(reader).await]
-            }
-            FeedLogin::Outbox => Vec::new(),
+        // A lack of slots is not checked here, because it is reported when a client subscribes.
+        let findings = match feed.reader() {
+            Some(reader) => vec![
+                wal_settings::level(&session).await?,
+                logins::replication(reader).await,
+            ],
+            None => Vec::new(),
         };
         let mut wanting = findings.into_iter();
         let wanting = wanting.find(|finding| finding.severity != Severity::Good);
@@ -152,17 +165,17 @@ impl Admin {
 
 /// Checks the server and the login that change events need.
 async fn feed_findings(session: &Session, nodes: u32, feed: FeedLogin<'_>) -> Result<Vec<Finding>> {
-    match feed {
-        FeedLogin::Logical(reader) => {
-            let mut findings = checks::logical_decoding(session, nodes).await?.to_vec();
-            findings.push(logins::replication(reader).await);
-            findings.extend(failover::slots(session, reader).await?);
-            Ok(findings)
-        }
-        FeedLogin::Outbox => Ok(vec![Finding::ok(
+    let Some(reader) = feed.reader() else {
+        return Ok(vec![Finding::ok(
             "change events come from outboxes, which need no setting of the server",
-        )]),
-    }
+        )]);
+    };
+    let mut findings = vec![wal_settings::level(session).await?];
+    let has_bus = matches!(feed, FeedLogin::LogicalOverBus(_));
+    findings.extend(wal_settings::slots_and_senders(session, nodes, has_bus).await?);
+    findings.push(logins::replication(reader).await);
+    findings.extend(failover::slots(session, reader).await?);
+    Ok(findings)
 }
 
 /// The statements that create the control database.

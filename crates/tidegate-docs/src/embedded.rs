@@ -47,6 +47,7 @@ pub(crate) const CHAPTERS: &[Embedded] = embedded! {
     "how-to/docker.md",
     "how-to/systemd.md",
     "how-to/prometheus.md",
+    "how-to/cluster.md",
     "how-to/backup.md",
     "how-to/upgrade.md",
     "how-to/rate-limits.md",

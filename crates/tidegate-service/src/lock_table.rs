@@ -17,6 +17,7 @@ use tidegate_wire::backoff::{Backoff, Jitter};
 use tidegate_wire::{Config, ConnectError};
 use tokio::sync::{Notify, watch};
 use tokio::time::timeout;
+use tokio_postgres::error::SqlState;
 use tokio_postgres::{Client, SimpleQueryMessage};
 use tracing::{debug, warn};
 
@@ -42,7 +43,8 @@ const MAX_RECONNECT_DELAY: Duration = Duration::from_secs(5);
 /// The catalogs that PostgreSQL reads to parse and plan a check if the session's caches are empty.
 /// Many definitions of other sessions can invalidate the caches. While the table is full, a catalog
 /// can be read only if the session already holds a lock on it. The planner also locks the indexes
-/// of the relations that it plans to read.
+/// of the relations that it plans to read. Two catalogs are read by a view, because only superusers
+/// may read them themselves: `pg_authid` by `pg_roles`, and `pg_statistic` by `pg_stats`.
 const CATALOGS: [&str; 30] = [
     "pg_aggregate",
     "pg_am",
@@ -51,7 +53,6 @@ const CATALOGS: [&str; 30] = [
     "pg_attrdef",
     "pg_attribute",
     "pg_auth_members",
-    "pg_authid",
     "pg_cast",
     "pg_class",
     "pg_collation",
@@ -69,9 +70,10 @@ const CATALOGS: [&str; 30] = [
     "pg_proc",
     "pg_range",
     "pg_rewrite",
+    "pg_roles",
     "pg_shdescription",
-    "pg_statistic",
     "pg_statistic_ext",
+    "pg_stats",
     "pg_tablespace",
     "pg_type",
 ];
@@ -161,12 +163,15 @@ async fn serve_checks(
     let mut ended = tokio::spawn(connection);
     let mut guard = ReserveState::default();
     loop {
-        if begin(&client).await.is_err() {
-            if ended.is_finished() {
-                return Ok(());
+        if let Err(error) = begin(&client).await {
+            if error.code() == Some(&SqlState::OUT_OF_MEMORY) {
+                tokio::time::sleep(PAUSE).await;
+                continue;
             }
-            tokio::time::sleep(PAUSE).await;
-            continue;
+            if !ended.is_finished() {
+                warn!(%error, "cannot guard the lock table");
+            }
+            return Ok(());
         }
         guard.has_reserve = false;
         let expired = tokio::time::sleep(MAX_TRANSACTION);

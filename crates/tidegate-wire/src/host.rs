@@ -14,8 +14,13 @@ impl Config {
     /// and another target has since been found to be the primary. In that case the server at
     /// `target` was demoted, or failed without closing its connections.
     pub fn is_current(&self, target: &Target) -> bool {
+        self.primary().is_none_or(|primary| primary == target)
+    }
+
+    /// The target that was last found to be the primary; `None` if the primary is not required.
+    pub fn primary(&self) -> Option<&Target> {
         let preferred = self.targets.get(self.preferred.load(Ordering::Relaxed));
-        !self.requires_primary || preferred == Some(target)
+        preferred.filter(|_| self.requires_primary)
     }
 
     /// Calls `attempt` for one target after another, until an attempt succeeds, or fails for a

@@ -40,6 +40,7 @@ chapters! {
     proxies => "docs/how-to/proxies.md",
     systemd => "docs/how-to/systemd.md",
     prometheus => "docs/how-to/prometheus.md",
+    cluster => "docs/how-to/cluster.md",
     backup => "docs/how-to/backup.md",
     rate_limits => "docs/how-to/rate-limits.md",
     geo_data => "docs/how-to/geo-data.md",

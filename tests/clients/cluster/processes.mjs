@@ -55,24 +55,15 @@ export async function freePort() {
 }
 
 // One NATS server of a cluster.
-class NatsServer {
+export class NatsServer {
   log = [];
   // The maximum size of its JetStream.
   room = "2GB";
 
-  constructor(folder, number, ports, routes) {
-    this.store = join(folder, `store${number}`);
-    this.config = join(folder, `nats${number}.conf`);
-    this.port = ports[number];
-    this.text = (room) => `server_name: nats${number}
-       listen: "127.0.0.1:${this.port}"
-       jetstream { store_dir: "${this.store}", max_file_store: ${room} }
-       authorization { users = [{ user: "${USER}", password: "${PASSWORD}" }] }
-       cluster {
-         name: tidegate
-         listen: "127.0.0.1:${routes[number]}"
-         routes: [${routes.map((port) => `"nats://127.0.0.1:${port}"`)}]
-       }`;
+  // `place` has the port, the folder `store` of its JetStream, the file `config`, and the function
+  // `text` that makes the configuration for a size.
+  constructor(place) {
+    Object.assign(this, place);
   }
 
   async start() {
@@ -89,13 +80,34 @@ class NatsServer {
   }
 }
 
+// The configuration of a server without TLS.
+function configuration(store, number, ports, routes) {
+  return (room) => `server_name: nats${number}
+     listen: "127.0.0.1:${ports[number]}"
+     jetstream { store_dir: "${store}", max_file_store: ${room} }
+     authorization { users = [{ user: "${USER}", password: "${PASSWORD}" }] }
+     cluster {
+       name: tidegate
+       listen: "127.0.0.1:${routes[number]}"
+       routes: [${routes.map((port) => `"nats://127.0.0.1:${port}"`)}]
+     }`;
+}
+
 // Three NATS servers, each of which keeps a copy.
 export class Nats {
+  constructor(servers) {
+    this.servers = servers;
+  }
+
   static async create(folder) {
-    const nats = new Nats();
     const ports = [await freePort(), await freePort(), await freePort()];
     const routes = [await freePort(), await freePort(), await freePort()];
-    nats.servers = ports.map((_, number) => new NatsServer(folder, number, ports, routes));
+    const servers = ports.map((port, number) => {
+      const store = join(folder, `store${number}`);
+      const text = configuration(store, number, ports, routes);
+      return new NatsServer({ port, store, text, config: join(folder, `nats${number}.conf`) });
+    });
+    const nats = new Nats(servers);
     await nats.start();
     return nats;
   }
@@ -138,17 +150,21 @@ export class Nats {
 export class Node {
   log = [];
 
-  // `place` is the demo: its folder with the master key, and its PostgreSQL.
+  // `place` has the address of PostgreSQL and the file of the master key, or a file with all
+  // settings, `config`.
   static async start(place, name, settings) {
     const node = new Node();
     Object.assign(node, { name, settings });
-    const env = {
-      PATH: process.env.PATH,
+    const own = {
       TIDEGATE_ADMIN_URL: place.adminUrl,
       TIDEGATE_MASTER_KEY_FILE: place.key,
       TIDEGATE_LISTEN: "127.0.0.1:0",
       TIDEGATE_PUBLIC_URL: "http://api.localhost",
       TIDEGATE_INSECURE_HTTP: "true",
+    };
+    const env = {
+      PATH: process.env.PATH,
+      ...(place.config ? { TIDEGATE_CONFIG: place.config } : own),
       TIDEGATE_LOG_LEVEL: process.env.CLUSTER_LOG ?? "info",
       ...settings,
     };

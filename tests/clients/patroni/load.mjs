@@ -2,27 +2,31 @@
 
 import { sleep } from "../cluster/processes.mjs";
 
-// Sends a statement. Anything but success and a 503 that may be tried again is a wrong answer.
+// Sends a statement. Anything but success and what the client tolerates is a wrong answer.
 async function send(client, q, params) {
   const began = Date.now();
+  const answer = await request(client, q, params).catch((error) => ({ error: String(error) }));
+  const ended = Date.now();
+  client.longest = Math.max(client.longest, ended - began);
+  const outcome = answer.status ?? answer.error;
+  client.statuses[outcome] = (client.statuses[outcome] ?? 0) + 1;
+  if (answer.status === 200) {
+    client.successes.push(ended);
+    return answer.body;
+  }
+  if (!client.tolerates(answer)) client.wrong.push(`${q}: ${JSON.stringify(answer)}`);
+  await sleep(20);
+}
+
+async function request(client, q, params) {
   const answer = await fetch(`${client.node.url}/api/v4/sql`, {
     method: "POST",
     headers: { "Content-Type": "application/json", Authorization: `Bearer ${client.bearer}` },
     body: JSON.stringify({ q, params }),
   });
-  const body = await answer.json();
-  const ended = Date.now();
-  client.longest = Math.max(client.longest, ended - began);
-  client.statuses[answer.status] = (client.statuses[answer.status] ?? 0) + 1;
-  if (answer.status === 200) {
-    client.successes.push(ended);
-    return body;
-  }
-  const retryable = answer.status === 503 && answer.headers.has("retry-after");
-  if (!retryable || body.errorCode !== "DATABASE_UNAVAILABLE") {
-    client.wrong.push(`${q}: ${answer.status} ${JSON.stringify(body)}`);
-  }
-  await sleep(20);
+  const isJson = answer.headers.get("content-type")?.includes("json");
+  const body = await (isJson ? answer.json() : answer.text());
+  return { status: answer.status, body, retryAfter: answer.headers.get("retry-after") };
 }
 
 class Client {
@@ -34,6 +38,11 @@ class Client {
   constructor(node, bearer) {
     Object.assign(this, { node, bearer });
     this.ended = false;
+  }
+
+  // Whether the failure is one that may be tried again.
+  tolerates({ status, body, retryAfter }) {
+    return status === 503 && retryAfter !== null && body.errorCode === "DATABASE_UNAVAILABLE";
   }
 
   start() {

@@ -15,8 +15,11 @@ const LOG_LINES = 500;
 export const PASSWORD = "patroni-secret";
 const POSTGRESQL = "/usr/lib/postgresql";
 const [version] = readdirSync(POSTGRESQL).sort((one, other) => other - one);
+export const BIN = join(POSTGRESQL, version, "bin");
 // PostgreSQL refuses to run as root.
 const owner = process.getuid() === 0 ? idsOf("postgres") : {};
+// libpq looks for certificates in the home of the user.
+const env = { ...process.env, HOME: "/nonexistent" };
 const started = new Set();
 const members = [];
 process.on("exit", () => {
@@ -30,7 +33,7 @@ function idsOf(user) {
 }
 
 function launch(program, args, log, options = {}) {
-  const child = spawn(program, args, { ...owner, ...options, stdio: ["ignore", "pipe", "pipe"] });
+  const child = spawn(program, args, { ...owner, env, ...options, stdio: ["ignore", "pipe", "pipe"] });
   started.add(child);
   child.once("exit", () => started.delete(child));
   for (const stream of [child.stdout, child.stderr]) {
@@ -39,71 +42,77 @@ function launch(program, args, log, options = {}) {
   return child;
 }
 
+// Gives a file to the user of PostgreSQL.
+export function give(file) {
+  if (owner.uid) chownSync(file, owner.uid, owner.gid);
+}
+
 // A folder that the user of PostgreSQL can write.
-function ownFolder(...parts) {
+export function ownFolder(...parts) {
   const folder = join(...parts);
-  mkdirSync(folder);
-  if (owner.uid) chownSync(folder, owner.uid, owner.gid);
+  mkdirSync(folder, { recursive: true });
+  give(folder);
   chmodSync(folder, 0o700);
   return folder;
 }
 
-class Member {
+// The configuration of a member, as JSON, which is YAML.
+function settings({ name, port, rest, folder, data }, etcdPort) {
+  const parameters = {
+    fsync: "off",
+    max_wal_size: "256MB",
+    log_line_prefix: "%m ",
+    log_timezone: "UTC",
+    shared_buffers: "32MB",
+    unix_socket_directories: folder,
+  };
+  const login = (username) => ({ username, password: PASSWORD });
+  const all = {
+    scope: "shop",
+    name,
+    restapi: { listen: `127.0.0.1:${rest}`, connect_address: `127.0.0.1:${rest}` },
+    etcd3: { host: `127.0.0.1:${etcdPort}` },
+    bootstrap: {
+      dcs: {
+        ttl: 5,
+        loop_wait: 1,
+        retry_timeout: 2,
+        synchronous_mode: true,
+        postgresql: {
+          use_pg_rewind: true,
+          parameters: { wal_level: "logical", max_slot_wal_keep_size: "1GB" },
+        },
+      },
+      initdb: [{ encoding: "UTF8" }, { locale: "C" }],
+    },
+    postgresql: {
+      listen: `127.0.0.1:${port}`,
+      connect_address: `127.0.0.1:${port}`,
+      data_dir: data,
+      bin_dir: BIN,
+      pgpass: join(folder, "pgpass"),
+      basebackup: [{ checkpoint: "fast" }],
+      authentication: { superuser: login("postgres"), replication: login("replicator") },
+      pg_hba: ["local all all trust", "host all all 127.0.0.1/32 scram-sha-256",
+        "host replication all 127.0.0.1/32 scram-sha-256"],
+      parameters,
+    },
+  };
+  return JSON.stringify(all, undefined, 2);
+}
+
+export class Member {
   log = [];
   // When PostgreSQL was promoted for the last time, in milliseconds.
   promoted = 0;
 
-  constructor(cluster, name, port, rest) {
-    Object.assign(this, { cluster, name, port, rest });
-    this.folder = ownFolder(cluster.folder, name);
-    this.data = join(this.folder, "data");
-    this.config = join(this.folder, "patroni.json");
-    // JSON is YAML.
-    writeFileSync(this.config, JSON.stringify(this.settings(), undefined, 2));
+  // `place` has the name of the member, its ports, the folders `folder` and `data`, and the password
+  // of the superuser. `text` is the configuration.
+  constructor(place, text) {
+    Object.assign(this, place);
+    this.config = join(this.folder, "patroni.yml");
+    writeFileSync(this.config, text);
     members.push(this);
-  }
-
-  settings() {
-    const parameters = {
-      fsync: "off",
-      max_wal_size: "256MB",
-      log_line_prefix: "%m ",
-      log_timezone: "UTC",
-      shared_buffers: "32MB",
-      unix_socket_directories: this.folder,
-    };
-    const login = (username) => ({ username, password: PASSWORD });
-    return {
-      scope: "shop",
-      name: this.name,
-      restapi: { listen: `127.0.0.1:${this.rest}`, connect_address: `127.0.0.1:${this.rest}` },
-      etcd3: { host: `127.0.0.1:${this.cluster.etcdPort}` },
-      bootstrap: {
-        dcs: {
-          ttl: 5,
-          loop_wait: 1,
-          retry_timeout: 2,
-          synchronous_mode: true,
-          postgresql: {
-            use_pg_rewind: true,
-            parameters: { wal_level: "logical", max_slot_wal_keep_size: "1GB" },
-          },
-        },
-        initdb: [{ encoding: "UTF8" }, { locale: "C" }],
-      },
-      postgresql: {
-        listen: `127.0.0.1:${this.port}`,
-        connect_address: `127.0.0.1:${this.port}`,
-        data_dir: this.data,
-        bin_dir: join(POSTGRESQL, version, "bin"),
-        pgpass: join(this.folder, "pgpass"),
-        basebackup: [{ checkpoint: "fast" }],
-        authentication: { superuser: login("postgres"), replication: login("replicator") },
-        pg_hba: ["local all all trust", "host all all 127.0.0.1/32 scram-sha-256",
-          "host replication all 127.0.0.1/32 scram-sha-256"],
-        parameters,
-      },
-    };
   }
 
   start() {
@@ -135,7 +144,7 @@ class Member {
     if (!pid) return;
     let all = [pid];
     try {
-      all.push(...readFileSync(`/proc/${pid}/task/${pid}/children`, "utf8").trim().split(" "));
+      all.push(...readFileSync(`/proc/${pid}/task/${pid}/children`, "utf8").match(/\d+/g) ?? []);
     } catch {}
     for (const one of all) {
       try {
@@ -159,32 +168,62 @@ class Member {
 
   async sql(text, database = "postgres") {
     const args = ["-X", "-q", "-A", "-t", "-v", "ON_ERROR_STOP=1", "-c", text, "-d",
-      `postgresql://postgres:${PASSWORD}@127.0.0.1:${this.port}/${database}`];
+      `postgresql://postgres:${this.password}@127.0.0.1:${this.port}/${database}`];
     const { stdout } = await run("psql", args);
     return stdout.split("\n").filter((line) => line !== "");
   }
 }
 
+// A member of etcd.
+export class Etcd {
+  log = [];
+
+  // `name` is for messages.
+  constructor(name, args) {
+    Object.assign(this, { name, args });
+    this.start();
+  }
+
+  start() {
+    this.child = launch("etcd", [...this.args, "--unsafe-no-fsync"], this.log);
+  }
+
+  async stop() {
+    this.child.kill("SIGKILL");
+    await once(this.child, "exit");
+  }
+}
+
 export class Patroni {
-  members = [];
-  etcdLog = [];
+  // Of `members`, whose state `etcds` keep.
+  constructor(members, etcds) {
+    Object.assign(this, { members, etcds });
+  }
 
   // Starts etcd and the first two of three members. Returns when there is a leader.
   static async start(folder) {
-    const cluster = new Patroni();
-    cluster.folder = folder;
-    cluster.etcdPort = await freePort();
-    const [client, peer] = [cluster.etcdPort, await freePort()].map((it) => `http://127.0.0.1:${it}`);
+    const etcdPort = await freePort();
+    const [client, peer] = [etcdPort, await freePort()].map((it) => `http://127.0.0.1:${it}`);
     const args = ["--data-dir", ownFolder(folder, "etcd"), "--listen-client-urls", client,
       "--advertise-client-urls", client, "--listen-peer-urls", peer, "--initial-advertise-peer-urls",
-      peer, "--initial-cluster", `default=${peer}`, "--unsafe-no-fsync"];
-    cluster.etcd = launch("etcd", args, cluster.etcdLog);
+      peer, "--initial-cluster", `default=${peer}`];
+    const etcd = new Etcd("etcd", args);
+    const made = [];
     for (const name of ["pg1", "pg2", "pg3"]) {
-      cluster.members.push(new Member(cluster, name, await freePort(), await freePort()));
+      const own = ownFolder(folder, name);
+      const place = { name, port: await freePort(), rest: await freePort(), folder: own,
+        data: join(own, "data"), password: PASSWORD };
+      made.push(new Member(place, settings(place, etcdPort)));
     }
-    for (const member of cluster.members.slice(0, 2)) member.start();
-    await eventually("a leader", () => cluster.leader());
+    const cluster = new Patroni(made, [etcd]);
+    await cluster.startMembers(2);
     return cluster;
+  }
+
+  // Starts the first of the members. Returns when there is a leader.
+  async startMembers(count) {
+    for (const member of this.members.slice(0, count)) member.start();
+    await eventually("a leader", () => this.leader());
   }
 
   get started() {
@@ -248,6 +287,22 @@ export class Patroni {
     return this.started.filter((_, index) => has[index]);
   }
 
+  // Lets Patroni keep the slots that the doctor prints, and ends a pause. Returns the name of the
+  // first slot.
+  async keepSlots(report) {
+    const lines = report.split("\n");
+    const first = lines.findIndex((line) => line.trim() === "slots:");
+    if (first < 0) throw new Error(report);
+    const indent = lines[first].search(/\S/);
+    const end = lines.findIndex((line, index) => index > first && line.search(/\S/) <= indent);
+    const yaml = lines.slice(first, end < 0 ? undefined : end).map((line) => line.slice(indent));
+    const file = join(this.members[0].folder, "slots.yaml");
+    writeFileSync(file, yaml.join("\n"));
+    await this.patronictl("edit-config", "--apply", file, "--force");
+    await this.patronictl("resume", "shop", "--wait");
+    return /^ {2}(\w+):$/.exec(yaml[1])[1];
+  }
+
   whole(slot) {
     return eventually(
       "all members run and keep the slot",
@@ -272,6 +327,6 @@ export class Patroni {
 
   async stop() {
     for (const member of this.members) await member.stop();
-    this.etcd.kill();
+    for (const etcd of this.etcds) await etcd.stop();
   }
 }

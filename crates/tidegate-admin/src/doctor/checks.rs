@@ -1,6 +1,6 @@
-//! Checks the administrator's privileges, the server's settings, and the connection to the server.
+//! Checks the administrator's privileges, the template of new databases, and the connection to the
+//! server.
 
-use tidegate_service::{Limits, shared_connections};
 use tidegate_wire::{Config, TlsMode, version};
 
 use super::super::script::identifier;
@@ -99,94 +99,6 @@ async fn administered_roles(session: &Session) -> Result<Option<Finding>> {
         "the administrator has no ADMIN OPTION on some users' roles",
         sql.join("\n"),
     )))
-}
-
-/// Checks the server's settings.
-pub(super) async fn settings(session: &Session, nodes: u32) -> Result<Vec<Finding>> {
-    let row = session
-        .client
-        .query_one(
-            "SELECT pg_catalog.current_setting('max_connections')::int4 \
-                    - pg_catalog.current_setting('superuser_reserved_connections')::int4 \
-                    - coalesce(pg_catalog.current_setting('reserved_connections', true), '0')::int4, \
-                    pg_catalog.current_setting('password_encryption'), \
-                    pg_catalog.current_setting('max_prepared_transactions')::int4",
-            &[],
-        )
-        .await?;
-    let nodes = usize::try_from(nodes).unwrap_or(usize::MAX).max(1);
-    let connections = usize::try_from(row.get::<_, i32>(0)).unwrap_or_default();
-    let share = shared_connections(connections, 0) / nodes;
-    let least = Limits::for_node(0).least();
-    Ok(vec![
-        Finding::require(
-            share >= least,
-            &format!("each of {nodes} node(s) may hold {share} connections"),
-            &format!(
-                "each of {nodes} node(s) may hold {share} connections only, {least} are the least \
-                      (restart PostgreSQL after this)"
-            ),
-            format!(
-                "ALTER SYSTEM SET max_connections = {};",
-                nodes.saturating_mul(20) + 20
-            ),
-        ),
-        password_encryption(row.get(1)),
-        prepared_transactions(row.get(2)),
-    ])
-}
-
-/// Checks the server settings that logical decoding needs.
-pub(super) async fn logical_decoding(session: &Session, nodes: u32) -> Result<[Finding; 2]> {
-    let row = session
-        .client
-        .query_one(
-            "SELECT pg_catalog.current_setting('wal_level'), \
-                    pg_catalog.current_setting('max_replication_slots')::int4, \
-                    (SELECT pg_catalog.count(*)::int4 FROM pg_catalog.pg_replication_slots)",
-            &[],
-        )
-        .await?;
-    let nodes = i32::try_from(nodes).unwrap_or(i32::MAX);
-    let (slots, used): (i32, i32) = (row.get(1), row.get(2));
-    Ok([
-        Finding::recommend(
-            row.get::<_, &str>(0) == "logical",
-            "wal_level is logical",
-            "wal_level is not logical: reading changes from the log needs it (restart PostgreSQL after this)",
-            "ALTER SYSTEM SET wal_level = 'logical';".to_owned(),
-        ),
-        Finding::recommend(
-            slots - used >= nodes,
-            "there are replication slots for change events",
-            "too few replication slots are free: each node needs one for change events (restart \
-             PostgreSQL after this)",
-            format!(
-                "ALTER SYSTEM SET max_replication_slots = {};",
-                used + nodes.max(10)
-            ),
-        ),
-    ])
-}
-
-fn password_encryption(encryption: &str) -> Finding {
-    Finding::recommend(
-        encryption == "scram-sha-256",
-        "password_encryption is scram-sha-256",
-        "password_encryption is not scram-sha-256: passwords that others set are stored weakly",
-        "ALTER SYSTEM SET password_encryption = 'scram-sha-256'; SELECT pg_reload_conf();"
-            .to_owned(),
-    )
-}
-
-fn prepared_transactions(most: i32) -> Finding {
-    Finding::recommend(
-        most == 0,
-        "max_prepared_transactions is 0",
-        "max_prepared_transactions is not 0: a user could leave a transaction with its locks \
-         behind (restart PostgreSQL after this)",
-        "ALTER SYSTEM SET max_prepared_transactions = 0;".to_owned(),
-    )
 }
 
 /// Checks the template of new databases.

@@ -143,7 +143,7 @@ async fn restricted_functions(
     if !session.superuser {
         service.push(session.role.as_str());
     }
-    if let FeedLogin::Logical(reader) = feed {
+    if let Some(reader) = feed.reader() {
         let reader = reader.admin_role.as_str();
         if reader != session.role && !session.is_superuser(reader).await? {
             service.push(reader);

@@ -84,7 +84,7 @@ async fn service_grants(
             Syntax(" WITH GRANT OPTION"),
         ]);
     }
-    if let FeedLogin::Logical(reader) = feed {
+    if let Some(reader) = feed.reader() {
         let reader = reader.admin_role.as_str();
         if reader != home.role && locked_out(home, database, reader).await? {
             script.push(&[

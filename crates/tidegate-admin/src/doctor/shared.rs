@@ -32,7 +32,7 @@ pub(super) async fn maintenance_databases(
     if !session.superuser {
         logins.push(session.role.as_str());
     }
-    if let FeedLogin::Logical(reader) = feed {
+    if let Some(reader) = feed.reader() {
         let reader = reader.admin_role.as_str();
         if reader != session.role && !session.is_superuser(reader).await? {
             logins.push(reader);

@@ -40,6 +40,40 @@ async fn the_login_that_reads_changes_is_tried_as_a_stream_uses_it() {
 }
 
 #[tokio::test]
+async fn slots_and_senders_are_compared_with_what_the_nodes_need() {
+    let cluster = Cluster::start(testing::settings()).await.unwrap();
+    let mut config = Config::from_url(&cluster.admin_url()).unwrap();
+    config.nodes = 100;
+    let root = tidegate_testkit::connect(&cluster.url("postgres")).await;
+    // One slot of another program, and two databases with subscribers.
+    let slots = "SELECT pg_create_physical_replication_slot('standby'); \
+                 SELECT pg_create_physical_replication_slot('tidegate_1'); \
+                 SELECT pg_create_physical_replication_slot('tidegate_2')";
+    root.batch_execute(slots).await.unwrap();
+    let about = async |feed| {
+        let findings = admin(config.clone()).examine(feed).await.unwrap();
+        let mut findings = findings.into_iter();
+        ["replication slots for", "WAL senders for"].map(|what| {
+            findings
+                .find(|finding| finding.text.contains(what))
+                .unwrap()
+        })
+    };
+    for finding in about(FeedLogin::LogicalOverBus(&config)).await {
+        assert_eq!(finding.severity, Severity::Good);
+        let need = "100 node(s) with a bus need 2 for 2 database(s) with subscribers";
+        assert!(finding.text.contains(need), "{finding:?}");
+    }
+    let [slots, senders] = about(FeedLogin::Logical(&config)).await;
+    assert_eq!(slots.severity, Severity::Advice);
+    assert!(slots.text.contains("need 202 for"), "{slots:?}");
+    let set = "ALTER SYSTEM SET max_replication_slots = 203;";
+    assert_eq!(slots.sql.as_deref(), Some(set));
+    assert_eq!(senders.severity, Severity::Advice);
+    assert!(senders.text.contains("need 200 for"), "{senders:?}");
+}
+
+#[tokio::test]
 async fn outboxes_need_nothing_of_the_server() {
     let settings = testing::settings().with("wal_level", "minimal");
     let settings = settings.with("max_wal_senders", "0");

@@ -13,7 +13,8 @@ pub(super) async fn prepare(shared: &Shared, database: &DatabaseName) -> LogResu
     if state.wal_level != "logical" {
         return Err(LogError::NotAllowed {
             reason: format!("wal_level is {}", state.wal_level),
-            remedy: "run ALTER SYSTEM SET wal_level = 'logical' and restart PostgreSQL".to_owned(),
+            remedy: "set it to logical (`tidegate doctor` prints how), and restart PostgreSQL"
+                .to_owned(),
         });
     }
     if state.missing.is_empty() {

@@ -1,10 +1,11 @@
 //! A full lock table.
 
 use tidegate_embedded::{Cluster, testing};
+use tidegate_testkit::{connect, soon};
+use tidegate_wire::{Config, Secret};
 use tokio_postgres::Client;
 
 use super::TestDatabase;
-use tidegate_testkit::{connect, soon};
 
 /// Takes all room in the lock table and keeps it in an open transaction.
 const FILL: &str = "BEGIN; DO $$ BEGIN
@@ -19,7 +20,8 @@ const FILL: &str = "BEGIN; DO $$ BEGIN
     END LOOP;
 END $$";
 
-/// A cluster whose lock table has some three hundred entries, with a control database.
+/// A cluster whose lock table has some three hundred entries, with a control database. The
+/// administrator is no superuser, and has the privileges that `docs/OPERATIONS.md` lists.
 async fn small() -> (Cluster, TestDatabase) {
     let settings = testing::settings()
         .with("max_locks_per_transaction", "10")
@@ -27,13 +29,18 @@ async fn small() -> (Cluster, TestDatabase) {
         .with("max_wal_senders", "2");
     let cluster = Cluster::start(settings).await.unwrap();
     let root = connect(&cluster.url("postgres")).await;
-    let made = "CREATE TABLE notes (note text); \
+    let admin = "CREATE ROLE keeper LOGIN CREATEROLE CREATEDB PASSWORD 'keeper'; \
+                 GRANT pg_signal_backend, pg_read_all_stats TO keeper";
+    root.batch_execute(admin).await.unwrap();
+    let made = "CREATE TABLE notes (note text); ALTER TABLE notes OWNER TO keeper; \
                 CREATE ROLE hog LOGIN PASSWORD 'hog'; COMMENT ON ROLE hog IS 'made by Tidegate'; \
                 CREATE ROLE other LOGIN PASSWORD 'other'";
     for sql in ["CREATE DATABASE locked", "CREATE DATABASE elsewhere"] {
         root.batch_execute(sql).await.unwrap();
     }
-    let database = TestDatabase::on(&cluster, "locked").await;
+    let config = Config::from_url(&cluster.url("postgres")).unwrap();
+    let config = config.with_login("keeper", Secret::new("keeper"));
+    let database = TestDatabase::of(&cluster, "locked", config).await;
     database.beside.batch_execute(made).await.unwrap();
     let guard = "SELECT count(*) FROM pg_stat_activity \
                  WHERE datname = 'locked' AND state = 'idle in transaction'";

@@ -37,7 +37,12 @@ impl TestDatabase {
     }
 
     async fn on(cluster: &Cluster, name: &str) -> Self {
-        let mut config = Config::from_url(&cluster.url("postgres")).unwrap();
+        let config = Config::from_url(&cluster.url("postgres")).unwrap();
+        Self::of(cluster, name, config).await
+    }
+
+    /// With the administrator of this configuration.
+    async fn of(cluster: &Cluster, name: &str, mut config: Config) -> Self {
         config.control_database = DatabaseName::new(name);
         Self {
             control: Arc::new(ServiceConnections::new(Arc::new(config), Jitter::none()).unwrap()),

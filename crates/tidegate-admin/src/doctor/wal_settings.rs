@@ -1,0 +1,133 @@
+//! Checks the settings of the server that reading changes from WAL needs.
+
+use super::super::Result;
+use super::super::session::Session;
+use super::Finding;
+use super::server_settings::{Effect, SettingChange};
+
+/// PostgreSQL's default for replication slots and for WAL senders.
+const DEFAULT: u32 = 10;
+
+/// Selects the limits, what others than Tidegate use of them, and the number of databases with a
+/// retention slot.
+const USAGE: &str = "\
+    WITH slots AS (SELECT s.*, s.slot_name ~ '^tidegate_[0-9]+(_[0-9]+)?$' AS own \
+                   FROM pg_catalog.pg_replication_slots s) \
+    SELECT pg_catalog.current_setting('max_replication_slots')::int4, \
+           (SELECT pg_catalog.count(*) FROM slots WHERE NOT own)::int4, \
+           pg_catalog.current_setting('max_wal_senders')::int4, \
+           (SELECT pg_catalog.count(*) FROM pg_catalog.pg_stat_replication r \
+            WHERE NOT EXISTS (SELECT FROM slots s WHERE s.own AND s.active_pid = r.pid))::int4, \
+           (SELECT pg_catalog.count(*) FROM slots \
+            WHERE own AND NOT temporary AND slot_name ~ '^tidegate_[0-9]+$')::int4";
+
+/// Checks that changes can be decoded.
+pub(super) async fn level(session: &Session) -> Result<Finding> {
+    let level = "SELECT pg_catalog.current_setting('wal_level')";
+    let row = session.client.query_one(level, &[]).await?;
+    let change = SettingChange::read(session).await?;
+    Ok(Finding::recommend(
+        row.get::<_, &str>(0) == "logical",
+        "wal_level is logical",
+        "wal_level is not logical: reading changes from the log needs it (restart PostgreSQL after this)",
+        change.command("wal_level", "logical", Effect::Restart),
+    ))
+}
+
+/// Compares the limits on slots and WAL senders with what the nodes need for the databases that
+/// have subscribers now, and at least for one.
+pub(super) async fn slots_and_senders(
+    session: &Session,
+    nodes: u32,
+    has_bus: bool,
+) -> Result<[Finding; 2]> {
+    let row = session.client.query_one(USAGE, &[]).await?;
+    let number = |column| row.get::<_, i32>(column).unsigned_abs();
+    let change = SettingChange::read(session).await?;
+    let need = Need {
+        nodes: nodes.max(1),
+        databases: number(4).max(1),
+        has_bus,
+    };
+    let slots = ("max_replication_slots", number(0), number(1));
+    let senders = ("max_wal_senders", number(2), number(3));
+    Ok([
+        need.check(slots, "replication slots", need.slots(), &change),
+        need.check(senders, "WAL senders", need.senders(), &change),
+    ])
+}
+
+/// The numbers on which the need for slots and WAL senders depends.
+struct Need {
+    nodes: u32,
+    databases: u32,
+    has_bus: bool,
+}
+
+impl Need {
+    /// With a bus, one node reads the retention slot of a database. Without, each node reads a copy
+    /// of it.
+    fn slots(&self) -> u32 {
+        self.databases + if self.has_bus { 0 } else { self.copies() }
+    }
+
+    fn senders(&self) -> u32 {
+        if self.has_bus {
+            self.databases
+        } else {
+            self.copies()
+        }
+    }
+
+    fn copies(&self) -> u32 {
+        self.nodes.saturating_mul(self.databases)
+    }
+
+    /// Checks one of the limits: its name, its value, and what others use of it.
+    fn check(
+        &self,
+        (name, limit, others): (&str, u32, u32),
+        what: &str,
+        needed: u32,
+        change: &SettingChange,
+    ) -> Finding {
+        let left = limit.saturating_sub(others);
+        let reason = format!(
+            "{} node(s) {} need {needed} for {} database(s) with subscribers",
+            self.nodes,
+            if self.has_bus {
+                "with a bus"
+            } else {
+                "without a bus"
+            },
+            self.databases
+        );
+        // What is suggested is also enough while a bus does not work.
+        let enough = others + self.databases.saturating_add(self.copies());
+        Finding::recommend(
+            left >= needed,
+            &format!("there are {left} {what} for change events; {reason}"),
+            &format!(
+                "{name} leaves {left} {what} for change events; {reason} (restart PostgreSQL \
+                 after this)"
+            ),
+            change.command(name, &enough.max(DEFAULT).to_string(), Effect::Restart),
+        )
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_bus_needs_one_reader_for_each_database() {
+        let need = |has_bus| Need {
+            nodes: 3,
+            databases: 4,
+            has_bus,
+        };
+        assert_eq!((need(true).slots(), need(true).senders()), (4, 4));
+        assert_eq!((need(false).slots(), need(false).senders()), (16, 12));
+    }
+}

@@ -1,0 +1,288 @@
+// Subscribers and a writer behind HAProxy, while each process of a cluster is killed in turn.
+// Argument: how often.
+
+import assert from "node:assert/strict";
+import { execFile } from "node:child_process";
+import { chmod, mkdtemp, rm } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+
+import { Haproxy } from "../cluster/haproxy.mjs";
+import { eventually } from "../cluster/processes.mjs";
+import { Subscriber, token } from "../cluster/subscriber.mjs";
+import { compare, rowsOf } from "../patroni/compare.mjs";
+import { Writer } from "../patroni/load.mjs";
+import { shareKey, started, startNode, startServers, writeSettings } from "./machines.mjs";
+import { Page } from "./page.mjs";
+
+const rounds = Number(process.argv[2] ?? 1);
+const USERS = ["demo", "ann", "bea", "cid", "dora", "eve"];
+for (const signal of ["SIGINT", "SIGTERM"]) process.on(signal, () => process.exit(1));
+const folder = await mkdtemp(join(process.env.CLIENT_SCRATCH ?? tmpdir(), "failover-"));
+await chmod(folder, 0o755);
+const page = await Page.read(folder);
+let servers, balancer, writer, slot;
+let nodes = [];
+let subscribers = [];
+// The longest time without an event, for each kind of fault, in milliseconds.
+const silences = {};
+
+// Runs a command of the program on the first machine with this standard input.
+function tidegate(args, input = "") {
+  const [{ name }] = page.machines;
+  const env = {
+    PATH: process.env.PATH,
+    TIDEGATE_CONFIG: join(folder, name, "tidegate.toml"),
+    SSL_CERT_FILE: servers.authority,
+  };
+  return new Promise((done, failed) => {
+    const child = execFile(process.env.TIDEGATE_TEST_BINARY, args, { env }, (error, stdout, stderr) =>
+      error && error.code !== 1 ? failed(new Error(`${args}: ${stderr}`)) : done(stdout),
+    );
+    child.stdin.end(input);
+  });
+}
+
+// Requests may meet a node or a server that was just killed. HAProxy then answers 502 or 503, or the
+// connection ends. Whether a write was done is not known.
+class ProxiedWriter extends Writer {
+  tolerates(answer) {
+    return answer.status === undefined || answer.status === 502 || answer.retryAfter !== null;
+  }
+}
+
+class CountingSubscriber extends Subscriber {
+  connections = 0;
+
+  listen(node) {
+    this.connections += 1;
+    return super.listen(node);
+  }
+}
+
+async function renewTokens() {
+  for (const [index, it] of [...subscribers, writer].entries()) {
+    const user = subscribers[index] ? USERS[index] : "demo";
+    it.bearer = await eventually("a token", () => token(balancer.url, user).catch(() => undefined));
+  }
+}
+
+// Does something, and waits until each subscriber gets an event that came later. `act` returns the
+// time from which events must come, if that is not when it ends. Prints how long the longest of them
+// had to wait.
+async function fault(kind, what, act) {
+  const began = Date.now();
+  const struck = (await act()) ?? Date.now();
+  await eventually("events go on", () => subscribers.every((it) => it.last > struck + 100), 60_000);
+  const silence = Math.max(...subscribers.map((it) => longestSilence(it, began)));
+  silences[kind] = Math.max(silences[kind] ?? 0, silence);
+  console.log(`  ${what}: at most ${silence} ms without an event`);
+}
+
+// The longest time between two events since `began`, in milliseconds.
+function longestSilence(subscriber, began) {
+  const from = began - performance.timeOrigin;
+  const times = [from, ...subscriber.times.filter((it) => it > from)];
+  return Math.round(Math.max(...times.slice(1).map((it, index) => it - times[index])));
+}
+
+// When PostgreSQL was promoted after `began`, in milliseconds.
+async function promotion(began) {
+  const { members } = servers.cluster;
+  const next = () => members.find((it) => it.promoted >= began);
+  return (await eventually("a promotion", next, 60_000)).promoted;
+}
+
+// The leader, which answers. Patroni may change it at any time.
+function leader() {
+  return eventually("a leader that answers", async () => {
+    const member = await servers.cluster.leader();
+    return member?.sql("SELECT 1").then(() => member, () => undefined);
+  });
+}
+
+// Compares answers and events with the rows.
+async function check(gaps = []) {
+  assert.deepEqual(writer.wrong, []);
+  const until = writer.confirmed.at(-1);
+  await eventually("the events", () => subscribers.every((it) => it.ids.at(-1) >= until));
+  const rows = await rowsOf(await leader(), writer, until);
+  for (const it of subscribers) {
+    const reasons = it.resyncs.map(({ reason }) => reason);
+    assert(reasons.every((reason) => gaps.includes(reason)), `${it.name}: ${reasons}`);
+    const phantoms = compare(it, rows, until);
+    for (const { reason, after } of it.resyncs.slice(it.seen ?? 0)) {
+      const [last, next] = [it.ids[after - 1], it.ids[after]];
+      const skipped = rows.filter((id) => id > last && id < next).length;
+      console.log(`  ${it.name}: ${reason} after ${last}, then ${next}; ${skipped} rows skipped, ${phantoms} events of lost commits so far`);
+    }
+    it.seen = it.resyncs.length;
+  }
+}
+
+// How many nodes the command shows.
+async function countNodes() {
+  return (await tidegate(["cluster", "status"])).match(/ s ago/g)?.length;
+}
+
+async function allReady() {
+  await eventually("all nodes are ready, with the bus and the replicas", async () => {
+    const all = await Promise.all(nodes.map((it) => it.readiness()));
+    const isWhole = ({ bus, replicas }) => bus === "ok" && replicas === "ok";
+    return all.every(({ status, checks }) => status === "ready" && isWhole(checks));
+  });
+}
+
+const steps = {
+  async "the checker finds lost, repeated and swapped events"() {
+    const rows = [1, 2, 3, 4, 5];
+    const subscriber = (ids, resyncs = []) => ({ name: "one", ids, resyncs });
+    compare(subscriber(rows), rows, 5);
+    compare(subscriber([1, 2, 9, 4, 5], [{ after: 3 }]), rows, 5);
+    const wrong = [[1, 2, 4, 5], [1, 2, 2, 3, 4, 5], [1, 3, 2, 4, 5], [2, 3, 4, 5], [1, 2, 3, 4], [1, 2, 9, 3, 4, 5]];
+    for (const ids of wrong) assert.throws(() => compare(subscriber(ids), rows, 5), `${ids}`);
+    assert.throws(() => compare(subscriber([1, 2, 9, 2, 3, 4, 5], [{ after: 3 }]), rows, 5));
+  },
+
+  async "three machines are set up as the page says"() {
+    servers = await startServers(page);
+    const leader = await servers.cluster.leader();
+    await leader.sql(page.files.get("administrator.sql"));
+    await tidegate(["key", "init", writeSettings(page)]);
+    const report = await tidegate(["doctor"]);
+    assert(!/MISSING|ALTER SYSTEM/.test(report), report);
+    shareKey(page);
+    await tidegate(["tenant", "create", "demo", "--password-file", "-"], "demo1234\n");
+    for (const user of USERS.slice(1)) {
+      await tidegate(["user", "create", "demo", user, "--password-file", "-"], "demo1234\n");
+    }
+    await tidegate(["client", "create", "demo", "App", "--id", "demo-app", "--public", "--redirect-uri",
+      "http://127.0.0.1:5000/callback"]);
+    await leader.sql(`CREATE TABLE ticks (id bigint PRIMARY KEY, note text); ALTER TABLE ticks OWNER TO demo;
+      SET ROLE demo; GRANT SELECT ON ticks TO "demo/$users"`, "demo");
+    for (const machine of page.machines) nodes.push(await startNode(page, machine, servers.authority));
+    balancer = await Haproxy.start(folder, nodes);
+    await allReady();
+    assert.equal(await countNodes(), 3);
+  },
+
+  async "Patroni keeps the slot that the doctor prints"() {
+    const { cluster } = servers;
+    await cluster.patronictl("pause", "shop", "--wait");
+    subscribers = USERS.map((user) => new CountingSubscriber(user, () => [balancer], balancer, ""));
+    writer = new ProxiedWriter(balancer, "");
+    await renewTokens();
+    await eventually("they subscribe", () => subscribers.every((it) => it.isReady));
+    writer.start();
+    slot = await cluster.keepSlots(await tidegate(["doctor"]));
+    await cluster.whole(slot);
+    await check();
+  },
+};
+
+for (let round = 1; round <= rounds; round += 1) {
+  steps[`round ${round}: each node is killed`] = async () => {
+    await renewTokens();
+    const before = subscribers.map((it) => it.connections);
+    for (const [index, machine] of page.machines.entries()) {
+      await fault("node", `node ${machine.name} killed`, () => nodes[index].stop("SIGKILL"));
+      await eventually("two nodes are left", async () => (await countNodes()) === 2);
+      nodes[index] = await startNode(page, machine, servers.authority);
+      await allReady();
+      await check();
+    }
+    const moved = subscribers.filter((it, index) => it.connections > before[index]);
+    assert(moved.length > 0, "all subscribers were at one node and stayed");
+  };
+
+  steps[`round ${round}: each NATS server is killed`] = async () => {
+    for (const [index, server] of servers.nats.servers.entries()) {
+      const { name } = page.machines[index];
+      await fault("NATS server", `NATS server ${name} killed`, () => server.stop());
+      await server.start();
+      await allReady();
+      await check();
+    }
+  };
+
+  steps[`round ${round}: each etcd is killed`] = async () => {
+    for (const etcd of servers.cluster.etcds) {
+      await fault("etcd", `${etcd.name} killed`, () => etcd.stop());
+      etcd.start();
+      await servers.cluster.whole(slot);
+    }
+    await check();
+  };
+
+  steps[`round ${round}: a standby is killed`] = async () => {
+    const { cluster } = servers;
+    const leader = await cluster.leader();
+    const standby = cluster.members.find((it) => it !== leader);
+    await fault("standby", `standby ${standby.name} killed`, async () => {
+      await standby.kill();
+      await eventually("the replicas are degraded", async () => {
+        const all = await Promise.all(nodes.map((it) => it.readiness()));
+        return all.every(({ status, checks }) => status === "ready" && checks.replicas === "degraded");
+      });
+    });
+    standby.start();
+    await check();
+  };
+
+  steps[`round ${round}: the primary is killed`] = async () => {
+    const { cluster } = servers;
+    await cluster.whole(slot);
+    const leader = await cluster.leader();
+    await fault("primary", `primary ${leader.name} killed`, async () => {
+      const began = Date.now();
+      await leader.kill();
+      return promotion(began);
+    });
+    leader.start();
+    await cluster.whole(slot);
+    await allReady();
+    // The old primary may have told of commits that the new one never had.
+    await check(["other_log"]);
+  };
+
+  steps[`round ${round}: the primary is switched`] = async () => {
+    const { cluster } = servers;
+    await cluster.whole(slot);
+    const leader = await cluster.leader();
+    const before = subscribers.map((it) => it.resyncs.length);
+    await fault("switchover", `switchover of ${leader.name}`, async () => {
+      const began = Date.now();
+      await cluster.switchover(leader);
+      return promotion(began);
+    });
+    await check(["other_log"]);
+    assert.deepEqual(subscribers.map((it) => it.resyncs.length), before, "a switchover is no gap");
+  };
+}
+
+for (const [name, step] of Object.entries(steps)) {
+  const began = Date.now();
+  try {
+    await step();
+  } catch (error) {
+    console.log(`FAILED: ${name}`, error);
+    for (const { name, log } of [...started, ...nodes]) {
+      console.log(`-- ${name}\n${log.slice(-40).join("\n")}`);
+    }
+    for (const it of subscribers) {
+      console.log(`-- ${it.name}: ${it.ids.length}, ready ${it.isReady}, ${JSON.stringify(it.resyncs)} ${it.errors.slice(-3)}`);
+    }
+    process.exit(1);
+  }
+  console.log(`ok: ${name} (${Date.now() - began} ms)`);
+}
+for (const it of [writer, ...subscribers]) await it.end();
+for (const node of nodes) await node.stop("SIGTERM");
+await balancer.stop();
+await servers.nats.stop("SIGTERM");
+await servers.cluster.stop();
+await rm(folder, { recursive: true, force: true });
+console.log(`writes ${JSON.stringify(writer.statuses)}, the longest took ${writer.longest} ms`);
+for (const it of subscribers) console.log(`${it.name}: ${it.ids.length} events, ${it.resyncs.length} gaps, ${it.connections} connections`);
+console.log(`longest silences in milliseconds: ${JSON.stringify(silences)}`);
+process.exit(0);
