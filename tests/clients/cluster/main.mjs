@@ -20,7 +20,8 @@ function fail(error) {
 
 const [, , only, count] = process.argv;
 const steps = { ...nodesSteps, ...natsSteps, ...postgresqlSteps, ...upgradeSteps };
-if (only === "soak") steps[`soak of ${count} faults`] = () => soak(Number(count));
+const faults = only === "soak" ? count : 20;
+steps[`soak of ${faults} faults`] = () => soak(Number(faults));
 await start().catch(fail);
 for (const [name, step] of Object.entries(steps)) {
   if (only && !name.includes(only)) continue;

@@ -17,17 +17,23 @@ import {
   write,
 } from "./cluster.mjs";
 import { ancient, Eavesdropper } from "./eavesdropper.mjs";
+import { LONGEST } from "./faults.mjs";
 import { eventually, freePort, Node, sleep } from "./processes.mjs";
 import { Subscriber } from "./subscriber.mjs";
 
 export const natsSteps = {
   async "one of three NATS servers may die"() {
     for (const server of nats.servers) {
-      await underLoad(async () => {
+      const silence = await underLoad(async () => {
+        const began = performance.now();
         await server.stop();
         await sleep(1500);
+        const silence = Math.max(...cluster.subscribers.map((it) => it.longestSilence(began)));
         await server.start();
+        return Math.round(silence);
       });
+      console.log(`  at most ${silence} ms without an event`);
+      assert(silence <= LONGEST.died);
       await complete();
     }
     await busWorks();
@@ -39,7 +45,9 @@ export const natsSteps = {
       nats.signal("SIGSTOP");
       const frozen = Date.now();
       await eventually("events go on", () => cluster.subscribers.every((it) => it.last > frozen + 300));
-      console.log(`  events went on ${Date.now() - frozen} ms after the freeze`);
+      const silence = Date.now() - frozen;
+      console.log(`  events went on ${silence} ms after the freeze`);
+      assert(silence <= LONGEST.frozen);
       await sleep(1000);
       nats.signal("SIGCONT");
     });
