@@ -3,6 +3,7 @@
 // faults.
 
 import { cluster, start, stop } from "./cluster.mjs";
+import { diskSteps } from "./disk.mjs";
 import { soak } from "./faults.mjs";
 import { natsSteps } from "./nats.mjs";
 import { nodesSteps } from "./nodes.mjs";
@@ -19,7 +20,7 @@ function fail(error) {
 }
 
 const [, , only, count] = process.argv;
-const steps = { ...nodesSteps, ...natsSteps, ...postgresqlSteps, ...upgradeSteps };
+const steps = { ...nodesSteps, ...natsSteps, ...diskSteps, ...postgresqlSteps, ...upgradeSteps };
 const faults = only === "soak" ? count : 20;
 steps[`soak of ${faults} faults`] = () => soak(Number(faults));
 await start().catch(fail);
