@@ -53,9 +53,9 @@ tidy:
 clients *names:
     tests/clients/run {{names}}
 
-# Faults of a cluster at their full count, in less than an hour: NATS, nodes, PostgreSQL and Patroni.
+# Faults of a cluster at their full count, within an hour: NATS, nodes, Patroni and PostgreSQL 18.
 soak:
-    TIDEGATE_TEST_SECONDS=3000 CLUSTER_SOAK=200 PATRONI_FAULTS=50 FAILOVER_ROUNDS=8 tests/clients/run cluster patroni failover
+    timeout 3600 env TIDEGATE_TEST_SECONDS=1800 CLUSTER_SOAK=200 PATRONI_FAULTS=50 FAILOVER_ROUNDS=4 POSTGRES18_FAILOVERS=50 tests/clients/run cluster patroni failover postgres18
 
 # The commands of the documents: `just book python`; TIDEGATE_TEST_REQUIRE=book leaves out nothing.
 book *names:

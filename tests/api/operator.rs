@@ -126,12 +126,3 @@ pub(crate) fn tidegate(arguments: &[&str]) -> Command {
 pub(crate) fn text(bytes: &[u8]) -> String {
     String::from_utf8(bytes.to_vec()).unwrap()
 }
-
-/// Whether a test must fail instead of being skipped if `part` is missing (docs/TESTING.md).
-#[expect(
-    clippy::disallowed_methods,
-    reason = "tests have no caller who could say what must be there"
-)]
-pub(crate) fn required(part: &str) -> bool {
-    std::env::var("TIDEGATE_TEST_REQUIRE").is_ok_and(|parts| parts.split(',').any(|it| it == part))
-}

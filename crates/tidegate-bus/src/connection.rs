@@ -1,11 +1,13 @@
 //! Keeps the connection to NATS open and the stream in JetStream configured.
 
+use std::sync::atomic::Ordering;
 use std::sync::{Arc, Weak};
 use std::time::Duration;
 
 use tokio::time::timeout;
 use tracing::{info, warn};
 
+use crate::error::BusError;
 use crate::nats::Nats;
 use crate::shared::SharedBus;
 
@@ -42,7 +44,14 @@ async fn check(shared: &SharedBus) -> Option<String> {
         return Some("the connection to the NATS servers of bus_url is broken".to_owned());
     }
     let ensured = nats.ensure_stream().await;
-    ensured.err().map(|error| error.to_string())
+    let is_mute = matches!(ensured, Err(BusError::Request(_)));
+    shared.is_mute.store(is_mute, Ordering::Relaxed);
+    let problem = match ensured {
+        Ok(()) if shared.is_stored() => return None,
+        Ok(()) => BusError::NotStored,
+        Err(error) => error,
+    };
+    Some(problem.to_string())
 }
 
 async fn connect(shared: &SharedBus) -> crate::BusResult<Arc<Nats>> {

@@ -16,6 +16,7 @@ use crate::message::BusMessage;
 use crate::place::Malformed;
 use crate::seal::SealedKind;
 use crate::shared::SharedBus;
+use crate::stored::Stored;
 
 /// The maximum number of live messages that wait for a slow stream. A stream that misses messages
 /// reads them from JetStream.
@@ -55,6 +56,8 @@ pub(crate) struct Database {
     pub(crate) asked: Notify,
     /// The start of the retention window of this node's feed, as a position of the log.
     pub(crate) keep: AtomicU64,
+    /// What JetStream has of the messages of the reader in this process.
+    pub(crate) stored: Mutex<Stored>,
     /// Whether a message was refused, which is logged once.
     has_refused: AtomicBool,
 }
@@ -75,6 +78,7 @@ impl Database {
             wanted: Notify::new(),
             asked: Notify::new(),
             keep: AtomicU64::new(0),
+            stored: Mutex::default(),
             has_refused: AtomicBool::new(false),
         }
     }

@@ -42,10 +42,7 @@ pub(crate) async fn run(database: Arc<Database>) {
             }
             Ok(None) => {
                 if database.silence() > FROZEN && shared.connected().is_some() {
-                    let closed = shared.log.close_reader(&database.name, FROZEN).await;
-                    if let Err(error) = closed {
-                        debug!(database = %database.name, %error, "could not close the reader");
-                    }
+                    close_reader(&database).await;
                     sleep(pause).await;
                     // A node that does not receive the messages of a healthy reader must not keep
                     // terminating it.
@@ -60,6 +57,21 @@ pub(crate) async fn run(database: Arc<Database>) {
                 pause = (pause * 2).min(PAUSE.1);
             }
         }
+    }
+}
+
+/// Terminates the reader, unless the NATS server is mute and so every reader is silent.
+async fn close_reader(database: &Database) {
+    if database.shared.is_mute.load(Ordering::Relaxed) {
+        return;
+    }
+    let closed = database
+        .shared
+        .log
+        .close_reader(&database.name, FROZEN)
+        .await;
+    if let Err(error) = closed {
+        debug!(database = %database.name, %error, "could not close the reader");
     }
 }
 
@@ -96,5 +108,6 @@ impl Drop for Role<'_> {
     fn drop(&mut self) {
         self.0.reads.store(false, Ordering::Relaxed);
         self.0.shared.reading.fetch_sub(1, Ordering::Relaxed);
+        self.0.shared.note_unstored(&self.0.name, false);
     }
 }

@@ -55,6 +55,12 @@ pub enum BusError {
         /// The error text of the NATS server.
         reason: String,
     },
+    /// JetStream does not keep the messages.
+    #[error(
+        "JetStream does not keep the changes that are sent; the log of the NATS server says why, for \
+         example that its disk is full"
+    )]
+    NotStored,
     /// JetStream cannot keep the requested number of copies.
     #[error(
         "JetStream cannot keep {replicas} copies ({reason}); name fewer servers in bus_url, or start more \
@@ -75,6 +81,6 @@ pub enum BusError {
         code: u64,
     },
     /// The server did not answer, or the connection is broken.
-    #[error("the NATS server does not answer: {0}")]
+    #[error("the NATS server does not answer, for example because its disk is full: {0}")]
     Request(String),
 }

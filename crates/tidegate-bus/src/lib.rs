@@ -18,6 +18,7 @@ pub mod seal;
 mod settings;
 mod shared;
 mod status;
+mod stored;
 mod stream;
 
 pub use bus::Bus;

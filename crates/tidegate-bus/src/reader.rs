@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
-use tidegate_changelog::{LogError, LogMessage, LogPosition, LogStream};
+use tidegate_changelog::{LogError, LogIdentity, LogMessage, LogPosition, LogStream};
 use tokio::sync::mpsc;
 use tokio::time::{Instant, MissedTickBehavior, interval, interval_at};
 
@@ -13,6 +13,7 @@ use crate::database::Database;
 use crate::message::BusMessage;
 use crate::place::Place;
 use crate::seal::SealedKind;
+use crate::stored::Stored;
 
 /// The interval at which the reader reports its position.
 const HEARTBEAT: Duration = Duration::from_millis(200);
@@ -41,6 +42,7 @@ struct Reader<'a> {
 /// Reads until the stream breaks.
 pub(crate) async fn run(database: &Arc<Database>, stream: Box<dyn LogStream>) -> LogError {
     let start = stream.start();
+    *database.stored.lock() = Stored::at(start);
     let nats = database.shared.connected();
     let longest = nats.map_or(LIMIT, |nats| nats.longest().saturating_sub(OVERHEAD));
     let (kept, mut confirmations) = mpsc::channel(1);
@@ -130,15 +132,29 @@ impl Reader<'_> {
         let identity = self.stream.lineage().log;
         let (database, kept) = (self.database.clone(), self.kept.clone());
         tokio::spawn(async move {
-            let nats = database.shared.connected()?;
-            let last = nats.last(&database.event_subject()).await.ok()??;
-            let text = database.unseal(SealedKind::Event, &last.payload).ok()?;
-            let last = BusMessage::decode(text).ok()?;
-            if last.identity == identity && last.to >= Place::at(mark) {
+            if is_stored(&database, identity, mark).await {
                 // A reader that has ended needs no confirmation.
                 let _ = kept.try_send(mark);
             }
-            Some(())
         });
     }
+}
+
+/// Whether JetStream has all messages of a log up to `mark`. Reports a problem of the bus if it lacks
+/// them again and again.
+async fn is_stored(database: &Database, identity: LogIdentity, mark: LogPosition) -> bool {
+    let Some(nats) = database.shared.connected() else {
+        return false;
+    };
+    // A stream without a leader says nothing about the messages.
+    let Ok(last) = nats.last(&database.event_subject()).await else {
+        return false;
+    };
+    let text = last.and_then(|last| database.unseal(SealedKind::Event, &last.payload).ok());
+    let last = text.and_then(|text| BusMessage::decode(text).ok());
+    let has = last.is_some_and(|it| it.identity == identity && it.to >= Place::at(mark));
+    let is_broken = database.stored.lock().note(mark, has);
+    let is_broken = is_broken && database.reads.load(Ordering::Relaxed);
+    database.shared.note_unstored(&database.name, is_broken);
+    has
 }

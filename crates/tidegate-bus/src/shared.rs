@@ -1,8 +1,8 @@
 //! The state that all databases of a node share.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, AtomicUsize};
+use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize};
 use std::time::Duration;
 
 use parking_lot::Mutex;
@@ -31,6 +31,11 @@ pub(crate) struct SharedBus {
     pub(crate) opened: Arc<Notify>,
     /// Why the bus does not work, or works only in part; `None` if it works.
     pub(crate) problem: Mutex<Option<String>>,
+    /// Whether the NATS server has left the last request of JetStream unanswered. It may then deliver
+    /// no message either.
+    pub(crate) is_mute: AtomicBool,
+    /// The databases whose messages JetStream does not keep.
+    unstored: Mutex<HashSet<DatabaseName>>,
     /// When a message of another node that uses the database was last received.
     others: Mutex<HashMap<DatabaseName, Instant>>,
     /// How many databases this node reads for others.
@@ -60,6 +65,8 @@ impl SharedBus {
             nats: watch::Sender::new(None),
             opened: Arc::default(),
             problem: Mutex::default(),
+            is_mute: AtomicBool::new(false),
+            unstored: Mutex::default(),
             others: Mutex::default(),
             reading: AtomicUsize::new(0),
             counters: Counters::default(),
@@ -82,6 +89,21 @@ impl SharedBus {
             // The sender lives as long as `self`.
             let _ = nats.changed().await;
         }
+    }
+
+    /// Notes whether JetStream does not keep the messages of a database that this node reads.
+    pub(crate) fn note_unstored(&self, database: &DatabaseName, is_unstored: bool) {
+        let mut unstored = self.unstored.lock();
+        if is_unstored {
+            unstored.insert(database.clone());
+        } else {
+            unstored.remove(database);
+        }
+    }
+
+    /// Whether JetStream keeps the messages of this node's readers.
+    pub(crate) fn is_stored(&self) -> bool {
+        self.unstored.lock().is_empty()
     }
 
     /// Notes that another node uses a database.

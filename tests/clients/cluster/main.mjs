@@ -3,6 +3,7 @@
 // faults.
 
 import { cluster, start, stop } from "./cluster.mjs";
+import { diskSteps } from "./disk.mjs";
 import { soak } from "./faults.mjs";
 import { natsSteps } from "./nats.mjs";
 import { nodesSteps } from "./nodes.mjs";
@@ -19,8 +20,9 @@ function fail(error) {
 }
 
 const [, , only, count] = process.argv;
-const steps = { ...nodesSteps, ...natsSteps, ...postgresqlSteps, ...upgradeSteps };
-if (only === "soak") steps[`soak of ${count} faults`] = () => soak(Number(count));
+const steps = { ...nodesSteps, ...natsSteps, ...diskSteps, ...postgresqlSteps, ...upgradeSteps };
+const faults = only === "soak" ? count : 20;
+steps[`soak of ${faults} faults`] = () => soak(Number(faults));
 await start().catch(fail);
 for (const [name, step] of Object.entries(steps)) {
   if (only && !name.includes(only)) continue;

@@ -1,8 +1,10 @@
 // NATS servers that die, freeze, lose their store or do not fit, and credentials that are known.
 
 import assert from "node:assert/strict";
+import { spawn } from "node:child_process";
 import { once } from "node:events";
 import { createServer } from "node:net";
+import { join } from "node:path";
 
 import {
   busWorks,
@@ -17,17 +19,31 @@ import {
   write,
 } from "./cluster.mjs";
 import { ancient, Eavesdropper } from "./eavesdropper.mjs";
+import { LONGEST } from "./faults.mjs";
 import { eventually, freePort, Node, sleep } from "./processes.mjs";
 import { Subscriber } from "./subscriber.mjs";
+
+// Starts a server that belongs to no cluster.
+function startAlone(port, ...options) {
+  const args = ["--addr", "127.0.0.1", "--port", String(port), ...options];
+  const server = spawn("nats-server", args, { stdio: "ignore" });
+  process.on("exit", () => server.kill("SIGKILL"));
+  return server;
+}
 
 export const natsSteps = {
   async "one of three NATS servers may die"() {
     for (const server of nats.servers) {
-      await underLoad(async () => {
+      const silence = await underLoad(async () => {
+        const began = performance.now();
         await server.stop();
         await sleep(1500);
+        const silence = Math.max(...cluster.subscribers.map((it) => it.longestSilence(began)));
         await server.start();
+        return Math.round(silence);
       });
+      console.log(`  at most ${silence} ms without an event`);
+      assert(silence <= LONGEST.died);
       await complete();
     }
     await busWorks();
@@ -39,7 +55,9 @@ export const natsSteps = {
       nats.signal("SIGSTOP");
       const frozen = Date.now();
       await eventually("events go on", () => cluster.subscribers.every((it) => it.last > frozen + 300));
-      console.log(`  events went on ${Date.now() - frozen} ms after the freeze`);
+      const silence = Date.now() - frozen;
+      console.log(`  events went on ${silence} ms after the freeze`);
+      assert(silence <= LONGEST.frozen);
       await sleep(1000);
       nats.signal("SIGCONT");
     });
@@ -123,7 +141,14 @@ export const natsSteps = {
   async "a bus that cannot be used is said, and the node works without"() {
     const old = createServer(ancient).listen(0, "127.0.0.1");
     await once(old, "listening");
+    const [plain, single] = [await freePort(), await freePort()];
+    const others = [
+      startAlone(plain),
+      startAlone(single, "--jetstream", "--store_dir", join(demo.folder, "single")),
+    ];
     const cases = [
+      [`nats://127.0.0.1:${plain}`, "offers no JetStream to this login"],
+      [`nats://127.0.0.1:${single},nats://127.0.0.1:${single}`, "JetStream cannot keep 2 copies"],
       [`nats://127.0.0.1:${await freePort()}`, "no NATS server of bus_url can be reached"],
       [`nats://tidegate:wrong-word@127.0.0.1:${nats.port}`, "refuses the user name or the password"],
       [`nats://127.0.0.1:${old.address().port}`, "the bus needs 2.9.0 or later"],
@@ -142,6 +167,7 @@ export const natsSteps = {
       await node.stop("SIGTERM");
     }
     old.close();
+    for (const it of others) it.kill();
     await complete();
   },
 };

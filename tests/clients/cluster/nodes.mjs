@@ -16,8 +16,30 @@ import {
   write,
   writeFast,
 } from "./cluster.mjs";
+import { LONGEST } from "./faults.mjs";
 import { eventually, Node, psql, sleep } from "./processes.mjs";
 import { Subscriber } from "./subscriber.mjs";
+
+// Kills the node that reads. Returns how long subscribers of the others got no event, in milliseconds.
+async function killReader() {
+  const victim = await reader();
+  const others = cluster.subscribers.filter((it) => it.own !== victim);
+  const silence = await underLoad(async () => {
+    await sleep(500);
+    cluster.nodes = cluster.nodes.filter((it) => it !== victim);
+    const [killed, at] = [Date.now(), performance.now()];
+    await victim.stop("SIGKILL");
+    await eventually("the next event", () => others.every((it) => it.last > killed + 100));
+    return Math.round(Math.max(...others.map((it) => it.longestSilence(at))));
+  });
+  console.log(`  the next event came ${silence} ms after the kill`);
+  await complete();
+  const again = await startNode(victim.name);
+  for (const it of cluster.subscribers) if (it.own === victim) it.own = again;
+  await goHome();
+  await oneStream();
+  return silence;
+}
 
 export const nodesSteps = {
   async "three nodes have one stream and one slot"() {
@@ -43,22 +65,12 @@ export const nodesSteps = {
   },
 
   async "a node that is killed while it reads is replaced"() {
-    const victim = await reader();
-    const silence = await underLoad(async () => {
-      await sleep(500);
-      cluster.nodes = cluster.nodes.filter((it) => it !== victim);
-      const killed = Date.now();
-      await victim.stop("SIGKILL");
-      const others = cluster.subscribers.filter((it) => it.own !== victim);
-      await eventually("the next event", () => others.every((it) => it.last > killed + 100));
-      return Date.now() - killed;
-    });
-    console.log(`  the next event came ${silence} ms after the kill`);
-    await complete();
-    const again = await startNode(victim.name);
-    for (const it of cluster.subscribers) if (it.own === victim) it.own = again;
-    await goHome();
-    await oneStream();
+    // A machine that is busy with something else may delay an event once.
+    let silence = Infinity;
+    for (let round = 0; round < 3 && silence > LONGEST.died; round += 1) {
+      silence = Math.min(silence, await killReader());
+    }
+    assert(silence <= LONGEST.died);
   },
 
   async "a reader that is frozen is replaced, and wakes up without harm"() {
@@ -75,6 +87,7 @@ export const nodesSteps = {
       return took;
     });
     console.log(`  the next event came ${silence} ms after the freeze`);
+    assert(silence <= LONGEST.frozen);
     await complete();
     await oneStream();
   },

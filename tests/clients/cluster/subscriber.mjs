@@ -99,6 +99,12 @@ export class Subscriber {
     }
   }
 
+  // The longest time without an event from `since` (`performance.now()`) to the last event.
+  longestSilence(since) {
+    const times = [since, ...this.times.filter((it) => it > since)];
+    return Math.max(0, ...times.slice(1).map((time, index) => time - times[index]));
+  }
+
   // The node at which the subscriber is.
   at() {
     return this.nodes().find((it) => this.socket?.url.startsWith(it.url.replace("http", "ws")));

@@ -13,7 +13,7 @@ import { compare, rowsOf } from "./compare.mjs";
 import { Reader, Writer } from "./load.mjs";
 import { PASSWORD, Patroni } from "./members.mjs";
 
-const count = Number(process.argv[2] ?? 2);
+const count = Number(process.argv[2] ?? 5);
 for (const signal of ["SIGINT", "SIGTERM"]) process.on(signal, () => process.exit(1));
 const folder = await mkdtemp(join(process.env.CLIENT_SCRATCH ?? tmpdir(), "patroni-"));
 await chmod(folder, 0o755);
@@ -23,7 +23,7 @@ let subscribers = [];
 const slowest = { writes: 0, events: 0 };
 // The longest time from a promotion until writes succeed, in milliseconds, and what took longer. The
 // short run is also for loaded machines.
-const LONGEST = count > 2 ? 2000 : 5000;
+const LONGEST = count > 5 ? 2000 : 5000;
 const late = [];
 
 // Runs a command of the program with this standard input.

@@ -10,6 +10,7 @@
 mod database;
 mod deadline;
 mod golden;
+mod left_out;
 mod random;
 #[cfg(feature = "roles")]
 mod roles;
@@ -20,6 +21,7 @@ mod rows;
 pub use database::{caught_up, connect, database, database_on, running, text, wait_for_running};
 pub use deadline::{DEADLINE, eventually, soon};
 pub use golden::assert_golden;
+pub use left_out::left_out;
 pub use random::Random;
 #[cfg(feature = "roles")]
 pub use roles::{Passwords, claims_key, create_role, executor, executor_with, password};

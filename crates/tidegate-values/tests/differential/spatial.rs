@@ -1,5 +1,7 @@
 //! Compares the JSON of geometric values with what PostgreSQL and PostGIS write.
 
+use tidegate_testkit::left_out;
+
 use super::{compare, connect, literals};
 
 #[tokio::test]
@@ -51,22 +53,12 @@ async fn geometric_values_have_their_objects() {
     .await;
 }
 
-/// Whether tests that need `part` must not be skipped (docs/TESTING.md).
-#[expect(
-    clippy::disallowed_methods,
-    reason = "tests have no caller who could say what must be there"
-)]
-fn required(part: &str) -> bool {
-    std::env::var("TIDEGATE_TEST_REQUIRE").is_ok_and(|parts| parts.split(',').any(|it| it == part))
-}
-
 #[tokio::test]
 async fn postgis_values_are_what_postgis_says() {
     let client = connect().await;
     let there = "select 1 from pg_available_extensions where name = 'postgis'";
     if client.query_opt(there, &[]).await.unwrap().is_none() {
-        assert!(!required("postgis"), "PostGIS is not installed");
-        eprintln!("left out: PostGIS is not installed");
+        left_out("postgis", "PostGIS is not installed");
         return;
     }
     client
