@@ -13,9 +13,9 @@ use tidegate_sql::BoxFuture;
 use zeroize::Zeroizing;
 
 use crate::metric_label::escape;
-use crate::ports;
 use crate::service::Service;
 use crate::settings::Settings;
+use crate::ports;
 
 /// The time for which JetStream keeps changes beyond the retention window, so that a cursor from
 /// the start of the window is still found.
@@ -60,11 +60,12 @@ impl Probe for BusProbe {
     }
 
     fn is_ready(&self) -> BoxFuture<'_, bool> {
-        let status = self.0.status();
-        Box::pin(std::future::ready(
-            status.connected && status.problem.is_none(),
-        ))
+        Box::pin(std::future::ready(works(&self.0.status())))
     }
+}
+
+fn works(status: &BusStatus) -> bool {
+    status.connected && status.problem.is_none()
 }
 
 impl MetricsSource for BusProbe {
@@ -100,12 +101,18 @@ type Metric = (
     fn(&BusStatus) -> u64,
 );
 
-const METRICS: [Metric; 7] = [
+const METRICS: [Metric; 8] = [
     (
         "tidegate_bus_connected",
         "gauge",
         "1 while there is a connection to a NATS server, 0 otherwise.",
         |status| u64::from(status.connected),
+    ),
+    (
+        "tidegate_bus_degraded",
+        "gauge",
+        "1 while the bus does not work completely, as on /readyz, 0 otherwise.",
+        |status| u64::from(!works(status)),
     ),
     (
         "tidegate_bus_sent_total",

@@ -8,7 +8,8 @@ import { createServer } from "node:net";
 
 import { ancient, Eavesdropper } from "./eavesdropper.mjs";
 import { eventually, freePort, Nats, Node, place, psql, sleep } from "./processes.mjs";
-import { Subscriber, token } from "./subscriber.mjs";
+import { Proxy } from "./proxy.mjs";
+import { signIn, Subscriber, token } from "./subscriber.mjs";
 
 for (const signal of ["SIGINT", "SIGTERM"]) process.on(signal, () => process.exit(1));
 const SECRET = "row-text-that-nobody-may-read";
@@ -18,8 +19,8 @@ const settings = { TIDEGATE_BUS_URL: nats.url };
 let nodes = [];
 let written = 0;
 
-async function startNode(name) {
-  const node = await Node.start(demo, name, settings);
+async function startNode(name, more = {}) {
+  const node = await Node.start(demo, name, { ...settings, ...more });
   nodes.push(node);
   return node;
 }
@@ -93,6 +94,53 @@ async function busWorks() {
   });
 }
 
+// Proxies between one node and PostgreSQL and the NATS servers, and this node.
+let behind;
+
+// Starts the last node again behind proxies.
+async function startBehindProxies() {
+  const url = new URL(demo.adminUrl);
+  const postgresql = await Proxy.start(Number(url.port));
+  url.port = postgresql.port;
+  const servers = await Promise.all(nats.servers.map((it) => Proxy.start(it.port)));
+  const old = nodes.pop();
+  await old.stop("SIGTERM");
+  const node = await startNode(old.name, {
+    TIDEGATE_ADMIN_URL: url.href,
+    TIDEGATE_BUS_URL: servers.map((it) => nats.login(it.port)).join(","),
+    TIDEGATE_STATEMENT_TIMEOUT: "5s",
+  });
+  for (const it of subscribers) if (it.own === old) it.own = node;
+  await goHome();
+  return { node, postgresql, servers };
+}
+
+// The node behind proxies becomes the reader, because no other node does anything.
+async function readBehindProxies() {
+  behind ??= await startBehindProxies();
+  const others = nodes.filter((it) => it !== behind.node);
+  for (const it of others) it.signal("SIGSTOP");
+  await eventually("the node behind proxies reads", () => behind.node.reads());
+  for (const it of others) it.signal("SIGCONT");
+  await write(20);
+  await complete(subscribers);
+  await oneStream();
+  return behind;
+}
+
+// Sends a request to a node. Returns the status, the error and the time that it took.
+async function ask(node, path, body) {
+  const began = Date.now();
+  const answer = await fetch(`${node.url}${path}`, {
+    method: "POST",
+    headers: { "Content-Type": "application/json", Authorization: `Bearer ${bearer}` },
+    body: JSON.stringify(body),
+  });
+  const text = await answer.text();
+  const mayRetry = answer.headers.has("retry-after");
+  return { path, status: answer.status, mayRetry, ms: Date.now() - began, text };
+}
+
 const streams = () => psql(demo, "SELECT pid FROM pg_stat_replication");
 const slots = () => psql(demo, "SELECT slot_name, active FROM pg_replication_slots");
 
@@ -122,10 +170,10 @@ async function oneStream() {
 const steps = {
   async "three nodes have one stream and one slot"() {
     await oneStream();
-    const status = JSON.parse((await demo.command("cluster", "status", "--json")).stdout);
+    await busWorks();
+    const status = JSON.parse((await demo.command(["cluster", "status", "--json"])).stdout);
     assert.equal(status.readers.length, 1);
     assert.equal(status.readers[0].database, "demo");
-    await busWorks();
   },
 
   async "events come to all nodes, once and in order"() {
@@ -335,6 +383,82 @@ const steps = {
     }
     await complete(subscribers);
     await oneStream();
+  },
+
+  async "NATS that is slow for the reader delays events"() {
+    const { node, servers } = await readBehindProxies();
+    const others = subscribers.filter((it) => it.at() !== node);
+    const own = subscribers.find((it) => it.at() === node);
+    const first = own.ids.length;
+    for (const it of servers) it.delay = 100;
+    await underLoad(() => sleep(3000));
+    await complete(subscribers);
+    for (const it of servers) it.delay = 0;
+    for (const it of others) {
+      const late = it.times.slice(first).map((time, index) => time - own.times[first + index]);
+      late.sort((a, b) => a - b);
+      const median = late[late.length >> 1];
+      console.log(`  ${median.toFixed(1)} ms later (median of ${late.length}), at most ${late.at(-1).toFixed(1)}`);
+      assert(median > 90 && median < 400, `${median}`);
+    }
+    assert.equal(await reader(), node);
+    await oneStream();
+    await busWorks();
+  },
+
+  async "NATS that the reader cannot reach stops nothing"() {
+    const { servers } = await readBehindProxies();
+    await underLoad(async () => {
+      await sleep(500);
+      for (const it of servers) it.silence();
+      const silent = Date.now();
+      await eventually("events go on", () => subscribers.every((it) => it.last > silent + 300));
+      const took = Date.now() - silent;
+      console.log(`  events went on ${took} ms after the reader lost NATS`);
+      assert(took < 5000);
+      await sleep(1000);
+      for (const it of servers) it.resume();
+    });
+    await complete(subscribers);
+    await busWorks();
+    await oneStream();
+  },
+
+  async "PostgreSQL that the reader cannot reach stops no other node"() {
+    const { node, postgresql } = await readBehindProxies();
+    const select = { q: "SELECT 1 AS n" };
+    const query = { query: "{ getTicks(limit: 1) { id } }" };
+    const requests = () =>
+      Promise.all([
+        ask(node, "/api/v4/sql", select),
+        ask(node, "/api/graphql/schema/public", query),
+        ask(node, "/api/v4/oauth", signIn),
+      ]);
+    await requests();
+    await underLoad(async () => {
+      await sleep(500);
+      postgresql.silence();
+      const silent = Date.now();
+      const asked = requests();
+      const others = subscribers.filter((it) => it.at() !== node);
+      await eventually("events go on", () => others.every((it) => it.last > silent + 300));
+      const took = Date.now() - silent;
+      console.log(`  events went on ${took} ms after the reader lost PostgreSQL`);
+      assert(took < 20_000);
+      const there = await ask(nodes.find((it) => it !== node), "/api/v4/sql", select);
+      assert.equal(there.status, 200, there.text);
+      // Statements on open connections end at their deadline. Later requests need new connections.
+      const ended = (it) => it.status === 503 || /"(STATEMENT_)?TIMEOUT"/.test(it.text);
+      for (const it of await asked) assert(ended(it) && it.ms < 20_000, JSON.stringify(it));
+      for (const it of await requests()) assert(it.mayRetry && it.ms < 20_000, JSON.stringify(it));
+      const { status, checks } = await node.readiness();
+      assert.deepEqual([status, checks.database], ["unavailable", "unavailable"]);
+      postgresql.resume();
+      await eventually("it is ready again", async () => (await node.readiness()).status === "ready");
+    });
+    await complete(subscribers);
+    await oneStream();
+    for (const it of await requests()) assert(it.status < 300, it.text);
   },
 
   async "a bus that cannot be used is said, and the node works without"() {

@@ -5,17 +5,20 @@ import { sleep } from "./processes.mjs";
 
 const QUERY = "subscription { TicksMessageAdded { id note } }";
 
+// The body of a sign-in as the demo's owner.
+export const signIn = {
+  grant_type: "password",
+  username: "demo",
+  password: "demo1234",
+  database: "demo",
+  client_id: "demo-app",
+};
+
 export async function token(url) {
   const answer = await fetch(`${url}/api/v4/oauth`, {
     method: "POST",
     headers: { "Content-Type": "application/json" },
-    body: JSON.stringify({
-      grant_type: "password",
-      username: "demo",
-      password: "demo1234",
-      database: "demo",
-      client_id: "demo-app",
-    }),
+    body: JSON.stringify(signIn),
   });
   const body = await answer.json();
   if (!body.access_token) throw new Error(JSON.stringify(body));
