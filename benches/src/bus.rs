@@ -126,7 +126,7 @@ impl Case {
         let counted = async || {
             let query = "select count(*) from pg_stat_replication";
             let now: i64 = client.query_one(query, &[]).await?.get(0);
-            Ok((now == count as i64).then_some(()))
+            Ok((usize::try_from(now)? == count).then_some(()))
         };
         eventually(&format!("{count} walsenders"), PATIENCE, counted).await
     }

@@ -55,7 +55,7 @@ enum Contact {
     /// The stream was asked for a position.
     Asked(Instant),
     /// PostgreSQL was asked on another connection.
-    AskedElsewhere,
+    AskedAgain,
 }
 
 /// Reads until the stream breaks.
@@ -81,19 +81,11 @@ pub(crate) async fn run(database: &Arc<Database>, stream: Box<dyn LogStream>) ->
     let mut confirm = interval_at(Instant::now() + CONFIRM, CONFIRM);
     let (mut batch, mut out) = (Vec::new(), Vec::new());
     loop {
+        let mut outcome = Ok(());
         tokio::select! {
             next = reader.stream.next(&mut batch) => {
                 reader.contact = Contact::Heard(Instant::now());
-                let taken = match next {
-                    Ok(()) => reader.take(&mut batch, &mut out),
-                    Err(error) => Err(error),
-                };
-                if let Err(error) = taken {
-                    // The next reader begins earlier. The other nodes need the position that this
-                    // reader reached.
-                    database.publish(reader.batcher.progress(), true).await;
-                    return error;
-                }
+                outcome = next.and_then(|()| reader.take(&mut batch, &mut out));
             }
             () = database.asked.notified() => {
                 reader.stream.request_position();
@@ -111,13 +103,14 @@ pub(crate) async fn run(database: &Arc<Database>, stream: Box<dyn LogStream>) ->
                     database.publish(reader.batcher.progress(), true).await;
                 }
             }
-            Some(answered) = answers.recv() => {
-                if let Err(error) = reader.judge(answered) {
-                    database.publish(reader.batcher.progress(), true).await;
-                    return error;
-                }
-            }
+            Some(answered) = answers.recv() => outcome = reader.judge(answered),
             Some(position) = confirmations.recv() => reader.stream.confirm(position),
+        }
+        if let Err(error) = outcome {
+            // The next reader begins earlier. The other nodes need the position that this reader
+            // reached.
+            database.publish(reader.batcher.progress(), true).await;
+            return error;
         }
         for message in out.drain(..) {
             database.publish(message, false).await;
@@ -162,15 +155,15 @@ impl Reader<'_> {
                 self.contact = Contact::Asked(at);
             }
             Contact::Asked(at) if at.elapsed() > SILENCE.1 => {
-                self.ask_elsewhere();
-                self.contact = Contact::AskedElsewhere;
+                self.ask_on_other_connection();
+                self.contact = Contact::AskedAgain;
             }
             _ => {}
         }
     }
 
     /// Asks PostgreSQL on another connection, in the background.
-    fn ask_elsewhere(&self) {
+    fn ask_on_other_connection(&self) {
         let (database, answered) = (self.database.clone(), self.answered.clone());
         tokio::spawn(async move {
             let asked = database.shared.log.end(&database.name);
@@ -182,7 +175,7 @@ impl Reader<'_> {
 
     /// Ends the reader if PostgreSQL has answered on no connection.
     fn judge(&mut self, has_answered: bool) -> Result<(), LogError> {
-        if matches!(self.contact, Contact::AskedElsewhere) {
+        if matches!(self.contact, Contact::AskedAgain) {
             if !has_answered {
                 let reason = "PostgreSQL does not answer this node";
                 return Err(LogError::Unavailable(reason.into()));

@@ -396,3 +396,18 @@ impl fmt::Debug for ServiceConnections {
             .finish_non_exhaustive()
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use std::future::pending;
+
+    use super::{Error, STATEMENT, within};
+
+    #[tokio::test(start_paused = true)]
+    async fn a_statement_without_a_deadline_ends_too() {
+        let began = tokio::time::Instant::now();
+        let outcome = within::<()>(None, pending()).await;
+        assert!(matches!(outcome, Err(Error::Unavailable { .. })));
+        assert_eq!(began.elapsed(), STATEMENT);
+    }
+}

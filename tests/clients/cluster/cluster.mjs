@@ -171,9 +171,17 @@ const steps = {
   async "three nodes have one stream and one slot"() {
     await oneStream();
     await busWorks();
-    const status = JSON.parse((await demo.command(["cluster", "status", "--json"])).stdout);
-    assert.equal(status.readers.length, 1);
-    assert.equal(status.readers[0].database, "demo");
+    const status = async (more) => {
+      const { stdout } = await demo.command(["cluster", "status", "--json"], more);
+      return JSON.parse(stdout);
+    };
+    const { readers, bus } = await status(settings);
+    assert.equal(readers.length, 1);
+    assert.equal(readers[0].database, "demo");
+    assert.deepEqual([bus.copies, bus.expected_copies, bus.problem], [3, 3, null]);
+    assert.equal((await status({})).bus, null);
+    const nowhere = await status({ TIDEGATE_BUS_URL: `nats://127.0.0.1:${await freePort()}` });
+    assert.match(nowhere.bus.problem, /no NATS server of bus_url can be reached/);
   },
 
   async "events come to all nodes, once and in order"() {
