@@ -1,10 +1,11 @@
 //! The command line.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use clap::{Parser, Subcommand};
 
+use crate::Result;
 use crate::model::arguments::ModelArguments;
 
 /// A command other than the measurement of the cases.
@@ -108,6 +109,14 @@ pub(crate) struct Arguments {
 }
 
 impl Arguments {
+    /// The default arguments, with PostgreSQL's default number of connections.
+    pub(crate) fn with_defaults_of_postgresql(binary: Option<&Path>) -> Result<Self> {
+        let mut arguments = Self::try_parse_from(["tidegate-bench"])?;
+        arguments.binary = binary.map(Path::to_owned);
+        arguments.max_connections = 100;
+        Ok(arguments)
+    }
+
     /// Whether a case of this name is selected.
     pub(crate) fn wants(&self, name: &str) -> bool {
         let only = self.only.as_ref();

@@ -13,11 +13,13 @@
 
 mod accounts;
 mod arguments;
+mod bus;
 mod catalog;
 mod connection;
 mod export;
 mod feed;
 mod floor;
+mod idle_roles;
 mod load;
 mod measure;
 mod model;
@@ -153,6 +155,8 @@ async fn others(service: &Service, arguments: &Arguments) -> Result<()> {
     oauth::run(service, only, (arguments.connections(), time)).await?;
     feed::run(service, arguments).await?;
     catalog::run(service, only).await?;
+    idle_roles::run(arguments).await?;
+    bus::run(arguments).await?;
     if arguments.export {
         export::compare(service).await?;
     }

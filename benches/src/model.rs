@@ -3,11 +3,11 @@
 
 pub(crate) mod arguments;
 mod check;
-mod cluster;
+pub(crate) mod cluster;
 mod constants;
 mod extra;
 mod fit;
-mod load;
+pub(crate) mod load;
 mod nats;
 mod needs;
 mod report;

@@ -149,8 +149,8 @@ async fn idle_tenant(service: &Service, number: u32) -> Result<()> {
     Ok(())
 }
 
-/// Creates a tenant with a table of notes, and its users.
-async fn one_tenant(service: &Service, number: u32, tokens: &Tokens<'_>) -> Result<Vec<Caller>> {
+/// Creates a tenant without users, unless it exists. Also returns whether it is new.
+pub(crate) async fn owner(service: &Service, number: u32) -> Result<(BenchTenant, bool)> {
     let name = tenant_name(number);
     let client = format!("{name}-app");
     let sign_in = json!({ "grant_type": "password", "username": name, "password": OWNER_PASSWORD,
@@ -167,18 +167,25 @@ async fn one_tenant(service: &Service, number: u32, tokens: &Tokens<'_>) -> Resu
     };
     let tenant = BenchTenant {
         address: service.address,
-        name: name.clone(),
+        name,
         client,
         owner_token,
         members: false,
         impersonate: false,
     };
+    Ok((tenant, new))
+}
+
+/// Creates a tenant with a table of notes, and its users.
+async fn one_tenant(service: &Service, number: u32, tokens: &Tokens<'_>) -> Result<Vec<Caller>> {
+    let (tenant, new) = owner(service, number).await?;
     let made = tenant.users(USERS_OF_TENANT, tokens).await?;
     if new {
+        let name = &tenant.name;
         let authorization = format!("Authorization: Bearer {}\r\n", tenant.owner_token);
         let rights =
             format!("grant select, insert, update on bench_notes to \"{name}/group/bench\"");
-        for statement in [NOTES, &notes_of(&name, USERS_OF_TENANT), &rights] {
+        for statement in [NOTES, &notes_of(name, USERS_OF_TENANT), &rights] {
             let statements: Vec<Value> = split(statement).map(|q| json!({ "q": q })).collect();
             let body = json!(statements).to_string();
             post(service.address, "/api/v4/sql", &authorization, &body).await?;

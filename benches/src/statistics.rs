@@ -78,6 +78,12 @@ pub(crate) fn mean(rates: &[f64]) -> Option<f64> {
     (!rates.is_empty()).then(|| sum / rates.len() as f64)
 }
 
+/// The median of some numbers; not a number if there are none.
+pub(crate) fn median(mut numbers: Vec<f64>) -> f64 {
+    numbers.sort_unstable_by(f64::total_cmp);
+    numbers.get(numbers.len() / 2).copied().unwrap_or(f64::NAN)
+}
+
 /// A quotient, or 0 if the divisor is 0.
 pub(crate) fn ratio(part: f64, whole: f64) -> f64 {
     if whole > 0.0 { part / whole } else { 0.0 }

@@ -6,6 +6,7 @@ use super::subscribers::Subscribers;
 use super::writer::{TABLE, Writer};
 use crate::arguments::Arguments;
 use crate::service::Service;
+use crate::statistics::median;
 use crate::{Result, process};
 
 pub(crate) const NAME: &str = "feed and writers";
@@ -70,9 +71,9 @@ fn show(writer: Writer, [nobody, nothing, all]: &[Vec<Round>; 3]) {
         "\n{NAME}, {how}: {} clients, {ROUNDS} rounds of {SECONDS} s in turn, medians; without a \
          feed {:.0} transactions/s of {:.2} ms, {:.1} us of PostgreSQL's CPU each",
         writer.clients,
-        median(nobody, |round| round.rate),
-        median(nobody, |round| round.latency),
-        median(nobody, |round| round.database),
+        median_of(nobody, |round| round.rate),
+        median_of(nobody, |round| round.latency),
+        median_of(nobody, |round| round.database),
     );
     for (what, rounds) in [("wants nothing", nothing), ("wants everything", all)] {
         let ratios: Vec<f64> = rounds
@@ -84,12 +85,12 @@ fn show(writer: Writer, [nobody, nothing, all]: &[Vec<Round>; 3]) {
         println!(
             "  a subscription that {what}: {:.0}/s of {:.2} ms, {:.2} of it (rounds {}), {:.1} us \
              of PostgreSQL's CPU and {:.1} of the server's",
-            median(rounds, |round| round.rate),
-            median(rounds, |round| round.latency),
-            middle(ratios),
+            median_of(rounds, |round| round.rate),
+            median_of(rounds, |round| round.latency),
+            median(ratios),
             each.join(" "),
-            median(rounds, |round| round.database),
-            median(rounds, |round| round.server),
+            median_of(rounds, |round| round.database),
+            median_of(rounds, |round| round.server),
         );
     }
 }
@@ -124,11 +125,6 @@ async fn round(service: &Service, writer: Writer, subscriptions: Subscriptions) 
     })
 }
 
-fn median(rounds: &[Round], of: impl Fn(&Round) -> f64) -> f64 {
-    middle(rounds.iter().map(of).collect())
-}
-
-fn middle(mut numbers: Vec<f64>) -> f64 {
-    numbers.sort_unstable_by(f64::total_cmp);
-    numbers.get(numbers.len() / 2).copied().unwrap_or(f64::NAN)
+fn median_of(rounds: &[Round], of: impl Fn(&Round) -> f64) -> f64 {
+    median(rounds.iter().map(of).collect())
 }

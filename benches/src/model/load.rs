@@ -48,12 +48,33 @@ pub(crate) struct Usage {
 impl Load {
     /// Opens sockets at each node, writes, and measures.
     pub(crate) async fn run(&self, cluster: &Cluster, nodes: &[&Node]) -> Result<Usage> {
+        let sockets = self.open(cluster, nodes).await?;
+        self.measure(cluster, nodes, &sockets).await
+    }
+
+    /// Opens sockets at each node.
+    pub(crate) async fn open(
+        &self,
+        cluster: &Cluster,
+        nodes: &[&Node],
+    ) -> Result<Vec<Subscribers>> {
         let mut sockets = Vec::new();
         let queries = self.queries();
         for node in nodes {
             let open = Subscribers::open_at(node.address, &cluster.demo.owner_token, &queries);
             sockets.push(open.await?);
         }
+        Ok(sockets)
+    }
+
+    /// Writes for open sockets, and measures. Afterwards the sockets have the latencies of the
+    /// measured events.
+    pub(crate) async fn measure(
+        &self,
+        cluster: &Cluster,
+        nodes: &[&Node],
+        sockets: &[Subscribers],
+    ) -> Result<Usage> {
         if self.is_settled {
             tokio::time::sleep(SETTLE).await;
         }
@@ -67,10 +88,10 @@ impl Load {
             clients: 4,
             rate: Some(self.rate),
         };
-        self.write(cluster, &writer, &sockets, 1).await?;
+        self.write(cluster, &writer, sockets, 1).await?;
         let before = usage(cluster, nodes).await?;
         let started = Instant::now();
-        let changes = self.write(cluster, &writer, &sockets, self.seconds).await?;
+        let changes = self.write(cluster, &writer, sockets, self.seconds).await?;
         let after = usage(cluster, nodes).await?;
         let seconds = started.elapsed().as_secs_f64();
         Ok(Usage {

@@ -5,17 +5,19 @@ use std::fmt::{self, Write as _};
 use std::sync::Arc;
 use std::time::Duration;
 
-use tidegate_bus::{Bus, BusSettings, BusStatus};
+use tidegate_bus::{Bus, BusReport, BusResult, BusSettings, BusStatus};
 use tidegate_capture::{Replication, ReplicationSettings};
 use tidegate_feed::FeedSettings;
+use tidegate_identity::MasterKey;
 use tidegate_server::{AppBuilder, MetricsSource, Probe};
 use tidegate_sql::BoxFuture;
 use zeroize::Zeroizing;
 
+use crate::failure::Result;
 use crate::metric_label::escape;
-use crate::ports;
 use crate::service::Service;
 use crate::settings::Settings;
+use crate::{master_key, ports};
 
 /// The time for which JetStream keeps changes beyond the retention window, so that a cursor from
 /// the start of the window is still found.
@@ -27,16 +29,32 @@ pub(crate) fn open(
     settings: &Settings,
     log: Arc<Replication>,
 ) -> Option<Arc<Bus>> {
+    let bus = bus_settings(&service.master, settings)?;
+    Some(Arc::new(Bus::new(log, bus)))
+}
+
+/// The settings of the bus; `None` if the settings name none.
+fn bus_settings(master: &MasterKey, settings: &Settings) -> Option<BusSettings> {
     let url = settings.bus_url.as_ref()?;
-    let bus = BusSettings {
+    Some(BusSettings {
         url: Zeroizing::new(url.0.clone()),
-        key: service.master.derive("bus"),
+        key: master.derive("bus"),
         session: ports::bytes(),
         window: FeedSettings::default().retention_window + MARGIN,
         bytes: settings.bus_bytes.0,
         retention: ReplicationSettings::default().retention.unwrap_or_default(),
+    })
+}
+
+/// Asks NATS what it keeps, for an operator; `None` if the settings name no bus.
+pub(crate) async fn report(settings: &Settings) -> Result<Option<BusResult<BusReport>>> {
+    if settings.bus_url.is_none() {
+        return Ok(None);
+    }
+    let Some(bus) = bus_settings(&master_key::read(settings)?, settings) else {
+        return Ok(None);
     };
-    Some(Arc::new(Bus::new(log, bus)))
+    Ok(Some(BusReport::read(&bus).await))
 }
 
 /// Shows the state of the bus on `/readyz` and `/metrics`.
@@ -60,11 +78,12 @@ impl Probe for BusProbe {
     }
 
     fn is_ready(&self) -> BoxFuture<'_, bool> {
-        let status = self.0.status();
-        Box::pin(std::future::ready(
-            status.connected && status.problem.is_none(),
-        ))
+        Box::pin(std::future::ready(works(&self.0.status())))
     }
+}
+
+fn works(status: &BusStatus) -> bool {
+    status.connected && status.problem.is_none()
 }
 
 impl MetricsSource for BusProbe {
@@ -100,12 +119,18 @@ type Metric = (
     fn(&BusStatus) -> u64,
 );
 
-const METRICS: [Metric; 7] = [
+const METRICS: [Metric; 8] = [
     (
         "tidegate_bus_connected",
         "gauge",
         "1 while there is a connection to a NATS server, 0 otherwise.",
         |status| u64::from(status.connected),
+    ),
+    (
+        "tidegate_bus_degraded",
+        "gauge",
+        "1 while the bus does not work completely, as on /readyz, 0 otherwise.",
+        |status| u64::from(!works(status)),
     ),
     (
         "tidegate_bus_sent_total",

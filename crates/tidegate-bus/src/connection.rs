@@ -55,14 +55,18 @@ async fn check(shared: &SharedBus) -> Option<String> {
 }
 
 async fn connect(shared: &SharedBus) -> crate::BusResult<Arc<Nats>> {
-    let subjects = format!("{}.*.e", shared.cell);
-    let name = shared.cell.replace('.', "_");
-    let stream = (name.as_str(), subjects.as_str());
-    let nats = Nats::connect(&shared.settings, stream, shared.opened.clone()).await?;
+    let (name, subjects) = stream(&shared.cell);
+    let opened = shared.opened.clone();
+    let nats = Nats::connect(&shared.settings, (&name, &subjects), opened).await?;
     let nats = Arc::new(nats);
     shared.nats.send_replace(Some(nats.clone()));
     info!("connected to the bus");
     Ok(nats)
+}
+
+/// The name of the stream in JetStream, and the subjects of its messages.
+pub(crate) fn stream(cell: &str) -> (String, String) {
+    (cell.replace('.', "_"), format!("{cell}.*.e"))
 }
 
 /// Logs a problem when it begins, changes or ends.

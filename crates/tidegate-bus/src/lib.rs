@@ -14,6 +14,7 @@ pub mod message;
 mod nats;
 pub mod place;
 mod reader;
+mod report;
 pub mod seal;
 mod settings;
 mod shared;
@@ -23,5 +24,6 @@ mod stream;
 
 pub use bus::Bus;
 pub use error::{BusError, BusResult};
+pub use report::BusReport;
 pub use settings::BusSettings;
 pub use status::{BusStatus, DatabaseRole};

@@ -45,6 +45,8 @@ const NO_ROOM: &str = "insufficient storage";
 const NO_JETSTREAM: [u64; 3] = [10_076, 10_039, 10_035];
 /// The error code for a message that does not exist.
 const NO_MESSAGE: u64 = 10_037;
+/// The error code for a stream that does not exist.
+const NO_STREAM: u64 = 10_059;
 /// The error code for a stream of this name with another configuration.
 const EXISTS: u64 = 10_058;
 
@@ -148,6 +150,16 @@ impl Nats {
             created => drop(created?),
         }
         Ok(())
+    }
+
+    /// The state of the stream; `None` if there is no stream.
+    pub(crate) async fn info(&self) -> BusResult<Option<Value>> {
+        match self.api("STREAM.INFO", &Value::Null).await {
+            Err(BusError::JetStream {
+                code: NO_STREAM, ..
+            }) => Ok(None),
+            info => info.map(Some),
+        }
     }
 
     /// The first and the last sequence number of the stream.

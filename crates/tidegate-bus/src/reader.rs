@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use tidegate_changelog::{LogError, LogIdentity, LogMessage, LogPosition, LogStream};
 use tokio::sync::mpsc;
-use tokio::time::{Instant, MissedTickBehavior, interval, interval_at};
+use tokio::time::{Instant, MissedTickBehavior, interval, interval_at, timeout};
 
 use crate::batch::Batcher;
 use crate::database::Database;
@@ -20,6 +20,13 @@ const HEARTBEAT: Duration = Duration::from_millis(200);
 /// The interval at which the reader checks whether JetStream has kept the messages that it sent.
 /// PostgreSQL keeps the changes of one to two intervals, in case JetStream loses the last messages.
 const CONFIRM: Duration = Duration::from_secs(10);
+/// The silence of PostgreSQL after which the reader asks the stream for a position, and the silence
+/// after which it asks on another connection. A walsender that decodes a large transaction may leave
+/// the first question unanswered for long.
+const SILENCE: (Duration, Duration) = (Duration::from_secs(1), Duration::from_millis(2500));
+/// How long PostgreSQL may take to answer on the other connection. A reader that cannot reach
+/// PostgreSQL ends, because the other nodes wait for it.
+const ANSWER: Duration = Duration::from_secs(3);
 /// The maximum number of bytes of changes in a message, unless one change is larger.
 const LIMIT: usize = 128 << 10;
 /// The maximum size in bytes of the parts of a message other than its changes: places, descriptions
@@ -37,6 +44,19 @@ struct Reader<'a> {
     /// the answer covers this position, it is confirmed to PostgreSQL.
     mark: LogPosition,
     kept: mpsc::Sender<LogPosition>,
+    contact: Contact,
+    /// Receives whether PostgreSQL has answered on another connection.
+    answered: mpsc::Sender<bool>,
+}
+
+/// Whether PostgreSQL is heard, and what was done because it is not.
+enum Contact {
+    /// The time of the last message.
+    Heard(Instant),
+    /// The stream was asked for a position.
+    Asked(Instant),
+    /// PostgreSQL was asked on another connection.
+    AskedAgain,
 }
 
 /// Reads until the stream breaks.
@@ -46,6 +66,7 @@ pub(crate) async fn run(database: &Arc<Database>, stream: Box<dyn LogStream>) ->
     let nats = database.shared.connected();
     let longest = nats.map_or(LIMIT, |nats| nats.longest().saturating_sub(OVERHEAD));
     let (kept, mut confirmations) = mpsc::channel(1);
+    let (answered, mut answers) = mpsc::channel(1);
     let mut reader = Reader {
         batcher: Batcher::new(stream.lineage().clone(), start, LIMIT.min(longest), longest),
         database,
@@ -54,24 +75,19 @@ pub(crate) async fn run(database: &Arc<Database>, stream: Box<dyn LogStream>) ->
         complete: start,
         mark: start,
         kept,
+        contact: Contact::Heard(Instant::now()),
+        answered,
     };
     let mut heartbeat = interval(HEARTBEAT);
     heartbeat.set_missed_tick_behavior(MissedTickBehavior::Delay);
     let mut confirm = interval_at(Instant::now() + CONFIRM, CONFIRM);
     let (mut batch, mut out) = (Vec::new(), Vec::new());
     loop {
+        let mut outcome = Ok(());
         tokio::select! {
             next = reader.stream.next(&mut batch) => {
-                let taken = match next {
-                    Ok(()) => reader.take(&mut batch, &mut out),
-                    Err(error) => Err(error),
-                };
-                if let Err(error) = taken {
-                    // The next reader begins earlier. The other nodes need the position that this
-                    // reader reached.
-                    database.publish(reader.batcher.progress(), true).await;
-                    return error;
-                }
+                reader.contact = Contact::Heard(Instant::now());
+                outcome = next.and_then(|()| reader.take(&mut batch, &mut out));
             }
             () = database.asked.notified() => {
                 reader.stream.request_position();
@@ -80,6 +96,7 @@ pub(crate) async fn run(database: &Arc<Database>, stream: Box<dyn LogStream>) ->
             _ = heartbeat.tick() => {
                 out.push(reader.batcher.progress());
                 reader.confirm_window();
+                reader.check_contact();
             }
             _ = confirm.tick() => {
                 let has_moved = reader.complete > reader.mark;
@@ -88,7 +105,14 @@ pub(crate) async fn run(database: &Arc<Database>, stream: Box<dyn LogStream>) ->
                     database.publish(reader.batcher.progress(), true).await;
                 }
             }
+            Some(answered) = answers.recv() => outcome = reader.judge(answered),
             Some(position) = confirmations.recv() => reader.stream.confirm(position),
+        }
+        if let Err(error) = outcome {
+            // The next reader begins earlier. The other nodes need the position that this reader
+            // reached.
+            database.publish(reader.batcher.progress(), true).await;
+            return error;
         }
         for message in out.drain(..) {
             database.publish(message, false).await;
@@ -123,6 +147,44 @@ impl Reader<'_> {
     fn confirm_window(&mut self) {
         let keep = LogPosition(self.database.keep.load(Ordering::Relaxed));
         self.stream.confirm(keep.min(self.complete));
+    }
+
+    /// Asks PostgreSQL whether it still answers, if it was not heard for some time.
+    fn check_contact(&mut self) {
+        match self.contact {
+            Contact::Heard(at) if at.elapsed() > SILENCE.0 => {
+                self.stream.request_position();
+                self.contact = Contact::Asked(at);
+            }
+            Contact::Asked(at) if at.elapsed() > SILENCE.1 => {
+                self.ask_on_other_connection();
+                self.contact = Contact::AskedAgain;
+            }
+            _ => {}
+        }
+    }
+
+    /// Asks PostgreSQL on another connection, in the background.
+    fn ask_on_other_connection(&self) {
+        let (database, answered) = (self.database.clone(), self.answered.clone());
+        tokio::spawn(async move {
+            let asked = database.shared.log.end(&database.name);
+            let has_answered = matches!(timeout(ANSWER, asked).await, Ok(Ok(_)));
+            // A reader that has ended needs no answer.
+            let _ = answered.try_send(has_answered);
+        });
+    }
+
+    /// Ends the reader if PostgreSQL has answered on no connection.
+    fn judge(&mut self, has_answered: bool) -> Result<(), LogError> {
+        if matches!(self.contact, Contact::AskedAgain) {
+            if !has_answered {
+                let reason = "PostgreSQL does not answer this node";
+                return Err(LogError::Unavailable(reason.into()));
+            }
+            self.contact = Contact::Asked(Instant::now());
+        }
+        Ok(())
     }
 
     /// Checks in the background whether JetStream has all messages up to the position of the last

@@ -54,12 +54,17 @@ pub(crate) struct Counters {
     pub(crate) from_slot: AtomicU64,
 }
 
+/// The beginning of all subjects of a cluster.
+pub(crate) fn cell(seal: &Seal) -> String {
+    format!("tidegate.{}", seal.name("cell"))
+}
+
 impl SharedBus {
     pub(crate) fn new(log: Arc<dyn SharedLog>, settings: BusSettings) -> Self {
         let seal = Seal::new(settings.key.clone(), settings.session);
         Self {
             log,
-            cell: format!("tidegate.{}", seal.name("cell")),
+            cell: cell(&seal),
             seal,
             settings,
             nats: watch::Sender::new(None),

@@ -36,7 +36,7 @@ use tidegate_sql::{
 };
 use tokio::sync::broadcast;
 use tokio::task::AbortHandle;
-use tokio::time::{Instant, timeout_at};
+use tokio::time::{Instant, timeout, timeout_at};
 use tracing::warn;
 
 pub use claims::{ClaimsFunctions, ClaimsState, claims_state, install_claims};
@@ -61,7 +61,7 @@ use connect::{CATALOG, CONTROL};
 use limits::Permits;
 use lock_table::LockTable;
 use retryable_sink::RetryableSink;
-use service_pool::{ServiceCircuitBreaker, ServicePool};
+use service_pool::{RETRY_AFTER, ServiceCircuitBreaker, ServicePool};
 use transaction::ServiceTransaction;
 
 /// The limit on connections to the catalog of one database.
@@ -70,6 +70,9 @@ const CATALOG_CONNECTIONS: usize = 2;
 const CATALOG_IDLE: Duration = Duration::from_secs(30);
 /// The time limit for terminating a backend.
 const TERMINATE: Duration = Duration::from_secs(5);
+/// The time limit of a statement without a deadline. PostgreSQL ends a statement of the service
+/// after a minute (`statement_timeout`), so only a server that is cut off takes longer.
+const STATEMENT: Duration = Duration::from_secs(65);
 /// How many notifications are kept for a slow receiver. A receiver that lags further behind misses
 /// some.
 const NOTIFICATIONS: usize = 256;
@@ -292,13 +295,16 @@ impl ServiceConnections {
     }
 }
 
-/// Runs a future. Fails with [`Error::Deadline`] if the deadline passes first.
+/// Runs a future. Fails with [`Error::Deadline`] if the deadline passes first, and with
+/// [`Error::Unavailable`] if there is no deadline and PostgreSQL does not respond for [`STATEMENT`].
 async fn within<T>(deadline: Option<Instant>, work: impl Future<Output = Result<T>>) -> Result<T> {
     match deadline {
         Some(deadline) => timeout_at(deadline, work)
             .await
             .unwrap_or(Err(Error::Deadline)),
-        None => work.await,
+        None => timeout(STATEMENT, work)
+            .await
+            .unwrap_or_else(|_| Err(ConnectError::TimedOut(STATEMENT).into_sql(RETRY_AFTER))),
     }
 }
 
@@ -388,5 +394,20 @@ impl fmt::Debug for ServiceConnections {
         f.debug_struct("ServiceConnections")
             .field("hosts", &self.config.addresses())
             .finish_non_exhaustive()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::future::pending;
+
+    use super::{Error, STATEMENT, within};
+
+    #[tokio::test(start_paused = true)]
+    async fn a_statement_without_a_deadline_ends_too() {
+        let began = tokio::time::Instant::now();
+        let outcome = within::<()>(None, pending()).await;
+        assert!(matches!(outcome, Err(Error::Unavailable { .. })));
+        assert_eq!(began.elapsed(), STATEMENT);
     }
 }

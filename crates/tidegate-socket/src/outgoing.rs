@@ -172,6 +172,12 @@ pub(crate) fn ended(ended: &Ended) -> (&'static str, String, Option<Cursor>) {
             "the role may not read the columns any more".to_owned(),
             None,
         ),
+        Ended::Unverified => (
+            "database_unavailable",
+            "the privileges of the role could not be checked; subscribe again with `after`"
+                .to_owned(),
+            None,
+        ),
         Ended::NoTable => ("no_table", "the table was dropped".to_owned(), None),
         Ended::Changed { problem } => ("table_changed", problem.clone(), None),
         Ended::SlowConsumer { cursor } => (

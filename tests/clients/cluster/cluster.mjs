@@ -37,8 +37,8 @@ export async function stop() {
   await demo.stop();
 }
 
-export async function startNode(name) {
-  const node = await Node.start(demo, name, settings);
+export async function startNode(name, more = {}) {
+  const node = await Node.start(demo, name, { ...settings, ...more });
   cluster.nodes.push(node);
   return node;
 }

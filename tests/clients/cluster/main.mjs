@@ -6,6 +6,7 @@ import { cluster, start, stop } from "./cluster.mjs";
 import { diskSteps } from "./disk.mjs";
 import { soak } from "./faults.mjs";
 import { natsSteps } from "./nats.mjs";
+import { networkSteps } from "./network.mjs";
 import { nodesSteps } from "./nodes.mjs";
 import { postgresqlSteps } from "./postgresql.mjs";
 import { upgradeSteps } from "./upgrade.mjs";
@@ -20,7 +21,7 @@ function fail(error) {
 }
 
 const [, , only, count] = process.argv;
-const steps = { ...nodesSteps, ...natsSteps, ...diskSteps, ...postgresqlSteps, ...upgradeSteps };
+const steps = { ...nodesSteps, ...natsSteps, ...diskSteps, ...postgresqlSteps, ...networkSteps, ...upgradeSteps };
 const faults = only === "soak" ? count : 20;
 steps[`soak of ${faults} faults`] = () => soak(Number(faults));
 await start().catch(fail);

@@ -17,7 +17,7 @@ import {
   writeFast,
 } from "./cluster.mjs";
 import { LONGEST } from "./faults.mjs";
-import { eventually, Node, psql, sleep } from "./processes.mjs";
+import { eventually, freePort, Node, psql, sleep } from "./processes.mjs";
 import { Subscriber } from "./subscriber.mjs";
 
 // Kills the node that reads. Returns how long subscribers of the others got no event, in milliseconds.
@@ -44,10 +44,21 @@ async function killReader() {
 export const nodesSteps = {
   async "three nodes have one stream and one slot"() {
     await oneStream();
-    const status = JSON.parse((await demo.command("cluster", "status", "--json")).stdout);
-    assert.equal(status.readers.length, 1);
-    assert.equal(status.readers[0].database, "demo");
     await busWorks();
+    const status = async (more) => {
+      const { stdout } = await demo.command(["cluster", "status", "--json"], more);
+      return JSON.parse(stdout);
+    };
+    const { readers, bus } = await eventually("three servers have all messages", async () => {
+      const now = await status(settings);
+      return now.bus.copies === 3 && now;
+    });
+    assert.equal(readers.length, 1);
+    assert.equal(readers[0].database, "demo");
+    assert.deepEqual([bus.expected_copies, bus.problem], [3, null]);
+    assert.equal((await status({})).bus, null);
+    const nowhere = await status({ TIDEGATE_BUS_URL: `nats://127.0.0.1:${await freePort()}` });
+    assert.match(nowhere.bus.problem, /no NATS server of bus_url can be reached/);
   },
 
   async "events come to all nodes, once and in order"() {

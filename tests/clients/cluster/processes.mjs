@@ -116,9 +116,13 @@ export class Nats {
     return this.servers[0].port;
   }
 
+  // The URL of a server, or of a proxy in front of it.
+  login(port) {
+    return `nats://${USER}:${PASSWORD}@127.0.0.1:${port}`;
+  }
+
   get url() {
-    const url = ({ port }) => `nats://${USER}:${PASSWORD}@127.0.0.1:${port}`;
-    return this.servers.map(url).join(",");
+    return this.servers.map(({ port }) => this.login(port)).join(",");
   }
 
   start() {
@@ -230,9 +234,10 @@ export async function place() {
     url: value("TIDEGATE_URL"),
     database,
     adminUrl: admin.href,
-    // Runs a command of the program.
-    command(...args) {
+    // Runs a command of the program, with settings.
+    command(args, settings) {
       const env = {
+        ...settings,
         PATH: process.env.PATH,
         TIDEGATE_ADMIN_URL: admin.href,
         TIDEGATE_MASTER_KEY_FILE: join(data, "master.key"),

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use serde_json::{Value, json};
+use tidegate_bus::{BusReport, BusResult};
 use tidegate_identity::Timestamp;
 use tidegate_service::cluster_status::{NodeStatus, ReaderStatus, nodes, readers};
 use tidegate_service::{KeptConnection, KeptConnectionError};
@@ -11,8 +12,8 @@ use tidegate_wire::ConnectError;
 use super::{print, print_table, time};
 use crate::cli::ClusterCommand;
 use crate::failure::{Failure, Result};
-use crate::service;
 use crate::settings::Settings;
+use crate::{bus, service};
 
 /// Runs the command. It changes nothing; in particular, it neither creates nor migrates the control
 /// database.
@@ -22,11 +23,14 @@ pub(crate) async fn run(command: &ClusterCommand, settings: &Settings) -> Result
     let control = KeptConnection::new(&config, &config.control_database);
     let nodes = nodes(&control).await.map_err(failure)?;
     let readers = readers(&control).await.map_err(failure)?;
+    let bus = bus::report(settings).await?;
     if *json {
-        return print(format_args!("{}\n", document(&nodes, &readers)));
+        let document = document(&nodes, &readers, bus.as_ref());
+        return print(format_args!("{document}\n"));
     }
     print_nodes(&nodes)?;
-    print_readers(&readers)
+    print_readers(&readers)?;
+    bus.as_ref().map_or(Ok(()), print_bus)
 }
 
 fn failure(error: KeptConnectionError) -> Failure {
@@ -77,7 +81,30 @@ fn print_readers(readers: &[ReaderStatus]) -> Result {
     print_table(&["DATABASE", "READ BY NODE", "PROCESS", "LAG"], &rows)
 }
 
-fn document(nodes: &[NodeStatus], readers: &[ReaderStatus]) -> Value {
+fn print_bus(bus: &BusResult<BusReport>) -> Result {
+    print("\n")?;
+    let row = match bus {
+        Ok(bus) => vec![
+            format!("{} of {}", bus.copies, bus.expected_copies),
+            bus.messages.to_string(),
+            format!("{} B", bus.bytes),
+            "-".to_owned(),
+        ],
+        Err(error) => ["-", "-", "-", &error.to_string()]
+            .map(str::to_owned)
+            .into(),
+    };
+    print_table(
+        &["COPIES IN JETSTREAM", "MESSAGES", "SIZE", "PROBLEM"],
+        &[row],
+    )
+}
+
+fn document(
+    nodes: &[NodeStatus],
+    readers: &[ReaderStatus],
+    bus: Option<&BusResult<BusReport>>,
+) -> Value {
     let node = |node: &NodeStatus| {
         json!({
             "id": node.id,
@@ -97,7 +124,18 @@ fn document(nodes: &[NodeStatus], readers: &[ReaderStatus]) -> Value {
             "lag_bytes": reader.lag,
         })
     };
+    let status_of_bus = bus.map(|bus| {
+        let report = bus.as_ref().ok();
+        json!({
+            "copies": report.map(|report| report.copies),
+            "expected_copies": report.map(|report| report.expected_copies),
+            "messages": report.map(|report| report.messages),
+            "bytes": report.map(|report| report.bytes),
+            "problem": bus.as_ref().err().map(ToString::to_string),
+        })
+    });
     json!({
+        "bus": status_of_bus,
         "nodes": nodes.iter().map(node).collect::<Vec<_>>(),
         "readers": readers.iter().map(reader).collect::<Vec<_>>(),
     })

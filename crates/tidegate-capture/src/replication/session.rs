@@ -17,6 +17,10 @@ use crate::error;
 /// The time limit of a command that does not have to wait for others.
 pub(super) const COMMAND_TIMEOUT: Duration = Duration::from_secs(15);
 
+/// How long the server may leave sent data unacknowledged. The status updates of a stream would
+/// otherwise keep the connection to a server that has disappeared open.
+const UNACKNOWLEDGED: Duration = Duration::from_secs(30);
+
 /// A row of a result, in text form.
 pub(super) type TextRow = Vec<Option<String>>;
 
@@ -40,6 +44,8 @@ impl ReplicationSession {
         if opened.in_recovery {
             return Err(LogError::Unavailable(Box::new(ConnectError::InRecovery)));
         }
+        let limited = opened.channel.stream().limit_unacknowledged(UNACKNOWLEDGED);
+        limited.map_err(|error| LogError::Unavailable(Box::new(error)))?;
         Ok(Self {
             channel: opened.channel,
             canceller: opened.canceller,

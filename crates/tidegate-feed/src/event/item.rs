@@ -74,8 +74,10 @@ pub enum Resync {
 /// Why a subscription ended.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Ended {
-    /// The role may no longer read the columns, or its privileges or policies could not be checked.
+    /// The role may no longer read the columns, or its policies could not be evaluated.
     NotAllowed,
+    /// PostgreSQL could not be asked for the privileges or policies of the role for too long.
+    Unverified,
     /// The table was dropped.
     NoTable,
     /// The table or its policies have changed so that the subscription cannot continue.

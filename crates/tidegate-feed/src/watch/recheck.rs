@@ -212,7 +212,7 @@ async fn reload(database: &DatabaseFeed, mut groups: Groups) -> Option<Arc<[Box<
     for ((role, relation), subscribers) in groups {
         warn!(%role, relation, "could not read policies again; subscriptions under row level security end");
         for subscriber in subscribers.iter().filter(|one| one.is_under_policies()) {
-            subscriber.end(Ended::NotAllowed);
+            subscriber.end(Ended::Unverified);
             database.hub.detach(subscriber);
         }
     }
@@ -234,7 +234,7 @@ fn apply(
 ) -> Option<RlsUpdate> {
     let mut evaluators = Vec::new();
     for subscriber in subscribers {
-        let expired = unverified.then_some(Ended::NotAllowed);
+        let expired = unverified.then_some(Ended::Unverified);
         if let Some(why) = end_reason(&privileges, subscriber).or(expired) {
             let role = &subscriber.login.role;
             debug!(%role, relation = subscriber.relation, ?why, "subscription ended");

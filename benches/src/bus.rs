@@ -1,0 +1,140 @@
+//! Compares three nodes with a bus with one node without: walsenders and slots, CPU and latency.
+
+mod table;
+
+use std::time::Duration;
+
+use serde_json::json;
+
+use crate::Result;
+use crate::accounts::BenchTenant;
+use crate::arguments::Arguments;
+use crate::feed::subscribers::Subscribers;
+use crate::feed::writer::TABLE;
+use crate::model::cluster::{Cluster, Node, eventually};
+use crate::model::load::{Load, Usage};
+use crate::service::post;
+use crate::setup;
+
+const NAME: &str = "bus, three nodes with 1,000 sockets each";
+/// The number of databases with subscribers. The changes are written to one of them.
+const DATABASES: usize = 3;
+const NODES: usize = 3;
+const ROUNDS: usize = 3;
+const PATIENCE: Duration = Duration::from_mins(1);
+
+/// The result of one round.
+#[derive(Clone, Copy, Debug)]
+struct Round {
+    usage: Usage,
+    /// Percentiles of the latency of all events, in milliseconds.
+    p50: f64,
+    p99: f64,
+}
+
+/// Measures in turn, and prints the medians, unless only other cases are selected.
+pub(crate) async fn run(arguments: &Arguments) -> Result<()> {
+    if !arguments.wants(NAME) {
+        return Ok(());
+    }
+    let cluster = Cluster::start(arguments.binary.as_deref()).await?;
+    let mut others = Vec::new();
+    for number in 1..DATABASES {
+        others.push(tenant(&cluster, number as u32).await?);
+    }
+    let case = Case {
+        load: Load {
+            sockets: 1000,
+            events: 1,
+            rate: 1000,
+            seconds: arguments.whole_seconds(),
+            is_settled: true,
+        },
+        cluster,
+        others,
+    };
+    let (mut alone, mut shared) = (Vec::new(), Vec::new());
+    for _ in 0..ROUNDS {
+        shared.push(case.round(NODES, true).await?);
+        alone.push(case.round(1, false).await?);
+    }
+    println!(
+        "\n{NAME}: {DATABASES} databases with subscribers, {} changes/s offered in one of them, \
+         each in a transaction of its own and with one event at each node; medians of {ROUNDS} \
+         rounds of {} s in turn\n",
+        case.load.rate, case.load.seconds
+    );
+    table::print(&alone, &shared);
+    Ok(())
+}
+
+/// The owner of a further tenant with the table for changes.
+async fn tenant(cluster: &Cluster, number: u32) -> Result<BenchTenant> {
+    let (tenant, _) = setup::owner(&cluster.demo, number).await?;
+    let authorization = format!("Authorization: Bearer {}\r\n", tenant.owner_token);
+    let body = json!({ "q": TABLE }).to_string();
+    post(tenant.address, "/api/v4/sql", &authorization, &body).await?;
+    Ok(tenant)
+}
+
+struct Case {
+    load: Load,
+    cluster: Cluster,
+    /// The owners of the databases to which nothing is written.
+    others: Vec<BenchTenant>,
+}
+
+impl Case {
+    /// Starts nodes, measures, and stops them.
+    async fn round(&self, count: usize, has_bus: bool) -> Result<Round> {
+        self.walsenders(0).await?;
+        let mut nodes = Vec::new();
+        for number in 0..count {
+            let name = format!("node{number}");
+            nodes.push(self.cluster.node(&name, has_bus).await?);
+        }
+        let nodes: Vec<&Node> = nodes.iter().collect();
+        let sockets = self.load.open(&self.cluster, &nodes).await?;
+        let mut idle = Vec::new();
+        for node in &nodes {
+            for tenant in &self.others {
+                let query = [vec![
+                    "subscription { BenchFeedMessageAdded { id } }".to_owned(),
+                ]];
+                let open = Subscribers::open_at(node.address, &tenant.owner_token, &query);
+                idle.push(open.await?);
+            }
+        }
+        self.walsenders(DATABASES).await?;
+        let usage = self.load.measure(&self.cluster, &nodes, &sockets).await?;
+        let mut latencies: Vec<i64> = Vec::new();
+        for sockets in &sockets {
+            latencies.extend(&sockets.received().latencies);
+        }
+        latencies.sort_unstable();
+        Ok(Round {
+            usage,
+            p50: percentile(&latencies, 0.50),
+            p99: percentile(&latencies, 0.99),
+        })
+    }
+
+    /// Waits until PostgreSQL has this number of walsenders. After a start with the bus there may be
+    /// more for a moment.
+    async fn walsenders(&self, count: usize) -> Result<()> {
+        let client = self.cluster.demo.client().await?;
+        let counted = async || {
+            let query = "select count(*) from pg_stat_replication";
+            let now: i64 = client.query_one(query, &[]).await?.get(0);
+            Ok((usize::try_from(now)? == count).then_some(()))
+        };
+        eventually(&format!("{count} walsenders"), PATIENCE, counted).await
+    }
+}
+
+/// A percentile of sorted microseconds, in milliseconds. `share` is between 0 and 1.
+fn percentile(sorted: &[i64], share: f64) -> f64 {
+    let last = sorted.len().saturating_sub(1);
+    let latency = sorted.get((last as f64 * share).round() as usize);
+    latency.map_or(f64::NAN, |latency| *latency as f64 / 1e3)
+}
