@@ -53,9 +53,9 @@ tidy:
 clients *names:
     tests/clients/run {{names}}
 
-# Faults of a cluster at their full count, in less than an hour: NATS, nodes, PostgreSQL and Patroni.
+# Faults of a cluster at their full count, in about an hour: NATS, nodes, PostgreSQL, Patroni and replicas.
 soak:
-    TIDEGATE_TEST_SECONDS=3000 CLUSTER_SOAK=200 PATRONI_FAULTS=50 tests/clients/run cluster patroni
+    TIDEGATE_TEST_SECONDS=3000 CLUSTER_SOAK=200 PATRONI_FAULTS=50 REPLICA_PAIRS=100000 tests/clients/run cluster patroni replicas
 
 # The commands of the documents: `just book python`; TIDEGATE_TEST_REQUIRE=book leaves out nothing.
 book *names:
