@@ -210,7 +210,7 @@ export class Pairs {
   }
 
   end() {
-    this.socket.socket.removeAllListeners("close");
-    this.socket.socket.close();
+    this.socket.socket.removeAllListeners();
+    this.socket.socket.terminate();
   }
 }

@@ -125,10 +125,12 @@ class Reader {
   }
 }
 
+export const ALL = Object.keys(RIGHTS);
+
 // Gives rights, calls `before`, and takes the rights. Returns for how long reads showed the rows after
 // that, in milliseconds.
-export async function revoke(place, before) {
-  const rights = Object.keys(RIGHTS).map((name) => new Right(name, place));
+export async function revoke(place, names, before = async () => {}) {
+  const rights = names.map((name) => new Right(name, place));
   for (const right of rights) await right.give();
   await before();
   for (const right of rights) await right.take();
