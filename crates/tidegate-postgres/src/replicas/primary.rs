@@ -11,11 +11,13 @@ use tidegate_wire::{Config, ConnectError};
 use tokio::sync::Mutex;
 use tokio::time::{Instant, MissedTickBehavior, interval, timeout};
 
-/// The maximum time by which a replica that is used may lag behind the primary.
-const LAG: Duration = Duration::from_secs(1);
+/// The maximum time by which a replica that is used may lag behind the primary. Together with twice
+/// [`INTERVAL`], and the time that the primary takes to answer, it is less than a second: within
+/// this time a revoked right holds on all replicas that are used.
+const LAG: Duration = Duration::from_millis(750);
 /// The interval at which the position of the primary is recorded, so that the position of [`LAG`]
 /// ago is known.
-const INTERVAL: Duration = Duration::from_millis(100);
+const INTERVAL: Duration = Duration::from_millis(50);
 /// The timeout for reading the position, and for connecting before that.
 const LIMIT: Duration = Duration::from_millis(500);
 
