@@ -4,9 +4,11 @@ use std::sync::Arc;
 
 use serde_json::{Value, json};
 use tidegate_identity::Timestamp;
-use tidegate_service::cluster_status::{NodeStatus, ReaderStatus, nodes, readers};
-use tidegate_service::{KeptConnection, KeptConnectionError};
-use tidegate_wire::ConnectError;
+use tidegate_service::cluster_status::{
+    NodeStatus, ReaderStatus, ReplicaStatus, nodes, readers, replica,
+};
+use tidegate_service::{KeptConnection, KeptConnectionError, PrimaryWal};
+use tidegate_wire::{Config, ConnectError};
 
 use super::{print, print_table, time};
 use crate::cli::ClusterCommand;
@@ -22,11 +24,28 @@ pub(crate) async fn run(command: &ClusterCommand, settings: &Settings) -> Result
     let control = KeptConnection::new(&config, &config.control_database);
     let nodes = nodes(&control).await.map_err(failure)?;
     let readers = readers(&control).await.map_err(failure)?;
+    let replicas = replicas(&config, settings).await?;
     if *json {
-        return print(format_args!("{}\n", document(&nodes, &readers)));
+        let document = document(&nodes, &readers, &replicas);
+        return print(format_args!("{document}\n"));
     }
     print_nodes(&nodes)?;
-    print_readers(&readers)
+    print_readers(&readers)?;
+    print_replicas(&replicas)
+}
+
+/// Asks the servers of `replica_urls` how far they are.
+async fn replicas(config: &Config, settings: &Settings) -> Result<Vec<ReplicaStatus>> {
+    let configs = service::replica_configs(settings)?;
+    if configs.is_empty() {
+        return Ok(Vec::new());
+    }
+    let primary = PrimaryWal::open(config).await?;
+    let mut replicas = Vec::with_capacity(configs.len());
+    for config in &configs {
+        replicas.push(replica(&primary, config).await);
+    }
+    Ok(replicas)
 }
 
 fn failure(error: KeptConnectionError) -> Failure {
@@ -77,7 +96,24 @@ fn print_readers(readers: &[ReaderStatus]) -> Result {
     print_table(&["DATABASE", "READ BY NODE", "PROCESS", "LAG"], &rows)
 }
 
-fn document(nodes: &[NodeStatus], readers: &[ReaderStatus]) -> Value {
+/// Prints nothing if the settings name no replicas.
+fn print_replicas(replicas: &[ReplicaStatus]) -> Result {
+    if replicas.is_empty() {
+        return Ok(());
+    }
+    print("\n")?;
+    let row = |replica: &ReplicaStatus| {
+        let [lag, problem] = match &replica.lag {
+            Ok(lag) => [format!("{lag} B"), "-".to_owned()],
+            Err(fault) => ["-".to_owned(), fault.to_string()],
+        };
+        vec![replica.address.clone(), lag, problem]
+    };
+    let rows: Vec<_> = replicas.iter().map(row).collect();
+    print_table(&["REPLICA", "LAG", "PROBLEM"], &rows)
+}
+
+fn document(nodes: &[NodeStatus], readers: &[ReaderStatus], replicas: &[ReplicaStatus]) -> Value {
     let node = |node: &NodeStatus| {
         json!({
             "id": node.id,
@@ -97,8 +133,16 @@ fn document(nodes: &[NodeStatus], readers: &[ReaderStatus]) -> Value {
             "lag_bytes": reader.lag,
         })
     };
+    let replica = |replica: &ReplicaStatus| {
+        json!({
+            "address": replica.address,
+            "lag_bytes": replica.lag.as_ref().ok(),
+            "problem": replica.lag.as_ref().err().map(ToString::to_string),
+        })
+    };
     json!({
         "nodes": nodes.iter().map(node).collect::<Vec<_>>(),
         "readers": readers.iter().map(reader).collect::<Vec<_>>(),
+        "replicas": replicas.iter().map(replica).collect::<Vec<_>>(),
     })
 }

@@ -28,6 +28,8 @@ pub(super) struct Primary {
     /// The primary's position of [`LAG`] ago. Until that is known, the largest possible position,
     /// so that no replica is used.
     required: AtomicU64,
+    /// The primary's position when it last answered.
+    flushed: AtomicU64,
 }
 
 impl Primary {
@@ -36,12 +38,18 @@ impl Primary {
             config,
             connection: Mutex::default(),
             required: AtomicU64::new(u64::MAX),
+            flushed: AtomicU64::new(0),
         }
     }
 
     /// The position up to which a replica must have replayed the WAL.
     pub(super) fn required(&self) -> WalPosition {
         WalPosition(self.required.load(Ordering::Relaxed))
+    }
+
+    /// The position up to which the primary had written its WAL when it last answered.
+    pub(super) fn flushed(&self) -> WalPosition {
+        WalPosition(self.flushed.load(Ordering::Relaxed))
     }
 
     /// The end of the WAL, which is after every completed commit. If the primary does not answer,
@@ -106,6 +114,7 @@ impl Primary {
             ticks.tick().await;
             let began = Instant::now();
             if let Ok(written) = self.ask().await {
+                self.flushed.store(written.flushed.0, Ordering::Relaxed);
                 samples.push_back((began, written.flushed));
             }
             while let Some((began, flushed)) = samples.front()
