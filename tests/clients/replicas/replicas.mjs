@@ -15,6 +15,8 @@ for (const signal of ["SIGINT", "SIGTERM"]) process.on(signal, () => process.exi
 // Writers at each node.
 const WRITERS = 16;
 const demo = await place();
+// A checkpoint removes no WAL that a backup, or a standby that is stopped, still needs.
+await psql(demo, "ALTER SYSTEM SET wal_keep_size = '1GB'; SELECT pg_reload_conf()", true);
 const standbys = await Promise.all(["east", "west"].map((name) => Standby.create(demo, name, "200ms")));
 const settings = { TIDEGATE_REPLICA_URLS: standbys.map((it) => it.url).join(",") };
 const nodes = [];
