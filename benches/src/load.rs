@@ -80,6 +80,9 @@ pub(crate) struct Load {
     pub(crate) threads: usize,
     /// The maximum time for which requests are sent.
     pub(crate) time: Duration,
+    /// The time from one request of a connection to the next one; `None` to send the next request
+    /// when the response to the last one has arrived.
+    pub(crate) interval: Option<Duration>,
     /// Whether each caller sends exactly one request. Otherwise random callers send requests until
     /// the time is over.
     pub(crate) once: bool,
@@ -135,6 +138,7 @@ fn one_thread(plan: &Plan, load: Load, turn: &Arc<AtomicUsize>) -> Result<LoadRe
         plan: plan.clone(),
         turn: load.once.then(|| turn.clone()),
         end: Instant::now() + load.time,
+        interval: load.interval,
         outcome: RefCell::default(),
     });
     let local = LocalSet::new();
@@ -158,6 +162,7 @@ struct ThreadState {
     /// The index of the next caller if each caller sends exactly one request; otherwise `None`.
     turn: Option<Arc<AtomicUsize>>,
     end: Instant,
+    interval: Option<Duration>,
     outcome: RefCell<LoadResult>,
 }
 
@@ -179,9 +184,16 @@ async fn one_connection(work: Rc<ThreadState>) -> Result<(), String> {
     let connection = Connection::open(work.plan.address).await;
     let mut connection = connection.map_err(|error| error.to_string())?;
     let mut sent = Instant::now();
+    // Connections do not send at the same time.
+    let mut due = sent + work.interval.unwrap_or_default() * random.below(1000) / 1000;
     while sent < work.end
         && let Some(caller) = work.caller(&mut random)
     {
+        if let Some(interval) = work.interval {
+            tokio::time::sleep_until(due.into()).await;
+            due += interval;
+            sent = Instant::now();
+        }
         let room = [&mut body, &mut request];
         work.plan.write(caller, &mut random, room);
         let exchange = connection.exchange(&request).await;

@@ -23,6 +23,8 @@ mod idle_roles;
 mod load;
 mod measure;
 mod model;
+mod node;
+mod nodes;
 mod oauth;
 mod page_sign_up;
 mod peer;
@@ -74,7 +76,7 @@ async fn main() -> Result<ExitCode> {
     }
     let failed = compare(&service, &arguments, &shapes, peer.as_ref()).await?;
     if !arguments.quick {
-        others(&service, &arguments).await?;
+        others(&service, &arguments, &shapes).await?;
     }
     if arguments.page_sign_ups > 0 {
         page_sign_up::measure(&service, arguments.page_sign_ups).await?;
@@ -149,7 +151,7 @@ async fn compare(
 }
 
 /// Runs the cases without a floor.
-async fn others(service: &Service, arguments: &Arguments) -> Result<()> {
+async fn others(service: &Service, arguments: &Arguments, shapes: &[Shape]) -> Result<()> {
     let only = arguments.only.as_deref();
     let time = arguments.slice() * arguments.slices();
     oauth::run(service, only, (arguments.connections(), time)).await?;
@@ -157,6 +159,7 @@ async fn others(service: &Service, arguments: &Arguments) -> Result<()> {
     catalog::run(service, only).await?;
     idle_roles::run(arguments).await?;
     bus::run(arguments).await?;
+    nodes::run(service, arguments, shapes).await?;
     if arguments.export {
         export::compare(service).await?;
     }

@@ -51,6 +51,7 @@ impl Bench<'_> {
             connections,
             threads: self.arguments.threads,
             time: self.arguments.slice(),
+            interval: None,
             once: false,
         };
         let senders = variants.iter().map(|v| self.sender(shape, v, load));

@@ -39,6 +39,7 @@ pub(crate) fn thread_cpu(pid: u32) -> Result<f64> {
 }
 
 /// The seconds of CPU that the children of a process have used, including children that have ended.
+/// The children have one thread each, as those of PostgreSQL.
 ///
 /// A child that ends between two reads would be missed, so the values are read until two results
 /// agree.
@@ -61,8 +62,10 @@ fn sample(parent: u32) -> Result<f64> {
             continue;
         };
         let Ok(stat) = stat(pid) else { continue };
-        if stat[1] == parent.to_string() {
-            sum += ticks(&stat, &[14, 15])?;
+        if stat[1] == parent.to_string()
+            && let Ok(cpu) = thread_cpu(pid)
+        {
+            sum += cpu;
         }
     }
     Ok(sum)

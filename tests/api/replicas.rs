@@ -239,6 +239,47 @@ async fn no_read_fails_while_a_replica_dies_and_comes_back() {
     }
 }
 
+/// What an operator sees of the replicas.
+fn shown(operator: &Operator) -> Value {
+    let text = operator.succeeds(&["cluster", "status", "--json"], "");
+    let status: Value = serde_json::from_str(&text).unwrap();
+    status["replicas"].clone()
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_status_shows_how_far_replicas_are_and_what_is_wrong_with_them() {
+    let (mut operator, replica, node) = replicated("0").await;
+    tidegate_testkit::caught_up(&operator.cluster, &replica).await;
+    let address = format!("127.0.0.1:{}", replica.port());
+    let paused = tidegate_testkit::connect(&replica.url("postgres")).await;
+    let pause = "SELECT pg_wal_replay_pause()";
+    paused.batch_execute(pause).await.unwrap();
+    let inside = operator.root("shop").await;
+    let write = "INSERT INTO docs SELECT id, 'new' FROM generate_series(1, 1000) id";
+    inside.batch_execute(write).await.unwrap();
+    eventually("the lag is shown", async || {
+        let shown = shown(&operator);
+        assert_eq!(shown[0]["address"], address, "{shown}");
+        assert!(shown[0]["problem"].is_null(), "{shown}");
+        shown[0]["lag_bytes"].as_u64().unwrap() > 10_000
+    })
+    .await;
+    eventually("the metric shows the lag", async || {
+        metric(&node, "lag_bytes").await > 10_000
+    })
+    .await;
+    replica.halt(Shutdown::Kill).await.unwrap();
+    // The second URL is that of the primary.
+    operator.replica_urls = format!("{},{}", operator.replica_urls, operator.admin_url);
+    let shown = shown(&operator);
+    assert!(shown[0]["lag_bytes"].is_null() && shown[1]["lag_bytes"].is_null());
+    assert!(shown[0]["problem"].is_string(), "{shown}");
+    assert_eq!(shown[1]["problem"], "it is no standby", "{shown}");
+    let text = operator.succeeds(&["cluster", "status"], "");
+    let line = text.lines().find(|line| line.starts_with(&address));
+    assert!(line.is_some(), "{text}");
+}
+
 #[tokio::test(flavor = "multi_thread")]
 async fn definitions_grants_and_functions_that_write_hold_as_on_the_primary() {
     let (operator, replica, node) = replicated("0").await;

@@ -5,10 +5,11 @@ use std::time::Duration;
 
 use serde_json::json;
 
-use super::cluster::{Cluster, Node};
+use super::cluster::Cluster;
 use super::constants::Constants;
 use super::load::{Load, usage};
 use crate::load::{Caller, Plan, run};
+use crate::node::Node;
 use crate::shape::body::Body;
 use crate::{Result, load, process};
 
@@ -86,6 +87,7 @@ pub(crate) async fn requests(
         connections: 16,
         threads: 1,
         time: Duration::from_millis(milliseconds),
+        interval: None,
         once: false,
     };
     run(&plan, load(500)).await?;

@@ -2,9 +2,10 @@
 
 use std::time::{Duration, Instant};
 
-use super::cluster::{Cluster, Node};
+use super::cluster::Cluster;
 use crate::feed::subscribers::Subscribers;
 use crate::feed::writer::Writer;
+use crate::node::Node;
 use crate::{Result, process};
 
 const SETTLE: Duration = Duration::from_secs(2);

@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use serde_json::Value;
 
-use super::cluster::{eventually, says};
+use crate::node::{eventually, says};
 use crate::service::send;
 use crate::{Result, process};
 

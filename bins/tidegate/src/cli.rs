@@ -231,7 +231,8 @@ pub(crate) enum FeedCommand {
 /// `tidegate cluster …`.
 #[derive(Debug, Subcommand)]
 pub(crate) enum ClusterCommand {
-    /// Show the nodes with their connections, and which node reads the changes of which database
+    /// Show the nodes with their connections, which node reads the changes of which database, and
+    /// the lag of the replicas
     Status {
         /// Print JSON
         #[arg(long)]

@@ -119,6 +119,11 @@ impl MetricsSource for ReplicaProbe {
                 "1 while reads go to the replica, 0 while it is unreachable or too far behind.",
             ),
             (
+                "tidegate_replica_lag_bytes",
+                "gauge",
+                "The primary's WAL that the replica has not replayed; absent while it does not answer.",
+            ),
+            (
                 "tidegate_replica_reads_total",
                 "counter",
                 "Reads that the replica answered.",
@@ -132,10 +137,12 @@ impl MetricsSource for ReplicaProbe {
             writeln!(text, "# HELP {name} {help}\n# TYPE {name} {kind}")?;
             for replica in &replicas {
                 let value = match name {
-                    "tidegate_replica_used" => u64::from(replica.used),
-                    "tidegate_replica_reads_total" => replica.answered,
-                    _ => replica.failed,
+                    "tidegate_replica_used" => Some(u64::from(replica.used)),
+                    "tidegate_replica_lag_bytes" => replica.lag,
+                    "tidegate_replica_reads_total" => Some(replica.answered),
+                    _ => Some(replica.failed),
                 };
+                let Some(value) = value else { continue };
                 let address = escape(&replica.address);
                 writeln!(text, "{name}{{replica=\"{address}\"}} {value}")?;
             }

@@ -1,10 +1,17 @@
-//! Reads from PostgreSQL which nodes are registered in the cluster, and which change logs they
-//! read.
+//! Reads from PostgreSQL which nodes are registered in the cluster, which change logs they read,
+//! and how far its replicas are.
 
+use std::time::Duration;
+
+use tidegate_wire::Config;
+use tokio::time::timeout;
 use tokio_postgres::Row;
 
 use super::registration::IS_REGISTRATION;
-use super::{KeptConnection, KeptConnectionError};
+use super::{KeptConnection, KeptConnectionError, PrimaryWal, StandbyFault, StandbyWal};
+
+/// The time limit for asking a replica.
+const REPLICA: Duration = Duration::from_secs(5);
 
 /// A registered node.
 #[derive(Clone, Debug, PartialEq)]
@@ -37,6 +44,15 @@ pub struct ReaderStatus {
     pub process: i32,
     /// How many bytes of WAL the node has not confirmed yet; `None` for an outbox.
     pub lag: Option<i64>,
+}
+
+/// A replica.
+#[derive(Debug)]
+pub struct ReplicaStatus {
+    /// The host and port.
+    pub address: String,
+    /// How many bytes of the primary's WAL the replica has not replayed yet.
+    pub lag: Result<u64, StandbyFault>,
 }
 
 /// Reads the registered nodes, the oldest first. `control` is a connection to the control database.
@@ -80,6 +96,22 @@ pub async fn readers(control: &KeptConnection) -> Result<Vec<ReaderStatus>, Kept
     };
     let rows = control.query(READERS, &[]).await?;
     Ok(rows.iter().map(reader).collect())
+}
+
+/// Asks a replica how far it is.
+pub async fn replica(primary: &PrimaryWal, config: &Config) -> ReplicaStatus {
+    let lag = timeout(REPLICA, lag(primary, config)).await;
+    ReplicaStatus {
+        address: config.addresses(),
+        lag: lag.unwrap_or(Err(StandbyFault::Silent)),
+    }
+}
+
+async fn lag(primary: &PrimaryWal, config: &Config) -> Result<u64, StandbyFault> {
+    let written = primary.written().await?;
+    let standby = StandbyWal::open(config, primary.cluster()).await?;
+    let replayed = standby.replayed().await?;
+    Ok(written.flushed.0.saturating_sub(replayed.0))
 }
 
 /// Selects the readers. A stream of WAL has a temporary slot, or the retention slot if nodes share

@@ -50,7 +50,7 @@ pub use open::{open, open_as_user, open_stream};
 pub use registration::{NodeDemand, NodeIdentity, NodeRegistration, NodeShare};
 pub use role_mark::ROLE_MARK;
 pub use standby_terminator::StandbyTerminator;
-pub use wal_server::{PrimaryWal, StandbyWal, WrittenWal};
+pub use wal_server::{PrimaryWal, StandbyFault, StandbyWal, WrittenWal};
 
 use tidegate_wire::backoff::Jitter;
 use tidegate_wire::{

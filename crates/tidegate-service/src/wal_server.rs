@@ -26,6 +26,23 @@ pub struct PrimaryWal(WalConnection);
 #[derive(Debug)]
 pub struct StandbyWal(WalConnection);
 
+/// Why a server cannot answer reads as a standby.
+#[derive(Debug, thiserror::Error)]
+pub enum StandbyFault {
+    /// It cannot be reached.
+    #[error(transparent)]
+    Connection(#[from] ConnectError),
+    /// It does not answer in time.
+    #[error("it does not answer")]
+    Silent,
+    /// It takes writes, for example because it was promoted.
+    #[error("it is no standby")]
+    NoStandby,
+    /// Its WAL is that of another cluster.
+    #[error("it is a server of another cluster")]
+    OtherCluster,
+}
+
 /// The positions of the primary.
 #[derive(Clone, Copy, Debug)]
 pub struct WrittenWal {
@@ -66,29 +83,28 @@ impl PrimaryWal {
 }
 
 impl StandbyWal {
-    /// Opens a connection to the database of the URL.
+    /// Opens a connection to the database of the URL. `cluster` is that of the primary.
     ///
     /// # Errors
     ///
-    /// If no connection can be opened.
-    pub async fn open(config: &Config) -> Result<Self, ConnectError> {
+    /// If no connection can be opened, or the server is of another cluster.
+    pub async fn open(config: &Config, cluster: i64) -> Result<Self, StandbyFault> {
         let database = &config.admin_database;
-        Ok(Self(WalConnection::open(config, database, REPLAYED).await?))
+        let connection = WalConnection::open(config, database, REPLAYED).await?;
+        if connection.cluster != cluster {
+            return Err(StandbyFault::OtherCluster);
+        }
+        Ok(Self(connection))
     }
 
-    /// Reads the position up to which the standby has replayed the WAL; `None` if the server is no
-    /// standby.
+    /// Reads the position up to which the standby has replayed the WAL.
     ///
     /// # Errors
     ///
-    /// If the connection is lost.
-    pub async fn replayed(&self) -> Result<Option<WalPosition>, ConnectError> {
-        position(&self.0.ask().await?, 0)
-    }
-
-    /// As [`PrimaryWal::cluster`].
-    pub fn cluster(&self) -> i64 {
-        self.0.cluster
+    /// If the connection is lost, or the server is no standby.
+    pub async fn replayed(&self) -> Result<WalPosition, StandbyFault> {
+        let row = self.0.ask().await?;
+        position(&row, 0)?.ok_or(StandbyFault::NoStandby)
     }
 }
 

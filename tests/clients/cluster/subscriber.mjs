@@ -3,6 +3,8 @@
 import WebSocket from "ws";
 import { sleep } from "./processes.mjs";
 
+export { WebSocket };
+
 const QUERY = "subscription { TicksMessageAdded { id note } }";
 
 // The body of a sign-in as the demo's owner.

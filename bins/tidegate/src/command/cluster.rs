@@ -5,9 +5,11 @@ use std::sync::Arc;
 use serde_json::{Value, json};
 use tidegate_bus::{BusReport, BusResult};
 use tidegate_identity::Timestamp;
-use tidegate_service::cluster_status::{NodeStatus, ReaderStatus, nodes, readers};
-use tidegate_service::{KeptConnection, KeptConnectionError};
-use tidegate_wire::ConnectError;
+use tidegate_service::cluster_status::{
+    NodeStatus, ReaderStatus, ReplicaStatus, nodes, readers, replica,
+};
+use tidegate_service::{KeptConnection, KeptConnectionError, PrimaryWal};
+use tidegate_wire::{Config, ConnectError};
 
 use super::{print, print_table, time};
 use crate::cli::ClusterCommand;
@@ -24,13 +26,29 @@ pub(crate) async fn run(command: &ClusterCommand, settings: &Settings) -> Result
     let nodes = nodes(&control).await.map_err(failure)?;
     let readers = readers(&control).await.map_err(failure)?;
     let bus = bus::report(settings).await?;
+    let replicas = replicas(&config, settings).await?;
     if *json {
-        let document = document(&nodes, &readers, bus.as_ref());
+        let document = document(&nodes, &readers, bus.as_ref(), &replicas);
         return print(format_args!("{document}\n"));
     }
     print_nodes(&nodes)?;
     print_readers(&readers)?;
-    bus.as_ref().map_or(Ok(()), print_bus)
+    bus.as_ref().map_or(Ok(()), print_bus)?;
+    print_replicas(&replicas)
+}
+
+/// Asks the servers of `replica_urls` how far they are.
+async fn replicas(config: &Config, settings: &Settings) -> Result<Vec<ReplicaStatus>> {
+    let configs = service::replica_configs(settings)?;
+    if configs.is_empty() {
+        return Ok(Vec::new());
+    }
+    let primary = PrimaryWal::open(config).await?;
+    let mut replicas = Vec::with_capacity(configs.len());
+    for config in &configs {
+        replicas.push(replica(&primary, config).await);
+    }
+    Ok(replicas)
 }
 
 fn failure(error: KeptConnectionError) -> Failure {
@@ -100,10 +118,28 @@ fn print_bus(bus: &BusResult<BusReport>) -> Result {
     )
 }
 
+/// Prints nothing if the settings name no replicas.
+fn print_replicas(replicas: &[ReplicaStatus]) -> Result {
+    if replicas.is_empty() {
+        return Ok(());
+    }
+    print("\n")?;
+    let row = |replica: &ReplicaStatus| {
+        let [lag, problem] = match &replica.lag {
+            Ok(lag) => [format!("{lag} B"), "-".to_owned()],
+            Err(fault) => ["-".to_owned(), fault.to_string()],
+        };
+        vec![replica.address.clone(), lag, problem]
+    };
+    let rows: Vec<_> = replicas.iter().map(row).collect();
+    print_table(&["REPLICA", "LAG", "PROBLEM"], &rows)
+}
+
 fn document(
     nodes: &[NodeStatus],
     readers: &[ReaderStatus],
     bus: Option<&BusResult<BusReport>>,
+    replicas: &[ReplicaStatus],
 ) -> Value {
     let node = |node: &NodeStatus| {
         json!({
@@ -134,9 +170,17 @@ fn document(
             "problem": bus.as_ref().err().map(ToString::to_string),
         })
     });
+    let replica = |replica: &ReplicaStatus| {
+        json!({
+            "address": replica.address,
+            "lag_bytes": replica.lag.as_ref().ok(),
+            "problem": replica.lag.as_ref().err().map(ToString::to_string),
+        })
+    };
     json!({
         "bus": status_of_bus,
         "nodes": nodes.iter().map(node).collect::<Vec<_>>(),
         "readers": readers.iter().map(reader).collect::<Vec<_>>(),
+        "replicas": replicas.iter().map(replica).collect::<Vec<_>>(),
     })
 }

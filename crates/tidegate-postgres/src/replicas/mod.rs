@@ -78,8 +78,7 @@ impl Replicas {
 
     /// The state of each replica.
     pub fn status(&self) -> Vec<ReplicaStatus> {
-        let required = self.primary.required();
-        let status = |replica: &Replica| replica.status(required);
+        let status = |replica: &Replica| replica.status(&self.primary);
         self.list.iter().map(status).collect()
     }
 

@@ -4,9 +4,9 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use tidegate_pool::Pool;
-use tidegate_service::StandbyWal;
+use tidegate_service::{StandbyFault, StandbyWal};
 use tidegate_sql::WalPosition;
-use tidegate_wire::{Config, ConnectError};
+use tidegate_wire::Config;
 use tokio::sync::watch;
 use tokio::time::{sleep, timeout};
 
@@ -21,19 +21,6 @@ const ANSWER: Duration = Duration::from_millis(250);
 const OPEN: Duration = Duration::from_secs(5);
 /// The delay before the next attempt to reach a replica.
 const RETRY: Duration = Duration::from_secs(1);
-
-/// Why a replica is not used.
-#[derive(Debug, thiserror::Error)]
-enum Fault {
-    #[error(transparent)]
-    Connection(#[from] ConnectError),
-    #[error("it does not answer")]
-    Silent,
-    #[error("it is no standby")]
-    NoStandby,
-    #[error("it is a server of another cluster")]
-    OtherCluster,
-}
 
 /// Publishes the position up to which the replica has replayed the WAL; `None` while the replica
 /// cannot be used. Runs until the future is dropped.
@@ -67,13 +54,13 @@ async fn observe(
     config: &Config,
     primary: &Primary,
     (replayed, pool): (&watch::Sender<Option<WalPosition>>, &Pool<RoleConnector>),
-) -> Result<std::convert::Infallible, Fault> {
+) -> Result<std::convert::Infallible, StandbyFault> {
     let open = timeout(OPEN, open(config, primary)).await;
-    let connection = open.unwrap_or(Err(Fault::Silent))?;
+    let connection = open.unwrap_or(Err(StandbyFault::Silent))?;
     loop {
         let asked = timeout(ANSWER, connection.replayed()).await;
-        let position = asked.map_err(|_| Fault::Silent)??;
-        let before = replayed.send_replace(Some(position.ok_or(Fault::NoStandby)?));
+        let position = asked.unwrap_or(Err(StandbyFault::Silent))?;
+        let before = replayed.send_replace(Some(position));
         if before.is_none() {
             pool.resume();
             tracing::info!(replica = config.addresses(), "a replica is used for reads");
@@ -82,10 +69,6 @@ async fn observe(
     }
 }
 
-async fn open(config: &Config, primary: &Primary) -> Result<StandbyWal, Fault> {
-    let connection = StandbyWal::open(config).await?;
-    if connection.cluster() != primary.cluster().await? {
-        return Err(Fault::OtherCluster);
-    }
-    Ok(connection)
+async fn open(config: &Config, primary: &Primary) -> Result<StandbyWal, StandbyFault> {
+    StandbyWal::open(config, primary.cluster().await?).await
 }

@@ -11,11 +11,13 @@ use tidegate_wire::{Config, ConnectError};
 use tokio::sync::Mutex;
 use tokio::time::{Instant, MissedTickBehavior, interval, timeout};
 
-/// The maximum time by which a replica that is used may lag behind the primary.
-const LAG: Duration = Duration::from_secs(1);
+/// The maximum time by which a replica that is used may lag behind the primary. Together with twice
+/// [`INTERVAL`], and the time that the primary takes to answer, it is less than a second: within
+/// this time a revoked right holds on all replicas that are used.
+const LAG: Duration = Duration::from_millis(750);
 /// The interval at which the position of the primary is recorded, so that the position of [`LAG`]
 /// ago is known.
-const INTERVAL: Duration = Duration::from_millis(100);
+const INTERVAL: Duration = Duration::from_millis(50);
 /// The timeout for reading the position, and for connecting before that.
 const LIMIT: Duration = Duration::from_millis(500);
 
@@ -26,6 +28,8 @@ pub(super) struct Primary {
     /// The primary's position of [`LAG`] ago. Until that is known, the largest possible position,
     /// so that no replica is used.
     required: AtomicU64,
+    /// The primary's position when it last answered.
+    flushed: AtomicU64,
 }
 
 impl Primary {
@@ -34,12 +38,18 @@ impl Primary {
             config,
             connection: Mutex::default(),
             required: AtomicU64::new(u64::MAX),
+            flushed: AtomicU64::new(0),
         }
     }
 
     /// The position up to which a replica must have replayed the WAL.
     pub(super) fn required(&self) -> WalPosition {
         WalPosition(self.required.load(Ordering::Relaxed))
+    }
+
+    /// The position up to which the primary had written its WAL when it last answered.
+    pub(super) fn flushed(&self) -> WalPosition {
+        WalPosition(self.flushed.load(Ordering::Relaxed))
     }
 
     /// The end of the WAL, which is after every completed commit. If the primary does not answer,
@@ -104,6 +114,7 @@ impl Primary {
             ticks.tick().await;
             let began = Instant::now();
             if let Ok(written) = self.ask().await {
+                self.flushed.store(written.flushed.0, Ordering::Relaxed);
                 samples.push_back((began, written.flushed));
             }
             while let Some((began, flushed)) = samples.front()

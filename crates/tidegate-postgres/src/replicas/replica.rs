@@ -31,6 +31,8 @@ pub struct ReplicaStatus {
     pub address: String,
     /// Whether reads go to the replica: it answers, and is at most a second behind the primary.
     pub used: bool,
+    /// How many bytes of the primary's WAL it has not replayed; `None` while it does not answer.
+    pub lag: Option<u64>,
     /// How many reads it has answered.
     pub answered: u64,
     /// How many reads ran on the primary after they had failed on the replica.
@@ -53,10 +55,13 @@ impl Replica {
         }
     }
 
-    pub(super) fn status(&self, required: WalPosition) -> ReplicaStatus {
+    pub(super) fn status(&self, primary: &Primary) -> ReplicaStatus {
+        let (replayed, required) = (self.replayed(), primary.required());
+        let lag = |replayed: WalPosition| primary.flushed().0.saturating_sub(replayed.0);
         ReplicaStatus {
             address: self.address.clone(),
-            used: self.replayed().is_some_and(|replayed| replayed >= required),
+            used: replayed.is_some_and(|replayed| replayed >= required),
+            lag: replayed.map(lag),
             answered: self.answered.load(Ordering::Relaxed),
             failed: self.failed.load(Ordering::Relaxed),
         }
