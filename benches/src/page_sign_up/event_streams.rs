@@ -4,11 +4,13 @@
 use std::net::SocketAddr;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
+use std::time::Duration;
 
 use h2::client::{self, ResponseFuture};
 use http::Request;
 use tokio::net::TcpStream;
 use tokio::task::JoinSet;
+use tokio::time::sleep;
 
 use super::browser::encoded;
 use super::listeners::Counts;
@@ -16,6 +18,9 @@ use crate::Result;
 
 /// The number of streams of one connection.
 const STREAMS: usize = 100;
+/// How many subscriptions may wait for their acknowledgement. With more, those at the end of the
+/// queue would reach the time limit for subscribing.
+const WAITING: usize = 1_000;
 
 /// Opens a stream for each token, and counts its messages in a task.
 pub(super) async fn open(
@@ -26,6 +31,9 @@ pub(super) async fn open(
     let query = encoded(query);
     let uri = format!("http://{address}/api/v4/events/stream?schema=public&query={query}");
     for (group, tokens) in tokens.chunks(STREAMS).enumerate() {
+        while group * STREAMS > acknowledged(counts)? + WAITING {
+            sleep(Duration::from_millis(5)).await;
+        }
         let stream = TcpStream::connect(address).await?;
         let (mut client, connection) = client::handshake(stream).await?;
         tasks.spawn(async move {
@@ -46,6 +54,14 @@ pub(super) async fn open(
         }
     }
     Ok(())
+}
+
+/// The number of acknowledged subscriptions. Fails if a stream has ended.
+fn acknowledged(counts: &Counts) -> Result<usize> {
+    if counts.others.load(Ordering::Relaxed) > 0 {
+        return Err(format!("a stream ended: {counts:?}").into());
+    }
+    Ok(counts.acknowledged.load(Ordering::Relaxed) as usize)
 }
 
 /// Counts the events of a stream until it ends.
