@@ -20,7 +20,7 @@ use crate::load::Caller;
 const PASSWORD: &str = "bench-password-1";
 /// The hash of an unused password. The service stores an imported hash unchanged, which is faster
 /// than hashing a password.
-const HASH: &str = "$2b$04$abcdefghijklmnopqrstuujydOTSfIH/d5oUHpsygqV5X9xJLQc6e";
+pub(crate) const HASH: &str = "$2b$04$abcdefghijklmnopqrstuujydOTSfIH/d5oUHpsygqV5X9xJLQc6e";
 /// The group of all created users. Privileges are granted to this group.
 const GROUP: &str = "bench";
 

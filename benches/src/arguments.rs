@@ -99,6 +99,10 @@ pub(crate) struct Arguments {
     /// queries and in live events; not with a folder that was kept
     #[arg(long, default_value_t = 0, value_name = "N")]
     pub(crate) page_sign_ups: u32,
+    /// Also create N members by REST, each with a subscription to one table, and measure what the
+    /// subscriptions cost while nothing changes; not with a folder that was kept
+    #[arg(long, default_value_t = 0, value_name = "N")]
+    pub(crate) subscribed_members: u32,
     /// Also measure sign-in, refresh and first request of members, before and after N other members
     /// are added to the control database; not with a folder that was kept
     #[arg(long, default_value_t = 0, value_name = "N")]

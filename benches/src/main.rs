@@ -33,6 +33,7 @@ mod service;
 mod setup;
 mod shape;
 mod statistics;
+mod subscribed_members;
 mod table;
 mod variant;
 
@@ -80,6 +81,9 @@ async fn main() -> Result<ExitCode> {
     }
     if arguments.page_sign_ups > 0 {
         page_sign_up::measure(&service, arguments.page_sign_ups).await?;
+    }
+    if arguments.subscribed_members > 0 {
+        subscribed_members::measure(&service, arguments.subscribed_members).await?;
     }
     if arguments.others > 0 {
         oauth::members::measure(&service, arguments.others).await?;

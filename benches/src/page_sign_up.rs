@@ -2,7 +2,8 @@
 //! in queries and in live events.
 
 mod browser;
-mod listeners;
+mod event_streams;
+pub(crate) mod listeners;
 
 use std::cell::{Cell, RefCell};
 use std::net::SocketAddr;
@@ -23,7 +24,7 @@ pub(crate) const NAME: &str = "sign-up by pages";
 const CLIENT: &str = "bench-sign-ups";
 /// A policy that the service decides without PostgreSQL. [`OTHER_POLICY`] is one that PostgreSQL
 /// evaluates for each member.
-const KNOWN_POLICY: &str = "author = (select tidegate.user_id())";
+pub(crate) const KNOWN_POLICY: &str = "author = (select tidegate.user_id())";
 const OTHER_POLICY: &str = "lower(author) = lower((select tidegate.user_id()))";
 /// The maximum number of people who subscribe under [`OTHER_POLICY`].
 const OTHER_PEOPLE: usize = 1_000;
@@ -32,7 +33,7 @@ const OTHER_ROWS: u32 = 5;
 /// The timeout for the new table to appear in the schema.
 const SCHEMA_TIMEOUT: Duration = Duration::from_secs(10);
 /// The wait before the check that no socket has received an event of another person.
-const GRACE: Duration = Duration::from_secs(2);
+pub(crate) const GRACE: Duration = Duration::from_secs(2);
 
 /// Signs up `count` people and checks what each of them sees.
 pub(crate) async fn measure(service: &Service, count: u32) -> Result<()> {
@@ -128,7 +129,11 @@ async fn evaluated(service: &Service, tokens: &[String]) -> Result<()> {
 
 /// Creates the table `bench_<name>` with a policy, and waits until it is in the schema that members
 /// see.
-async fn table(service: &Service, (name, policy): (&str, &str), token: &str) -> Result<()> {
+pub(crate) async fn table(
+    service: &Service,
+    (name, policy): (&str, &str),
+    token: &str,
+) -> Result<()> {
     let create = format!(
         "create table bench_{name} (id bigint generated always as identity primary key, \
             author text not null default tidegate.user_id(), title text); \
@@ -158,7 +163,7 @@ fn type_name(table: &str) -> String {
 }
 
 /// Inserts the row of a person.
-async fn insert(
+pub(crate) async fn insert(
     connection: &mut Connection,
     address: SocketAddr,
     (tokens, table, number): (&[String], &str, u32),
@@ -186,7 +191,7 @@ async fn register(service: &Service) -> Result<()> {
 }
 
 /// Runs a task for each number on 8 connections, and returns the results in order.
-async fn each<T>(
+pub(crate) async fn each<T>(
     address: SocketAddr,
     count: u32,
     task: impl AsyncFn(&mut Connection, u32) -> Result<T>,

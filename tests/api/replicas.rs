@@ -17,7 +17,7 @@ use crate::socket_client::owner;
 const DELAY: &str = "200ms";
 
 /// An operator with a replica, whose commits appear after `delay`, and a node that uses it.
-async fn replicated(delay: &str) -> (Operator, Cluster, Node) {
+pub(crate) async fn replicated(delay: &str) -> (Operator, Cluster, Node) {
     let mut operator = operator().await;
     let inside = operator.root("shop").await;
     let table =
@@ -33,7 +33,7 @@ async fn replicated(delay: &str) -> (Operator, Cluster, Node) {
 }
 
 /// The value of a metric of the only replica.
-async fn metric(node: &Node, name: &str) -> u64 {
+pub(crate) async fn metric(node: &Node, name: &str) -> u64 {
     let metrics = node.client.get(format!("{}/metrics", node.url));
     let metrics = metrics.send().await.unwrap().text().await.unwrap();
     let name = format!("tidegate_replica_{name}{{");

@@ -122,7 +122,7 @@ fn attribute<'a>(element: &'a str, name: &str) -> &'a str {
     rest.split('"').next().unwrap_or_default()
 }
 
-fn encoded(text: &str) -> String {
+pub(super) fn encoded(text: &str) -> String {
     let byte = |byte: u8| match byte {
         b'a'..=b'z' | b'A'..=b'Z' | b'0'..=b'9' => char::from(byte).to_string(),
         other => format!("%{other:02X}"),

@@ -1,4 +1,4 @@
-//! Sockets of people who wait for the event of their own row.
+//! Sockets and event streams of people who wait for the event of their own row.
 
 use std::net::SocketAddr;
 use std::sync::Arc;
@@ -9,23 +9,24 @@ use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::TcpStream;
 use tokio::task::JoinSet;
 
+use super::event_streams;
 use crate::Result;
 use crate::feed::sockets::{PONG, frame, messages, open};
 
 /// The timeout for a step of all sockets together.
 const PATIENCE: Duration = Duration::from_mins(2);
 
-/// How many messages all sockets together have received.
+/// How many messages all sockets or streams together have received.
 #[derive(Debug, Default)]
-struct Counts {
-    acknowledged: AtomicU32,
-    /// Events of the socket's own row.
-    own: AtomicU32,
-    /// Events of other rows, other messages, and sockets that have ended.
-    others: AtomicU32,
+pub(super) struct Counts {
+    pub(super) acknowledged: AtomicU32,
+    /// Events of the listener's own row.
+    pub(super) own: AtomicU32,
+    /// Events of other rows, other messages, and sockets and streams that have ended.
+    pub(super) others: AtomicU32,
 }
 
-/// The open sockets, which close when this value is dropped.
+/// The open sockets or streams, which close when this value is dropped.
 #[derive(Debug)]
 pub(crate) struct Listeners {
     counts: Arc<Counts>,
@@ -54,6 +55,26 @@ impl Listeners {
                 counts.others.fetch_add(1, Ordering::Relaxed);
             });
         }
+        let all = listeners.expected;
+        listeners.until(|counts| &counts.acknowledged, all).await?;
+        Ok(listeners)
+    }
+
+    /// Opens an event stream for each token, many of them on one connection (HTTP/2), and waits until
+    /// all subscriptions to `table` are acknowledged.
+    pub(crate) async fn open_streams(
+        address: SocketAddr,
+        tokens: &[String],
+        table: &str,
+    ) -> Result<Self> {
+        let mut listeners = Self {
+            counts: Arc::default(),
+            sockets: JoinSet::new(),
+            expected: tokens.len() as u32,
+        };
+        let query = format!("subscription {{ {table}MessageAdded {{ title }} }}");
+        let streams = &mut listeners.sockets;
+        event_streams::open(address, (tokens, &query), (streams, &listeners.counts)).await?;
         let all = listeners.expected;
         listeners.until(|counts| &counts.acknowledged, all).await?;
         Ok(listeners)
