@@ -12,8 +12,8 @@ use crate::arguments::Arguments;
 use crate::feed::subscribers::Subscribers;
 use crate::feed::writer::TABLE;
 use crate::model::cluster::Cluster;
-use crate::node::{Node, eventually};
 use crate::model::load::{Load, Usage};
+use crate::node::{Node, eventually};
 use crate::service::post;
 use crate::setup;
 
