@@ -83,12 +83,18 @@ function IssuerForm({ issuer, onDone, onClose }: FormProps) {
       {text("user_claim", "Claim that names a user", "none")}
       {text("role_claim", "Claim that names groups", "none, such as realm_access.roles")}
       {text("default_role", "Group or user of tokens that name none", "none")}
+      <label>Claims that policies read, one a line; none for all<textarea name="claims" rows={2} spellcheck={false} placeholder="all, if they are short enough">{issuer?.claims?.join("\n") ?? ""}</textarea></label>
       <label class="check"><input name="create_members" type="checkbox" defaultChecked={issuer?.create_members} /> Record people of groups as members, so that they can be listed and disabled</label>
     </FormDialog>
   );
 }
 
 const audienceOf = ({ audience }: Issuer): string[] => (Array.isArray(audience) ? audience : [audience]);
+
+const claimsOf = (fields: FormData): string[] | null => {
+  const claims = listOf(textOf(fields, "claims"));
+  return claims.length > 0 ? claims : null;
+};
 
 const membersOf = (fields: FormData): Members => ({
   issuer: textOf(fields, "issuer"),
@@ -97,5 +103,6 @@ const membersOf = (fields: FormData): Members => ({
   user_claim: orNull(textOf(fields, "user_claim")),
   role_claim: orNull(textOf(fields, "role_claim")),
   default_role: orNull(textOf(fields, "default_role")),
+  claims: claimsOf(fields),
   create_members: fields.get("create_members") !== null,
 });

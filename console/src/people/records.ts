@@ -88,6 +88,8 @@ export type Issuer = {
   user_claim?: string | null;
   role_claim?: string | null;
   default_role?: string | null;
+  /** The claims that policies read; all, if there is none. */
+  claims?: string[] | null;
   create_members?: boolean;
 };
 const ISSUERS = "/api/v4/issuers";

@@ -2520,6 +2520,10 @@ function IssuerForm({ issuer, onDone, onClose }) {
     text("user_claim", "Claim that names a user", "none"),
     text("role_claim", "Claim that names groups", "none, such as realm_access.roles"),
     text("default_role", "Group or user of tokens that name none", "none"),
+    /* @__PURE__ */ a4("label", { children: [
+      "Claims that policies read, one a line; none for all",
+      /* @__PURE__ */ a4("textarea", { name: "claims", rows: 2, spellcheck: false, placeholder: "all, if they are short enough", children: issuer?.claims?.join("\n") ?? "" })
+    ] }),
     /* @__PURE__ */ a4("label", { class: "check", children: [
       /* @__PURE__ */ a4("input", { name: "create_members", type: "checkbox", defaultChecked: issuer?.create_members }),
       " Record people of groups as members, so that they can be listed and disabled"
@@ -2527,6 +2531,10 @@ function IssuerForm({ issuer, onDone, onClose }) {
   ] });
 }
 var audienceOf = ({ audience }) => Array.isArray(audience) ? audience : [audience];
+var claimsOf2 = (fields) => {
+  const claims2 = listOf(textOf2(fields, "claims"));
+  return claims2.length > 0 ? claims2 : null;
+};
 var membersOf2 = (fields) => ({
   issuer: textOf2(fields, "issuer"),
   audience: listOf(textOf2(fields, "audience")),
@@ -2534,6 +2542,7 @@ var membersOf2 = (fields) => ({
   user_claim: orNull(textOf2(fields, "user_claim")),
   role_claim: orNull(textOf2(fields, "role_claim")),
   default_role: orNull(textOf2(fields, "default_role")),
+  claims: claimsOf2(fields),
   create_members: fields.get("create_members") !== null
 });
 
