@@ -79,8 +79,8 @@ pub trait IdentityStore: Send + Sync {
     /// The groups of a tenant that have members, sorted.
     fn member_groups<'a>(&'a self, database: &'a str) -> StoreFuture<'a, Vec<String>>;
 
-    /// Whether a tenant has a user of this name, ignoring case, or [`keep_id`](Self::keep_id) was
-    /// called for a user for whom `tidegate.user_id()` returned this name.
+    /// Whether a user of the tenant has this name, ignoring case, or a dropped user had this name
+    /// as its id (see [`keep_id`](Self::keep_id)).
     fn has_similar_user<'a>(&'a self, database: &'a str, name: &'a str) -> StoreFuture<'a, bool>;
 
     /// A tenant's users with this email address, ignoring case, sorted by name; at most 10.
@@ -110,7 +110,8 @@ pub trait IdentityStore: Send + Sync {
     fn identities_of_user<'a>(&'a self, key: &'a UserKey) -> StoreFuture<'a, Vec<LinkedIdentity>>;
 
     /// Deletes the link to an account unless it is the user's only credential. The step is atomic:
-    /// of two concurrent calls for a user with two links and no password, one fails.
+    /// if a user's only credentials are two linked accounts, and two calls delete both at the same
+    /// time, one of the calls fails.
     fn delete_identity<'a>(
         &'a self,
         key: &'a UserKey,
@@ -146,8 +147,9 @@ pub trait IdentityStore: Send + Sync {
     fn insert_members<'a>(&'a self, members: &'a [User]) -> StoreFuture<'a, Option<usize>>;
 
     /// Replaces `role`, `id`, `email`, `confirmed_email`, `properties`, `user_groups`,
-    /// `default_user` and `disabled`, if these fields are unchanged since they were read: `Done`, `Missing` (also after a
-    /// concurrent change), `Taken` (the role) or `DefaultUserTaken`.
+    /// `default_user` and `disabled`, if these fields are unchanged since they were read. Returns
+    /// `Done`, `Missing` (also after a concurrent change), `Taken` (the role) or
+    /// `DefaultUserTaken`.
     fn update_user<'a>(&'a self, read: &'a User, user: &'a User) -> StoreFuture<'a, WriteOutcome>;
 
     /// Replaces the password's hash. If `before` is given, the hash is replaced only if it equals
@@ -306,8 +308,9 @@ pub trait IdentityStore: Send + Sync {
         id: &'a str,
     ) -> StoreFuture<'a, UnlinkOutcome>;
 
-    /// Deletes all credentials of a kind that a user has, even if none is left. Returns the name of
-    /// each passkey, the issuer of each linked account, and an empty text for a second factor.
+    /// Deletes all credentials of this kind of a user, even if the user then has no credential.
+    /// Returns the name of each passkey, the issuer of each linked account, and an empty text for a
+    /// second factor.
     fn delete_credentials<'a>(
         &'a self,
         key: &'a UserKey,

@@ -100,7 +100,8 @@ pub struct User {
     /// Whether anonymous callers run as this user. A tenant has at most one such user, which is
     /// neither the owner nor a member.
     pub default_user: bool,
-    /// Whether the user may neither sign in nor send requests. Never the owner or a default user.
+    /// Whether the user may neither sign in nor send requests. The owner and the default user are
+    /// never disabled.
     pub disabled: bool,
     /// When the user was created.
     pub created_at: Timestamp,

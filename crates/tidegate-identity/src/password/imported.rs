@@ -17,8 +17,8 @@ use crate::{Error, Result, Secret};
 const MAX_LENGTH: usize = 512;
 /// The allowed lengths of a digest in bytes. A shorter digest could be guessed.
 const DIGEST: std::ops::RangeInclusive<usize> = 16..=64;
-/// The limits of the cost of bcrypt. With a hash of any kind whose cost is at the limit, a sign-in
-/// takes up to two seconds.
+/// The limits of the cost of bcrypt. At the upper limit of this or any other kind of hash, a
+/// sign-in takes up to two seconds.
 const BCRYPT_COST: std::ops::RangeInclusive<u32> = 4..=14;
 const PBKDF2_ITERATIONS: u32 = 2_000_000;
 /// The minimum costs of an imported hash. A cheaper hash does not protect its password, and is

@@ -142,9 +142,9 @@ pub enum AttemptOutcome {
 }
 
 impl AttemptCounter {
-    /// Counts an attempt at `now`. This is the rule that a store must apply in
-    /// [`IdentityStore::count_attempt`](crate::IdentityStore::count_attempt), as a pure function
-    /// from the stored counter to the new counter and the result.
+    /// Counts an attempt at `now`. `before` is the stored counter. Returns the counter to store and
+    /// the result. Every store must compute the same in
+    /// [`IdentityStore::count_attempt`](crate::IdentityStore::count_attempt).
     pub fn count(
         before: Option<Self>,
         limit: &AttemptLimit,
