@@ -42,7 +42,7 @@ pub struct Finished<'a> {
     pub status: u16,
     /// The path of the request's route.
     pub route: &'static str,
-    /// The role as which the request ran.
+    /// The role that the request ran as.
     pub role: &'a str,
     /// The code of the first error in the response; `None` without an error.
     pub error: Option<&'static str>,
@@ -149,8 +149,8 @@ impl TenantActivity {
         }
     }
 
-    /// Clears the elements for the seconds after `last`, up to `second`. Until then they have the
-    /// counts of older seconds.
+    /// Clears the elements for the seconds after `last`, up to `second`. These elements still hold
+    /// the counts of older seconds.
     fn advance(&mut self, second: i64) {
         let passed = (second - self.last).clamp(0, WINDOW);
         for ahead in 0..passed {

@@ -24,7 +24,7 @@ use identity::Identities;
 pub(crate) use identity::ExternalUser;
 
 /// The largest size of the cached tokens in bytes, counting two copies of each token. The claims of
-/// the tokens are not counted. They take about three times as much memory.
+/// the tokens are not counted. They take about three times the counted size.
 const CACHED_BYTES: u64 = 16 << 20;
 /// The expected length of a token in bytes, from which the initial size of the cache is computed.
 const USUAL_LENGTH: u64 = 1_024;
@@ -63,8 +63,8 @@ impl Weighter<Box<str>, Arc<ExternalToken>> for TokenLength {
 }
 
 impl ExternalToken {
-    /// Whether the same issuer would be selected for a request that names this database, or no
-    /// database.
+    /// Whether the same issuer would be selected for a request that names `database`. `None` means
+    /// that the request names no database.
     fn serves(&self, database: Option<&str>) -> bool {
         !self.issuer.is_retired()
             && match database {

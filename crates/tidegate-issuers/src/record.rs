@@ -46,8 +46,8 @@ pub trait ExternalIssuerStore: Send + Sync {
     /// The issuers of a tenant whose settings this release can read, sorted by name.
     fn issuers<'a>(&'a self, database: &'a str) -> StoreFuture<'a, Vec<IssuerRecord>>;
 
-    /// The names of all issuers of a tenant, sorted. They include those whose settings a later
-    /// release has stored and this release cannot read.
+    /// The names of all issuers of a tenant, sorted. The list includes issuers whose settings this
+    /// release cannot read, because a later release has stored them.
     fn issuer_names<'a>(&'a self, database: &'a str) -> StoreFuture<'a, Vec<String>>;
 
     /// Adds an issuer; `false` if the tenant has an issuer of this name.

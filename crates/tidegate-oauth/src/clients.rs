@@ -219,7 +219,7 @@ impl ClientDirectory {
     }
 
     /// Makes the client public or confidential. Returns the new secret of a client that becomes
-    /// confidential or rotates its secret. Fails for a public client with `rotate`.
+    /// confidential or rotates its secret. Fails if `rotate` is set for a public client.
     fn change_authentication(
         &self,
         client: &mut Client,

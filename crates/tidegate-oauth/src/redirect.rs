@@ -110,8 +110,9 @@ pub(crate) fn is_loopback_literal(uri: &str) -> bool {
     without_port(uri).is_some()
 }
 
-/// The common prefix of all registered URIs that may match `given`: the whole URI, or the part
-/// before the port of a loopback IP literal.
+/// The prefix by which to look up the registered URIs that may match `given`. For a URI on a
+/// loopback IP literal, the prefix ends before the port, because the port may differ. Any other URI
+/// is itself the prefix.
 pub(crate) fn lookup_prefix(given: &str) -> &str {
     LOOPBACK
         .into_iter()

@@ -8,7 +8,7 @@ use crate::rate_limit;
 use crate::{Client, ClientAuthentication, ClientCredentials, Error, Result};
 use tidegate_identity::AuditKind;
 
-/// No client has a longer id, so longer ids are not looked up.
+/// The maximum length in bytes of the id of a client. Longer ids are not looked up.
 const MAX_ID_LENGTH: usize = 255;
 
 impl Issuer {
