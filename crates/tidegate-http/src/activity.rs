@@ -18,8 +18,9 @@ const WINDOW: i64 = 300;
 const STATEMENTS: usize = 50;
 /// A statement is slow if it takes at least this long.
 const SLOW: Duration = Duration::from_secs(1);
-/// The largest number of tenants whose requests are recorded. If there are more, tenants without
-/// requests in the last [`SECONDS`] are removed.
+/// The largest number of tenants whose requests are recorded. Before another tenant is added,
+/// tenants without requests in the last [`SECONDS`] are removed. If no tenant is removed, the
+/// requests of the other tenant are not recorded.
 const TENANTS: usize = 1_000;
 /// The status that is recorded for a request whose client disconnected before the response. It does
 /// not count as an error.

@@ -1,4 +1,4 @@
-//! Authentication: determines the identity with which a request runs.
+//! Authentication: determines the identity that a request has.
 
 use std::sync::Arc;
 
@@ -359,7 +359,7 @@ pub fn bearer(headers: &HeaderMap) -> Result<Option<&str>, ApiError> {
 ///
 /// # Errors
 ///
-/// 401 for claims of a member that are invalid. The service does not issue such tokens.
+/// 401 for invalid claims of a member. The service issues no token with such claims.
 fn login(claims: &Claims) -> Result<Login, ApiError> {
     let database = DatabaseName::new(&claims.database);
     if let Some(member) = &claims.member {

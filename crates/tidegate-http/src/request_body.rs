@@ -15,7 +15,7 @@ use crate::memory::{Exhausted, Reservation};
 
 /// How many bytes of a body that is too large are read and discarded. Many clients read the
 /// response only after they have sent the whole body. If the service closed the connection at once,
-/// they would see a broken connection instead of the error.
+/// these clients would see a broken connection instead of the error.
 const DISCARDED: u64 = 64 << 20;
 const DISCARDING: Duration = Duration::from_secs(2);
 

@@ -127,9 +127,9 @@ impl Accounts {
     }
 
     /// Writes the values that `tidegate.user_id()` and `tidegate.claims()` return for a user with a
-    /// role. Writes them again if the record changed in the meantime. So after concurrent changes,
-    /// the database has the claims of the change that was recorded last. Does nothing for a member,
-    /// and for a user that does not exist any more.
+    /// role. Writes them again if the record has changed since it was read. So after concurrent
+    /// changes, the database has the claims of the change that was recorded last. Does nothing for
+    /// a member, and for a user that does not exist any more.
     ///
     /// Errors: [`Error::Role`](crate::Error::Role).
     pub async fn write_claims(&self, key: &UserKey) -> Result<()> {

@@ -195,7 +195,7 @@ pub enum AuditKind {
     RecoveryCodeUsed,
     /// A passkey was created; the detail is its name.
     PasskeyAdded,
-    /// A passkey got another name, which is the detail.
+    /// A passkey was renamed; the detail is the new name.
     PasskeyRenamed,
     /// A passkey was removed; the detail is its name.
     PasskeyRemoved,

@@ -21,9 +21,10 @@ pub(crate) const SIGN_UP: &str = "sign_up";
 /// The scope of the counters of email messages, for each user, each recipient and each address. The
 /// text is not `email`, because stored rows contain `letter`.
 pub(crate) const EMAIL: &str = "letter";
-/// The scope of the counters of email messages with a link that signs in, for each user. They have
-/// counters of their own, because such a link is valid only in the browser that requested it. An
-/// attacker who requests links must not keep the user from getting one.
+/// The scope of the counters of email messages with a link that signs in, for each user. These
+/// messages have counters and a laxer limit of their own, so that an attacker who requests links
+/// cannot keep the user from getting a link. The laxer limit is safe, because a link is valid only
+/// in the browser that requested it.
 const SIGN_IN_EMAIL: &str = "sign_in_email";
 /// The scope of the counters of new records of people. There is one counter for each external
 /// issuer.

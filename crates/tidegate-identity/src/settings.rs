@@ -56,8 +56,7 @@ pub struct Lifetimes {
     pub browser_idle: Duration,
     /// The maximum lifetime of a browser session.
     pub browser: Duration,
-    /// The time after a sign-in in which the user can change credentials without entering the
-    /// password.
+    /// How long after a sign-in the user can change credentials without entering the password.
     pub recent_sign_in: Duration,
     /// How long the link that confirms a sign-up is valid.
     pub sign_up_link: Duration,

@@ -191,8 +191,8 @@ pub trait IdentityStore: Send + Sync {
     ///    `open_at = now + min(longest_delay, first_delay * 2^(count - limit.count))` and
     ///    `expires_at = max(expires_at, open_at + memory)`, else `open_at = null`; `Allowed`.
     ///
-    /// In SQL: an upsert whose `DO UPDATE` has a `WHERE`; no returned row means refused. The rule
-    /// as code is [`AttemptCounter::count`](crate::AttemptCounter::count).
+    /// In SQL: an upsert whose `DO UPDATE` has a `WHERE`; no returned row means refused.
+    /// [`AttemptCounter::count`](crate::AttemptCounter::count) implements this rule.
     fn count_attempt<'a>(
         &'a self,
         key: &'a AttemptKey,

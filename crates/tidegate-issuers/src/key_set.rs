@@ -10,7 +10,7 @@ use serde_json::Value;
 
 use crate::SignatureAlgorithm;
 
-/// The largest number of keys in a set. Each of them may be tried for a token without a `kid`.
+/// The largest number of keys in a set. Each key may be tried for a token without a `kid`.
 const MOST_KEYS: usize = 64;
 
 /// The keys of a key set that can verify signatures.

@@ -11,7 +11,7 @@ pub struct IssuerRecord {
     pub database: String,
     /// The name of the issuer, which is unique within the tenant.
     pub name: String,
-    /// The settings by which its tokens are verified and read.
+    /// The settings for verifying and reading the issuer's tokens.
     pub settings: IssuerSettings,
     /// When the record was created.
     pub created_at: Timestamp,

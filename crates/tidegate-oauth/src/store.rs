@@ -144,9 +144,9 @@ pub trait IssuerStore: IdentityStore {
     /// whether the key was added. The check and the insertion are one atomic step.
     fn insert_signing_key<'a>(&'a self, key: &'a SigningKeyRecord) -> StoreFuture<'a, bool>;
 
-    /// In one transaction, if `next` is in state `Next` and `active` in state `Active`: `active`
-    /// becomes `Retired` and `next` becomes `Active`, both since `at`. Returns whether the states
-    /// were changed.
+    /// In one transaction, changes the state of `active` to `Retired` and of `next` to `Active`,
+    /// both since `at`. Does nothing unless `next` is in state `Next` and `active` in state
+    /// `Active`. Returns whether the states were changed.
     fn promote_signing_key<'a>(
         &'a self,
         next: &'a str,
@@ -171,9 +171,10 @@ pub trait IssuerStore: IdentityStore {
     /// The code with this hash, used or not, expired or not.
     fn code(&self, hash: SecretHash) -> StoreFuture<'_, Option<AuthorizationCode>>;
 
-    /// Redeems a code in one atomic step: if it is unused, not expired at the session's
-    /// `created_at` and its browser session exists, adds the session and stores its id with the
-    /// code. Returns whether the code was redeemed; of parallel calls exactly one gets `true`.
+    /// Redeems a code in one atomic step: adds the session, and stores the session's id with the
+    /// code. Does nothing unless the code is unused and not expired at the session's `created_at`,
+    /// and its browser session exists. Returns whether the code was redeemed; of parallel calls
+    /// exactly one gets `true`.
     fn redeem_code<'a>(&'a self, hash: SecretHash, session: &'a Session) -> StoreFuture<'a, bool>;
 
     /// Adds a pending device code; `false` if its user code exists already. The store deletes the
@@ -203,9 +204,9 @@ pub trait IssuerStore: IdentityStore {
         now: Timestamp,
     ) -> StoreFuture<'a, bool>;
 
-    /// In one atomic step, if the device code is approved and not expired at the session's
-    /// `created_at`: consumes the device code and adds the session. Returns whether the device code
-    /// was consumed.
+    /// In one atomic step, consumes the device code and adds the session. Does nothing unless the
+    /// device code is approved and not expired at the session's `created_at`. Returns whether the
+    /// device code was consumed.
     fn redeem_device_code<'a>(
         &'a self,
         hash: SecretHash,

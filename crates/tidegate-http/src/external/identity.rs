@@ -22,7 +22,7 @@ const CACHE_TTL: Duration = Duration::from_secs(4);
 /// The maximum number of cached look-ups, one for each database and list of names.
 const CACHED_NAMES: usize = 10_000;
 /// Claims that differ in every token of a person. They are left out of the claims for policies, so
-/// that a renewed token has the same claims as the previous token. `uti`, `aio` and `rh` are those
+/// that a renewed token has the same claims as the previous token. `uti`, `aio` and `rh` are claims
 /// of Entra ID, and `fva` is the age of Clerk's verification in minutes.
 const PER_TOKEN_CLAIMS: [&str; 11] = [
     "exp", "nbf", "iat", "jti", "nonce", "at_hash", "c_hash", "uti", "aio", "rh", "fva",
@@ -31,7 +31,7 @@ const PER_TOKEN_CLAIMS: [&str; 11] = [
 /// The user or the member of a group that a token names.
 #[derive(Clone, Debug)]
 pub(crate) struct ExternalUser {
-    /// The claims with which the token's requests run.
+    /// The claims of requests with the token.
     pub(crate) claims: Arc<Claims>,
     /// The login of a member of a group; `None` for a user with a record in the store.
     pub(crate) member: Option<Login>,

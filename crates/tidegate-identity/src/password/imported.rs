@@ -110,7 +110,7 @@ const FORM: &str = "a hash of argon2id, argon2i, bcrypt, scrypt, pbkdf2-sha256 o
     PHC or crypt form";
 
 impl<'a> Scheme<'a> {
-    /// Parses a hash. The error says what was expected.
+    /// Parses a hash. The error describes the expected form or cost.
     fn parse(text: &'a str) -> Result<Self, &'static str> {
         if text.len() > MAX_LENGTH || !text.bytes().all(|byte| byte.is_ascii_graphic()) {
             return Err(FORM);
@@ -223,7 +223,8 @@ impl<'a> Scheme<'a> {
         })
     }
 
-    /// Refuses a hash that is too cheap to protect a password. The error says what was expected.
+    /// Refuses a hash that is too cheap to protect a password. The error describes the expected
+    /// cost.
     fn check_strength(&self) -> Result<(), &'static str> {
         let (is_strong, expected) = match self {
             Self::Argon2(hash) => {

@@ -44,8 +44,8 @@ pub struct CreatedPersonalToken {
 }
 
 impl Issuer {
-    /// The claims of the personal access token with this hash, which are then cached; `None` if
-    /// there is no such token.
+    /// The claims of the personal access token with this hash; `None` if there is no such token.
+    /// Reads the store, and caches the result.
     pub(super) async fn look_up_personal_token(
         &self,
         hash: SecretHash,

@@ -97,7 +97,7 @@ impl TokenCache {
 #[derive(Debug, Default)]
 pub(crate) struct Denylist {
     ended: RwLock<HashMap<SessionId, Timestamp>>,
-    /// When the last refresh began; `None` before the first one.
+    /// When the last refresh began; `None` before the first refresh.
     last_read: Mutex<Option<Timestamp>>,
 }
 

@@ -67,7 +67,7 @@ impl PersonalTokens {
         )))
     }
 
-    /// The hash of a token that was generated with this master key; `None` for anything else.
+    /// The hash of a token that was generated with this master key; `None` for any other text.
     pub(crate) fn hash(&self, token: &str) -> Option<SecretHash> {
         let mut bytes = [0; RANDOM + TAG];
         let encoded = token.strip_prefix(PREFIX)?;
