@@ -121,8 +121,8 @@ const FORMATS: [OutputFormat; 4] = [
     OutputFormat::GeoJson,
 ];
 
-/// How precisely a media range in `Accept` names a format (2 is exactly, 0 is `*/*`), and the
-/// weight of the range in thousandths.
+/// How precisely a media range in `Accept` names a format (2 for its exact name, 1 for `type/*`, 0
+/// for `*/*`), and the weight of the range in thousandths.
 type Match = (u8, u16);
 
 fn best(quality: impl Fn(OutputFormat) -> Option<Match>) -> Option<OutputFormat> {

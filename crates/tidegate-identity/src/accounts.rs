@@ -151,8 +151,8 @@ impl Accounts {
         }
     }
 
-    /// Locks the groups of a tenant, on this node and in the cluster; `None` if the change leaves
-    /// groups unchanged.
+    /// Locks the groups of a tenant, on this node and in the cluster. Takes no lock and returns
+    /// `None` if `changes_groups` is false.
     async fn lock_groups(
         &self,
         changes_groups: bool,

@@ -300,8 +300,8 @@ pub trait IdentityStore: Send + Sync {
         at: Timestamp,
     ) -> StoreFuture<'a, bool>;
 
-    /// Deletes a user's passkey unless it is the user's only credential. The step is atomic, as
-    /// that of [`delete_identity`](Self::delete_identity).
+    /// Deletes a user's passkey unless it is the user's only credential. The step is atomic, as in
+    /// [`delete_identity`](Self::delete_identity).
     fn delete_passkey<'a>(
         &'a self,
         key: &'a UserKey,

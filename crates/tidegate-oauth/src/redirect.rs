@@ -50,8 +50,8 @@ fn is_loopback(host: &str) -> bool {
     literal || host == "localhost"
 }
 
-/// The host in `//host[:port]`, which must be a name or an IP literal, with no user info and a
-/// valid port. An IPv6 literal is returned without its brackets.
+/// The host in `//host[:port]`: a name or an IP literal. An IPv6 literal is returned without its
+/// brackets. `None` for a text with user info, an invalid host or an invalid port.
 fn host_of(rest: &str) -> Option<&str> {
     let authority = rest.strip_prefix("//")?.split(['/', '?']).next()?;
     if authority.contains('@') {

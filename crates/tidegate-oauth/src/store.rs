@@ -160,8 +160,9 @@ pub trait IssuerStore: IdentityStore {
     /// Deletes expired rows; returns their number.
     fn purge(&self, before: PurgeBefore) -> StoreFuture<'_, u64>;
 
-    /// Deletes guest sessions that were last refreshed before `before`, except the `kept` sessions
-    /// of each tenant that were refreshed most recently; returns the number of deleted rows.
+    /// Deletes guest sessions that were last refreshed before `before`. Keeps the most recently
+    /// refreshed guest sessions of each tenant; `kept` is their number. Returns the number of
+    /// deleted rows.
     fn purge_guests(&self, before: Timestamp, kept: u32) -> StoreFuture<'_, u64>;
 
     /// Adds a code, whose hash is new and whose browser session exists. The store deletes the code

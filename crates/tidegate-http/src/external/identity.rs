@@ -286,8 +286,8 @@ async fn person(
     }
 }
 
-/// A person without a role, in a group. Policies read the token's claims, and `properties` in place
-/// of claims of the same names.
+/// The user for a person in a group. Policies read the token's claims. Each property in
+/// `properties` replaces the claim of the same name.
 fn member(
     token: &Arc<ExternalToken>,
     (group, id): (&str, &str),

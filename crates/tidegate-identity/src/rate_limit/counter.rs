@@ -35,8 +35,8 @@ impl AttemptKey {
         Self { scope, subject }
     }
 
-    /// The counter of an IPv4 address, or of the /64 network of an IPv6 address, which usually
-    /// belongs to one customer of a provider.
+    /// The counter of an IPv4 address, or of the /64 network of an IPv6 address. Such a network
+    /// usually belongs to one customer of a provider.
     pub fn of_address(scope: &'static str, address: IpAddr) -> Self {
         let subject = match address.to_canonical() {
             IpAddr::V4(v4) => v4.to_string(),

@@ -1,5 +1,5 @@
-//! Caches for the verification of tokens without I/O: verified tokens, so that a request costs a
-//! lookup instead of a signature check, and sessions that have ended.
+//! Two caches for the verification of tokens without I/O. With the cache of verified tokens, a
+//! request costs a lookup instead of a signature check. The other cache holds the ended sessions.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError, RwLock};
