@@ -18,8 +18,9 @@ const WINDOW: i64 = 300;
 const STATEMENTS: usize = 50;
 /// A statement is slow if it takes at least this long.
 const SLOW: Duration = Duration::from_secs(1);
-/// The largest number of tenants whose requests are recorded. If there are more, tenants without
-/// requests in the last [`SECONDS`] are removed.
+/// The largest number of tenants whose requests are recorded. Before another tenant is added,
+/// tenants without requests in the last [`SECONDS`] are removed. If no tenant is removed, the
+/// requests of the other tenant are not recorded.
 const TENANTS: usize = 1_000;
 /// The status that is recorded for a request whose client disconnected before the response. It does
 /// not count as an error.
@@ -42,7 +43,7 @@ pub struct Finished<'a> {
     pub status: u16,
     /// The path of the request's route.
     pub route: &'static str,
-    /// The role as which the request ran.
+    /// The role that the request ran as.
     pub role: &'a str,
     /// The code of the first error in the response; `None` without an error.
     pub error: Option<&'static str>,
@@ -149,8 +150,8 @@ impl TenantActivity {
         }
     }
 
-    /// Clears the elements for the seconds after `last`, up to `second`. Until then they have the
-    /// counts of older seconds.
+    /// Clears the elements for the seconds after `last`, up to `second`. These elements still hold
+    /// the counts of older seconds.
     fn advance(&mut self, second: i64) {
         let passed = (second - self.last).clamp(0, WINDOW);
         for ahead in 0..passed {

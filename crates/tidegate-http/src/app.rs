@@ -45,7 +45,7 @@ pub use shutdown::{Departure, ShutdownWatch};
 /// The settings for `Tidegate-After`, on a node with replicas.
 #[derive(Clone, Copy, Debug)]
 pub struct ReplicaReads {
-    /// Whether the cursors of events are positions in the WAL. Those of an outbox are not.
+    /// Whether the cursors of events are positions in the WAL. The cursors of an outbox are not.
     pub cursors_in_wal: bool,
 }
 

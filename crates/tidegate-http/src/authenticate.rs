@@ -1,4 +1,4 @@
-//! Authentication: determines the identity with which a request runs.
+//! Authentication: determines the identity that a request has.
 
 use std::sync::Arc;
 
@@ -20,7 +20,7 @@ const DATABASE: HeaderName = HeaderName::from_static("tidegate-database");
 /// A client together with its identity.
 #[derive(Clone, Debug)]
 pub struct Caller {
-    /// The database and role as which the caller's statements run.
+    /// The database and role that the caller's statements run as.
     pub principal: Principal,
     /// Whether the request had no token, or its token is ignored. Then errors about privileges say
     /// that a token is required.
@@ -118,7 +118,7 @@ pub fn named_database(headers: &HeaderMap) -> Result<Option<&str>, ApiError> {
 ///
 /// # Errors
 ///
-/// 400 if the request has both, or more than one header.
+/// 400 if the request has both, or has the header more than once.
 pub fn named_database_or<'a>(
     headers: &'a HeaderMap,
     parameter: Option<&'a str>,
@@ -155,7 +155,7 @@ pub async fn anonymous(app: &App, named: Option<&str>) -> Result<Caller, ApiErro
 /// A user with a valid token.
 #[derive(Clone, Debug)]
 pub struct User {
-    /// The database and role as which the user's statements run.
+    /// The database and role that the user's statements run as.
     pub login: Login,
     /// The claims of the token.
     pub claims: Arc<Claims>,
@@ -359,7 +359,7 @@ pub fn bearer(headers: &HeaderMap) -> Result<Option<&str>, ApiError> {
 ///
 /// # Errors
 ///
-/// 401 for claims of a member that are invalid. The service does not issue such tokens.
+/// 401 for invalid claims of a member. The service issues no token with such claims.
 fn login(claims: &Claims) -> Result<Login, ApiError> {
     let database = DatabaseName::new(&claims.database);
     if let Some(member) = &claims.member {

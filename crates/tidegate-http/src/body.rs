@@ -41,7 +41,7 @@ pub trait BodySource: Send {
 }
 
 /// Observes a response until it has been sent. A response owns its watchers: if the response is
-/// dropped before its end, the watchers are dropped without `complete`.
+/// dropped before its end, the watchers are dropped without a call of `complete`.
 pub trait Watcher: Send {
     /// Called when the connection polls for more bytes but none are ready.
     fn pending(&mut self, cx: &mut Context<'_>) {

@@ -113,7 +113,8 @@ impl ApiError {
         }
     }
 
-    /// 400: the input is invalid. The message must name the invalid member and what was expected.
+    /// 400: the input is invalid. The message must name the invalid member and describe the
+    /// expected value.
     pub fn input(message: impl Into<Cow<'static, str>>) -> Self {
         Self::new(StatusCode::BAD_REQUEST, "INPUT_VALIDATION_ERROR", message)
     }

@@ -1,4 +1,4 @@
-//! Verifies tokens of external issuers, and finds the identity with which their requests run.
+//! Verifies tokens of external issuers, and finds the identity of a request with such a token.
 //!
 //! The signature of a token is verified once, and the result is cached. Each further request checks
 //! only the token's times, its issuer and its user again.
@@ -24,9 +24,9 @@ use identity::Identities;
 pub(crate) use identity::ExternalUser;
 
 /// The largest size of the cached tokens in bytes, counting two copies of each token. The claims of
-/// the tokens are not counted. They take about three times as much memory.
+/// the tokens are not counted. They take about three times the counted size.
 const CACHED_BYTES: u64 = 16 << 20;
-/// The expected length of a token in bytes, from which the initial size of the cache is computed.
+/// The expected length of a token in bytes. The initial size of the cache is computed from it.
 const USUAL_LENGTH: u64 = 1_024;
 /// How long the identity of a token is used without asking the store. A change of the user takes
 /// effect after this time at the latest.
@@ -46,7 +46,7 @@ pub(crate) struct ExternalToken {
     text: Box<str>,
     issuer: Arc<TenantIssuer>,
     token: VerifiedToken,
-    /// Whether the request for which the token was verified named the database.
+    /// Whether the token was verified for a request that named the database.
     named_database: bool,
     /// A number that identifies the token, in place of the id of an OAuth session.
     session: SessionId,
@@ -63,8 +63,8 @@ impl Weighter<Box<str>, Arc<ExternalToken>> for TokenLength {
 }
 
 impl ExternalToken {
-    /// Whether the same issuer would be selected for a request that names this database, or no
-    /// database.
+    /// Whether the same issuer would be selected for a request that names `database`. `None` means
+    /// that the request names no database.
     fn serves(&self, database: Option<&str>) -> bool {
         !self.issuer.is_retired()
             && match database {

@@ -64,7 +64,8 @@ pub fn is_encrypted(peer: Peer, headers: &HeaderMap, trusted: &[IpNet]) -> bool 
             && last_scheme(headers).is_some_and(https)
 }
 
-/// Whether the headers of a proxy allow that the client is on another machine or used plain HTTP.
+/// Whether the client may be on another machine or may have used plain HTTP, according to the
+/// headers that proxies add.
 fn may_be_remote(headers: &HeaderMap) -> bool {
     let mut lines = headers.get_all("x-forwarded-for").iter();
     let is_local = |hop: &str| parse(hop.trim()).is_some_and(|address| address.is_loopback());

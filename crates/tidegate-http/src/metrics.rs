@@ -117,8 +117,8 @@ impl Metrics {
         route.microseconds.fetch_add(microseconds, Relaxed);
     }
 
-    /// All metrics in the text format: first those of the HTTP server and the process, then those
-    /// of `sources`. `paths` are the paths of the routes, which become labels.
+    /// All metrics in the text format: first the metrics of the HTTP server and the process, then
+    /// the metrics of `sources`. `paths` are the paths of the routes, which become labels.
     pub fn text<'a>(
         &self,
         paths: &[&'static str],

@@ -45,7 +45,7 @@ impl ContentType {
 }
 
 /// The name and the weight of an item in a weighted list (RFC 9110, section 12.4.2). Other
-/// parameters of the item are dropped. Without a valid weight it is 1.
+/// parameters of the item are dropped. Without a valid weight, the weight is 1.
 pub fn weighted(item: &str) -> (&str, f32) {
     let mut parts = item.split(';').map(str::trim);
     let name = parts.next().unwrap_or_default();
@@ -121,8 +121,8 @@ const FORMATS: [OutputFormat; 4] = [
     OutputFormat::GeoJson,
 ];
 
-/// How precisely a media range in `Accept` names a format (2 is exactly, 0 is `*/*`), and the
-/// weight of the range in thousandths.
+/// How precisely a media range in `Accept` names a format (2 for its exact name, 1 for `type/*`, 0
+/// for `*/*`), and the weight of the range in thousandths.
 type Match = (u8, u16);
 
 fn best(quality: impl Fn(OutputFormat) -> Option<Match>) -> Option<OutputFormat> {

@@ -15,11 +15,11 @@ use crate::memory::{Exhausted, Reservation};
 
 /// How many bytes of a body that is too large are read and discarded. Many clients read the
 /// response only after they have sent the whole body. If the service closed the connection at once,
-/// they would see a broken connection instead of the error.
+/// these clients would see a broken connection instead of the error.
 const DISCARDED: u64 = 64 << 20;
 const DISCARDING: Duration = Duration::from_secs(2);
 
-/// The size in bytes up to which a body needs no reservation in the memory budget.
+/// The maximum size in bytes of a body that needs no reservation in the memory budget.
 const SMALL: u64 = 64 * 1024;
 
 /// The error of a connection while a request body is read.
@@ -39,7 +39,7 @@ opaque_debug!(RequestBody);
 ///
 /// # Errors
 ///
-/// 413 if the body is larger than the limit, or `Content-Length` is; 408 if the body is sent too
+/// 413 if the body or its `Content-Length` is larger than the limit; 408 if the body is sent too
 /// slowly; 415 if it is compressed; 429 if the memory budget is used up; 400 if the connection is
 /// closed.
 pub async fn read<B>(
@@ -125,7 +125,8 @@ where
 }
 
 /// The deadline for the next bytes, after `size` bytes were received. Each byte extends the
-/// deadline by the time that a byte takes at the lowest rate, at most to the timeout from now.
+/// deadline by the time that a byte takes at the lowest rate. The deadline is never later than the
+/// timeout from now.
 fn extended(deadline: Instant, size: usize, limits: &Limits) -> Instant {
     let rate = limits.timeouts.body_rate.max(1);
     let earned = Duration::from_millis((size as u64).saturating_mul(1_000) / rate);

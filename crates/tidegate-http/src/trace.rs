@@ -31,7 +31,7 @@ pub struct Span {
     pub complete: bool,
     /// The id of the request.
     pub request_id: String,
-    /// The database and the role as which the request ran; `None` for a request without a role.
+    /// The database and the role that the request ran as; `None` for a request without a role.
     pub login: Option<Login>,
 }
 

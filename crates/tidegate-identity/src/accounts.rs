@@ -127,9 +127,9 @@ impl Accounts {
     }
 
     /// Writes the values that `tidegate.user_id()` and `tidegate.claims()` return for a user with a
-    /// role. Writes them again if the record changed in the meantime. So after concurrent changes,
-    /// the database has the claims of the change that was recorded last. Does nothing if the user
-    /// does not exist any more, and for a member.
+    /// role. Writes them again if the record has changed since it was read. So after concurrent
+    /// changes, the database has the claims of the change that was recorded last. Does nothing for
+    /// a member, and for a user that does not exist any more.
     ///
     /// Errors: [`Error::Role`](crate::Error::Role).
     pub async fn write_claims(&self, key: &UserKey) -> Result<()> {
@@ -151,8 +151,8 @@ impl Accounts {
         }
     }
 
-    /// Locks the groups of a tenant, on this node and in the cluster; `None` if the change leaves
-    /// groups unchanged.
+    /// Locks the groups of a tenant, on this node and in the cluster. Takes no lock and returns
+    /// `None` if `changes_groups` is false.
     async fn lock_groups(
         &self,
         changes_groups: bool,
@@ -178,7 +178,7 @@ impl Accounts {
     /// `reassign`, the tenant's owner gets the objects that the role owns.
     ///
     /// Errors: those of [`UserDirectory::drop_user`], and [`Error::Role`](crate::Error::Role) when
-    /// the role owns something and `reassign` is not set, or is used in other databases.
+    /// the role is used in other databases, or when it owns something and `reassign` is not set.
     pub async fn drop(&self, key: &UserKey, reassign: bool) -> Result<()> {
         refuse_owner(key)?;
         let user = self.directory.user(key).await?;

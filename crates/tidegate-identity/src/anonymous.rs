@@ -1,6 +1,6 @@
 //! Whether anonymous callers of a tenant may run SQL of their own.
 
-/// Which SQL of anonymous callers a tenant runs, as its default user.
+/// The kinds of SQL that a tenant runs for anonymous callers. The SQL runs as the default user.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum AnonymousSql {
     /// No SQL of anonymous callers.

@@ -62,8 +62,8 @@ pub struct AuditPage {
 }
 
 impl AuditPage {
-    /// Builds a page from the entries that were read, at most `limit` from `since` on; `highest` is
-    /// the highest number in the log.
+    /// Builds a page from `entries`, which were read from `since` on. `limit` is the maximum number
+    /// of entries that were to be read, and `highest` is the highest number in the log.
     pub fn new(entries: Vec<AuditEntry>, limit: u32, since: AuditSince, highest: u64) -> Self {
         let full = entries.len() >= limit as usize;
         let next = match (entries.last(), since) {
@@ -164,8 +164,8 @@ impl AuditEvent {
 pub enum AuditKind {
     /// A session was opened by the grant of this name.
     SessionOpened(&'static str),
-    /// A session was ended early. A session ended because of a reused token or code has the event
-    /// name `refresh_reuse` or `code_reuse`.
+    /// A session was ended before it expired. The event's name is `refresh_reuse` or `code_reuse`
+    /// if a token or code was reused, otherwise `session_ended`.
     SessionEnded(EndReason),
     /// A user name or password was wrong.
     SignInFailed,
@@ -195,7 +195,7 @@ pub enum AuditKind {
     RecoveryCodeUsed,
     /// A passkey was created; the detail is its name.
     PasskeyAdded,
-    /// A passkey got another name, which is the detail.
+    /// A passkey was renamed; the detail is the new name.
     PasskeyRenamed,
     /// A passkey was removed; the detail is its name.
     PasskeyRemoved,

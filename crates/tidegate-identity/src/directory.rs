@@ -17,8 +17,8 @@ use crate::{AuditEvent, AuditKind, EndReason, Ports, Result, SessionId, UserKey}
 /// The records of users, and the settings of tenants.
 ///
 /// The directory manages records only; [`Accounts`](crate::Accounts) manages records together with
-/// PostgreSQL roles. A change may end sessions. An issuer refuses the tokens of these sessions
-/// after it has next read the ended sessions.
+/// PostgreSQL roles. A change may end sessions. An issuer refuses the tokens of these sessions once
+/// it has read the ended sessions again.
 #[derive(Clone, Debug)]
 pub struct UserDirectory {
     ports: Ports,

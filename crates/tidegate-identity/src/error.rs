@@ -72,7 +72,7 @@ pub enum Error {
     /// The tenant has a default user already.
     #[error("the tenant has another default user")]
     DefaultUserTaken,
-    /// There is no such record; the text says of which kind.
+    /// There is no such record. The text names the kind of the record.
     #[error("{0} not found")]
     NotFound(&'static str),
     /// A stored secret cannot be decrypted or is malformed.

@@ -35,8 +35,8 @@ impl TenantName {
     }
 
     /// Checks the name of an existing database that becomes a tenant: any name that PostgreSQL
-    /// allows, except with control characters or a slash, which separates tenant and user in role
-    /// names.
+    /// allows, but without control characters and without a slash. In role names, a slash separates
+    /// tenant and user.
     pub fn adopted(name: &str) -> Result<Self> {
         let allowed = name.chars().all(|c| c != '/' && !c.is_control());
         if allowed && !name.is_empty() && name.len() <= IDENTIFIER_BYTES {

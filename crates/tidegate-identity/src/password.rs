@@ -91,8 +91,8 @@ impl PasswordHasher {
         self.pool.run(move || hash(&password, &salt, cost)).await?
     }
 
-    /// Verifies a password against a user's hash, or against the dummy hash if there is none, which
-    /// always fails and takes the same time.
+    /// Verifies a password against a user's hash `known`. Without a hash, verifies against the
+    /// dummy hash, which takes the same time and always fails.
     pub(crate) async fn verify(
         &self,
         password: &Secret,

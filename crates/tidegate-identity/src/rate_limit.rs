@@ -9,8 +9,8 @@ use crate::UserKey;
 
 pub use counter::{AttemptCounter, AttemptKey, AttemptLimit, AttemptOutcome};
 
-/// The scope of the counters of passwords, one for each tenant and user name, whether the user
-/// exists or not.
+/// The scope of the counters of tried passwords. There is one counter for each tenant and user
+/// name, whether the user exists or not.
 const ACCOUNT: &str = "account";
 /// The scope of the counters of failed sign-ins, one for each address.
 pub(crate) const ADDRESS: &str = "address";
@@ -21,11 +21,13 @@ pub(crate) const SIGN_UP: &str = "sign_up";
 /// The scope of the counters of email messages, for each user, each recipient and each address. The
 /// text is not `email`, because stored rows contain `letter`.
 pub(crate) const EMAIL: &str = "letter";
-/// The scope of the counters of email messages with a link that signs in, for each user. They have
-/// counters of their own, because such a link is valid only in the browser that requested it. An
-/// attacker who requests links must not keep the user from getting one.
+/// The scope of the counters of email messages with a link that signs in, for each user. These
+/// messages have counters and a laxer limit of their own, so that an attacker who requests links
+/// cannot keep the user from getting a link. The laxer limit is safe, because a link is valid only
+/// in the browser that requested it.
 const SIGN_IN_EMAIL: &str = "sign_in_email";
-/// The scope of the counters of records of people, one for each external issuer.
+/// The scope of the counters of new records of people. There is one counter for each external
+/// issuer.
 pub(crate) const EXTERNAL_MEMBER: &str = "external_member";
 /// The scope of the counters of uses of a link.
 const LINK: &str = "link";
@@ -55,16 +57,22 @@ pub struct RateLimits {
 }
 
 impl Default for RateLimits {
-    /// Per user: 10 passwords and 5 second-factor codes in 15 minutes, then growing waits of 30
-    /// seconds to 15 minutes; 5 email messages in an hour, then a wait of an hour; 5 email messages
-    /// with a link that signs in in an hour.
+    /// For each user:
     ///
-    /// Per address: 30 failed sign-ins in a minute; 60 sign-ups in an hour; 20 email messages in an
-    /// hour, then a wait of an hour.
+    /// - 10 passwords, and 5 second-factor codes, in 15 minutes. The waits then grow from 30
+    ///   seconds to 15 minutes.
+    /// - 5 email messages in an hour. The wait is then an hour.
+    /// - 5 email messages in an hour that contain a link for signing in.
     ///
-    /// Per external issuer of a tenant: 300 new records of people in a minute.
+    /// For each address:
     ///
-    /// Where no other wait is given, each further attempt in the same window must wait a minute.
+    /// - 30 failed sign-ins in a minute.
+    /// - 60 sign-ups in an hour.
+    /// - 20 email messages in an hour. The wait is then an hour.
+    ///
+    /// For each external issuer of a tenant: 300 new records of people in a minute.
+    ///
+    /// The wait is a minute unless another wait is given above.
     fn default() -> Self {
         Self {
             account: AttemptLimit::growing(10),
@@ -79,12 +87,12 @@ impl Default for RateLimits {
     }
 }
 
-/// The counter of passwords tried for a user.
+/// The counter of passwords that are tried for a user.
 pub(crate) fn account(key: &UserKey) -> AttemptKey {
     AttemptKey::of_user(ACCOUNT, key)
 }
 
-/// The counter of codes tried as a user's second factor.
+/// The counter of second-factor codes that are tried for a user.
 pub(crate) fn second_factor(key: &UserKey) -> AttemptKey {
     AttemptKey::of_user(SECOND_FACTOR, key)
 }
@@ -99,7 +107,7 @@ pub(crate) enum EmailLink {
 }
 
 impl EmailLink {
-    /// The counter of messages with such a link to a user, whether the user exists or not.
+    /// The counter of messages to a user with a link of this kind. The user need not exist.
     pub(crate) fn counter(self, key: &UserKey) -> AttemptKey {
         match self {
             Self::Reset => AttemptKey::of_user(EMAIL, key),
@@ -107,7 +115,7 @@ impl EmailLink {
         }
     }
 
-    /// The limit on messages with such a link to one user.
+    /// The limit on messages to one user with a link of this kind.
     pub(crate) const fn limit(self, limits: &RateLimits) -> &AttemptLimit {
         match self {
             Self::Reset => &limits.emails,

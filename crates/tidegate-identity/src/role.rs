@@ -23,8 +23,8 @@ pub trait RoleAdmin: Send + Sync {
     /// the lock.
     fn lock_groups<'a>(&'a self, database: &'a str) -> RoleFuture<'a, GroupLock>;
 
-    /// Makes the role a member of the roles of `user.user_groups`, which are created if missing,
-    /// and of no other group of the tenant.
+    /// Makes the role a member of the roles of `user.user_groups`, and removes it from the tenant's
+    /// other groups. Missing roles of `user.user_groups` are created.
     fn set_groups<'a>(&'a self, user: &'a User) -> RoleFuture<'a, ()>;
 
     /// Enables the role of a group to log in, so that requests of its members can run as this role.

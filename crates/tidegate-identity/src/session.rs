@@ -51,7 +51,8 @@ impl fmt::Debug for SessionId {
 pub enum EndReason {
     /// The client revoked one of the session's tokens (RFC 7009).
     Revoked,
-    /// A refresh token was presented after one of its successors, so it was copied.
+    /// A refresh token was presented again after one of its successors had been presented, so it
+    /// was copied.
     RefreshReuse,
     /// The session's authorization code was presented again, so it was copied.
     CodeReuse,
@@ -61,8 +62,8 @@ pub enum EndReason {
     Ended,
     /// The user's password was set.
     PasswordChanged,
-    /// The user became the default user or is no longer the default user, got or lost its role, or
-    /// is a member whose group or properties were changed.
+    /// The user became or stopped being the default user, got or lost its role, or had credentials
+    /// removed by an administrator. For a member, also: its group or properties changed.
     UserChanged,
     /// The user was disabled.
     UserDisabled,

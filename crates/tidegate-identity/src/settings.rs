@@ -19,8 +19,9 @@ pub struct Settings {
 }
 
 impl Settings {
-    /// The default settings of a service at this URL, with which email links begin. The URL has
-    /// `http` or `https`, a host, no query and no fragment; otherwise [`Error::Malformed`].
+    /// The default settings of a service at this URL. Links in email messages begin with the URL.
+    /// Fails with [`Error::Malformed`] unless the URL has the scheme `http` or `https`, a host, no
+    /// query and no fragment.
     pub fn new(address: &str) -> Result<Self> {
         let address = address.trim_end_matches('/');
         let host = address
@@ -55,8 +56,7 @@ pub struct Lifetimes {
     pub browser_idle: Duration,
     /// The maximum lifetime of a browser session.
     pub browser: Duration,
-    /// The maximum age of a sign-in with which the user can change credentials without entering the
-    /// password.
+    /// How long after a sign-in the user can change credentials without entering the password.
     pub recent_sign_in: Duration,
     /// How long the link that confirms a sign-up is valid.
     pub sign_up_link: Duration,

@@ -79,8 +79,8 @@ pub trait IdentityStore: Send + Sync {
     /// The groups of a tenant that have members, sorted.
     fn member_groups<'a>(&'a self, database: &'a str) -> StoreFuture<'a, Vec<String>>;
 
-    /// Whether a tenant has a user of this name, ignoring case, or [`keep_id`](Self::keep_id) was
-    /// called for a user for whom `tidegate.user_id()` returned this name.
+    /// Whether a user of the tenant has this name, ignoring case, or a dropped user had this name
+    /// as its id (see [`keep_id`](Self::keep_id)).
     fn has_similar_user<'a>(&'a self, database: &'a str, name: &'a str) -> StoreFuture<'a, bool>;
 
     /// A tenant's users with this email address, ignoring case, sorted by name; at most 10.
@@ -110,7 +110,8 @@ pub trait IdentityStore: Send + Sync {
     fn identities_of_user<'a>(&'a self, key: &'a UserKey) -> StoreFuture<'a, Vec<LinkedIdentity>>;
 
     /// Deletes the link to an account unless it is the user's only credential. The step is atomic:
-    /// of two concurrent calls for a user with two links and no password, one fails.
+    /// if a user's only credentials are two linked accounts, and two calls delete both at the same
+    /// time, one of the calls fails.
     fn delete_identity<'a>(
         &'a self,
         key: &'a UserKey,
@@ -146,8 +147,9 @@ pub trait IdentityStore: Send + Sync {
     fn insert_members<'a>(&'a self, members: &'a [User]) -> StoreFuture<'a, Option<usize>>;
 
     /// Replaces `role`, `id`, `email`, `confirmed_email`, `properties`, `user_groups`,
-    /// `default_user` and `disabled`, if these fields are unchanged since they were read: `Done`, `Missing` (also after a
-    /// concurrent change), `Taken` (the role) or `DefaultUserTaken`.
+    /// `default_user` and `disabled`, if these fields are unchanged since they were read. Returns
+    /// `Done`, `Missing` (also after a concurrent change), `Taken` (the role) or
+    /// `DefaultUserTaken`.
     fn update_user<'a>(&'a self, read: &'a User, user: &'a User) -> StoreFuture<'a, WriteOutcome>;
 
     /// Replaces the password's hash. If `before` is given, the hash is replaced only if it equals
@@ -189,8 +191,8 @@ pub trait IdentityStore: Send + Sync {
     ///    `open_at = now + min(longest_delay, first_delay * 2^(count - limit.count))` and
     ///    `expires_at = max(expires_at, open_at + memory)`, else `open_at = null`; `Allowed`.
     ///
-    /// In SQL: an upsert whose `DO UPDATE` has a `WHERE`; no returned row means refused. The rule
-    /// as code is [`AttemptCounter::count`](crate::AttemptCounter::count).
+    /// In SQL: an upsert whose `DO UPDATE` has a `WHERE`; no returned row means refused.
+    /// [`AttemptCounter::count`](crate::AttemptCounter::count) implements this rule.
     fn count_attempt<'a>(
         &'a self,
         key: &'a AttemptKey,
@@ -298,16 +300,17 @@ pub trait IdentityStore: Send + Sync {
         at: Timestamp,
     ) -> StoreFuture<'a, bool>;
 
-    /// Deletes a user's passkey unless it is the user's only credential. The step is atomic, as
-    /// that of [`delete_identity`](Self::delete_identity).
+    /// Deletes a user's passkey unless it is the user's only credential. The step is atomic, as in
+    /// [`delete_identity`](Self::delete_identity).
     fn delete_passkey<'a>(
         &'a self,
         key: &'a UserKey,
         id: &'a str,
     ) -> StoreFuture<'a, UnlinkOutcome>;
 
-    /// Deletes all credentials of a kind that a user has, even if none is left. Returns the name of
-    /// each passkey, the issuer of each linked account, and an empty text for a second factor.
+    /// Deletes all credentials of this kind of a user, even if the user then has no credential.
+    /// Returns the name of each passkey, the issuer of each linked account, and an empty text for a
+    /// second factor.
     fn delete_credentials<'a>(
         &'a self,
         key: &'a UserKey,

@@ -67,8 +67,8 @@ impl fmt::Display for Timestamp {
     }
 }
 
-/// The port for the current time. A function that returns a [`SystemTime`] implements it, so a
-/// binary passes `SystemTime::now` and a test a [`ManualClock`].
+/// The port for the current time. Functions that return a [`SystemTime`] implement it, so a binary
+/// passes `SystemTime::now`. A test passes a [`ManualClock`].
 pub trait Clock: Send + Sync {
     /// The current time.
     fn now(&self) -> Timestamp;

@@ -60,8 +60,8 @@ impl Totp {
 mod tests {
     use super::*;
 
-    /// The examples of RFC 6238, appendix B. Their codes have eight digits, of which the last six
-    /// are compared.
+    /// The examples of RFC 6238, appendix B. Their codes have eight digits. The last six digits are
+    /// compared.
     #[test]
     fn the_examples_of_the_rfc_match() {
         let totp = Totp::new(Zeroizing::new(b"12345678901234567890".to_vec()));

@@ -83,8 +83,8 @@ pub struct User {
     /// owner, `database/name` for others. The owner of an adopted database may have another role.
     /// `None` for a member.
     pub role: Option<String>,
-    /// The value that `tidegate.user_id()` returns for the user; `None` if it returns the name. A
-    /// member always has an id.
+    /// The value that `tidegate.user_id()` returns for the user; `None` if that value is the user's
+    /// name. A member always has an id.
     pub id: Option<String>,
     /// The hash of the password, computed by this service or imported (see
     /// [`PasswordHash`](crate::PasswordHash)); `None` without a password.
@@ -100,7 +100,8 @@ pub struct User {
     /// Whether anonymous callers run as this user. A tenant has at most one such user, which is
     /// neither the owner nor a member.
     pub default_user: bool,
-    /// Whether the user may neither sign in nor send requests. Never the owner or a default user.
+    /// Whether the user may neither sign in nor send requests. The owner and the default user are
+    /// never disabled.
     pub disabled: bool,
     /// When the user was created.
     pub created_at: Timestamp,

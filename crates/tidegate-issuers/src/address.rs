@@ -64,9 +64,9 @@ fn is_public(address: IpAddr) -> bool {
     }
 }
 
-/// Resolves names to addresses to which a request may go. The addresses are checked after the
-/// resolution, so that a name cannot resolve to one address for the check and to another for the
-/// connection.
+/// Resolves a name, and returns only the addresses to which requests may go. The addresses are
+/// checked after the resolution, so that a name cannot resolve to one address for the check and to
+/// another address for the connection.
 #[derive(Debug)]
 pub(crate) struct Resolver(pub(crate) Network);
 

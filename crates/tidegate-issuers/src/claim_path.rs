@@ -124,8 +124,8 @@ impl FromStr for ClaimPath {
     }
 }
 
-/// Parses the first segment of the text, and returns the text after it. The error is what was
-/// expected.
+/// Parses the first segment of the text, and returns the text after it. The error describes the
+/// text that was expected.
 fn segment(text: &str, is_first: bool) -> Result<(Segment, &str), &'static str> {
     if let Some(quoted) = text.strip_prefix("[\"") {
         let (name, behind) = quoted

@@ -70,7 +70,7 @@ pub enum DirectoryError {
     /// The default role cannot be a user or group of the tenant.
     #[error("`default_role`: expected the name of a user or group of the database, not its owner")]
     DefaultRole,
-    /// The tenant has as many issuers as it may have.
+    /// The tenant has the maximum number of issuers.
     #[error("the database has 20 issuers already")]
     TooMany,
     /// The tenant has an issuer of this name.

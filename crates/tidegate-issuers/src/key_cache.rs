@@ -110,7 +110,7 @@ impl KeyCache {
     }
 
     /// Loads the keys in a separate task. Otherwise a caller whose client disconnects would end the
-    /// request for all callers.
+    /// request for the keys, for which other callers may wait.
     async fn refresh_in_task(self: &Arc<Self>) -> Option<FetchError> {
         let cache = Arc::clone(self);
         let task = tokio::spawn(async move { cache.refresh().await });

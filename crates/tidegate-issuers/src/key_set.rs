@@ -10,7 +10,7 @@ use serde_json::Value;
 
 use crate::SignatureAlgorithm;
 
-/// The largest number of keys in a set. Each of them may be tried for a token without a `kid`.
+/// The largest number of keys in a set. Each key may be tried for a token without a `kid`.
 const MOST_KEYS: usize = 64;
 
 /// The keys of a key set that can verify signatures.
@@ -74,7 +74,7 @@ enum KeyMaterial {
 pub(crate) enum SignatureCheck {
     Valid,
     Invalid,
-    /// The set has no key with the id of the token for the algorithm.
+    /// No key of the set has the id of the token and can be used with the algorithm.
     NoKey,
 }
 
@@ -88,8 +88,8 @@ impl KeySet {
         (!keys.is_empty()).then_some(Self { keys, document })
     }
 
-    /// Checks a signature with the keys that have this id. For a token without an id, all keys are
-    /// tried.
+    /// Checks a signature with the keys that have this id and can be used with the algorithm. If
+    /// the token names no id, all keys for the algorithm are tried.
     pub(crate) fn check(
         &self,
         id: Option<&str>,

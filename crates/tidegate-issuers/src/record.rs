@@ -11,7 +11,7 @@ pub struct IssuerRecord {
     pub database: String,
     /// The name of the issuer, which is unique within the tenant.
     pub name: String,
-    /// The settings by which its tokens are verified and read.
+    /// The settings for verifying and reading the issuer's tokens.
     pub settings: IssuerSettings,
     /// When the record was created.
     pub created_at: Timestamp,
@@ -46,8 +46,8 @@ pub trait ExternalIssuerStore: Send + Sync {
     /// The issuers of a tenant whose settings this release can read, sorted by name.
     fn issuers<'a>(&'a self, database: &'a str) -> StoreFuture<'a, Vec<IssuerRecord>>;
 
-    /// The names of all issuers of a tenant, sorted. They include those whose settings a later
-    /// release has stored and this release cannot read.
+    /// The names of all issuers of a tenant, sorted. The list includes issuers whose settings this
+    /// release cannot read, because a later release has stored them.
     fn issuer_names<'a>(&'a self, database: &'a str) -> StoreFuture<'a, Vec<String>>;
 
     /// Adds an issuer; `false` if the tenant has an issuer of this name.

@@ -11,8 +11,8 @@ use tidegate_identity::{Secret, SecretHash, SignUpUser, Timestamp};
 pub struct Client {
     /// The `client_id`, unique over all tenants.
     pub id: String,
-    /// The tenant's database that the client belongs to; `None` for a built-in client, through
-    /// which users of all tenants sign in.
+    /// The database of the client's tenant. `None` for a built-in client, which belongs to no
+    /// tenant: users of all tenants sign in through it.
     pub database: Option<String>,
     /// The name shown to users.
     pub name: String,
@@ -36,8 +36,8 @@ pub struct Client {
     pub signup: SignUpUser,
     /// The grants that the client may use.
     pub grants: GrantSet,
-    /// The user of the client's tenant as whom a confidential client acts with the grant
-    /// `client_credentials`.
+    /// A user of the client's tenant. With the grant `client_credentials`, a confidential client
+    /// acts as this user.
     pub service_user: Option<String>,
     /// When the client was registered.
     pub created_at: Timestamp,

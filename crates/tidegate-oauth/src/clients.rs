@@ -219,7 +219,8 @@ impl ClientDirectory {
     }
 
     /// Makes the client public or confidential. Returns the new secret of a client that becomes
-    /// confidential or rotates its secret. Fails for a public client with `rotate`.
+    /// confidential or rotates its secret. Fails if `rotate` is set and the client is public after
+    /// the change.
     fn change_authentication(
         &self,
         client: &mut Client,

@@ -4,7 +4,8 @@ use tidegate_identity::Timestamp;
 
 use crate::Scopes;
 
-/// The consent of a user to a client. The user is not asked again for scopes that it covers.
+/// The consent of a user to a client. The user is not asked again for scopes that the consent
+/// covers.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Consent {
     /// The id of the client.

@@ -79,13 +79,14 @@ pub struct DevicePoll {
 }
 
 impl DeviceCode {
-    /// Tolerance for early polls, because clocks and networks are not exact.
+    /// The time by which a poll may be early, because clocks and networks are not exact.
     pub const GRACE: Duration = Duration::from_millis(500);
-    /// Every poll that is too early lengthens the interval by this (RFC 8628, section 3.5).
+    /// The time by which every poll that is too early lengthens the interval (RFC 8628, section
+    /// 3.5).
     pub const SLOWER: Duration = Duration::from_secs(5);
 
-    /// The device code after a poll at `now`. This is the rule that a store must apply in
-    /// [`IssuerStore::poll_device_code`](crate::IssuerStore::poll_device_code), as a pure function.
+    /// The device code after a poll at `now`. Every store must compute the same result in
+    /// [`IssuerStore::poll_device_code`](crate::IssuerStore::poll_device_code).
     pub fn polled(mut self, now: Timestamp) -> DevicePoll {
         let early = self
             .poll_at

@@ -46,7 +46,7 @@ pub enum Error {
     /// This caller may not create personal access tokens; the text is the reason.
     #[error("{0}")]
     PersonalTokenRefused(&'static str),
-    /// The user has as many personal access tokens as it may have.
+    /// The user has the maximum number of personal access tokens.
     #[error("too many personal access tokens")]
     TooManyPersonalTokens,
     /// A parameter of OpenID Connect that the authorization endpoint does not support: `request`,

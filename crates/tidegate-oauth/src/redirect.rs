@@ -50,8 +50,8 @@ fn is_loopback(host: &str) -> bool {
     literal || host == "localhost"
 }
 
-/// The host in `//host[:port]`, which must be a name or an IP literal, with no user info and a
-/// valid port. An IPv6 literal is returned without its brackets.
+/// The host in `//host[:port]`: a name or an IP literal. An IPv6 literal is returned without its
+/// brackets. `None` for a text with user info, an invalid host or an invalid port.
 fn host_of(rest: &str) -> Option<&str> {
     let authority = rest.strip_prefix("//")?.split(['/', '?']).next()?;
     if authority.contains('@') {
@@ -110,8 +110,9 @@ pub(crate) fn is_loopback_literal(uri: &str) -> bool {
     without_port(uri).is_some()
 }
 
-/// The common prefix of all registered URIs that may match `given`: the whole URI, or the part
-/// before the port of a loopback IP literal.
+/// The prefix by which to look up the registered URIs that may match `given`. For a URI on a
+/// loopback IP literal, the prefix ends before the port, because the port may differ. Any other URI
+/// is itself the prefix.
 pub(crate) fn lookup_prefix(given: &str) -> &str {
     LOOPBACK
         .into_iter()

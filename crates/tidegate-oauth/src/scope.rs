@@ -1,4 +1,4 @@
-//! Scopes (RFC 6749, section 3.3): what a token may be used for.
+//! Scopes (RFC 6749, section 3.3): the operations and the claims that a token gives access to.
 
 use std::fmt;
 
@@ -39,8 +39,8 @@ impl Scope {
     }
 }
 
-/// The names in the order of their bits: first those of [`Scope`], then those of OpenID Connect
-/// (Core 1.0, sections 3.1.2.1, 5.4 and 11), which narrow nothing.
+/// The names in the order of their bits: first the scopes of [`Scope`], then the scopes of OpenID
+/// Connect (Core 1.0, sections 3.1.2.1, 5.4 and 11), which do not narrow a token.
 const NAMES: [&str; 11] = [
     "read",
     "write",

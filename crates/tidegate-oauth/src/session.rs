@@ -31,7 +31,7 @@ pub struct Session {
     /// When the session was opened or last refreshed; for a personal access token, when the token
     /// was last used.
     pub refreshed_at: Timestamp,
-    /// When the session expires unless it is refreshed. A refresh moves this, but not beyond
+    /// When the session expires unless it is refreshed. A refresh moves this time, but not beyond
     /// `closes_at`.
     pub expires_at: Timestamp,
     /// When the session expires even if it is refreshed.

@@ -144,9 +144,9 @@ pub trait IssuerStore: IdentityStore {
     /// whether the key was added. The check and the insertion are one atomic step.
     fn insert_signing_key<'a>(&'a self, key: &'a SigningKeyRecord) -> StoreFuture<'a, bool>;
 
-    /// In one transaction, if `next` is in state `Next` and `active` in state `Active`: `active`
-    /// becomes `Retired` and `next` becomes `Active`, both since `at`. Returns whether the states
-    /// were changed.
+    /// In one transaction, changes the state of `active` to `Retired` and of `next` to `Active`,
+    /// both since `at`. Does nothing unless `next` is in state `Next` and `active` in state
+    /// `Active`. Returns whether the states were changed.
     fn promote_signing_key<'a>(
         &'a self,
         next: &'a str,
@@ -160,8 +160,9 @@ pub trait IssuerStore: IdentityStore {
     /// Deletes expired rows; returns their number.
     fn purge(&self, before: PurgeBefore) -> StoreFuture<'_, u64>;
 
-    /// Deletes guest sessions that were last refreshed before `before`, except the `kept` sessions
-    /// of each tenant that were refreshed most recently; returns the number of deleted rows.
+    /// Deletes guest sessions that were last refreshed before `before`. Keeps the most recently
+    /// refreshed guest sessions of each tenant; `kept` is their number. Returns the number of
+    /// deleted rows.
     fn purge_guests(&self, before: Timestamp, kept: u32) -> StoreFuture<'_, u64>;
 
     /// Adds a code, whose hash is new and whose browser session exists. The store deletes the code
@@ -171,9 +172,10 @@ pub trait IssuerStore: IdentityStore {
     /// The code with this hash, used or not, expired or not.
     fn code(&self, hash: SecretHash) -> StoreFuture<'_, Option<AuthorizationCode>>;
 
-    /// Redeems a code in one atomic step: if it is unused, not expired at the session's
-    /// `created_at` and its browser session exists, adds the session and stores its id with the
-    /// code. Returns whether the code was redeemed; of parallel calls exactly one gets `true`.
+    /// Redeems a code in one atomic step: adds the session, and stores the session's id with the
+    /// code. Does nothing unless the code is unused and not expired at the session's `created_at`,
+    /// and its browser session exists. Returns whether the code was redeemed; of parallel calls
+    /// exactly one gets `true`.
     fn redeem_code<'a>(&'a self, hash: SecretHash, session: &'a Session) -> StoreFuture<'a, bool>;
 
     /// Adds a pending device code; `false` if its user code exists already. The store deletes the
@@ -203,9 +205,9 @@ pub trait IssuerStore: IdentityStore {
         now: Timestamp,
     ) -> StoreFuture<'a, bool>;
 
-    /// In one atomic step, if the device code is approved and not expired at the session's
-    /// `created_at`: consumes the device code and adds the session. Returns whether the device code
-    /// was consumed.
+    /// In one atomic step, consumes the device code and adds the session. Does nothing unless the
+    /// device code is approved and not expired at the session's `created_at`. Returns whether the
+    /// device code was consumed.
     fn redeem_device_code<'a>(
         &'a self,
         hash: SecretHash,

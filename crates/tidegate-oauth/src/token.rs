@@ -36,7 +36,7 @@ pub(crate) struct Segments<'a> {
     pub(crate) header: &'a str,
     pub(crate) payload: &'a str,
     pub(crate) signature: &'a str,
-    /// The header and the payload with the dot between them, which is what the signature covers.
+    /// The header and the payload with the dot between them. The signature covers this text.
     pub(crate) signed: &'a str,
 }
 

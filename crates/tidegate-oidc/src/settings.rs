@@ -20,7 +20,7 @@ pub struct ProviderSettings {
 /// The protocol of a provider.
 #[derive(Clone, Debug)]
 pub enum ProviderKind {
-    /// OpenID Connect. Holds the issuer's URL, at which the discovery document is.
+    /// OpenID Connect. Holds the issuer's URL. The URL of the discovery document begins with it.
     OpenId(String),
     /// The OAuth and REST APIs of GitHub.
     GitHub {

@@ -14,16 +14,17 @@ use tokio::time::{Instant, sleep_until};
 
 use super::App;
 
-/// 2³² divided by the golden ratio. Multiples of it, modulo 2³², are spread evenly however many
-/// there are.
+/// 2³² divided by the golden ratio. Its multiples, modulo 2³², are spread evenly, whatever their
+/// number is.
 const GOLDEN: u32 = 0x9E37_79B9;
 
 /// The phase of the node's shutdown.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum ShutdownPhase {
-    /// The node serves, and no end is in sight.
+    /// The node serves, and has not announced that it will stop.
     Serving,
-    /// The node serves until the end of this time, and `/readyz` says that it will stop.
+    /// The node serves until `delay` has passed after `since`, and `/readyz` says that it will
+    /// stop.
     Announced { since: Instant, delay: Duration },
     /// The node accepts no connections, and ends when the requests in progress have ended.
     Ending,
@@ -32,7 +33,7 @@ enum ShutdownPhase {
 /// The shutdown of a node.
 pub(super) struct Shutdown {
     phase: watch::Sender<ShutdownPhase>,
-    /// The number of departures that were made.
+    /// The number of values of [`Departure`] that were created.
     departures: AtomicU32,
 }
 
@@ -72,7 +73,8 @@ impl App {
             .enter(ShutdownPhase::Announced { since, delay });
     }
 
-    /// Starts the end of the node.
+    /// Begins the last phase: the node accepts no connections, and ends when the requests in
+    /// progress have ended.
     pub fn begin_end(&self) {
         self.0.shutdown.enter(ShutdownPhase::Ending);
     }
@@ -87,7 +89,7 @@ impl App {
         self.0.shutdown.watch()
     }
 
-    /// The departure of a client that stays connected for longer than a request.
+    /// The time at which to send away one client that stays connected for longer than a request.
     pub fn departure(&self) -> Departure {
         self.0.shutdown.departure()
     }
@@ -116,11 +118,12 @@ impl ShutdownWatch {
     }
 }
 
-/// When one client is sent away, which stays connected between requests.
+/// The time at which to send away one client. The client stays connected for longer than a request.
 #[derive(Debug)]
 pub struct Departure {
     watch: ShutdownWatch,
-    /// The place of this client among all, from 0 to 1.
+    /// The position of this time in the second half of the announced delay: 0 is the beginning of
+    /// the second half, 1 is its end.
     share: f64,
 }
 

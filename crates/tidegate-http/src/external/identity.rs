@@ -22,7 +22,7 @@ const CACHE_TTL: Duration = Duration::from_secs(4);
 /// The maximum number of cached look-ups, one for each database and list of names.
 const CACHED_NAMES: usize = 10_000;
 /// Claims that differ in every token of a person. They are left out of the claims for policies, so
-/// that a renewed token has the same claims as the previous token. `uti`, `aio` and `rh` are those
+/// that a renewed token has the same claims as the previous token. `uti`, `aio` and `rh` are claims
 /// of Entra ID, and `fva` is the age of Clerk's verification in minutes.
 const PER_TOKEN_CLAIMS: [&str; 11] = [
     "exp", "nbf", "iat", "jti", "nonce", "at_hash", "c_hash", "uti", "aio", "rh", "fva",
@@ -31,7 +31,7 @@ const PER_TOKEN_CLAIMS: [&str; 11] = [
 /// The user or the member of a group that a token names.
 #[derive(Clone, Debug)]
 pub(crate) struct ExternalUser {
-    /// The claims with which the token's requests run.
+    /// The claims of requests with the token.
     pub(crate) claims: Arc<Claims>,
     /// The login of a member of a group; `None` for a user with a record in the store.
     pub(crate) member: Option<Login>,
@@ -40,8 +40,8 @@ pub(crate) struct ExternalUser {
 }
 
 impl ExternalUser {
-    /// Whether statements of both users run as the same role and, if that is the role of a group,
-    /// with the same claims.
+    /// Whether the statements of both users run as the same role. For members of a group, the
+    /// claims must be the same too.
     pub(super) fn is_same(&self, other: &Self) -> bool {
         let role = |user: &Self| (user.claims.subject.clone(), user.claims.shared);
         let recorded = |user: &Self| {
@@ -92,8 +92,8 @@ impl Identities {
         token: &Arc<ExternalToken>,
     ) -> Result<ExternalUser, ApiError> {
         let record = token.issuer.record();
-        // The record of a member counts even if the issuer no longer creates records, or if the
-        // token names a user: a disabled member is refused.
+        // The record of a member is read even if the issuer no longer creates records, or if the
+        // token names a user, because a disabled member must be refused.
         let recorded = service
             .external_member(&record.database, &member_id(token))
             .await
@@ -200,8 +200,8 @@ fn is_name(record: &IssuerRecord, name: &str) -> bool {
     name != record.database && UserName::parse(name).is_ok()
 }
 
-/// The claims with which the requests of a token run, before those of its user or group are set.
-/// The scopes do not include managing the tenant, which needs a sign-in.
+/// The claims for the requests of a token. The caller sets the claims of the user or group
+/// afterwards. The scopes do not allow managing the tenant, because that needs a sign-in.
 fn claims(token: &ExternalToken, user: &str) -> Claims {
     let expires_at = i64::try_from(token.token.expires_at).unwrap_or(i64::MAX);
     Claims {
@@ -254,8 +254,8 @@ fn member_id(token: &ExternalToken) -> String {
 }
 
 /// The user for a member of a group. `recorded` is the member's record; `None` if there is none. If
-/// the issuer creates members, the member gets a record, which the owner may disable, give
-/// properties or convert.
+/// the issuer creates members, the member gets a record. The owner may then disable or convert the
+/// member, or give it properties.
 async fn person(
     service: &IdentityService,
     token: &Arc<ExternalToken>,
@@ -286,8 +286,8 @@ async fn person(
     }
 }
 
-/// A person without a role, in a group. Policies read the token's claims, and `properties` in place
-/// of claims of the same names.
+/// The user for a person in a group. Policies read the token's claims. Each property in
+/// `properties` replaces the claim of the same name.
 fn member(
     token: &Arc<ExternalToken>,
     (group, id): (&str, &str),

@@ -60,7 +60,7 @@ impl Pieces {
         self.open.clear();
     }
 
-    /// Checks the limit on the response, and starts a new piece if the last one is full.
+    /// Checks the limit on the response, and starts a new piece if the last piece is full.
     ///
     /// # Errors
     ///

@@ -12,7 +12,7 @@ use crate::app::App;
 use crate::authenticate::Caller;
 use crate::error::ApiError;
 
-/// The size in bytes from which on a response counts in the memory budget.
+/// The minimum size in bytes of a response that counts in the memory budget.
 pub const LARGE: u64 = 256 * 1024;
 
 /// The GraphQL API of a schema as the caller sees it.
@@ -42,8 +42,8 @@ pub async fn schema(
     found.ok_or_else(missing)
 }
 
-/// Runs a query or a mutation, if the caller's token has the scope `read` or `write`. The data of
-/// the response may have `room` bytes, or as many as the API allows if that is less.
+/// Runs a query, which needs the scope `read`, or a mutation, which needs the scope `write`. The
+/// data of the response may have at most `room` bytes, and at most as many as the API allows.
 pub async fn execute(
     (app, api): (&App, &Api),
     caller: &Caller,

@@ -18,7 +18,7 @@ pub fn payload<'a>(app: &App, message: &'a [u8]) -> Result<Payload<'a>, Reply> {
     Payload::parse(message, limits)
 }
 
-/// Logs the errors of calls that the service itself caused, and returns a summary of all errors;
+/// Logs the causes of the errors with a 5xx status. Returns a summary of all errors of the calls;
 /// `None` without errors.
 pub fn report(errors: Vec<tidegate_rpc::Error>, context: &Context<'_>) -> Option<Errors> {
     let failures: Vec<_> = errors.into_iter().map(ApiError::from_rpc).collect();

@@ -27,7 +27,7 @@ const CHUNK: usize = 64 * 1024;
 pub struct StatementRun {
     /// The executor.
     pub executor: Arc<dyn Executor>,
-    /// The database and role as which the statement runs.
+    /// The database and role that the statement runs as.
     pub principal: Principal,
     /// The statement with its values.
     pub statement: BoundStatement,
@@ -37,10 +37,10 @@ pub struct StatementRun {
 
 opaque_debug!(StatementRun);
 
-/// Runs the statement until the first chunk of the response is full or the statement ends. A
-/// response that fits into one chunk is returned as a whole. An error before the first chunk is
-/// full is returned. A later error can only abort the response, and is logged with the context that
-/// `log` returns. The returned format is that of the writer, or JSON for a statement without result
+/// Runs the statement until the first chunk of the response is full or the statement ends. Returns
+/// the error if the statement fails before that. A later error can only abort the response, and is
+/// logged with the context that `log` returns. A response that fits into one chunk is returned as a
+/// whole. The returned format is the format of the writer, or JSON for a statement without result
 /// columns.
 pub async fn run(
     job: StatementRun,

@@ -21,11 +21,11 @@ pub struct Conversion {
     pub reassign: bool,
 }
 
-/// The time for which a check that a group can log in is not repeated.
+/// The time after which this node checks again that a group can log in.
 const PROVIDED: Duration = Duration::from_secs(10);
 
-/// The times at which this node last checked that a group can log in. Sign-ups are frequent, and
-/// each check needs a connection.
+/// For each database and group, the time at which this node last checked that the group can log in.
+/// The times are kept because sign-ups are frequent, and each check needs a connection.
 #[derive(Default)]
 pub(super) struct ProvidedGroups(Mutex<HashMap<(String, String), Timestamp>>);
 
@@ -96,8 +96,8 @@ impl Accounts {
         Ok(())
     }
 
-    /// Provides each group that has members with a role that can log in, as is needed after a
-    /// restore without roles. Skips the groups in `able`, whose roles can already log in.
+    /// Makes sure that the role of each group can log in, if the group has members. This is needed
+    /// after a restore without roles. Skips the groups in `able`, whose roles can already log in.
     ///
     /// Errors: [`Error::Role`].
     pub async fn provide_member_groups(&self, database: &str, able: &[String]) -> Result<()> {

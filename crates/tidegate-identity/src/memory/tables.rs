@@ -159,7 +159,7 @@ impl Tables {
         self.dropped_ids.insert(id);
     }
 
-    /// Whether a user has this name, ignoring case, or a dropped user had it as its id.
+    /// Whether a user has this name, ignoring case, or a dropped user had this name as its id.
     pub(super) fn has_similar_user(&self, database: &str, name: &str) -> bool {
         let same = |key: &UserKey| key.database == database && key.name.eq_ignore_ascii_case(name);
         let dropped = (database.to_owned(), name.to_owned());

@@ -17,8 +17,8 @@ use crate::{Error, Result, Secret};
 const MAX_LENGTH: usize = 512;
 /// The allowed lengths of a digest in bytes. A shorter digest could be guessed.
 const DIGEST: std::ops::RangeInclusive<usize> = 16..=64;
-/// The limits of the cost of bcrypt. With a hash of any kind whose cost is at the limit, a sign-in
-/// takes up to two seconds.
+/// The limits of the cost of bcrypt. At the upper limit of this or any other kind of hash, a
+/// sign-in takes up to two seconds.
 const BCRYPT_COST: std::ops::RangeInclusive<u32> = 4..=14;
 const PBKDF2_ITERATIONS: u32 = 2_000_000;
 /// The minimum costs of an imported hash. A cheaper hash does not protect its password, and is
@@ -110,7 +110,7 @@ const FORM: &str = "a hash of argon2id, argon2i, bcrypt, scrypt, pbkdf2-sha256 o
     PHC or crypt form";
 
 impl<'a> Scheme<'a> {
-    /// Parses a hash. The error says what was expected.
+    /// Parses a hash. The error describes the expected form or cost.
     fn parse(text: &'a str) -> Result<Self, &'static str> {
         if text.len() > MAX_LENGTH || !text.bytes().all(|byte| byte.is_ascii_graphic()) {
             return Err(FORM);
@@ -223,7 +223,8 @@ impl<'a> Scheme<'a> {
         })
     }
 
-    /// Refuses a hash that is too cheap to protect a password. The error says what was expected.
+    /// Refuses a hash that is too cheap to protect a password. The error describes the expected
+    /// cost.
     fn check_strength(&self) -> Result<(), &'static str> {
         let (is_strong, expected) = match self {
             Self::Argon2(hash) => {

@@ -58,7 +58,7 @@ impl Pool {
             if !reply.is_closed() {
                 let result = job();
                 completed.fetch_add(1, Ordering::Relaxed);
-                // Sending fails if the caller was dropped, and then the result is not needed.
+                // Sending fails if the future of `run` was dropped. Then the result is not needed.
                 let _ = reply.send(result);
             }
         });
@@ -100,8 +100,8 @@ fn next(jobs: &Mutex<Receiver<Job>>) -> Option<Job> {
     }
 }
 
-/// Makes the allocator return the 19 MiB that a hash used. Allocators scan for free memory only
-/// when something large is freed, so this allocates and frees 1 MiB.
+/// Makes the allocator return the memory that a hash used (19 MiB at the default cost). Allocators
+/// scan for free memory only when something large is freed, so this allocates and frees 1 MiB.
 fn return_memory() {
     drop(std::hint::black_box(Vec::<u8>::with_capacity(1 << 20)));
 }

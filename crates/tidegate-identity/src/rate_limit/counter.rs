@@ -35,8 +35,8 @@ impl AttemptKey {
         Self { scope, subject }
     }
 
-    /// The counter of an IPv4 address, or of the /64 network of an IPv6 address, which usually
-    /// belongs to one customer of a provider.
+    /// The counter of an IPv4 address, or of the /64 network of an IPv6 address. Such a network
+    /// usually belongs to one customer of a provider.
     pub fn of_address(scope: &'static str, address: IpAddr) -> Self {
         let subject = match address.to_canonical() {
             IpAddr::V4(v4) => v4.to_string(),
@@ -142,9 +142,9 @@ pub enum AttemptOutcome {
 }
 
 impl AttemptCounter {
-    /// Counts an attempt at `now`. This is the rule that a store must apply in
-    /// [`IdentityStore::count_attempt`](crate::IdentityStore::count_attempt), as a pure function
-    /// from the stored counter to the new counter and the result.
+    /// Counts an attempt at `now`. `before` is the stored counter. Returns the counter to store and
+    /// the result. Every store must compute the same in
+    /// [`IdentityStore::count_attempt`](crate::IdentityStore::count_attempt).
     pub fn count(
         before: Option<Self>,
         limit: &AttemptLimit,

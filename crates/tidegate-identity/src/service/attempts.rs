@@ -37,8 +37,8 @@ impl PendingAttempts {
     }
 }
 
-/// The attempts of one request that are counted while their success is not known yet. Dropping this
-/// value keeps the count, so an aborted attempt counts as a failed attempt.
+/// The attempts that one request has counted and that are not known to have succeeded. Dropping
+/// this value keeps the count, so an aborted attempt counts as a failed attempt.
 pub struct CountedAttempts<'a> {
     ports: &'a Ports,
     pending: &'a PendingAttempts,

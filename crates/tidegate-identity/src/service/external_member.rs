@@ -12,7 +12,7 @@ use crate::{
     rate_limit,
 };
 
-/// A person in a group, by a token of an external issuer.
+/// A person with a token of an external issuer. The token names the person's group.
 #[derive(Clone, Copy, Debug)]
 pub struct ExternalMember<'a> {
     /// The tenant's database.
@@ -72,7 +72,8 @@ impl IdentityService {
         Ok(Some(member))
     }
 
-    /// The name of a record ends with random digits, so that it cannot be taken beforehand.
+    /// A new record of a person. Its name ends with random digits, so that no other user can take
+    /// the name beforehand.
     fn new_external_member(&self, person: &ExternalMember<'_>) -> Result<User> {
         let suffix = HEXLOWER.encode(&self.ports.random.bytes::<3>()?);
         let name = format!("{}-{suffix}", name_stem(person.name));

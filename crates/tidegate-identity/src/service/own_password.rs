@@ -5,8 +5,8 @@ use crate::{Error, RequestContext, Result, Secret, UserDirectory};
 
 impl IdentityService {
     /// Changes the user's password, which requires the current password. A user without a password
-    /// may set one soon after signing in with an identity provider. Ends all sessions of the user,
-    /// including browser sessions, and returns a new cookie that keeps this browser signed in.
+    /// may set a first password if the sign-in is recent. Ends all sessions of the user, including
+    /// browser sessions, and returns a new cookie that keeps this browser signed in.
     ///
     /// Errors: [`Error::WrongCredentials`]; [`Error::ReauthenticationRequired`] for a first
     /// password if the sign-in is not recent; [`Error::TooManyAttempts`], [`Error::Busy`];

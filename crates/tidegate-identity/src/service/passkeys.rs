@@ -33,7 +33,7 @@ struct Ceremony<T> {
     until: i64,
 }
 
-/// The id of a user for its authenticators. It does not contain the name, and a new user of the
+/// The id by which authenticators know a user. It does not contain the name, and a new user of the
 /// same name has another id.
 fn handle(user: &User) -> SecretHash {
     let (key, since) = (&user.key, user.created_at.millis());

@@ -29,8 +29,8 @@ struct ResetLink {
 }
 
 impl IdentityService {
-    /// Counts a request for an email message by the address that the request came from, for any
-    /// recipient.
+    /// Counts a request for an email message. There is one counter for each address that requests
+    /// come from, whatever the recipient is.
     ///
     /// Errors: [`Error::TooManyAttempts`].
     pub async fn count_email_request(&self, context: &RequestContext) -> Result<()> {
@@ -56,15 +56,16 @@ impl IdentityService {
     }
 
     /// The user of this name, or the users with this email address, to whom a requested message is
-    /// sent. Counts the message for the name and for each user. A user who has reached the rate
-    /// limit is no recipient, and there is no recipient if the name has reached it.
+    /// sent. Counts the message for the name and for each user. There are no recipients if the name
+    /// has reached the rate limit. A user who has reached the rate limit is no recipient.
     pub(super) async fn email_recipients(
         &self,
         database: &str,
         name: &str,
         link: EmailLink,
     ) -> Result<Vec<User>> {
-        // Email addresses are found whatever their case.
+        // The store compares email addresses without regard to case, so they are counted in lower
+        // case.
         let counted = if name.contains('@') {
             UserKey::new(database, &*name.to_lowercase())
         } else {
@@ -91,7 +92,8 @@ impl IdentityService {
         Ok(recipients)
     }
 
-    /// Counts a message; returns false if the rate limit is reached. The response does not show it.
+    /// Counts a message. Returns whether it may be sent: `false` if the rate limit is reached. The
+    /// response to the client does not depend on this result.
     async fn may_send(&self, link: EmailLink, key: &UserKey) -> Result<bool> {
         let limit = link.limit(&self.settings.limits);
         match self.attempts().count(link.counter(key), limit).await {
@@ -174,9 +176,9 @@ impl IdentityService {
     /// sessions. With `only_password`, also removes all passkeys and linked accounts of the user,
     /// because an intruder may have added some.
     ///
-    /// The password is set after what else the caller asked for. The link is valid until then, so a
-    /// request that failed before can be repeated, and one that failed later leaves nothing that an
-    /// intruder had.
+    /// The password is set after the other changes, because the link is valid until the password is
+    /// set. If a change before that fails, the request can be repeated. If a change after that
+    /// fails, the credentials that an intruder had were removed already.
     ///
     /// Errors: [`Error::InvalidLink`]; [`Error::InvalidMember`] unless the password has 8 to 256
     /// bytes.
@@ -202,7 +204,8 @@ impl IdentityService {
         directory.delete_credentials(key, kinds).await?;
         directory.replace_password(key, &hash).await?;
         if only_password {
-            // Again, because a sign-in with the old password may have added a credential meanwhile.
+            // Deletes again, because a sign-in with the old password may have added a credential
+            // before the password was replaced.
             directory.delete_credentials(key, kinds).await?;
             directory.end_sessions(key, reason).await?;
         }

@@ -50,7 +50,8 @@ impl IdentityService {
         if self.store_link(&user, (provider, account), context).await? {
             return Ok(user);
         }
-        // A parallel request of the same person linked the account first, so its user is used.
+        // A parallel request of the same person linked the account first. The user that the other
+        // request created is returned, and the user of this request is dropped.
         let accounts = accounts.acting_as(&user.key.name, context.address);
         accounts.drop(&user.key, false).await?;
         let user = self.user_of_account(database, account).await?;
@@ -82,8 +83,9 @@ async fn create_with_free_name(
     Err(Error::Taken("user"))
 }
 
-/// The beginning of a user name: the characters of a preferred name or an email address that user
-/// names allow, with room for a suffix.
+/// The beginning of a user name, made from a preferred name or an email address. Only the part
+/// before `@` is used, without characters that are not allowed, and cut to leave room for a suffix.
+/// `user` if no character is left.
 pub(super) fn name_stem(preferred: &str) -> String {
     let allowed = |c: &char| c.is_ascii_alphanumeric() || "_.-".contains(*c);
     let local_part = preferred.split('@').next().unwrap_or_default();

@@ -11,7 +11,7 @@ use crate::{AttemptLimit, Error, RequestContext, Result, Secret, UserKey, rate_l
 const SIGN_IN: &str = "sign-in link";
 /// The maximum lifetime of a link. The use of a link is stored for at least this time.
 const MEMORY: Duration = Duration::from_hours(24);
-/// The limit by which the use of a link is recorded.
+/// The limit that allows one use of a link.
 const ONCE: AttemptLimit = AttemptLimit::once(MEMORY);
 
 #[derive(Serialize, Deserialize)]

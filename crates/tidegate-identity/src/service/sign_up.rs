@@ -1,5 +1,5 @@
 //! Self-registration, at once or with an email address that the user confirms by a link. The link
-//! contains its data, encrypted with the master key; the store only records that it was used.
+//! contains its data, encrypted with the master key; the store only records the use of the link.
 
 use serde::{Deserialize, Serialize};
 

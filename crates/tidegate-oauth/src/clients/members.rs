@@ -39,7 +39,7 @@ pub struct NewClient {
     pub signup: SignUpUser,
     /// The grants that the client may use.
     pub grants: GrantSet,
-    /// The user as whom the client acts with the grant `client_credentials`.
+    /// With the grant `client_credentials`, the client acts as this user.
     pub service_user: Option<String>,
 }
 
@@ -94,8 +94,8 @@ pub struct ClientChange {
     pub signup_group: Option<Option<String>>,
     /// The grants that the client may use from now on.
     pub grants: Option<GrantSet>,
-    /// The user as whom the client acts with the grant `client_credentials`; `Some(None)` for no
-    /// user.
+    /// With the grant `client_credentials`, the client acts as this user from now on; `Some(None)`
+    /// for no user.
     pub service_user: Option<Option<String>>,
     /// Whether to rotate the secret.
     pub rotate_secret: bool,

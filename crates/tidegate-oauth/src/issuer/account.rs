@@ -113,8 +113,8 @@ impl Issuer {
     }
 
     /// Sets a password with [`IdentityService::reset_password`], which ends sessions. If
-    /// `only_password` is true, it also removes the other credentials with which the user can sign
-    /// in. Then refreshes the denylist, so that this node refuses the tokens of these sessions.
+    /// `only_password` is true, also removes the user's passkeys and linked accounts. Then
+    /// refreshes the denylist, so that this node refuses the tokens of these sessions.
     ///
     /// [`IdentityService::reset_password`]: tidegate_identity::IdentityService::reset_password
     pub async fn reset_password(

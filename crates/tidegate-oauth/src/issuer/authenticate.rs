@@ -8,7 +8,7 @@ use crate::rate_limit;
 use crate::{Client, ClientAuthentication, ClientCredentials, Error, Result};
 use tidegate_identity::AuditKind;
 
-/// No client has a longer id, so longer ids are not looked up.
+/// The maximum length in bytes of the id of a client. Longer ids are not looked up.
 const MAX_ID_LENGTH: usize = 255;
 
 impl Issuer {
@@ -20,8 +20,8 @@ impl Issuer {
         }
     }
 
-    /// The client with an id from a request, which may be of any length. `None` if there is no such
-    /// client.
+    /// The client with the id `id` from a request. The id may have any length. `None` if there is
+    /// no such client.
     pub(super) async fn known_client(&self, id: &str) -> Result<Option<Client>> {
         if id.len() > MAX_ID_LENGTH {
             return Ok(None);

@@ -159,7 +159,7 @@ impl Issuer {
     }
 
     /// Issues an authorization code to a user who signed in and need not be asked for consent.
-    /// Returns the redirect URL. It carries the code or, if none could be issued, an error.
+    /// Returns the redirect URL. The URL carries the code, or an error if no code could be issued.
     /// The code is void when the browser session ends.
     pub async fn grant_code(&self, request: &AuthorizationRequest, browser: &Browser) -> String {
         self.code_redirect(request, self.new_code(request, browser).await)

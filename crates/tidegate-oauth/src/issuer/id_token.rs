@@ -1,4 +1,4 @@
-//! Issues ID tokens, and reads those that clients send back as hints.
+//! Issues ID tokens, and reads the ID tokens that clients send back as hints.
 
 use super::Issuer;
 use crate::token::{IdToken, IdTokenHint, Issue};

@@ -7,7 +7,7 @@ use super::metadata::{Endpoints, Metadata};
 use super::{Issuer, Prompt};
 use crate::json;
 
-/// The scopes of OpenID Connect, then those that narrow a token.
+/// The scopes of OpenID Connect, then the scopes that narrow a token.
 const SCOPES: [&str; 9] = [
     "openid",
     "profile",
@@ -36,7 +36,7 @@ const CLAIMS: [&str; 13] = [
     "email_verified",
 ];
 
-/// The members of the authorization server metadata, and those that OpenID Connect adds.
+/// The members of the authorization server metadata, and the members that OpenID Connect adds.
 #[derive(Serialize)]
 struct OpenIdMetadata<'a> {
     #[serde(flatten)]

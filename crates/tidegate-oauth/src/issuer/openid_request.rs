@@ -7,7 +7,7 @@ use crate::token::{IdTokenHint, subject};
 use crate::{Error, Parameters, Result, Scopes};
 use tidegate_identity::{Browser, Error as IdentityError, Timestamp};
 
-/// The longest `nonce` in characters. ID tokens repeat it.
+/// The maximum length of a `nonce` in characters. ID tokens repeat the `nonce`.
 const MAX_NONCE: usize = 512;
 
 /// A value of the parameter `prompt`: which pages the client requests from the authorization
@@ -43,7 +43,7 @@ impl Prompt {
 /// all fields are empty.
 #[derive(Clone, Debug, Default)]
 pub struct OpenIdRequest {
-    /// Repeated in the ID token.
+    /// The value that the ID token repeats.
     pub(super) nonce: Option<String>,
     prompts: Vec<Prompt>,
     /// The maximum age of the sign-in in seconds.
@@ -74,8 +74,8 @@ impl OpenIdRequest {
         self.login_hint.as_deref()
     }
 
-    /// Whether the request needs another sign-in than that of this browser, because the sign-in is
-    /// too old or because the client expects another user.
+    /// Whether the request needs a new sign-in, because the sign-in of this browser is too old or
+    /// because the client expects another user.
     fn rejects(&self, browser: &Browser, now: Timestamp) -> bool {
         let age = now.seconds() - browser.session.created_at.seconds();
         let is_expected = match &self.hint {
@@ -149,8 +149,8 @@ impl Issuer {
 }
 
 /// Refuses request objects (section 6) and registrations (section 7) with
-/// [`Error::UnsupportedParameter`]. Parameters of the request may be in the request object only, so
-/// this comes before the error for one that is missing.
+/// [`Error::UnsupportedParameter`]. A request object may contain parameters that the request itself
+/// lacks. So the request object is refused before missing parameters are reported.
 pub(super) fn refuse_unsupported(scopes: Scopes, parameters: &Parameters) -> Result<()> {
     if !scopes.has("openid") {
         return Ok(());

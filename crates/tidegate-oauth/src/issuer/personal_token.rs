@@ -44,8 +44,8 @@ pub struct CreatedPersonalToken {
 }
 
 impl Issuer {
-    /// The claims of the personal access token with this hash, which are then cached; `None` if
-    /// there is no such token.
+    /// The claims of the personal access token with this hash; `None` if there is no such token.
+    /// Reads the store, and caches the result.
     pub(super) async fn look_up_personal_token(
         &self,
         hash: SecretHash,
@@ -140,8 +140,8 @@ impl Issuer {
     }
 
     /// The live personal access tokens that the caller may see, the most recently used first, at
-    /// most 1,000. These are the caller's own tokens; for the owner of the tenant, those of all
-    /// users or of `user`.
+    /// most 1,000. Any user sees its own tokens. The owner of the tenant sees the tokens of all
+    /// users, or only of `user` if it is given.
     ///
     /// Errors: [`IdentityError::NotFound`] when a user who is not the owner names another user.
     pub async fn personal_tokens(
@@ -164,7 +164,8 @@ impl Issuer {
     /// Revokes personal access tokens that the caller may see: on this node at once, on others
     /// after their next denylist refresh.
     ///
-    /// Errors: [`IdentityError::NotFound`] for any other token. In this case no token is revoked.
+    /// Errors: [`IdentityError::NotFound`] if the caller may not see one of the tokens. In this
+    /// case no token is revoked.
     pub async fn revoke_personal_tokens(
         &self,
         caller: &Claims,

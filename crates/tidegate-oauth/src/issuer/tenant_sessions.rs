@@ -1,5 +1,5 @@
-//! The sessions of a tenant's users. The owner sees and ends all of them, any other user only its
-//! own.
+//! The sessions of a tenant's users. The owner may see and end all of them. Any other user may see
+//! and end only its own sessions.
 
 use std::net::IpAddr;
 

@@ -25,9 +25,9 @@ pub struct Claims {
     pub database: String,
     /// The user's name (`uid`).
     pub user: String,
-    /// The subject (`sub`), which is unique in a cluster. It is the PostgreSQL role as which
-    /// requests run. For a member, whose requests run as the role of its group, it is
-    /// `database/name`.
+    /// The subject (`sub`), which is unique in a cluster. It is the PostgreSQL role that requests
+    /// run as. For a member it is `database/name`, because a member's requests run as the role of
+    /// its group.
     pub subject: String,
     /// The private claims of a member; `None` for a user with a role.
     pub member: Option<MemberClaims>,

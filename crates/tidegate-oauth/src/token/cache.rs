@@ -1,5 +1,5 @@
-//! Caches for the verification of tokens without I/O: verified tokens, so that a request costs a
-//! lookup instead of a signature check, and sessions that have ended.
+//! Two caches for the verification of tokens without I/O. With the cache of verified tokens, a
+//! request costs a lookup instead of a signature check. The other cache holds the ended sessions.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError, RwLock};
@@ -97,7 +97,7 @@ impl TokenCache {
 #[derive(Debug, Default)]
 pub(crate) struct Denylist {
     ended: RwLock<HashMap<SessionId, Timestamp>>,
-    /// When the last refresh began; `None` before the first one.
+    /// When the last refresh began; `None` before the first refresh.
     last_read: Mutex<Option<Timestamp>>,
 }
 
@@ -118,7 +118,7 @@ impl Denylist {
             .insert(id, at);
     }
 
-    /// The time since which the next refresh must read ended sessions from the store.
+    /// The next refresh must read the sessions that ended since this time from the store.
     pub(crate) fn since(&self, lifetimes: &Lifetimes, now: Timestamp) -> Timestamp {
         let last_read = *self
             .last_read

@@ -11,8 +11,9 @@ use crate::key::{KeyRing, SigningKey};
 use crate::{Result, Scopes, json};
 use tidegate_identity::{Timestamp, User};
 
-/// Claims about a user, in ID tokens and at the userinfo endpoint. Scopes request all but the first
-/// two (OpenID Connect Core 1.0, section 5.4).
+/// Claims about a user, in ID tokens and at the userinfo endpoint. `sub` and `user_id` need no
+/// scope. The other claims need the scope `profile` or `email` (OpenID Connect Core 1.0, section
+/// 5.4).
 #[derive(Serialize)]
 pub(crate) struct UserClaims<'a> {
     sub: String,

@@ -1,6 +1,7 @@
-//! Personal access tokens. A token is `tgp_` and 43 characters of base64url. These encode 24 random
-//! bytes and the first 8 bytes of the HMAC-SHA256 of the random bytes. Secret scanners find a token
-//! by the prefix. The HMAC allows refusing invented tokens without a query of the store.
+//! Personal access tokens. A token is `tgp_` and 43 characters of base64url. The characters encode
+//! 24 random bytes and the first 8 bytes of the HMAC-SHA256 of the random bytes. Secret scanners
+//! find a token by the prefix. The HMAC allows refusing invented tokens without a query of the
+//! store.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -67,7 +68,7 @@ impl PersonalTokens {
         )))
     }
 
-    /// The hash of a token that was generated with this master key; `None` for anything else.
+    /// The hash of a token that was generated with this master key; `None` for any other text.
     pub(crate) fn hash(&self, token: &str) -> Option<SecretHash> {
         let mut bytes = [0; RANDOM + TAG];
         let encoded = token.strip_prefix(PREFIX)?;

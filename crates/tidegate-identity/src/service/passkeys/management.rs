@@ -17,8 +17,8 @@ impl IdentityService {
 
     /// Gives a passkey of the user who is signed in in `browser` another name.
     ///
-    /// Errors: [`Error::NotFound`]; [`Error::InvalidMember`] unless the name has 1 to 64 characters
-    /// without the blanks around it.
+    /// Errors: [`Error::NotFound`]; [`Error::InvalidMember`] unless the trimmed name has 1 to 64
+    /// characters.
     pub async fn rename_passkey(
         &self,
         browser: &Browser,

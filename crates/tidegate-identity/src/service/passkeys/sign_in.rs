@@ -17,7 +17,7 @@ const SIGN_IN: &str = "sign-in with a passkey";
 const MAX_ID: usize = 1023;
 /// The detail of audit events about passkeys.
 const BY_PASSKEY: &str = "passkey";
-/// The detail if the signature counter did not grow, because a copy of the passkey may exist.
+/// The detail if the signature counter did not grow. In this case a copy of the passkey may exist.
 const COPIED: &str = "passkey, perhaps a copy";
 
 impl IdentityService {

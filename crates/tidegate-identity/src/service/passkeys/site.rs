@@ -8,14 +8,14 @@ use webauthn_rs_core::WebauthnCore;
 /// The timeout that the browser applies while a person looks for the authenticator.
 const TIMEOUT: Duration = Duration::from_mins(5);
 
-/// The relying party at the service's URL; `None` where browsers allow no passkeys: at an IP
-/// address, and without HTTPS.
+/// The relying party at the service's URL. `None` where browsers allow no passkeys: at an IP
+/// address, and without HTTPS except at `localhost`.
 pub(in crate::service) fn relying_party(address: &str) -> Option<WebauthnCore> {
     let origin = Url::parse(address).ok()?;
     let host = origin.domain()?.to_owned();
     let is_local = host == "localhost" || host.ends_with(".localhost");
     let offered = origin.scheme() == "https" || origin.scheme() == "http" && is_local;
-    // Neither subdomains nor other ports: only this origin.
+    // Only this origin is allowed, no subdomain and no other port.
     let (subdomains, ports) = (Some(false), Some(false));
     offered.then(|| {
         let origins = vec![origin];
