@@ -240,6 +240,9 @@ async fn an_address_is_verified_after_a_link_to_it_was_used() {
     write_to(&api, Some("new@example.org")).await;
     let alice = email_claims(&api, "alice", "another-1234").await;
     assert_eq!(alice, (json!("new@example.org"), None));
+    write_to(&api, Some(ADDRESS)).await;
+    let alice = email_claims(&api, "alice", "another-1234").await;
+    assert_eq!(alice, (json!(ADDRESS), None), "nothing was sent since");
     write_to(&api, None).await;
     let alice = email_claims(&api, "alice", "another-1234").await;
     assert_eq!(alice, (Value::Null, None));

@@ -101,8 +101,13 @@ impl UserChange {
         fn or<T: Clone>(value: Option<&T>, before: &T) -> T {
             value.unwrap_or(before).clone()
         }
+        let email = or(self.email.as_ref(), &before.email);
         User {
-            email: or(self.email.as_ref(), &before.email),
+            confirmed_email: before
+                .confirmed_email
+                .clone()
+                .filter(|_| email == before.email),
+            email,
             properties: or(self.properties.as_ref(), &before.properties),
             user_groups: or(self.user_groups.as_ref(), &before.user_groups),
             default_user: self.default_user.unwrap_or(before.default_user),

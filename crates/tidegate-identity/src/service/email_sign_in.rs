@@ -168,7 +168,6 @@ impl IdentityService {
             Err(Error::TooManyAttempts { .. }) => return Err(Error::InvalidLink),
             counted => counted?,
         }
-        self.confirm_email(&user).await?;
         let by = (pending.client.as_deref(), Some("email link"));
         let cookie = self.sign_in_authenticated(&user, by, context).await?;
         Ok((cookie, pending.next))

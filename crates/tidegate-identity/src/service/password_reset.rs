@@ -159,9 +159,16 @@ impl IdentityService {
         user.filter(same).ok_or(Error::InvalidLink)
     }
 
-    /// Records that the user receives messages at its email address. If the user is changed at the
-    /// same time, nothing is recorded.
-    pub(super) async fn confirm_email(&self, user: &User) -> Result<()> {
+    /// Records that the user receives messages at its email address. Nothing is recorded if the
+    /// user has a passkey or a linked account: whoever added it may be another person than the one
+    /// who followed the link, and could use the confirmed address in applications. Nothing is
+    /// recorded either if the user is changed at the same time.
+    async fn confirm_email(&self, user: &User) -> Result<()> {
+        let directory = UserDirectory::new(self.ports.clone());
+        let credentials = directory.credentials(&user.key).await?;
+        if !credentials.passkeys.is_empty() || !credentials.linked_accounts.is_empty() {
+            return Ok(());
+        }
         let confirmed = User {
             confirmed_email: user.email.clone(),
             ..user.clone()
@@ -199,9 +206,9 @@ impl IdentityService {
         } else {
             &[]
         };
-        self.confirm_email(&user).await?;
         directory.end_sessions(key, reason).await?;
         directory.delete_credentials(key, kinds).await?;
+        self.confirm_email(&user).await?;
         directory.replace_password(key, &hash).await?;
         if only_password {
             // Deletes again, because a sign-in with the old password may have added a credential
