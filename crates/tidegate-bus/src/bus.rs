@@ -93,9 +93,9 @@ impl Bus {
         // Subscribes before the head is read, so that no message after the head is missed.
         let live = joined.database.live.subscribe();
         let mut attempts = ATTEMPTS;
-        // A new reader begins in the past, so its position is not the end of the log. The slot is
-        // not advanced here, because that may take minutes, during which no node can become the
-        // reader.
+        // A new reader begins in the past, so its position is not the end of the log. The stream
+        // therefore waits until the reader has reached the current end. Advancing the slot to the
+        // end instead may take minutes. In that time no node could become the reader.
         let least = match start {
             LogStart::Now => self.shared.log.end(name).await?,
             LogStart::At { .. } | LogStart::Earliest => LogPosition(0),

@@ -21,7 +21,8 @@ use crate::stored::Stored;
 /// The maximum number of live messages that wait for a slow stream. A stream that misses messages
 /// reads them from JetStream.
 const QUEUE: usize = 256;
-/// The longest wait for the position of the reader, or for this node to become the reader.
+/// The timeout for the position of the reader. If there is no reader, this node may become the
+/// reader in this time.
 const HEAD_TIMEOUT: Duration = Duration::from_millis(1500);
 /// The interval at which the node asks the reader for its position during [`HEAD_TIMEOUT`].
 const HEAD_QUESTION: Duration = Duration::from_millis(100);
@@ -58,7 +59,7 @@ pub(crate) struct Database {
     pub(crate) keep: AtomicU64,
     /// What JetStream has of the messages of the reader in this process.
     pub(crate) stored: Mutex<Stored>,
-    /// Whether a message was refused, which is logged once.
+    /// Whether a message was refused. Only the first refused message is logged.
     has_refused: AtomicBool,
 }
 
@@ -143,8 +144,8 @@ impl Database {
         let _ = self.live.send(Arc::new(message));
     }
 
-    /// Sends a message of the reader to all nodes. JetStream keeps a message with changes, and any
-    /// message if `kept`.
+    /// Sends a message of the reader to all nodes. JetStream keeps the message if it has changes or
+    /// if `kept` is true.
     pub(crate) async fn publish(&self, message: BusMessage, kept: bool) {
         let counters = &self.shared.counters;
         if let Some(nats) = self.shared.connected() {

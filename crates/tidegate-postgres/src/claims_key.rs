@@ -42,7 +42,7 @@ pub const CLAIMS_REFUSED: &str =
     "the claims of this transaction are missing or were not set by Tidegate";
 
 /// The key with which the functions of a tenant's database check claims. It is derived from the
-/// master key and stored in the database only, where only the service's role can read it.
+/// master key. It is stored only in the database, where no role but the service's can read it.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub struct ClaimsKey([u8; 16]);
 

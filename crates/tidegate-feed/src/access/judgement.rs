@@ -1,4 +1,4 @@
-//! Has PostgreSQL judge row images as one caller, in one round trip.
+//! Asks PostgreSQL which row images one caller may see, in one round trip.
 //!
 //! Statements for several callers run at the same time ([`crate::access::rls_evaluators`]). The
 //! executor sends the statements for the members of a group together, each in a transaction of its
@@ -40,7 +40,7 @@ pub(crate) struct Judgement {
     columns: String,
 }
 
-/// A caller as whom rows of a table are judged.
+/// A caller for whom row images of a table are judged.
 #[derive(Clone, Copy)]
 pub(super) struct JudgedCaller<'a> {
     pub(super) executor: &'a dyn Executor,
@@ -81,9 +81,9 @@ impl Judgement {
         Statement::around(&text, &self.condition).map(Arc::new)
     }
 
-    /// Judges row images (a JSON array) as a caller. Returns the numbers, from 1, of those that the
-    /// caller may see; `None` if one of the transactions (the lower 32 bits of their ids) is not
-    /// visible yet, or if the table now has other columns.
+    /// Judges row images (a JSON array) for a caller. `transactions` contains the lower 32 bits of
+    /// transaction ids. Returns the numbers, from 1, of the images that the caller may see. Returns
+    /// `None` if one of the transactions is not visible yet, or if the table now has other columns.
     pub(super) async fn run(
         &self,
         caller: JudgedCaller<'_>,

@@ -73,9 +73,9 @@ mod column {
 /// readable, `f` if not, or `?` if it no longer exists. The text is empty if the role may not use
 /// the schema, and `?` if the schema no longer exists.
 ///
-/// The last result column is true if a change of memberships cannot revoke the privileges: they are
-/// granted to the role itself or to PUBLIC, and row level security is disabled, or is not forced
-/// and the role itself owns the table.
+/// The last result column is true if a change of memberships cannot revoke the privileges. That
+/// requires two conditions. The privileges are granted to the role itself or to PUBLIC. Row level
+/// security is disabled, or the role itself owns the table and row level security is not forced.
 const ROLES: &str = "\
     SELECT c.oid::text, r.rolname::text, \
            (c.relrowsecurity AND NOT r.rolsuper AND NOT r.rolbypassrls \

@@ -22,7 +22,7 @@ pub(crate) async fn recapture_table(
 ) -> Result<Captured, LogError> {
     let mut captured = database.log.capture(&database.name, &demand).await?;
     // A later position means that the table was released in the meantime, or that more kinds of
-    // changes are now captured. Only in the second case is there no gap.
+    // changes are now captured. The first case is a gap. The second case is not.
     let has_moved = captured.since > known.captured.since;
     let has_gap = known.stale || has_moved && demand.changes == known.demand.changes;
     if known.stale && !has_moved {

@@ -64,8 +64,8 @@ impl UserExecutor {
     }
 }
 
-/// Turns the error of a request whose claims the database has refused twice into an outage (HTTP
-/// status 503). The cause of such an error is that the functions or the key in the database are not
+/// Turns an error into an outage (HTTP status 503) if the database has refused the claims of a
+/// request for the second time. The cause is that the functions or the key in the database are not
 /// those of this service, or that code in the transaction has changed the claims. Returns other
 /// errors unchanged.
 pub(super) fn claims_error(login: &Login, error: Error) -> Error {

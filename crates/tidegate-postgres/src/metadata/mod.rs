@@ -75,8 +75,8 @@ impl MetadataCache {
         self.statements.load(Ordering::Acquire)
     }
 
-    /// How many statements and transactions have ended whose text calls a function that may be
-    /// user-defined.
+    /// How many of the ended statements and transactions have a text that calls a function that may
+    /// be user-defined.
     pub(crate) fn calls(&self) -> u64 {
         self.calls.load(Ordering::Acquire)
     }

@@ -3,8 +3,8 @@
 //!
 //! Cached data of a statement (its tables, the types of its parameters) depends on the
 //! `search_path`, on the role, and on the absence of temporary tables. A statement can change all
-//! three for later statements of its transaction. So it is tracked whether names still resolve as
-//! at the start of the session.
+//! three for later statements of its transaction. So the session tracks whether names still resolve
+//! as at its start.
 
 use tidegate_sql::{Completion, DatabaseError, Error, Flow, RowSink};
 use tidegate_values::RawRow;
@@ -21,7 +21,7 @@ use crate::statement::{
 };
 
 /// Selects whether names resolve as at the start of the session. The parameter `$1` is the initial
-/// `search_path`, and `$2` the role as which statements run. The session has a temporary schema
+/// `search_path`, and `$2` is the role that runs statements. The session has a temporary schema
 /// only after it has created a temporary table.
 const IS_INITIAL: &str = "SELECT pg_catalog.current_setting('search_path') OPERATOR(pg_catalog.=) $1 \
     AND CURRENT_USER OPERATOR(pg_catalog.=) $2::pg_catalog.name \
@@ -107,8 +107,8 @@ impl Connection {
         task.metadata.forget_hints(task.bound, &task.login.role);
     }
 
-    /// The error if a definition changed inside a transaction after a statement that uses it was
-    /// prepared (40001).
+    /// The error (40001) of a statement that was prepared in a transaction, if a definition that
+    /// the statement uses changed afterwards.
     pub(super) fn stale(&mut self, mut error: ServerError, task: &StatementTask<'_>) -> Error {
         "40001".clone_into(&mut error.rejection.sqlstate);
         DatabaseError::REDEFINED.clone_into(&mut error.rejection.message);

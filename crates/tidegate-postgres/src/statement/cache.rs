@@ -21,7 +21,7 @@ pub(crate) struct StatementCache {
     role_plans: RolePlans,
     hasher: RandomState,
     capacity: usize,
-    /// A counter that orders uses, and makes new names unique.
+    /// Counts uses of statements and new names. It orders the uses, and makes the names unique.
     clock: u64,
     /// Names of dropped statements for which no Close has been queued yet.
     dropped: Vec<String>,
