@@ -65,7 +65,8 @@ pub(crate) struct Database {
 
 impl Database {
     pub(crate) fn new(name: DatabaseName, shared: Arc<SharedBus>) -> Self {
-        // If there is no reader, this node becomes the reader sooner than after `SILENCE`.
+        // The node begins as if it had last heard a reader some time ago. So the silence reaches
+        // `SILENCE` after only `FIRST_SILENCE`, and a database without a reader soon gets one.
         let now = Instant::now();
         let heard = now.checked_sub(SILENCE.saturating_sub(FIRST_SILENCE));
         Self {
@@ -105,7 +106,8 @@ impl Database {
         };
         let deadline = Instant::now() + HEAD_TIMEOUT;
         while Instant::now() < deadline {
-            // The question is repeated, because the reader may have started after the last one.
+            // The question is repeated, because the reader may have started after the last
+            // question.
             self.wanted.notify_one();
             let fresh = timeout(HEAD_QUESTION, head.wait_for(is_fresh)).await;
             if let Ok(fresh) = fresh {

@@ -84,8 +84,8 @@ impl Nats {
                 }
                 std::future::ready(())
             })
-            // A server names other servers in plain text before TLS, so an attacker can add its
-            // own. The password must not be sent to those.
+            // A server names other servers in plain text before TLS, so an attacker can add servers
+            // of its own. The password must not be sent to them.
             .ignore_discovered_servers()
             .require_tls(addresses.iter().any(ServerAddr::tls_required))
             .no_echo()

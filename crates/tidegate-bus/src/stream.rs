@@ -261,8 +261,8 @@ impl Worker {
         Ok(())
     }
 
-    /// The error with which the stream ends. If PostgreSQL no longer has the changes but JetStream
-    /// was not asked yet, the error lets the feed open the stream again.
+    /// The error that ends the stream. If PostgreSQL no longer has the changes but JetStream was
+    /// not asked yet, the error lets the feed open the stream again.
     fn explain(&self, error: LogError) -> LogError {
         match error {
             LogError::Gone if !self.has_asked => {

@@ -27,9 +27,9 @@ static EMPTY_PATH: LazyLock<Arc<Statement>> = LazyLock::new(|| {
 /// The statement that judges row images. `:numbers` are the ids of transactions, `:table` and
 /// `:columns` are the quoted name and the columns of the table, and `:rows` is a JSON array of row
 /// images. The statement selects the numbers, from 1, of the rows that pass, separated by commas.
-/// It selects NULL if a transaction is not visible yet, or if the table now has other columns,
-/// because values would get into the wrong columns. The caller then tries again, with the policies
-/// for the new columns as soon as they have been read.
+/// It selects NULL if a transaction is not visible yet. It also selects NULL if the table now has
+/// other columns, because values would get into the wrong columns. In both cases the caller tries
+/// again. After a change of columns this succeeds once the policies have been read again.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Judgement {
     text: String,

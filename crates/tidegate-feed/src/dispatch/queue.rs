@@ -138,8 +138,7 @@ impl EventSender {
         Ok(())
     }
 
-    /// Pushes an item even if the queue is full. Use it only for kinds of items of which a
-    /// subscription has few.
+    /// Pushes an item even if the queue is full. Use it only for rare kinds of items.
     pub(crate) fn push_unbounded(&self, delivery: Delivery) {
         self.0.state.lock().items.push_back(delivery);
         self.0.filled.notify_one();
