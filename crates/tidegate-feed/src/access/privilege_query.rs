@@ -65,9 +65,9 @@ mod column {
     pub(super) const KEY_POSITION: usize = 9;
 }
 
-/// Selects a row for each pair of table and role whose role may log in: whether row level security
-/// applies (PostgreSQL, "Row Security Policies"), which columns are readable, and which policies
-/// apply to the role.
+/// Selects a row for each pair of table and role, if the role may log in. The row says whether row
+/// level security applies (PostgreSQL, "Row Security Policies"), which columns are readable, and
+/// which policies apply to the role.
 ///
 /// The readable columns are `*` for all columns, or one letter for each column: `t` if it is
 /// readable, `f` if not, or `?` if it no longer exists. The text is empty if the role may not use

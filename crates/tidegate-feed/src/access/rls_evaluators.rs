@@ -36,7 +36,7 @@ struct InUse {
 /// A role of a database, and a table.
 type RoleTable = (DatabaseName, RoleName, u32);
 
-/// The key of a shared evaluator: callers with equal keys share one.
+/// The key of a shared evaluator: callers with equal keys share an evaluator.
 #[derive(PartialEq, Eq, Hash)]
 struct EvaluatorKey {
     role: RoleTable,

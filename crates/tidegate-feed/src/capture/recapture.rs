@@ -38,8 +38,8 @@ pub(crate) async fn recapture_table(
             demand,
             captured,
             last_used: known.last_used.max(current.last_used),
-            // If another task has set the flag during the capture, the flag stays, because this
-            // capture may not have repaired the cause.
+            // If another task has marked the table as stale during the capture, the mark stays,
+            // because this capture may not have repaired the cause.
             stale: current.stale && !known.stale,
             ..current
         };

@@ -75,8 +75,8 @@ impl MetadataCache {
         self.statements.load(Ordering::Acquire)
     }
 
-    /// How many of the ended statements and transactions have a text that calls a function that may
-    /// be user-defined.
+    /// How many of the statements and transactions that have ended may call a user-defined
+    /// function, according to their text.
     pub(crate) fn calls(&self) -> u64 {
         self.calls.load(Ordering::Acquire)
     }

@@ -94,7 +94,7 @@ impl Connection {
         }
     }
 
-    /// Records what the statement may leave in the session.
+    /// Records the side effects that the statement may have on the session.
     pub(super) fn note_side_effects(&mut self, task: &StatementTask<'_>, impure: bool) {
         let left = SideEffects::of(task.bound, &task.login.role_use, impure);
         self.session.note_side_effects(left);
@@ -200,7 +200,8 @@ impl Connection {
         Ok(())
     }
 
-    /// Records what a statement that has run may have changed in the session.
+    /// Records the changes that a statement may have made in the session. Call it after the
+    /// statement has run.
     pub(super) fn note_changes(&mut self, run: &Execution<'_>) {
         // A definition that was committed while the statement ran may have made it impure.
         let impure = run.task.is_impure(&run.prepared);

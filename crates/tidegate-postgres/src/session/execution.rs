@@ -1,5 +1,5 @@
-//! One attempt to run a statement: what was sent, which of its parameter sets are queued, and what
-//! PostgreSQL has answered.
+//! The state of one attempt to run a statement: the parameter sets that are queued, and the
+//! responses of PostgreSQL so far.
 
 use std::sync::Arc;
 

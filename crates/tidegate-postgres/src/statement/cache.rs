@@ -152,8 +152,8 @@ impl StatementCache {
         self.closing.clear();
     }
 
-    /// Restores the internal commands and the dropped names as before the last pipeline, because
-    /// the pipeline is not sent.
+    /// Undoes what the last pipeline changed in the internal commands and the dropped names,
+    /// because the pipeline is not sent.
     pub(crate) fn withdraw_pipeline(&mut self) {
         for text in self.preparing.drain(..) {
             self.internal.remove(text);

@@ -1,5 +1,4 @@
-//! The side effects that a statement may have on its session, and whether it may change what names
-//! refer to.
+//! The side effects that a statement may have on its session, and its effect on name resolution.
 
 use tidegate_sql::statement::{BoundStatement, Kind, Purity};
 use tidegate_sql::{RoleUse, SharedBy};
