@@ -29,7 +29,7 @@ const PING: Duration = Duration::from_secs(1);
 const QUEUE_TIMEOUT: Duration = Duration::from_millis(100);
 /// The maximum number of messages in the queue of the connection, and of a subscription.
 const QUEUE: usize = 256;
-/// The maximum size in bytes of a message without its payload: subject and headers.
+/// The maximum size in bytes of the subject and the headers of a message.
 const OVERHEAD: usize = 1024;
 /// The error codes of JetStream for missing room (nats-server, `server/errors.json`): resources,
 /// memory, storage, store size of an account.

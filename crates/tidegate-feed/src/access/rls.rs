@@ -23,8 +23,8 @@ use crate::decode::pgoutput::{ColumnValue, Tuple};
 use crate::decode::schema::RelationSchema;
 use crate::event::cursor::EventPosition;
 
-/// The number of cached results above which old results are dropped. Results are cached for other
-/// subscriptions of the same role.
+/// The maximum number of cached results. Above this number, old results are dropped. Results are
+/// cached for other subscriptions of the same role.
 const MAX_CACHED: usize = 4096;
 
 /// How long a result is used. A policy may depend on the time or on other tables, so a subscription

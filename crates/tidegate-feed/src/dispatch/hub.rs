@@ -77,8 +77,8 @@ impl Hub {
         }
         let start = EventPosition::before(start);
         self.ring.restart(start);
-        // Changes before the start may not have been dispatched. A subscription that resumes at an
-        // earlier position therefore replays them from the change log.
+        // Possibly not all changes before the start were dispatched. A subscription that resumes at
+        // an earlier position therefore replays them from the change log.
         for table in self.tables.values_mut() {
             table.last_change = start;
         }

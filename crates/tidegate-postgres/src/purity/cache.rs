@@ -266,8 +266,8 @@ fn deadline() -> Instant {
     Instant::now() + TIMEOUT
 }
 
-/// A query for the untrusted names that is due. While this value exists, no other query starts in
-/// the background.
+/// A due query for the untrusted names. While this value exists, no other query starts in the
+/// background.
 #[derive(Debug)]
 pub(crate) struct PurityRefresh(Arc<PurityCache>);
 

@@ -27,10 +27,10 @@ pub(crate) struct StatementCache {
     dropped: Vec<String>,
     /// The names of prepared internal commands, by their text.
     internal: HashMap<&'static str, String>,
-    /// The internal commands that the pipeline being built prepares.
+    /// The internal commands that the last pipeline prepares.
     preparing: Vec<&'static str>,
-    /// The names of dropped statements that the pipeline being built closes before it prepares
-    /// internal commands.
+    /// The names of dropped statements that the last pipeline closes. It closes them before it
+    /// prepares internal commands.
     closing: Vec<String>,
 }
 
