@@ -13,7 +13,7 @@ use crate::place::{Malformed, MessageKind, Place};
 #[derive(Debug)]
 pub struct Batcher {
     lineage: Lineage,
-    /// The number of bytes of items after which a message ends.
+    /// A message ends as soon as its items have this number of bytes.
     limit: usize,
     /// The maximum size of an item in bytes. Larger items are left out.
     longest: usize,

@@ -25,8 +25,9 @@ use crate::stream::BusStream;
 /// changes that the stream needs.
 const ATTEMPTS: usize = 3;
 
-/// A change log in which one node reads each database for all nodes. All operations except streams
-/// are those of the wrapped change log.
+/// A change log in which one node reads each database for all nodes. Streams come over the bus.
+/// `retain`, `release` and `abandon` take the other nodes into account. All other operations are
+/// those of the wrapped change log.
 pub struct Bus {
     shared: Arc<SharedBus>,
     databases: Mutex<HashMap<DatabaseName, Weak<Joined>>>,
@@ -93,9 +94,9 @@ impl Bus {
         // Subscribes before the head is read, so that no message after the head is missed.
         let live = joined.database.live.subscribe();
         let mut attempts = ATTEMPTS;
-        // A new reader begins in the past, so its position is not the end of the log. The slot is
-        // not advanced here, because that may take minutes, during which no node can become the
-        // reader.
+        // A new reader begins in the past, so its position is not the end of the log. The stream
+        // therefore waits until the reader has reached the current end. Advancing the slot to the
+        // end instead may take minutes. In that time no node could become the reader.
         let least = match start {
             LogStart::Now => self.shared.log.end(name).await?,
             LogStart::At { .. } | LogStart::Earliest => LogPosition(0),
@@ -113,7 +114,8 @@ impl Bus {
                     let begin = (local.lineage().clone(), local.start());
                     return Ok(BusStream::new(joined, begin, live, Some(local)));
                 }
-                // JetStream may have what PostgreSQL no longer has, once there is a reader.
+                // JetStream may have the changes that PostgreSQL no longer has. The stream can read
+                // them once there is a reader.
                 Err(LogError::Gone) if attempts > 0 && self.shared.connected().is_some() => {
                     attempts -= 1;
                 }

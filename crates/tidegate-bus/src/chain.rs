@@ -159,7 +159,7 @@ impl Chain {
 
     /// Moves over a part of the log without changes.
     fn advance(&mut self, to: Place, out: &mut Vec<LogMessage>) -> Offered {
-        // The rest of a transaction has at least its commit, so a message is missing.
+        // Inside a transaction at least the commit has to follow, so a message is missing.
         if self.place.is_open() || to.is_open() {
             return Offered::Gap;
         }

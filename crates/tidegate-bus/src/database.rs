@@ -21,7 +21,8 @@ use crate::stored::Stored;
 /// The maximum number of live messages that wait for a slow stream. A stream that misses messages
 /// reads them from JetStream.
 const QUEUE: usize = 256;
-/// The longest wait for the position of the reader, or for this node to become the reader.
+/// The timeout for the position of the reader. If there is no reader, this node may become the
+/// reader in this time.
 const HEAD_TIMEOUT: Duration = Duration::from_millis(1500);
 /// The interval at which the node asks the reader for its position during [`HEAD_TIMEOUT`].
 const HEAD_QUESTION: Duration = Duration::from_millis(100);
@@ -56,15 +57,16 @@ pub(crate) struct Database {
     pub(crate) asked: Notify,
     /// The start of the retention window of this node's feed, as a position of the log.
     pub(crate) keep: AtomicU64,
-    /// What JetStream has of the messages of the reader in this process.
+    /// The messages of the reader in this process that JetStream is known to have had.
     pub(crate) stored: Mutex<Stored>,
-    /// Whether a message was refused, which is logged once.
+    /// Whether a message was refused. Only the first refused message is logged.
     has_refused: AtomicBool,
 }
 
 impl Database {
     pub(crate) fn new(name: DatabaseName, shared: Arc<SharedBus>) -> Self {
-        // If there is no reader, this node becomes the reader sooner than after `SILENCE`.
+        // The node begins as if it had last heard a reader some time ago. So the silence reaches
+        // `SILENCE` after only `FIRST_SILENCE`, and a database without a reader soon gets one.
         let now = Instant::now();
         let heard = now.checked_sub(SILENCE.saturating_sub(FIRST_SILENCE));
         Self {
@@ -104,7 +106,8 @@ impl Database {
         };
         let deadline = Instant::now() + HEAD_TIMEOUT;
         while Instant::now() < deadline {
-            // The question is repeated, because the reader may have started after the last one.
+            // The question is repeated, because the reader may have started after the last
+            // question.
             self.wanted.notify_one();
             let fresh = timeout(HEAD_QUESTION, head.wait_for(is_fresh)).await;
             if let Ok(fresh) = fresh {
@@ -143,8 +146,8 @@ impl Database {
         let _ = self.live.send(Arc::new(message));
     }
 
-    /// Sends a message of the reader to all nodes. JetStream keeps a message with changes, and any
-    /// message if `kept`.
+    /// Sends a message of the reader to all nodes. JetStream keeps the message if it has changes or
+    /// if `kept` is true.
     pub(crate) async fn publish(&self, message: BusMessage, kept: bool) {
         let counters = &self.shared.counters;
         if let Some(nats) = self.shared.connected() {

@@ -19,8 +19,8 @@ const PAUSE: (Duration, Duration) = (Duration::from_millis(500), Duration::from_
 const STABLE: Duration = Duration::from_secs(30);
 /// The interval at which the state of a broken connection to NATS is checked.
 const RECONNECTION: Duration = Duration::from_millis(100);
-/// The additional time that a node waits for each database that it already reads, so that readers
-/// spread over the nodes, and the maximum number of databases that count.
+/// The additional time that a node waits for each database that it already reads, and the maximum
+/// number of databases that count. The waiting spreads the readers over the nodes.
 const LOAD: (Duration, u32) = (Duration::from_millis(20), 20);
 
 /// Becomes the reader of a database whenever there is no reader.

@@ -14,7 +14,7 @@ pub enum Source {
     /// The messages that JetStream keeps. Live messages wait.
     Store,
     /// A slot of this node. The node returns to live messages when one of them starts at or before
-    /// its own place.
+    /// the node's place.
     Slot,
 }
 

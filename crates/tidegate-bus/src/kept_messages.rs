@@ -58,7 +58,8 @@ impl KeptMessages {
 }
 
 /// Finds the first message that ends after a place, by bisection. Messages are in the order of
-/// their places, except that those of two readers overlap where the reader has changed.
+/// their places. The exception is a change of the reader: the last messages of the old reader may
+/// overlap with the first ones of the new reader.
 async fn first(
     database: &Database,
     nats: &Nats,

@@ -14,12 +14,11 @@ pub struct BusMessage {
     pub from: Place,
     /// The place after the last item.
     pub to: Place,
-    /// Descriptions of the tables that the items change without describing them, as they are at
-    /// `from`.
+    /// The descriptions, valid at `from`, of the tables that the items change but do not describe.
     pub relations: Vec<Bytes>,
     /// Messages of pgoutput. An empty list means that there are no changes between the two places.
     pub items: Vec<Bytes>,
-    /// The logs that the log continues, in messages without items.
+    /// The logs that this log continues. Empty if the message has items.
     pub ancestors: Vec<(LogIdentity, LogPosition)>,
 }
 

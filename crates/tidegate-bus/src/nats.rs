@@ -29,7 +29,7 @@ const PING: Duration = Duration::from_secs(1);
 const QUEUE_TIMEOUT: Duration = Duration::from_millis(100);
 /// The maximum number of messages in the queue of the connection, and of a subscription.
 const QUEUE: usize = 256;
-/// The maximum size of the API's envelope of a message in bytes: subject and headers.
+/// The maximum size in bytes of the subject and the headers of a message.
 const OVERHEAD: usize = 1024;
 /// The error codes of JetStream for missing room (nats-server, `server/errors.json`): resources,
 /// memory, storage, store size of an account.
@@ -84,8 +84,8 @@ impl Nats {
                 }
                 std::future::ready(())
             })
-            // A server names other servers in plain text before TLS, so an attacker can add its
-            // own. The password must not be sent to those.
+            // A server names other servers in plain text before TLS, so an attacker can add servers
+            // of its own. The password must not be sent to them.
             .ignore_discovered_servers()
             .require_tls(addresses.iter().any(ServerAddr::tls_required))
             .no_echo()

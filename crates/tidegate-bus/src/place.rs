@@ -62,7 +62,7 @@ pub struct Malformed;
 /// Formats").
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum MessageKind {
-    /// The begin of a transaction.
+    /// The beginning of a transaction.
     Begin {
         /// The position of the commit.
         commit: LogPosition,

@@ -45,11 +45,11 @@ struct Reader<'a> {
     mark: LogPosition,
     kept: mpsc::Sender<LogPosition>,
     contact: Contact,
-    /// Receives whether PostgreSQL has answered on another connection.
+    /// Sends the result of asking on another connection: whether PostgreSQL has answered.
     answered: mpsc::Sender<bool>,
 }
 
-/// Whether PostgreSQL is heard, and what was done because it is not.
+/// The last sign of PostgreSQL, or the last question if PostgreSQL is silent.
 enum Contact {
     /// The time of the last message.
     Heard(Instant),
@@ -202,13 +202,14 @@ impl Reader<'_> {
     }
 }
 
-/// Whether JetStream has all messages of a log up to `mark`. Reports a problem of the bus if it lacks
-/// them again and again.
+/// Whether JetStream has all messages of a log up to `mark`. Reports a problem of the bus if
+/// JetStream repeatedly lacks them.
 async fn is_stored(database: &Database, identity: LogIdentity, mark: LogPosition) -> bool {
     let Some(nats) = database.shared.connected() else {
         return false;
     };
-    // A stream without a leader says nothing about the messages.
+    // If the request fails, for example because the stream has no leader, it is unknown whether the
+    // messages are there.
     let Ok(last) = nats.last(&database.event_subject()).await else {
         return false;
     };

@@ -16,7 +16,7 @@ use crate::shared;
 pub struct BusReport {
     /// How many servers have all messages.
     pub copies: usize,
-    /// How many servers should have them.
+    /// How many servers should have all messages.
     pub expected_copies: u64,
     /// The number of messages of all databases.
     pub messages: u64,
@@ -43,7 +43,7 @@ impl BusReport {
     fn of(info: &Value) -> Self {
         let number = |value: &Value| value.as_u64().unwrap_or_default();
         let others = info["cluster"]["replicas"].as_array();
-        // A server of its own names no cluster, and a cluster names its leader apart.
+        // The answer lists the copies except the leader's. A server without a cluster lists none.
         let current = others.into_iter().flatten().filter(|other| {
             other["current"].as_bool() == Some(true) && other["offline"].as_bool() != Some(true)
         });

@@ -1,16 +1,16 @@
-//! Whether JetStream keeps what the reader sends. JetStream acknowledges no message to the bus, so the
-//! reader looks at the last message that JetStream has.
+//! Tracks whether JetStream keeps the messages that the reader sends. JetStream acknowledges no
+//! message to the bus, so the reader looks at the last message that JetStream has.
 
 use tidegate_changelog::LogPosition;
 
-/// After how many looks without the messages JetStream counts as broken. One look may fall into the
-/// time after an interruption.
+/// The number of checks in a row that must find messages missing before JetStream counts as broken.
+/// A single check may come too early after an interruption.
 const MISSES: u32 = 2;
 
-/// What JetStream is known to have of the messages of this node's reader.
+/// The messages of this node's reader that JetStream is known to have had.
 #[derive(Debug, Default)]
 pub(crate) struct Stored {
-    /// JetStream has had all messages up to here, or they were not sent by this reader.
+    /// JetStream has had all messages of this reader up to this position.
     to: LogPosition,
     misses: u32,
 }
@@ -24,9 +24,11 @@ impl Stored {
         }
     }
 
-    /// Notes whether JetStream has the messages up to `mark`. Returns whether it counts as broken.
+    /// Notes whether JetStream has the messages up to `mark`. Returns whether JetStream counts as
+    /// broken.
     pub(crate) fn note(&mut self, mark: LogPosition, has: bool) -> bool {
-        // Messages that JetStream had may have expired.
+        // Messages up to `self.to` do not count as missing. JetStream had them, and they may have
+        // expired since.
         let has = has || mark <= self.to;
         self.misses = if has { 0 } else { self.misses + 1 };
         self.to = if has { self.to.max(mark) } else { self.to };
@@ -49,7 +51,7 @@ mod tests {
             (20, false, false),
             (30, false, true),
             (40, true, false),
-            // What was there has expired.
+            // The messages were there, and have expired since.
             (40, false, false),
             (40, false, false),
             (50, false, false),

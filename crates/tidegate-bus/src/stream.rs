@@ -32,14 +32,15 @@ pub(crate) struct BusStream {
     start: LogPosition,
     batches: mpsc::Receiver<LogResult<Vec<LogMessage>>>,
     joined: Arc<Joined>,
-    /// Asks the stream of the node's own how far the log is.
+    /// Notified to make the worker ask the node's own stream for its position.
     wanted: Arc<Notify>,
     worker: JoinHandle<()>,
 }
 
 impl BusStream {
-    /// A stream whose first messages come from `follower`'s source. `live` must be older than what
-    /// `follower` begins with.
+    /// A stream that begins at `start`. Its first messages come from `local`, or from `live` if
+    /// there is no `local`. `live` must have been subscribed before `start` was determined, so that
+    /// no message is missed.
     pub(crate) fn new(
         joined: Arc<Joined>,
         (lineage, start): (Lineage, LogPosition),
@@ -97,7 +98,7 @@ impl LogStream for BusStream {
         })
     }
 
-    /// The reader confirms for all.
+    /// Does nothing, because the reader confirms for all nodes.
     fn confirm(&mut self, _position: LogPosition) {}
 
     fn request_position(&mut self) {
@@ -114,7 +115,8 @@ struct Worker {
     local: Option<Box<dyn LogStream>>,
     /// The messages from JetStream that fill a gap.
     kept: KeptMessages,
-    /// Whether JetStream was asked, and does not have what is missing.
+    /// Whether JetStream was asked for the missing changes and does not have them, or cannot answer
+    /// because of a problem of the bus.
     has_asked: bool,
     wanted: Arc<Notify>,
 }
@@ -128,7 +130,7 @@ impl Worker {
                 Source::Store => self.fetch(&mut out).await,
                 Source::Slot => self.read(&mut out).await,
             };
-            // Without a receiver the stream was dropped.
+            // Sending fails if the stream was dropped, because the stream holds the receiver.
             if !out.is_empty() && batches.send(Ok(std::mem::take(&mut out))).await.is_err() {
                 return;
             }
@@ -184,7 +186,9 @@ impl Worker {
         let database = &self.joined.database;
         let (identity, place) = (self.follower.identity(), self.follower.place());
         let message = self.kept.next(database, identity, place).await;
-        // While JetStream has no leader, the answer is worth waiting for; not if it does not work.
+        // A failed request does not count as asked, because JetStream may answer as soon as it has
+        // a leader. It counts if the bus has a problem, because JetStream may then not answer for
+        // long.
         self.has_asked = message.is_ok() || database.shared.problem.lock().is_some();
         let message = message.ok().flatten();
         if message.is_some() {
@@ -201,7 +205,7 @@ impl Worker {
         Ok(())
     }
 
-    /// Reads the log, until live messages connect.
+    /// Reads the log with a stream of the node's own, until a live message leaves no gap.
     async fn read(&mut self, out: &mut Vec<LogMessage>) -> LogResult<()> {
         let Some(mut local) = self.local.take() else {
             return self.open(out).await;
@@ -224,7 +228,8 @@ impl Worker {
         Ok(())
     }
 
-    /// Opens a stream of the node's own, unless live messages connect before it is open.
+    /// Opens a stream of the node's own, unless a live message leaves no gap before the stream is
+    /// open.
     async fn open(&mut self, out: &mut Vec<LogMessage>) -> LogResult<()> {
         let database = self.joined.database.clone();
         let start = LogStart::At {
@@ -256,8 +261,8 @@ impl Worker {
         Ok(())
     }
 
-    /// The error with which the stream ends. If PostgreSQL no longer has the changes but JetStream
-    /// was not asked yet, the error lets the feed open the stream again.
+    /// The error that ends the stream. If PostgreSQL no longer has the changes but JetStream was
+    /// not asked yet, the error lets the feed open the stream again.
     fn explain(&self, error: LogError) -> LogError {
         match error {
             LogError::Gone if !self.has_asked => {

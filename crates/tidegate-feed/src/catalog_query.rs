@@ -100,9 +100,9 @@ pub(crate) fn options() -> QueryOptions {
 }
 
 /// An SQL expression that is true if all transactions of `:numbers` are visible in the snapshot of
-/// the statement, and NULL without transactions. The change log contains only the lower 32 bits of
-/// a transaction id. The upper bits are derived from the next id that PostgreSQL will assign, which
-/// is close to the id of a recent transaction.
+/// the statement, and NULL if `:numbers` is empty. The change log contains only the lower 32 bits
+/// of a transaction id. The upper bits are derived from the next id that PostgreSQL will assign,
+/// which is close to the id of a recent transaction.
 macro_rules! are_visible {
     () => {
         "(SELECT pg_catalog.bool_and(pg_catalog.txid_visible_in_snapshot(\

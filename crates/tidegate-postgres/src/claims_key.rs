@@ -9,18 +9,18 @@ use sha2::{Digest, Sha256, Sha384};
 /// ([`ClaimsKey::token`], `bytea`), the head ([`claims_head`], `text`) and the claims (`text`, a
 /// JSON object).
 ///
-/// The setting `tidegate.claims` begins with a seal, a hash of the token and the start time of the
-/// transaction. SQL that reads the settings can therefore not use them in another transaction.
+/// The setting `tidegate.claims` begins with a seal: a hash of the token and of the start time of
+/// the transaction. SQL that reads the settings can therefore not use them in another transaction.
 pub const SET_CLAIMS: &str = "SELECT pg_catalog.set_config('tidegate.identity', $2::pg_catalog.text, true) IS NULL, \
      pg_catalog.set_config('tidegate.claims', pg_catalog.textcat(pg_catalog.encode(pg_catalog.sha256(\
      pg_catalog.byteacat($1::pg_catalog.bytea, pg_catalog.timestamptz_send(pg_catalog.now()))), 'hex'), \
      $3::pg_catalog.text), true) IS NULL";
 
 /// Selects the generation of the key with which the functions of a database check claims, as
-/// `integer`. Returns no row if the functions do not exist. Returns no row either if a role other
-/// than the current one owns one of the functions' schemas or a function in one of these schemas,
-/// because that role could replace the code. For a superuser, objects of other superusers count as
-/// its own.
+/// `integer`. Returns no row if the functions do not exist. Returns no row either if another role
+/// could replace their code. That is the case if a role other than the current one owns one of the
+/// functions' schemas, or a function in one of these schemas. For a superuser, objects of other
+/// superusers count as its own.
 pub const CLAIMS_GENERATION: &str = "SELECT pg_catalog.substring(p.prosrc, ', generation ([0-9]+)')::pg_catalog.int4 \
      FROM pg_catalog.pg_proc p \
      JOIN pg_catalog.pg_namespace n ON n.oid OPERATOR(pg_catalog.=) p.pronamespace \
@@ -42,7 +42,7 @@ pub const CLAIMS_REFUSED: &str =
     "the claims of this transaction are missing or were not set by Tidegate";
 
 /// The key with which the functions of a tenant's database check claims. It is derived from the
-/// master key and stored in the database only, where only the service's role can read it.
+/// master key. It is stored only in the database, where no role but the service's can read it.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub struct ClaimsKey([u8; 16]);
 

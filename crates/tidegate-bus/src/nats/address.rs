@@ -5,11 +5,13 @@ use percent_encoding::percent_decode_str;
 
 use crate::error::{BusError, BusResult};
 
-/// The addresses, and their hosts for messages.
+/// Parses the setting. Returns the addresses, and the list of their hosts and ports for error
+/// messages.
 pub(super) fn parse(url: &str) -> BusResult<(Vec<ServerAddr>, String)> {
     let parse = |(index, text): (usize, &str)| {
         let address = text.trim().parse::<ServerAddr>().ok();
-        // A token in place of the user name would be shown with the settings.
+        // A user name without a password is refused, because it may be a token. The service hides
+        // only passwords when it shows its settings.
         let has_login = |it: &ServerAddr| it.username().is_none() || it.password().is_some();
         let usable =
             address.filter(|it| !it.host().is_empty() && !it.is_websocket() && has_login(it));

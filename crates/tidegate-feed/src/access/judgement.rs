@@ -1,4 +1,4 @@
-//! Has PostgreSQL judge row images as one caller, in one round trip.
+//! Asks PostgreSQL which row images one caller may see, in one round trip.
 //!
 //! Statements for several callers run at the same time ([`crate::access::rls_evaluators`]). The
 //! executor sends the statements for the members of a group together, each in a transaction of its
@@ -27,9 +27,9 @@ static EMPTY_PATH: LazyLock<Arc<Statement>> = LazyLock::new(|| {
 /// The statement that judges row images. `:numbers` are the ids of transactions, `:table` and
 /// `:columns` are the quoted name and the columns of the table, and `:rows` is a JSON array of row
 /// images. The statement selects the numbers, from 1, of the rows that pass, separated by commas.
-/// It selects NULL if a transaction is not visible yet, or if the table now has other columns,
-/// because values would get into the wrong columns. The caller then tries again, with the policies
-/// for the new columns as soon as they have been read.
+/// It selects NULL if a transaction is not visible yet. It also selects NULL if the table now has
+/// other columns, because values would get into the wrong columns. In both cases the caller tries
+/// again. After a change of columns this succeeds once the policies have been read again.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Judgement {
     text: String,
@@ -40,7 +40,7 @@ pub(crate) struct Judgement {
     columns: String,
 }
 
-/// A caller as whom rows of a table are judged.
+/// A caller for whom row images of a table are judged.
 #[derive(Clone, Copy)]
 pub(super) struct JudgedCaller<'a> {
     pub(super) executor: &'a dyn Executor,
@@ -81,9 +81,9 @@ impl Judgement {
         Statement::around(&text, &self.condition).map(Arc::new)
     }
 
-    /// Judges row images (a JSON array) as a caller. Returns the numbers, from 1, of those that the
-    /// caller may see; `None` if one of the transactions (the lower 32 bits of their ids) is not
-    /// visible yet, or if the table now has other columns.
+    /// Judges row images (a JSON array) for a caller. `transactions` contains the lower 32 bits of
+    /// transaction ids. Returns the numbers, from 1, of the images that the caller may see. Returns
+    /// `None` if one of the transactions is not visible yet, or if the table now has other columns.
     pub(super) async fn run(
         &self,
         caller: JudgedCaller<'_>,

@@ -15,12 +15,12 @@ use crate::decode::pgoutput::ColumnValue;
 /// The rows that policies show a member.
 #[derive(Debug)]
 pub(crate) struct MemberRule {
-    /// The policies from which the rule was made.
+    /// The comparisons of the policies. `keys` was made from them.
     equalities: Vec<PolicyEquality>,
     keys: Vec<RuleKey>,
 }
 
-/// A column, and the value (in text form) with which it makes a row visible.
+/// A column and a value in text form. The member sees the rows whose column has this value.
 #[derive(Debug)]
 pub(crate) struct RuleKey {
     pub(crate) column: Box<str>,
@@ -56,7 +56,7 @@ impl MemberRule {
         policy.and_then(|policy| policy.equalities.as_ref()) == Some(&self.equalities)
     }
 
-    /// The values that make a row visible. If there are none, no row is visible.
+    /// Columns with values. A row is visible if at least one of the columns has its value.
     pub(crate) fn keys(&self) -> &[RuleKey] {
         &self.keys
     }
@@ -86,8 +86,8 @@ fn value_of(member: &Member, equality: &PolicyEquality) -> ClaimText {
         Some(name) => member.claim(name),
     };
     match value {
-        // Only PostgreSQL can compare a value in another spelling, and it rejects a text that is
-        // not a value of the type.
+        // If PostgreSQL would print the value in another spelling, only PostgreSQL can compare it.
+        // PostgreSQL also rejects a text that is not a value of the type.
         ClaimText::Text(text) if !is_canonical(equality.compared, &text) => ClaimText::Other,
         value => value,
     }

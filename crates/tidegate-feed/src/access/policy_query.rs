@@ -107,10 +107,10 @@ pub(crate) fn clause(row: &TextRow) -> PolicyClause {
     }
 }
 
-/// The part of the caller on which a condition depends; `depends_on` is what PostgreSQL has
-/// recorded. Two ways to depend on the caller leave no record: `current_setting()`, and a view of
-/// the catalog, such as `pg_settings`, in a FROM. So a condition that contains `from` or
-/// `current_setting`, or calls anything but the usual built-in functions, counts as depending on
+/// The part of the caller on which a condition depends; `depends_on` is the dependency that
+/// PostgreSQL has recorded. Two ways to depend on the caller leave no record: `current_setting()`,
+/// and a view of the catalog, such as `pg_settings`, in a FROM. So a condition that contains `from`
+/// or `current_setting`, or calls anything but the usual built-in functions, counts as depending on
 /// everything.
 fn caller_part(depends_on: &str, condition: &str) -> CallerPart {
     let lower = condition.to_ascii_lowercase();

@@ -65,17 +65,17 @@ mod column {
     pub(super) const KEY_POSITION: usize = 9;
 }
 
-/// Selects a row for each pair of table and role whose role may log in: whether row level security
-/// applies (PostgreSQL, "Row Security Policies"), which columns are readable, and which policies
-/// apply to the role.
+/// Selects a row for each pair of table and role, if the role may log in. The row says whether row
+/// level security applies (PostgreSQL, "Row Security Policies"), which columns are readable, and
+/// which policies apply to the role.
 ///
 /// The readable columns are `*` for all columns, or one letter for each column: `t` if it is
 /// readable, `f` if not, or `?` if it no longer exists. The text is empty if the role may not use
 /// the schema, and `?` if the schema no longer exists.
 ///
-/// The last result column is true if a change of memberships cannot revoke the privileges: they are
-/// granted to the role itself or to PUBLIC, and row level security is disabled, or is not forced
-/// and the role itself owns the table.
+/// The last result column is true if a change of memberships cannot revoke the privileges. That
+/// requires two conditions. The privileges are granted to the role itself or to PUBLIC. Row level
+/// security is disabled, or the role itself owns the table and row level security is not forced.
 const ROLES: &str = "\
     SELECT c.oid::text, r.rolname::text, \
            (c.relrowsecurity AND NOT r.rolsuper AND NOT r.rolbypassrls \

@@ -23,8 +23,8 @@ use crate::decode::pgoutput::{ColumnValue, Tuple};
 use crate::decode::schema::RelationSchema;
 use crate::event::cursor::EventPosition;
 
-/// The number of cached results above which old results are dropped. Results are cached for other
-/// subscriptions of the same role.
+/// The maximum number of cached results. Above this number, old results are dropped. Results are
+/// cached for other subscriptions of the same role.
 const MAX_CACHED: usize = 4096;
 
 /// How long a result is used. A policy may depend on the time or on other tables, so a subscription
@@ -35,7 +35,7 @@ const LIFETIME: Duration = Duration::from_secs(5);
 /// the results, and so do all callers that the policies do not tell apart.
 pub(crate) struct RlsEvaluator {
     executor: Arc<dyn Executor>,
-    /// The caller as whom PostgreSQL evaluates the policies.
+    /// PostgreSQL evaluates the policies as this caller.
     login: Login,
     /// The property that all callers of this evaluator have in common besides the role: none, the
     /// claims, or the identity.
@@ -52,9 +52,9 @@ struct RlsState {
     /// query.
     fingerprint: Box<str>,
     queried_at: Instant,
-    /// Whether each evaluated image is visible and until when this is used, by the generation of
-    /// its schema and its position. The generation is part of the key because another change log
-    /// may have the same positions.
+    /// Whether each evaluated image is visible, and the time until which this result is used. The
+    /// key is the generation of the image's schema and the image's position. The generation is
+    /// needed because another change log may have the same positions.
     cache: HashMap<(u64, EventPosition), (bool, Instant)>,
 }
 
@@ -126,8 +126,9 @@ impl RlsEvaluator {
 
     /// Decides for each change whether the role may see it. A TRUNCATE is always visible. A row
     /// image that lacks a column which the policies read is not visible. Returns `None` if the
-    /// changes cannot be judged yet: their transactions, of which the policies may read other
-    /// effects, are not visible to queries yet, or the table has other columns than the policies.
+    /// changes cannot be judged yet. One reason is that their transactions are not visible to
+    /// queries yet, and the policies may read other effects of these transactions. The other reason
+    /// is that the columns of the table have changed since the policies were read.
     ///
     /// # Errors
     ///

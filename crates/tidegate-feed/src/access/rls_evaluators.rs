@@ -12,9 +12,9 @@ use crate::access::privileges::Privileges;
 use crate::access::rls::RlsEvaluator;
 use crate::access::rls_policy::CallerPart;
 
-/// The maximum number of callers with one role for whom row images of one table are judged at the
-/// same time. It is high enough that the executor uses multiplexed connections, on which it sends
-/// waiting statements in one write.
+/// The maximum number of callers with the same role that wait at the same time for PostgreSQL to
+/// judge row images of one table. It is high enough that the executor uses multiplexed connections.
+/// On these the executor sends waiting statements in one write.
 const JUDGED_TOGETHER: usize = 8;
 
 /// Creates the evaluators. Subscriptions share an evaluator, so that each row image is evaluated
@@ -29,14 +29,14 @@ struct InUse {
     evaluators: HashMap<EvaluatorKey, Weak<RlsEvaluator>>,
     /// The permits of each role and table.
     permits: HashMap<RoleTable, Weak<Semaphore>>,
-    /// The number of evaluators at which those that are no longer used are removed.
+    /// Unused evaluators are removed when there are this many evaluators.
     limit: usize,
 }
 
 /// A role of a database, and a table.
 type RoleTable = (DatabaseName, RoleName, u32);
 
-/// The key of a shared evaluator: callers with equal keys share one.
+/// The key of a shared evaluator: callers with equal keys share an evaluator.
 #[derive(PartialEq, Eq, Hash)]
 struct EvaluatorKey {
     role: RoleTable,

@@ -136,8 +136,8 @@ impl Feed {
 
     /// Returns the feed of a database. Starts the feed if it does not run, reading the change log
     /// from `start`. A subscription that resumes may need changes from before this process started.
-    /// If it is the first one, `start` must be the earliest position in the change log, so that the
-    /// ring contains these changes.
+    /// If it is the database's first subscription, `start` must be the earliest position in the
+    /// change log, so that the ring contains these changes.
     fn database(&self, name: DatabaseName, start: LogStart) -> SubscribeGuard {
         let mut databases = self.shared.databases.lock();
         if let Some(running) = databases.get(&name) {

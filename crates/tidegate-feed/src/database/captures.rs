@@ -13,15 +13,16 @@ use tokio::time::Instant;
 pub(crate) struct TableCapture {
     pub(crate) demand: Demand,
     pub(crate) captured: Captured,
-    /// The position since which the table has been captured. Unlike `captured.since`, captures for
-    /// repair do not move it.
+    /// The position since which the table has been captured. Unlike `captured.since`, it stays the
+    /// same when a repair captures the table again.
     pub(crate) first_captured: LogPosition,
     pub(crate) last_used: Instant,
     /// Whether changes may be missing. If so, the table has to be captured again.
     pub(crate) stale: bool,
     /// A gap that is not reported yet: changes from before this capture may be missing.
     pub(crate) pending_gap: Option<Captured>,
-    /// The last gap that was recorded while `pending_gap` was set. It is reported after that gap.
+    /// The last gap that was recorded while `pending_gap` was set. It is reported after
+    /// `pending_gap`.
     pub(crate) next_gap: Option<Captured>,
 }
 

@@ -17,7 +17,7 @@ pub(crate) struct CatalogSnapshot {
     /// For each captured table that is partitioned, a fingerprint of its partitions.
     pub(crate) partition_trees: HashMap<u32, Box<str>>,
     /// The fingerprints of the tables of subscriptions, by OID; see [`crate::access::fingerprint`].
-    /// `roles` are those of the roles, by name.
+    /// `roles` contains the fingerprints of the roles, by name.
     pub(crate) tables: HashMap<u32, Box<str>>,
     pub(crate) roles: HashMap<Box<str>, Box<str>>,
     /// A fingerprint of the attributes of the composite types in use.

@@ -111,8 +111,8 @@ impl DatabaseFeed {
         if hub.definition_count != definition_count {
             return None;
         }
-        // A gap that was reported since the request may have moved `since`. It is read under the
-        // lock of the hub, because gaps are reported under that lock.
+        // A gap that was reported since the request may have moved `since`. Therefore `since` is
+        // read under the lock of the hub, under which gaps are reported.
         let since = self.captures.get(subscriber.relation);
         let since = since.map(|capture| capture.captured.since);
         let start = match (start, since) {
@@ -126,9 +126,9 @@ impl DatabaseFeed {
 
     /// Reports a pending gap to the table's subscriptions, unless it was already reported.
     pub(crate) fn report_gap(&self, relation: u32, gap: Captured) {
-        // Both steps happen under one lock. Therefore a stream of another change log, whose
-        // positions cannot be compared with the gap's, is opened either before both steps or after
-        // both. If it is opened before, it has removed the gap.
+        // Both steps happen under one lock, so no stream of another change log is opened between
+        // them. The gap's positions could not be compared with those of the other log. A stream
+        // that was opened before both steps has removed the gap.
         let mut hub = self.hub.lock();
         if self.captures.take_gap(relation, gap) {
             let before = EventPosition::before(gap.since);

@@ -83,8 +83,7 @@ impl StreamProgress {
     /// Waits before the next attempt to open the stream. The wait ends early when another part of
     /// the service has reached PostgreSQL.
     pub(crate) async fn pause(&self, pause: Duration) {
-        // The pause ends with a request or after the time, and the caller continues in the same way
-        // in both cases.
+        // The result is ignored: the caller need not know whether the wait ended early.
         let _ = timeout(pause, self.retry_request.notified()).await;
     }
 

@@ -82,7 +82,7 @@ async fn look_up(
 }
 
 /// The type with its current labels; `None` if the type is neither an enum nor a domain over an
-/// enum, or if `labels` does not contain its labels.
+/// enum, or if `labels` lacks the labels of the enum.
 fn with_labels(r#type: &Type, labels: &HashMap<u32, Vec<String>>) -> Option<Type> {
     let kind = match r#type.kind() {
         TypeKind::Enum(_) => TypeKind::Enum(labels.get(&r#type.oid())?.clone()),

@@ -138,7 +138,7 @@ impl RelationSchema {
         self.columns.iter().position(|column| &*column.name == name)
     }
 
-    /// The column at an index as `tidegate_values` describes columns.
+    /// The column at an index, in the form that `tidegate_values` uses.
     pub(crate) fn wire_column(&self, at: usize) -> Option<Column> {
         let column = self.columns.get(at)?;
         Some(Column {

@@ -11,8 +11,8 @@ use crate::catalog_query::{CatalogReader, TextRow, oid_array, text};
 /// deeply nested.
 const MAX_DEPTH: usize = 32;
 
-/// Selects the types `:types` and all types of which they consist. Returns one row for each label
-/// or attribute of a type, and one row for a type without any.
+/// Selects the types `:types` and all types that they contain. Returns one row for each label or
+/// attribute of a type, and one row for a type that has neither.
 const TYPES: &str = "\
     WITH RECURSIVE needed(oid) AS (\
         SELECT pg_catalog.unnest(:types::oid[]) \

@@ -26,7 +26,7 @@ type CollationName = (Box<str>, Box<str>);
 pub(crate) struct CaseFoldingCache(Mutex<HashMap<CollationName, Option<Arc<CaseFolding>>>>);
 
 impl CaseFoldingCache {
-    /// Sets in a filter the case folding of the columns that it compares case-insensitively.
+    /// Sets the case folding of the columns that a filter compares case-insensitively.
     ///
     /// # Errors
     ///

@@ -61,7 +61,7 @@ impl Hub {
     }
 
     /// Whether all changes that were dispatched are in the log of `lineage`, at the same positions.
-    /// After a promotion they are not if the last changes had not reached the new primary.
+    /// After a promotion the result is `false` if the last changes had not reached the new primary.
     pub(crate) fn is_continued_by(&self, lineage: &Lineage) -> bool {
         self.lineage.log == LogIdentity(0) || self.ring.head().is_in(lineage, self.lineage.log)
     }
@@ -77,8 +77,8 @@ impl Hub {
         }
         let start = EventPosition::before(start);
         self.ring.restart(start);
-        // Changes before the start may not have been dispatched. A subscription that resumes at an
-        // earlier position therefore replays them from the change log.
+        // Possibly not all changes before the start were dispatched. A subscription that resumes at
+        // an earlier position therefore replays them from the change log.
         for table in self.tables.values_mut() {
             table.last_change = start;
         }
@@ -177,9 +177,9 @@ impl Hub {
     }
 
     /// Makes a connection read the ring at its own pace after `position`, for all its live
-    /// subscriptions. `change` is the change that is being dispatched, which some of the
-    /// subscriptions may already have received; `None` if none is being dispatched. Returns `None`
-    /// if the connection already lags.
+    /// subscriptions. `change` is the change that is being dispatched; `None` if there is none.
+    /// Some of the subscriptions may already have received it. Returns `None` if the connection
+    /// already lags.
     fn start_lagging(
         &mut self,
         connection_id: usize,
@@ -346,8 +346,8 @@ impl Hub {
         roles.clone()
     }
 
-    /// Whether the ring may soon drop changes that a reader, whose client is reading, has not
-    /// delivered yet.
+    /// Whether the ring may soon drop changes that a reader has not delivered yet. Only readers
+    /// whose clients read their queues count.
     pub(crate) fn is_outrunning_readers(&self) -> bool {
         let replay_at_risk = self.replays.iter().any(|(id, position)| {
             let subscriber = self.subscribers.get(id);

@@ -1,5 +1,5 @@
-//! Finds the subscriptions to one operation on a table that may get a change. They are looked up by
-//! the value of a column that filters or policies compare for equality.
+//! An index of the subscriptions to one operation on a table. It finds the subscriptions that may
+//! get a change by the value of a column that filters or policies compare for equality.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -18,7 +18,7 @@ use crate::dispatch::subscriber::Subscriber;
 pub(crate) struct IndexedSubscriber {
     pub(crate) subscriber: Arc<Subscriber>,
     pub(crate) predicate: Option<Arc<BoundPredicate>>,
-    /// The index of the encoder for its events in the table's list of encoders.
+    /// The position of the encoder for its events in the table's list of encoders.
     pub(crate) encoder: usize,
 }
 
@@ -28,7 +28,7 @@ pub(crate) struct Index {
     /// The subscriptions of members, by the values that policies require in a column.
     by_rule: Vec<RuleIndex>,
     by_equality: Vec<EqualityIndex>,
-    /// The subscriptions without a filter that compares a column for equality.
+    /// The subscriptions with neither a rule nor a filter that compares a column for equality.
     others: Vec<IndexedSubscriber>,
     /// The equality under which each subscription was inserted, by the subscription's id.
     equalities: HashMap<u64, Arc<Equality>>,

@@ -58,7 +58,7 @@ struct QueueState {
     /// When items were last taken out of the queue, or an event was pushed into the empty queue.
     last_activity: Instant,
     /// The position up to which everything was queued for all subscriptions that do not replay;
-    /// `None` before the first event.
+    /// `None` before the first event or gap.
     last: Option<Cursor>,
     /// The tags of the subscriptions that replay, each with the cursor that the replay has reached.
     replaying: Vec<(u64, Cursor)>,
@@ -105,7 +105,8 @@ pub(crate) enum PushError {
 }
 
 impl EventSender {
-    /// Pushes an item. Events and gaps fail if the queue has no room or was closed.
+    /// Pushes an item. Fails if the queue was closed, or if the item is an event or a gap and the
+    /// queue has no room.
     pub(crate) fn push(&self, delivery: Delivery) -> Result<(), PushError> {
         if self.is_closed() {
             return Err(PushError::Closed);
@@ -137,8 +138,7 @@ impl EventSender {
         Ok(())
     }
 
-    /// Pushes an item even if the queue is full. Use it only for kinds of items of which a
-    /// subscription has few.
+    /// Pushes an item even if the queue is full. Use it only for rare kinds of items.
     pub(crate) fn push_unbounded(&self, delivery: Delivery) {
         self.0.state.lock().items.push_back(delivery);
         self.0.filled.notify_one();
@@ -197,7 +197,8 @@ impl EventSender {
     }
 
     /// The cursor up to which everything was queued for every subscription. Each subscription can
-    /// resume after it without a gap. `None` if nothing was queued.
+    /// resume after it without a gap. `None` if no event or gap was queued and no subscription
+    /// replays.
     fn complete_up_to(&self) -> Option<Cursor> {
         let state = self.0.state.lock();
         let replaying = state.replaying.iter().map(|(_, cursor)| *cursor);

@@ -102,9 +102,9 @@ impl Ring {
         share * full
     }
 
-    /// Reads changes after a position, up to the limits of one read. Only changes of the tables for
-    /// whose OID `wants` returns `true` are read. Returns the changes, and the position up to which
-    /// they are complete.
+    /// Reads changes after a position, up to the limits of one read. Skips changes of a table if
+    /// `wants` returns `false` for the table's OID. Returns the changes, and the position up to
+    /// which they are complete.
     pub(crate) fn read(
         &self,
         after: EventPosition,

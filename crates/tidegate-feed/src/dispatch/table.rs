@@ -45,7 +45,7 @@ pub(crate) struct TableSubscribers {
     pub(crate) truncations: VecDeque<u32>,
 }
 
-/// The limit on `truncations`.
+/// The maximum number of entries in `truncations`.
 const MAX_TRUNCATIONS: usize = 64;
 
 /// An encoder that subscriptions with equal selections share.

@@ -76,7 +76,7 @@ pub enum Resync {
 pub enum Ended {
     /// The role may no longer read the columns, or its policies could not be evaluated.
     NotAllowed,
-    /// PostgreSQL could not be asked for the privileges or policies of the role for too long.
+    /// The privileges or policies of the role could not be checked for too long.
     Unverified,
     /// The table was dropped.
     NoTable,
@@ -88,7 +88,7 @@ pub enum Ended {
     /// The client reads too slowly. This is the last delivery of the whole connection.
     SlowConsumer {
         /// The cursor after which every subscription of the connection can resume without a gap;
-        /// `None` if no event was queued.
+        /// `None` if no event or gap was queued and no subscription replays.
         cursor: Option<Cursor>,
     },
     /// The node is shutting down.

@@ -18,8 +18,8 @@ pub(crate) const PAUSE: (Duration, Duration) =
 /// than the default `wal_sender_timeout`, after which PostgreSQL would close the stream.
 const TIMEOUT: Duration = Duration::from_secs(20);
 
-/// The time after which a commit probably waits for a standby. The wait for a definition then
-/// checks whether the transaction can have changed the definition.
+/// A transaction that is not visible after this time probably waits for a standby.
+/// [`wait_for_definition`] then checks whether the transaction can have changed the definition.
 const CHECK_AFTER: Duration = Duration::from_secs(1);
 
 /// Selects whether a transaction is still running and has not changed a table's definition. A

@@ -1,4 +1,4 @@
-//! Delivers changes at the pace of a connection: evaluates changes, has PostgreSQL apply policies,
+//! Delivers changes at the pace of a connection: evaluates changes, lets PostgreSQL apply policies,
 //! and waits for room in the queue.
 
 use std::sync::Arc;

@@ -62,7 +62,8 @@ impl LaggingReader {
                 }
                 BacklogRead::CaughtUp(reached) => {
                     position = reached;
-                    // A notification that arrives after the read is stored, so none is missed.
+                    // If a notification has arrived since the read, this wait ends at once, so no
+                    // notification is missed.
                     self.wake.notified().await;
                 }
                 BacklogRead::Lost(members) => {

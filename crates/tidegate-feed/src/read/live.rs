@@ -178,8 +178,8 @@ impl LiveReader {
         self.roles_checked.retain(|_, commit| Some(*commit) == open);
         for message in batch {
             match message {
-                // While a transaction is open, no position may be confirmed: the next stream would
-                // begin after the transaction.
+                // While a transaction is open, no position may be confirmed. Otherwise the next
+                // stream would begin after the transaction.
                 LogMessage::Reached(_) if self.decoder.is_open() => {}
                 LogMessage::Reached(end) => reached = Some(end),
                 LogMessage::Change(bytes) => {

@@ -1,7 +1,7 @@
-//! Polls the catalog for state on which subscriptions depend and that the change log does not
-//! report: the health of captures, partitions, the state on which privileges depend, and attributes
-//! of composite types. A poll is one statement. Polls cause nearly all of the load that idle
-//! subscriptions put on PostgreSQL.
+//! Polls the catalog for changes that affect subscriptions and that the change log does not report:
+//! changes of the health of captures, of partitions, of the rows on which privileges depend, and of
+//! the attributes of composite types. A poll is one statement. Polls cause nearly all of the load
+//! that idle subscriptions put on PostgreSQL.
 
 use std::collections::{BTreeSet, HashSet};
 

@@ -34,7 +34,7 @@ static HAS_TABLE: LazyLock<Arc<Statement>> = LazyLock::new(|| {
 static LIMIT_WAIT: LazyLock<Arc<Statement>> =
     LazyLock::new(|| statement("SELECT pg_catalog.set_config('lock_timeout', '500ms', true)"));
 /// Serialises decisions. The lock blocks no role switch. It blocks a definition only if the
-/// definition has to lock the table itself (`announce_function.sql` of `tidegate-service`).
+/// definition also locks the table (`announce_function.sql` of `tidegate-service`).
 static LOCK: LazyLock<Arc<Statement>> = LazyLock::new(|| {
     statement("LOCK TABLE ONLY tidegate_catalog.objections IN SHARE UPDATE EXCLUSIVE MODE")
 });

@@ -33,9 +33,9 @@ pub(crate) const SWITCH: &str = "SELECT pg_catalog.set_config('role', CASE \
     WHEN EXISTS (SELECT FROM tidegate_catalog.objections) THEN '' \
     ELSE $1::pg_catalog.text END, true)";
 
-/// The SQLSTATE `invalid_parameter_value`, with which PostgreSQL refuses to switch to a role that
-/// does not exist. If there are objections, [`SWITCH`] switches to a role with an empty name, which
-/// does not exist. After a user was dropped, the switch fails with the same SQLSTATE.
+/// The SQLSTATE `invalid_parameter_value`. PostgreSQL reports it if a transaction switches to a
+/// role that does not exist. If there are objections, [`SWITCH`] switches to a role with an empty
+/// name, which does not exist. After a user was dropped, the switch fails with the same SQLSTATE.
 pub(crate) const REFUSED: &str = "22023";
 
 /// Decides for each tenant which users have an authenticator, and caches the decisions.
@@ -132,11 +132,13 @@ impl Authenticators {
     }
 
     /// Reads which roles, memberships and settings of the cluster have changed, and updates the
-    /// cached decisions. Call this function within a second after roles have changed. After the
-    /// creation of a plain user it reads only that user. After any other change it decides again
-    /// for each affected tenant that was used since the last call of this function or of
-    /// [`Self::decide_outdated`]. For other affected tenants, the next use decides again. Deciding
-    /// for a thousand tenants here would delay the check of logins, which runs after this function.
+    /// cached decisions. Call this function within a second after roles have changed.
+    ///
+    /// If only plain users were added, reads only those users. After any other change, compares the
+    /// roles of all tenants. A tenant whose roles have changed needs a new decision. This function
+    /// makes it if a request has needed the old decision since the last call of this function or of
+    /// [`Self::decide_outdated`]. Otherwise the next request makes it. A thousand new decisions
+    /// here would delay the check of logins, which runs after this function.
     ///
     /// # Errors
     ///

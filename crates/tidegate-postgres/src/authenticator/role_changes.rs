@@ -35,8 +35,8 @@ pub(super) enum RoleChange {
     Unknown,
 }
 
-/// Runs `role_changes.sql`. Returns the rows for the next comparison, and what has changed since
-/// the last one. `before` contains the rows of the last comparison; it is `None` if there was none.
+/// Runs `role_changes.sql`. Returns the rows for the next comparison, and the change since the last
+/// comparison. `before` contains the rows of the last comparison; it is `None` if there was none.
 ///
 /// # Errors
 ///

@@ -32,7 +32,8 @@ pub(crate) struct Prefix {
     switches: bool,
     /// Whether a command of the prefix failed.
     failed: bool,
-    /// The error with which PostgreSQL refused the switch to the caller or the sealed claims.
+    /// The error of PostgreSQL, if it refused to switch to the caller's role or refused the sealed
+    /// claims.
     refusal: Option<ServerError>,
 }
 
@@ -42,8 +43,8 @@ impl Prefix {
         self.pending > 0
     }
 
-    /// Whether PostgreSQL refused the switch to the caller or the sealed claims. In that case the
-    /// statement has had no effect.
+    /// Whether PostgreSQL refused to switch to the caller's role, or refused the sealed claims. In
+    /// both cases the statement has had no effect.
     pub(crate) fn is_refused(&self) -> bool {
         self.refusal.is_some()
     }
@@ -131,8 +132,8 @@ impl Connection {
         }
     }
 
-    /// The error with which PostgreSQL refused the switch or the sealed claims; `None` if it
-    /// refused neither.
+    /// The error of PostgreSQL, if it refused to switch to the caller's role or refused the sealed
+    /// claims; otherwise `None`.
     pub(crate) fn refusal(&self) -> Option<ServerError> {
         self.session.prefix.refusal.clone()
     }

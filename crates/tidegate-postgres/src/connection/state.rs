@@ -43,7 +43,7 @@ enum Phase {
         rows: u32,
     },
     /// The connection is unusable. `may_run` says whether PostgreSQL may still run a statement of
-    /// it.
+    /// the connection.
     Closed { may_run: bool },
 }
 

@@ -21,8 +21,8 @@ use tokio::time::{Instant, timeout_at};
 /// permitted.
 const RETRY: Duration = Duration::from_secs(1);
 
-/// A user of an authenticator, a member of a group, or the subscriptions of all members of a group
-/// to a table.
+/// A user of an authenticator, a member of a group, or all members of a group together as
+/// subscribers to one table.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub(super) struct LimitedCaller {
     database: DatabaseName,
@@ -61,7 +61,7 @@ impl LimitedCaller {
     }
 }
 
-/// When a request stops waiting for a connection.
+/// The times at which a request stops waiting for a connection. The earlier one counts.
 #[derive(Clone, Copy)]
 pub(super) struct WaitLimit {
     /// The end of the wait that the pool allows.

@@ -12,8 +12,8 @@ use crate::claims_key::ClaimsKey;
 use crate::statement::is_refused_seal;
 
 impl UserExecutor {
-    /// The route of a connection that logged in as the caller's role, or for a member as the
-    /// member's group.
+    /// The route of a connection that logged in as the caller's role. For a member that is the role
+    /// of the group.
     pub(super) async fn own_route(&self, login: &Login) -> Result<Route> {
         match &login.role_use {
             RoleUse::Member(member) => self.member_route(login, member, false).await,
@@ -64,8 +64,8 @@ impl UserExecutor {
     }
 }
 
-/// Turns the error of a request whose claims the database has refused twice into an outage (HTTP
-/// status 503). The cause of such an error is that the functions or the key in the database are not
+/// Turns an error into an outage (HTTP status 503) if the database has refused the claims of a
+/// request for the second time. The cause is that the functions or the key in the database are not
 /// those of this service, or that code in the transaction has changed the claims. Returns other
 /// errors unchanged.
 pub(super) fn claims_error(login: &Login, error: Error) -> Error {

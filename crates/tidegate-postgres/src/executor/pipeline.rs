@@ -127,7 +127,7 @@ impl UserExecutor {
             mode: pipeline.mode,
             commit: pipeline.commit,
         };
-        // Tidegate's own text does not change name resolution, whatever types it casts to.
+        // Tidegate's own text does not change name resolution, even if it contains casts.
         if !request.can_pipeline(options.author == Author::Service) {
             return PipelineFailure::NotPipelined.into();
         }

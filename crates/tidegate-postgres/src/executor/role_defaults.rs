@@ -23,8 +23,8 @@ pub(super) struct RoleDefaults {
 }
 
 impl RoleDefaults {
-    /// Closes the connections whose sessions would start with other settings after a statement of
-    /// `login`. Does nothing unless `login` is a user's own login.
+    /// Closes the connections whose sessions would now start with other settings. Call it after a
+    /// statement of `login`. Does nothing unless `login` is a user's own login.
     pub(super) async fn check(&self, login: &Login) {
         // The default user's sessions ignore settings that an anonymous caller makes for the role.
         let (Some(service), RoleUse::User(_)) = (&self.service, &login.role_use) else {

@@ -99,7 +99,8 @@ pub(super) struct Route {
 enum RouteSwitch {
     /// The connection logged in as the caller's role.
     None,
-    /// The connection switches to this role, the caller's, by the statement with this text.
+    /// The connection switches to the caller's role. The fields are the role, and the text of the
+    /// statement that switches.
     Role(RoleName, &'static str),
     /// The connection logged in as the group of the member and seals the member's claims with this
     /// key.
@@ -170,8 +171,8 @@ impl Route {
         }
     }
 
-    /// The caller to whose limit the connection counts. `None` if the connection logged in as the
-    /// role of the request, because the pool limits the connections of a role.
+    /// The caller that occupies the connection, for `CallerLimit`. `None` if the connection logged
+    /// in as the role of the request, because the pool limits the connections of a role.
     pub(super) fn caller(&self, limit: ConnectionLimit) -> Option<LimitedCaller> {
         let Login { database, role, .. } = &self.login;
         match (&self.switch, limit) {
@@ -243,7 +244,7 @@ impl CheckedOut {
     }
 }
 
-/// Refuses text that a member wrote, because it could read what the statements of another member
+/// Refuses text that a member wrote. The text could read data that statements of another member
 /// left in the session. The layers above should already have refused such a request.
 pub(super) fn check_author(login: &Login, author: Author) -> Result<()> {
     match (&login.role_use, author) {

@@ -185,10 +185,10 @@ impl RoleTransaction {
         self.note_failure(outcome)
     }
 
-    /// Starts the transaction again, after its first statement failed because PostgreSQL refused
-    /// the switch to the caller or the sealed claims. For a member, the second attempt uses the
-    /// same connection with the current key. For other callers, it uses a connection that logs in
-    /// as the caller.
+    /// Starts the transaction again. Call it if the first statement failed because PostgreSQL
+    /// refused to switch to the caller's role, or refused the sealed claims of a member. For a
+    /// member, the second attempt uses the same connection with the current key. For other callers,
+    /// it uses a connection that logs in as the caller.
     async fn start_over(&mut self, error: &Error) -> Result<()> {
         let sealed = self.checked_out.route.sealed();
         let is_member = sealed.is_some();

@@ -301,7 +301,7 @@ impl UserExecutor {
         Ok((pooled, checked_out))
     }
 
-    /// When a request that starts waiting for a connection now stops waiting.
+    /// The limits on the wait for a connection, for a request whose wait begins now.
     pub(super) fn wait_limit(&self, deadline: Option<Instant>) -> WaitLimit {
         WaitLimit::new(self.pool.settings(), deadline)
     }

@@ -75,8 +75,8 @@ impl MetadataCache {
         self.statements.load(Ordering::Acquire)
     }
 
-    /// How many statements and transactions have ended whose text calls a function that may be
-    /// user-defined.
+    /// How many of the statements and transactions that have ended may call a user-defined
+    /// function, according to their text.
     pub(crate) fn calls(&self) -> u64 {
         self.calls.load(Ordering::Acquire)
     }
@@ -98,8 +98,9 @@ impl MetadataCache {
         self.descriptions.lock().clear();
     }
 
-    /// Invalidates all statement descriptions, after a description was stale inside a transaction,
-    /// where it could not be read again. Others may be stale too.
+    /// Invalidates all statement descriptions. Call it if a description was stale inside a
+    /// transaction. The description could not be read again there, and other descriptions may be
+    /// stale too.
     pub(crate) fn invalidate_descriptions(&self) {
         let generation = self.generation.fetch_add(1, Ordering::AcqRel) + 1;
         self.valid_from.fetch_max(generation, Ordering::AcqRel);

@@ -30,7 +30,7 @@ const MAX_MULTIPLEXED: usize = 64 << 10;
 const MAX_RUN: Duration = Duration::from_millis(100);
 /// The connection counts as stuck if its first pipeline was requested longer ago than this.
 const MAX_WAIT: Duration = Duration::from_millis(200);
-/// A response that takes longer counts as slow.
+/// A response that takes longer than this counts as slow.
 const SLOW: Duration = Duration::from_millis(20);
 /// The time limit of the setup of the session.
 const SETUP_TIMEOUT: Duration = Duration::from_secs(1);
@@ -50,8 +50,8 @@ pub(super) struct Multiplexed {
     metadata: Arc<MetadataCache>,
     /// The pipelines that were sent and have no response yet, in the order in which they were sent.
     pipelines: VecDeque<PendingPipeline>,
-    /// The time of the last response. If pipelines were sent later while none was outstanding, the
-    /// time of sending.
+    /// The time from which the run time of the first pipeline is measured: the time of the last
+    /// response, or the time of sending if no pipeline was outstanding then.
     last_response: Instant,
 }
 

@@ -293,8 +293,9 @@ fn push_switch_and_reads(
     }
     let mut unconfirmed = unconfirmed.peekable();
     if unconfirmed.peek().is_some() {
-        // The sets, whose encoding can fail, are encoded before the Parse and moved after it. The
-        // Parse comes with the Close of dropped statements, which cannot be undone.
+        // The parameter sets are encoded before the Parse, because their encoding can fail. A Parse
+        // cannot be withdrawn, because the Close of dropped statements comes with it. Then the sets
+        // are moved after the Parse.
         let sets = out.split_off(after_switch);
         unconfirmed.try_for_each(|read| read.push_parse(statements, out))?;
         out.unsplit(sets);

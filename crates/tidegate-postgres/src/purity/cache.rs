@@ -61,7 +61,7 @@ struct CachedNames {
     queried: Option<Instant>,
     /// When the next query may start.
     next_query: Option<Instant>,
-    /// When a query for which a caller waited last failed or took too long.
+    /// The last time at which a query failed or took too long while a caller waited for it.
     failed: Option<Instant>,
     /// When [`PurityCache::statements`] was last zero.
     counted_from: Option<Instant>,
@@ -266,8 +266,8 @@ fn deadline() -> Instant {
     Instant::now() + TIMEOUT
 }
 
-/// A query for the untrusted names that is due. While this value exists, no other query starts in
-/// the background.
+/// A due query for the untrusted names. While this value exists, no other query starts in the
+/// background.
 #[derive(Debug)]
 pub(crate) struct PurityRefresh(Arc<PurityCache>);
 

@@ -159,7 +159,8 @@ mod tests {
         }
     }
 
-    /// A row without columns, and one that has the value NULL and a text of 1,000 bytes.
+    /// Two rows: one without columns, and one with two values, which are NULL and a text of 1,000
+    /// bytes.
     fn rows() -> [(usize, Vec<u8>); 2] {
         let mut row = (-1_i32).to_be_bytes().to_vec();
         row.extend(1000_i32.to_be_bytes());

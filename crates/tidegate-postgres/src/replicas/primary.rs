@@ -11,9 +11,9 @@ use tidegate_wire::{Config, ConnectError};
 use tokio::sync::Mutex;
 use tokio::time::{Instant, MissedTickBehavior, interval, timeout};
 
-/// The maximum time by which a replica that is used may lag behind the primary. Together with twice
-/// [`INTERVAL`], and the time that the primary takes to answer, it is less than a second: within
-/// this time a revoked right holds on all replicas that are used.
+/// The maximum time by which a replica may lag behind the primary and still be used. The sum of
+/// this time, twice [`INTERVAL`], and the time that the primary takes to answer is less than a
+/// second. So a revoked right takes effect within a second on all replicas that are used.
 const LAG: Duration = Duration::from_millis(750);
 /// The interval at which the position of the primary is recorded, so that the position of [`LAG`]
 /// ago is known.

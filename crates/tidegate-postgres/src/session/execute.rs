@@ -3,8 +3,8 @@
 //!
 //! Cached data of a statement (its tables, the types of its parameters) depends on the
 //! `search_path`, on the role, and on the absence of temporary tables. A statement can change all
-//! three for later statements of its transaction. So it is tracked whether names still resolve as
-//! at the start of the session.
+//! three for later statements of its transaction. So the session tracks whether names still resolve
+//! as at its start.
 
 use tidegate_sql::{Completion, DatabaseError, Error, Flow, RowSink};
 use tidegate_values::RawRow;
@@ -21,7 +21,7 @@ use crate::statement::{
 };
 
 /// Selects whether names resolve as at the start of the session. The parameter `$1` is the initial
-/// `search_path`, and `$2` the role as which statements run. The session has a temporary schema
+/// `search_path`, and `$2` is the role that runs statements. The session has a temporary schema
 /// only after it has created a temporary table.
 const IS_INITIAL: &str = "SELECT pg_catalog.current_setting('search_path') OPERATOR(pg_catalog.=) $1 \
     AND CURRENT_USER OPERATOR(pg_catalog.=) $2::pg_catalog.name \
@@ -94,7 +94,7 @@ impl Connection {
         }
     }
 
-    /// Records what the statement may leave in the session.
+    /// Records the side effects that the statement may have on the session.
     pub(super) fn note_side_effects(&mut self, task: &StatementTask<'_>, impure: bool) {
         let left = SideEffects::of(task.bound, &task.login.role_use, impure);
         self.session.note_side_effects(left);
@@ -107,8 +107,8 @@ impl Connection {
         task.metadata.forget_hints(task.bound, &task.login.role);
     }
 
-    /// The error if a definition changed inside a transaction after a statement that uses it was
-    /// prepared (40001).
+    /// The error (40001) of a statement that was prepared in a transaction, if a definition that
+    /// the statement uses changed afterwards.
     pub(super) fn stale(&mut self, mut error: ServerError, task: &StatementTask<'_>) -> Error {
         "40001".clone_into(&mut error.rejection.sqlstate);
         DatabaseError::REDEFINED.clone_into(&mut error.rejection.message);
@@ -200,7 +200,8 @@ impl Connection {
         Ok(())
     }
 
-    /// Records what a statement that has run may have changed in the session.
+    /// Records the changes that a statement may have made in the session. Call it after the
+    /// statement has run.
     pub(super) fn note_changes(&mut self, run: &Execution<'_>) {
         // A definition that was committed while the statement ran may have made it impure.
         let impure = run.task.is_impure(&run.prepared);

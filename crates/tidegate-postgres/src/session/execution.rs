@@ -1,5 +1,5 @@
-//! One attempt to run a statement: what was sent, which of its parameter sets are queued, and what
-//! PostgreSQL has answered.
+//! The state of one attempt to run a statement: the parameter sets that are queued, and the
+//! responses of PostgreSQL so far.
 
 use std::sync::Arc;
 
@@ -119,9 +119,9 @@ impl<'a> Execution<'a> {
     }
 
     /// Compares an unconfirmed description with the columns that PostgreSQL described. If they
-    /// match, passes the columns to the sink, unless these are passed only with the first row.
-    /// Otherwise records that the description is stale. Columns of writes are not compared, because
-    /// only writes without columns run unconfirmed.
+    /// differ, records that the description is stale. If they match, passes the columns to the
+    /// sink, unless the columns are passed only with the first row. The columns of a write always
+    /// count as matching, because only writes without columns run unconfirmed.
     pub(super) fn confirm(
         &mut self,
         fields: &[FieldDescription],

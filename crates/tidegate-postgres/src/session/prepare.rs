@@ -190,8 +190,8 @@ impl Connection {
         }
     }
 
-    /// The error after a read failed with `ended`. It is the last error that PostgreSQL reported,
-    /// unless there is none or the deadline has passed; in these cases it is `ended`.
+    /// The error after a read failed with `ended`. It is the last error that PostgreSQL reported.
+    /// If PostgreSQL reported none, or if the deadline has passed, it is `ended`.
     pub(crate) fn stream_error(
         &mut self,
         reported: Option<ServerError>,

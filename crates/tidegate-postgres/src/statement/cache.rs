@@ -21,16 +21,16 @@ pub(crate) struct StatementCache {
     role_plans: RolePlans,
     hasher: RandomState,
     capacity: usize,
-    /// A counter that orders uses, and makes new names unique.
+    /// Counts uses of statements and new names. It orders the uses, and makes the names unique.
     clock: u64,
     /// Names of dropped statements for which no Close has been queued yet.
     dropped: Vec<String>,
     /// The names of prepared internal commands, by their text.
     internal: HashMap<&'static str, String>,
-    /// The internal commands that the pipeline being built prepares.
+    /// The internal commands that the last pipeline prepares.
     preparing: Vec<&'static str>,
-    /// The names of dropped statements that the pipeline being built closes before it prepares
-    /// internal commands.
+    /// The names of dropped statements that the last pipeline closes. It closes them before it
+    /// prepares internal commands.
     closing: Vec<String>,
 }
 
@@ -152,8 +152,8 @@ impl StatementCache {
         self.closing.clear();
     }
 
-    /// Restores the internal commands and the dropped names as before the last pipeline, because
-    /// the pipeline is not sent.
+    /// Undoes what the last pipeline changed in the internal commands and the dropped names,
+    /// because the pipeline is not sent.
     pub(crate) fn withdraw_pipeline(&mut self) {
         for text in self.preparing.drain(..) {
             self.internal.remove(text);

@@ -1,5 +1,4 @@
-//! The side effects that a statement may have on its session, and whether it may change what names
-//! refer to.
+//! The side effects that a statement may have on its session, and its effect on name resolution.
 
 use tidegate_sql::statement::{BoundStatement, Kind, Purity};
 use tidegate_sql::{RoleUse, SharedBy};
@@ -103,14 +102,15 @@ pub(crate) fn is_stateless(statement: &BoundStatement) -> bool {
     statement.statement.kind() == Kind::Read && statement.purity() == Purity::Stateless
 }
 
-/// Whether a statement that runs as a role that callers share may create a setting (PostgreSQL,
-/// "Customized Options"). A reset does not remove such a setting: `current_setting` then returns an
+/// Whether a statement may create a setting (PostgreSQL, "Customized Options"). Used for roles that
+/// several callers share. A reset does not remove such a setting: `current_setting` then returns an
 /// empty string and no longer NULL.
 ///
 /// The result is `true` for every statement that is not a read or a write, such as `SET`. A read or
 /// a write can create a setting only through a function in `BY`, or through a name with Unicode
 /// escapes (`u&"`), which may be the name of such a function. Searching the text is enough, because
-/// anonymous callers cannot create functions.
+/// no caller can hide such a name in a function: anonymous callers cannot create functions, and
+/// members run no text of their own.
 fn names_settings(statement: &BoundStatement) -> bool {
     const BY: [&str; 5] = ["set_config", "_to_xml", "ts_stat", "ts_rewrite", "u&\""];
     if is_stateless(statement) {

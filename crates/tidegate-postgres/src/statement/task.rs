@@ -51,7 +51,7 @@ impl StatementTask<'_> {
         !self.login.role_use.is_reset_fully() && self.is_short()
     }
 
-    /// The role as which the statement runs.
+    /// The role that runs the statement.
     pub(crate) fn role(&self) -> &RoleName {
         match self.switch {
             Some(CallerSwitch::Role { role, .. }) => role,

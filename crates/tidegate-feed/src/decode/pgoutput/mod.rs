@@ -17,7 +17,8 @@ pub use self::tuple::{ColumnValue, Tuple};
 pub enum PgOutputMessage {
     /// A transaction begins.
     Begin {
-        /// The position of the commit. It is greater than that of the previous transaction.
+        /// The position of the commit. It is greater than the position of the previous
+        /// transaction's commit.
         commit: LogPosition,
         /// The transaction id.
         transaction: u32,

@@ -98,8 +98,9 @@ impl Tuple {
         }
     }
 
-    /// Marks values as absent, except in columns for whose index `is_sent` returns `true`. Used for
-    /// the replica identity: PostgreSQL sends NULL for the columns outside of it.
+    /// Marks a value as absent if `is_sent` returns `false` for the index of its column. Used for
+    /// the replica identity, because PostgreSQL sends NULL for the columns outside of the replica
+    /// identity.
     pub(crate) fn clear_unless(&mut self, mut is_sent: impl FnMut(usize) -> bool) {
         for (column, cell) in self.cells.iter_mut().enumerate() {
             if !is_sent(column) {
