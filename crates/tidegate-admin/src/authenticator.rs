@@ -1,4 +1,4 @@
-//! Authenticators: the roles as which shared connections of a tenant's users log in.
+//! Authenticators: the login roles of the connections that a tenant's users share.
 //!
 //! An authenticator has no privileges except CONNECT on the database and SELECT on the table of
 //! objections to sharing. It is a member of the roles of the tenant's users, but never of the roles
@@ -113,7 +113,7 @@ pub(super) fn prefix(database: &str) -> String {
 pub(super) enum AuthenticatorRoom {
     /// This authenticator has room.
     In(String),
-    /// None of the existing authenticators has room.
+    /// All existing authenticators are full.
     Full,
     /// The tenant has no authenticators.
     None,
@@ -149,9 +149,10 @@ const FEWEST_MEMBERS: &str = "SELECT a.rolname::text, \
       AND pg_catalog.starts_with(pg_catalog.shobj_description(a.oid, 'pg_authid'), $3) \
     ORDER BY 2 LIMIT 1";
 
-/// Creates the event trigger and the authenticators of a tenant, and assigns an authenticator to
-/// every user who may have one. Does nothing if the event trigger cannot be created, because
-/// without it connections are never shared. `session` is in the tenant's database.
+/// Creates the event trigger that records objections to sharing. Creates the authenticators of a
+/// tenant, and assigns an authenticator to every user who may have one. Does nothing if the event
+/// trigger cannot be created, because without it connections are never shared. `session` is in the
+/// tenant's database.
 pub(super) async fn provide(admin: &Admin, session: &Session, users: &Users<'_>) -> Result<()> {
     if !session.superuser || !tidegate_service::install_event_trigger(&session.client).await? {
         return Ok(());

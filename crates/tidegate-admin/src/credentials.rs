@@ -25,8 +25,8 @@ const SEARCH_PATH: &str = "\
       AND pg_catalog.starts_with(c.setting, 'search_path=') \
     ORDER BY s.setrole = 0, s.setdatabase = 0 LIMIT 1)";
 
-/// Returns the end of both queries. It adds two rows, under names that no setting has: the login
-/// state, and whether the role may log in.
+/// Returns the end of the queries [`SEARCH_PATH`] and [`DEFAULTS`]. It adds two rows, under names
+/// that no setting has: the login state, and whether the role may log in.
 fn login() -> String {
     format!(
         " UNION ALL SELECT 'login state', {LOGIN_STATE} FROM pg_catalog.pg_roles r, pg_catalog.pg_database d \

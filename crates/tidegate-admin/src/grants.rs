@@ -41,9 +41,9 @@ pub(super) enum TemporaryGrant {
     Right,
     /// Only the GRANT OPTION, because the grantor still has the privilege from the owner.
     Option,
-    /// No privilege can be granted temporarily, because the later REVOKE would do harm. It would
-    /// take the privilege from remaining roles to which the grantor also granted it, or from the
-    /// grantor itself, if the owner granted it on columns.
+    /// No privilege can be granted temporarily, because the later REVOKE would do harm. If
+    /// remaining roles also have the privilege from the grantor, they would lose it. If the owner
+    /// granted the privilege on columns to the grantor, the grantor would lose it.
     Harmful,
 }
 

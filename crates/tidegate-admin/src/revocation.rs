@@ -98,9 +98,9 @@ async fn revoke_grants(session: &Session, roles: &[&str], heir: &str) -> Result<
 struct RevocationWriter<'a> {
     script: Script,
     superuser: bool,
-    /// The roles of which the administrator must be a member while the statements run.
+    /// The roles that the administrator must be a member of while the statements run.
     stands_for: BTreeSet<&'a str>,
-    /// The role as which the statements run; `None` for the administrator.
+    /// The role that runs the statements; `None` for the administrator.
     role: Option<&'a str>,
 }
 
@@ -129,8 +129,9 @@ impl<'a> RevocationWriter<'a> {
     }
 
     /// Acts as the owner of an object. A superuser needs no role switch: it counts as every owner,
-    /// and sees schemas that the owner may not see. For another administrator PostgreSQL could
-    /// choose a different role, of which the administrator is a member, as the grantor.
+    /// and sees schemas that the owner may not see. An administrator without superuser needs the
+    /// role switch, because PostgreSQL could otherwise choose a wrong grantor: another role that
+    /// the administrator is a member of.
     fn act_as_owner(&mut self, owner: &'a str) {
         self.act_as(Some(owner).filter(|_| !self.superuser));
     }

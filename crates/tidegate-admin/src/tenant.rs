@@ -21,8 +21,8 @@ pub(super) async fn database_exists(session: &Session, database: &str) -> Result
     Ok(found.is_some())
 }
 
-/// Why a database of this name can be neither a tenant's nor the control database; `None` if it can
-/// be both.
+/// Why a database of this name can be neither a tenant's nor the control database; `None` if the
+/// name is not reserved.
 pub(super) fn reserved(database: &str) -> Option<&'static str> {
     match database {
         "" => Some("it has no name"),
@@ -204,8 +204,8 @@ async fn undo_create(session: &Session, database: &str, made: &CreatedObjects) -
 }
 
 /// Checks whether a role may be dropped. Without `reassign`, fails if the role owns objects. With
-/// `reassign`, the role's objects will go to `owner`, so it fails if code of the role would get the
-/// owner's privileges. Also fails if the role is used in other databases.
+/// `reassign`, the role's objects will go to `owner`. In this case, fails if code of the role would
+/// get the owner's privileges. Also fails if the role is used in other databases.
 pub(super) async fn may_drop_user(
     session: &Session,
     (database, (role, owner)): (&str, (&str, &str)),

@@ -27,8 +27,9 @@ pub(super) fn needs_admin_option(home: &Session) -> bool {
     !home.superuser && version::roles_need_admin_option(home.version)
 }
 
-/// Appends the SQL that lets a role connect to the tenant's database, as when the role was created:
-/// the owner's privileges, membership in the role of all users, or a grant of its own.
+/// Appends the SQL that lets a role connect to the tenant's database. It grants the same as the
+/// creation of the role: the owner's privileges, membership in the role of all users, or CONNECT
+/// for the role itself.
 pub(super) fn connect(home: &Session, tenant: &RecordedTenant, role: &str, script: &mut Script) {
     if role == tenant.owner_role {
         return script.append(tenant::owner_rights(&tenant.name, role));

@@ -131,14 +131,16 @@ async fn outbox(session: &Session, database: &str) -> Result<Finding> {
     ))
 }
 
-/// Checks which functions PUBLIC may call that are dangerous without a privilege on any table.
+/// Checks whether PUBLIC may call functions that are dangerous even if the caller has no privilege
+/// on any table.
 async fn restricted_functions(
     session: &Session,
     (database, owner): (&str, Option<&str>),
     feed: FeedLogin<'_>,
 ) -> Result<Finding> {
     let open = restricted::open_to_all(session).await?;
-    // The service's own logins need these functions, because they take locks in the database.
+    // The service's own logins need these functions, because these logins take locks in the
+    // database.
     let mut service = Vec::new();
     if !session.superuser {
         service.push(session.role.as_str());

@@ -66,8 +66,9 @@ pub(super) async fn examine(
     Ok(Some(Finding::advice(text, sql)))
 }
 
-/// Returns the grants that the service's own logins lack without PUBLIC. These logins are the
-/// administrator, which creates users and captures, and the login that reads the change log.
+/// Returns the grants that the service's own logins need once PUBLIC may no longer connect. These
+/// logins are the administrator, which creates users and captures, and the login that reads the
+/// change log.
 async fn service_grants(
     home: &Session,
     tenant: &RecordedTenant,
