@@ -316,8 +316,8 @@ impl Request<'_> {
         }
     }
 
-    /// The failure for an error of planning. It has the index of the root field if the error names
-    /// one.
+    /// The failure for an error of planning. It has the index of a root field if the error names a
+    /// root field.
     fn of_plan(&self, error: tidegate_plan::Error) -> ExecutionFailure {
         let tidegate_plan::Error::Root(key, error) = error else {
             return ExecutionFailure::of_plan(error);

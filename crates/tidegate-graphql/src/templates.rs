@@ -122,7 +122,7 @@ impl Templates {
         }
     }
 
-    /// Decides whether to make a template for a request for which no template fits, and counts the
+    /// Decides whether to make a template for a request that fits no template, and counts the
     /// decision. No template is made for the first request, or if templates are rarely used.
     pub(crate) fn should_make(&self) -> bool {
         let mut state = self.lock();

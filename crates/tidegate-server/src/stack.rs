@@ -98,7 +98,7 @@ where
     B: http_body::Body<Data = Bytes> + Send + Unpin + 'static,
     B::Error: Into<BodyError>,
 {
-    // The id comes first, so that every response has the id with which it is logged.
+    // The id comes first, so that every response has the same id as its line in the log.
     let id = take_request_id(app, &mut request);
     let uri = request.uri().clone();
     let route = Route::parse(request.method(), uri.path());

@@ -4,8 +4,8 @@ use super::{Document, Operation, Selection};
 use crate::error::{Code, Error};
 use crate::limits::Limits;
 
-/// The number of fragment spreads that a document may have with any field limit. If half of the
-/// field limit is higher, that many are allowed.
+/// The lower bound of the limit on fragment spreads in a document. The limit is half of the field
+/// limit, if half of the field limit is higher.
 const MIN_SPREADS: usize = 100;
 
 /// The deepest nesting of lists in an introspection. Each level of lists multiplies the size of the

@@ -22,8 +22,8 @@ pub(super) fn data(
     out: &mut BytesMut,
 ) -> Result<PlanOutcome> {
     let start = out.len();
-    // The size is that of the text of the rows, and of a `null` for each insertion point. Without
-    // this reservation, the buffer would have to grow, and each growth would copy it.
+    // Space is reserved for the text of the rows, and for a `null` at each insertion point.
+    // Otherwise the buffer would have to grow, and each growth would copy it.
     let size = |level: &Level<'_>| {
         let written = &level.rows.written;
         written.text.len() + written.insertion_points.len() * b"null".len()

@@ -203,7 +203,7 @@ impl<'a> Plan<'a> {
             .collect()
     }
 
-    /// Whether a root field is the first one of the last statement that [`Plan::steps`] or
+    /// Whether a root field is the first root field of the last statement that [`Plan::steps`] or
     /// [`Plan::next`] returned.
     pub fn is_last(&self, root: usize) -> bool {
         let last = self.steps.len().checked_sub(1);

@@ -21,14 +21,15 @@ pub(super) struct Cell {
     is_plain: bool,
 }
 
-/// The reason for which values of a column may have no GraphQL form.
+/// The reason why values of a column may have no GraphQL form.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Check {
     /// All values have a GraphQL form.
     None,
     /// A value may be a float that JSON cannot represent.
     Float,
-    /// A value is geometric, or of PostGIS, and may contain a float that JSON cannot represent.
+    /// A value is a geometric value or a value of PostGIS. It may contain a float that JSON cannot
+    /// represent.
     Shape,
     /// A value may be an array with more than one dimension.
     Array,

@@ -133,8 +133,9 @@ impl<'a, 'n> Compiler<'a, 'n> {
             to,
             relationship: id,
         });
-        // The writer of the row needs to know whether a joined row exists. It exists exactly if the
-        // columns on which it was joined are not NULL, so the first of them is selected.
+        // The writer of the row needs to know whether a joined row exists. If it exists, its join
+        // columns are not NULL. If it does not exist, they are NULL. So the first join column is
+        // selected.
         if let Some(&column) = relationship.target_columns.first() {
             self.program.expressions.push(Expression::Column {
                 table: to,

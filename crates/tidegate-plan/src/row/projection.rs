@@ -13,7 +13,7 @@ pub(super) const NO_NUMBER: &str = "the number is NaN or infinite, which GraphQL
 /// and the reason.
 pub(super) type Inner = (Vec<PathSegment>, &'static str);
 
-/// The cast with which a column is selected, so that its values have a form that GraphQL can
+/// The cast that a statement applies to a column, so that the values have a form that GraphQL can
 /// represent.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Cast {
@@ -25,7 +25,7 @@ pub(crate) enum Cast {
     TextArray,
 }
 
-/// The cast with which a column is selected.
+/// The cast that a statement applies to a column.
 pub(crate) fn cast(relation: &Relation, column: ColumnId) -> Cast {
     let r#type = base_type(&relation.column(column).r#type);
     if relation.is_key(column) {

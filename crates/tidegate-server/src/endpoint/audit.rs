@@ -16,7 +16,7 @@ const MAX_EVENTS: u32 = 1_000;
 #[derive(Serialize)]
 struct AuditPageView<'a> {
     events: Vec<AuditEvent<'a>>,
-    /// The value of `since` with which the next page is requested.
+    /// The value of `since` for the request of the next page.
     next: u64,
 }
 

@@ -29,11 +29,12 @@ struct IssuerView<'a> {
     name: &'a str,
     #[serde(flatten)]
     settings: &'a IssuerSettings,
-    /// `Some(false)` if the flag is false, because `settings` is then written without it; otherwise
-    /// `None`.
+    /// `Some(false)` if the flag is false, because `settings` is then written without the flag;
+    /// otherwise `None`.
     #[serde(skip_serializing_if = "Option::is_none")]
     create_members: Option<bool>,
-    /// `Some` if there is no list, because `settings` is then written without it.
+    /// `Some(())`, which is written as null, if there is no list of claims. `settings` is then
+    /// written without this member.
     #[serde(skip_serializing_if = "Option::is_none")]
     claims: Option<()>,
 }

@@ -12,7 +12,7 @@ use super::Handler;
 /// The maximum number of queries that run concurrently. Each of them may use a connection.
 const MAX_CONCURRENT: usize = 8;
 
-/// A request of the array, or the error in it.
+/// A request of the array, or the error that makes the request invalid.
 type Parsed<'a> = Result<Request<'a>, Error>;
 
 impl Handler<'_> {
@@ -95,8 +95,8 @@ impl CompletedResponses {
         }
     }
 
-    /// The remaining response budget in bytes. Earlier requests are committed. Once the budget is
-    /// used up, later requests are rejected and do not run.
+    /// The remaining response budget in bytes. Once the budget is used up, later requests are
+    /// rejected and do not run. Earlier requests are already committed.
     fn room(&self) -> u64 {
         let held = self.text.held() + self.bytes.len() as u64;
         self.most.saturating_sub(held)
