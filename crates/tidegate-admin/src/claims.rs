@@ -28,7 +28,7 @@ pub struct RoleIdentity {
 }
 
 impl RoleIdentity {
-    /// Whether the functions return this identity also if the table of identities has no row for
+    /// Whether the functions return this identity even if the table of identities has no row for
     /// the role.
     fn is_default(&self, database: &str) -> bool {
         let name = self.role.as_str().strip_prefix(database);
@@ -69,7 +69,7 @@ async fn owns_identities(session: &Session) -> Result<bool> {
 }
 
 /// Deletes the identity of a role that is dropped, so that a later user with the same role name
-/// does not get its claims. Does nothing in a database without the functions.
+/// does not get the claims of the dropped role. Does nothing in a database without the functions.
 pub(super) async fn forget(session: &Session, role: &str) -> Result<()> {
     if owns_identities(session).await? {
         session.client.execute(DELETE, &[&role]).await?;

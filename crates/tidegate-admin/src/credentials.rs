@@ -1,4 +1,4 @@
-//! The credentials with which users' roles log in.
+//! The login credentials of users' roles.
 
 use std::fmt;
 use std::sync::Arc;
@@ -50,8 +50,8 @@ fn login() -> String {
 /// The rows are all settings of PostgreSQL that a role may change, because a concurrent change may
 /// affect any of them. The rows also include the settings of extensions that the role has changed
 /// (at most 32). PostgreSQL refuses a login with an invalid value. Therefore a setting that no
-/// library declares gets an empty value, a setting that a library declares gets the library's
-/// default, and settings that the role cannot have changed are left out.
+/// library declares gets an empty value. A setting that a library declares gets the library's
+/// default. Settings that the role cannot have changed are left out.
 ///
 /// `statement_timeout` is left out too. Operators limit anonymous callers with it, and anonymous
 /// callers cannot change it, because they cannot run `ALTER ROLE`

@@ -184,7 +184,8 @@ fn merge(grants: &mut Vec<ObjectGrant>, grant: ObjectGrant) {
 struct Graph<'a> {
     /// The grants of a privilege to a role.
     edges: HashMap<(Right<'a>, &'a str), Vec<&'a Edge>>,
-    /// Pairs of a privilege and a grantor that has granted it to a role that remains.
+    /// Pairs of a privilege and a grantor. The grantor has granted the privilege to a role that
+    /// remains.
     kept: HashSet<(Right<'a>, &'a str)>,
 }
 

@@ -167,16 +167,18 @@ impl<'a> RevocationWriter<'a> {
     }
 }
 
-/// A privilege that the grantor lacks to revoke its grant, with the role that can grant it and the
-/// statements that grant and revoke it.
+/// A privilege that the grantor needs to revoke its grant, but does not have. The role `lender` can
+/// grant the privilege. `give` is the statement that grants it, and `take` is the statement that
+/// revokes it.
 struct MissingPrivilege<'a> {
     lender: &'a Owner,
     give: Vec<SqlPart<'a>>,
     take: Vec<SqlPart<'a>>,
 }
 
-/// The privileges that the grantor lacks to revoke its grant. `None` if the administrator cannot
-/// grant them, or if revoking them later would take a privilege from a role that remains.
+/// The privileges that the grantor needs to revoke its grant, but does not have. `None` if the
+/// administrator cannot grant them, or if revoking them later would take a privilege from a role
+/// that remains.
 fn missing_privileges(grant: &ObjectGrant) -> Option<Vec<MissingPrivilege<'_>>> {
     let mut missing_privileges = Vec::new();
     let grantor = grant.grantor.role.as_str();

@@ -21,7 +21,7 @@ use crate::templates::Templates;
 
 use self::run::{Planned, run};
 
-/// The executor, caller and limits with which an operation is executed.
+/// The executor, the caller and the limits for the execution of an operation.
 #[derive(Clone, Copy)]
 #[expect(missing_debug_implementations, reason = "an executor cannot be shown")]
 pub struct Context<'a> {
@@ -62,8 +62,8 @@ enum ExecutionFailure {
     TemplateUnusable,
     /// The deadline passed before the statements of the root fields with these indexes ended.
     Deadline(Vec<usize>, Error),
-    /// A definition changed while the statements ran, and they were rolled back. The index is that
-    /// of the root field whose statement failed, if it is known.
+    /// A definition changed while the statements ran, and they were rolled back. The index belongs
+    /// to the root field whose statement failed; `None` if this root field is unknown.
     Redefined(Option<usize>, Error),
     /// The database is unavailable, or the service itself failed.
     Unavailable(tidegate_sql::Error),

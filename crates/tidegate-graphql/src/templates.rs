@@ -48,7 +48,7 @@ pub(crate) struct CachedTemplate {
     _reservation: Reservation,
 }
 
-/// For each variable of the operation, the condition under which a template can be used.
+/// The conditions for the use of a template: one for each variable of the operation.
 #[derive(Debug, PartialEq)]
 pub(crate) struct TemplateConditions(Box<[VariableCondition]>);
 

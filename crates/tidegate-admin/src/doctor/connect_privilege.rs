@@ -1,4 +1,4 @@
-//! The privilege by which a role connects to the database of a tenant.
+//! The privilege that lets a role connect to the database of a tenant.
 
 use tidegate_wire::version;
 
@@ -15,7 +15,8 @@ impl Login<'_> {
 }
 
 /// The role of all users, if it is missing and a user cannot connect without it. Users of a tenant
-/// of an older release have grants of their own until a node creates the role.
+/// of an older release can connect without it: they have grants of their own until a node creates
+/// the role.
 pub(super) fn needed<'a, 'b>(roles: &'b TenantRoles<'a>) -> Option<&'b Login<'a>> {
     let of_users = roles.of_users.as_ref().filter(|login| !login.exists())?;
     let mut logins = roles.logins.iter();

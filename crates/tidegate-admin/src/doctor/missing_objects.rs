@@ -19,7 +19,7 @@ use super::{FeedLogin, Finding, public_access};
 /// The maximum number of names that a finding lists.
 const MAX_NAMES: usize = 5;
 
-/// The maximum number of CONNECT grants on a database that cost no measurable time.
+/// Up to this number, CONNECT grants on a database cost no measurable time.
 const MAX_GRANTED: usize = 100;
 
 /// Checks whether the tenant's database and roles exist, and whether its users and no others may

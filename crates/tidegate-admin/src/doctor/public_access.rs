@@ -9,8 +9,8 @@ use super::super::{Result, all_users_role, group};
 use super::recorded_tenants::{ConnectPrivilege, RecordedTenant, TenantRoles};
 use super::{FeedLogin, Finding, connect_privilege};
 
-/// Reports that a database lets PUBLIC connect, with the SQL that restricts it to the tenant and
-/// the service.
+/// Reports that a database lets PUBLIC connect, with the SQL that lets only the tenant and the
+/// service connect.
 pub(super) async fn examine(
     home: &Session,
     tenant: &RecordedTenant,

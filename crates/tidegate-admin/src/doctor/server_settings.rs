@@ -20,7 +20,7 @@ const PATRONI: [&str; 5] = [
 pub(super) struct SettingChange {
     /// The name of the cluster in Patroni, if Patroni started the server.
     patroni: Option<String>,
-    /// The settings of the server's command line, on which `ALTER SYSTEM` has no effect.
+    /// The settings of the server's command line. `ALTER SYSTEM` has no effect on them.
     command_line: Vec<String>,
 }
 

@@ -1,5 +1,4 @@
-//! The root fields of a schema, and the mapping between their names and relations in both
-//! directions.
+//! The root fields of a schema: their definitions, and the mapping from their names to relations.
 
 use std::collections::{BTreeMap, HashSet};
 

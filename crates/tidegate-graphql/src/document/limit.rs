@@ -4,8 +4,8 @@ use super::{Document, Operation, Selection};
 use crate::error::{Code, Error};
 use crate::limits::Limits;
 
-/// The lower bound of the limit on fragment spreads in a document. The limit is half of the field
-/// limit, if half of the field limit is higher.
+/// The limit on fragment spreads in a document is half of the field limit, but at least this
+/// number.
 const MIN_SPREADS: usize = 100;
 
 /// The deepest nesting of lists in an introspection. Each level of lists multiplies the size of the

@@ -121,7 +121,8 @@ impl Level<'_> {
     }
 
     /// The path of a pattern that PostgreSQL rejected, if the filter has only one pattern.
-    /// PostgreSQL evaluates patterns while the statement runs and does not report which one failed.
+    /// PostgreSQL evaluates patterns while the statement runs, and does not report which pattern
+    /// failed.
     fn pattern(&self, rejection: &DatabaseError) -> Option<String> {
         let filter = self.filter()?;
         let place = match &*rejection.sqlstate {

@@ -218,8 +218,8 @@ fn copy(rows: &LevelRows, first: u32, out: &mut BytesMut) {
     }
 }
 
-/// The approximate size of the data object in bytes. A row to which many rows refer is repeated in
-/// the response for each of them. Therefore few rows can make a large response.
+/// The approximate size of the data object in bytes. If many rows refer to the same row, the
+/// response repeats this row for each of them. Therefore few rows can make a large response.
 pub(super) fn size(roots: &[Root], trees: &[Tree<'_>]) -> u64 {
     let sizes = roots.iter().map(|root| match &root.output {
         RootOutput::Verbatim(text) => text.len() as u64,

@@ -124,7 +124,7 @@ impl<'a> Plan<'a> {
     }
 
     /// Returns all statements. Root fields that read one row each may share a statement; every
-    /// other root field that needs a statement has one of its own.
+    /// other root field that needs a statement has a statement of its own.
     ///
     /// # Errors
     ///

@@ -128,8 +128,8 @@ impl Check {
     }
 }
 
-/// Whether the JSON contains `NaN` or `Infinity`. All other text in it must be without the letters
-/// `N` and `I`, as in the JSON of numbers, of geometric values and in GeoJSON.
+/// Whether the JSON contains `NaN` or `Infinity`. The rest of the JSON must not contain the letters
+/// `N` and `I`. This is true of numbers, geometric values and GeoJSON.
 pub(super) fn has_non_finite(json: &[u8]) -> bool {
     memchr::memchr2(b'N', b'I', json).is_some()
 }

@@ -1,7 +1,7 @@
 //! Arrays of requests, each in its own transaction, with responses in the same order.
 //!
-//! Consecutive queries run concurrently, so that they share round trips. A mutation runs after all
-//! requests before it have ended, and before any request after it starts.
+//! Consecutive queries run concurrently, so that they share round trips. A mutation starts when all
+//! earlier requests have ended. Later requests start when the mutation has ended.
 
 use bytes::{BufMut, BytesMut};
 use futures_util::future::join_all;
