@@ -94,9 +94,9 @@ pub(super) fn join(session: &Session, role: &str, users: &[&str]) -> Script {
 }
 
 /// Creates the role with its privileges if it is missing. Older releases granted these privileges
-/// to each user: such users become members of the role, and their own grants are revoked. Users
-/// with other privileges do not change, for example a user from whom CONNECT was revoked. An
-/// existing role does not change either. Does nothing if the tenant's name is too long for the
+/// to each user. Such users become members of the role, and their own grants are revoked. Users
+/// with other privileges do not change, for example a user from whom CONNECT was revoked. If the
+/// role exists, its privileges do not change. Does nothing if the tenant's name is too long for the
 /// role. `session` is in the tenant's database.
 ///
 /// # Errors

@@ -183,7 +183,7 @@ async fn assign_in(admin: &Admin, session: &Session, users: &Users<'_>) -> Resul
     session::retry_on_conflict(|| assign_all(session, users, &admin.passwords)).await
 }
 
-/// Whether the database has the table of objections, without which no connection is shared.
+/// Whether the database has the table of objections. Without this table no connection is shared.
 pub(super) async fn is_prepared(session: &Session) -> Result<bool> {
     let query = "SELECT pg_catalog.to_regclass('tidegate_catalog.objections') IS NOT NULL";
     Ok(session.client.query_one(query, &[]).await?.get(0))
@@ -252,9 +252,9 @@ async fn next(session: &Session, prefix: &str, number: &mut u32) -> Result<Optio
     }
 }
 
-/// Returns a script that sets `tidegate.provisioning`. With this setting the event trigger does not
-/// record the grants that follow as objections to sharing. The event trigger accepts the setting
-/// from superusers only.
+/// Returns a script that sets `tidegate.provisioning`. With this setting, the event trigger records
+/// no objections to sharing for the grants that follow. The event trigger accepts the setting from
+/// superusers only.
 pub(super) fn provisioning_script() -> Script {
     let mut script = Script::default();
     script.push(&[Syntax("SET LOCAL tidegate.provisioning = 'on'")]);

@@ -74,7 +74,8 @@ pub(super) async fn require_control(session: &Session, name: &str) -> Result<()>
     Ok(())
 }
 
-/// The objects that an attempt to create a tenant has created so far, to be dropped if it fails.
+/// The objects that an attempt to create a tenant has created so far. They are dropped if the
+/// attempt fails.
 #[derive(Default)]
 pub(super) struct CreatedObjects {
     role: bool,

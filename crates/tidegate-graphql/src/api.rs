@@ -103,8 +103,9 @@ impl Api {
     ///
     /// # Errors
     ///
-    /// `GRAPHQL_PARSE_FAILED`, `GRAPHQL_VALIDATION_FAILED`, `TOO_COMPLEX`, and `BAD_USER_INPUT` for
-    /// an operation that does not exist.
+    /// `GRAPHQL_PARSE_FAILED`, `GRAPHQL_VALIDATION_FAILED` and `TOO_COMPLEX`. `BAD_USER_INPUT` if
+    /// there is no operation of this name, or if the name is missing and the document has several
+    /// operations.
     pub fn prepare(
         &self,
         query: &str,

@@ -1,4 +1,4 @@
-//! Compresses responses above 1 KiB with gzip (RFC 1952) or zstd (RFC 8878), for clients that
+//! Compresses responses of at least 1 KiB with gzip (RFC 1952) or zstd (RFC 8878), for clients that
 //! accept one of them.
 
 use std::io::{self, Write};

@@ -163,7 +163,8 @@ where
     let mut response = handled(app, peer, route, request).await;
     // A document that the client already has is omitted.
     omit_known_document(known.as_ref(), &mut response);
-    // Compression is outside of ETags, which identify the document and not its coding.
+    // Compression comes after ETags are compared, because an ETag identifies the document and not
+    // its coding.
     compress::response(encoding, &mut response);
     // The body for `HEAD` is removed after all layers that change the head.
     remove_body_of_head(&method, &mut response);

@@ -191,7 +191,7 @@ fn missing_memberships(
 }
 
 /// The finding about roles that cannot log in because of an attribute or a missing CONNECT
-/// privilege. Operators lock out roles in this way, so the SQL is commented out.
+/// privilege. An operator may have locked out a role on purpose, so the SQL is commented out.
 fn roles_without_login(
     home: &Session,
     tenant: &RecordedTenant,

@@ -60,8 +60,7 @@ fn value(r#type: &Type) -> Cast {
     }
 }
 
-/// Whether the type is not an array and its values have a GraphQL form other than PostgreSQL's
-/// text.
+/// Whether the type is not an array, and its values can be written without a cast to `text`.
 fn is_single(r#type: &Type) -> bool {
     match r#type.kind() {
         TypeKind::Simple => has_form(r#type),

@@ -57,7 +57,7 @@ fn is_longer(text: &str, most: i32) -> bool {
     text.chars().skip(most).any(|character| character != ' ')
 }
 
-/// The number of bits of a bit string in binary or hexadecimal digits.
+/// The number of bits of a bit string, which is written in binary or hexadecimal digits.
 fn bits(text: &str) -> i32 {
     let (digits, each) = match text.as_bytes() {
         [b'x' | b'X', digits @ ..] => (digits, 4),

@@ -69,8 +69,8 @@ impl IssuerAdmin {
 
     /// Adds all issuers or none: after an error, drops the issuers that it has added. If dropping
     /// an issuer fails too, returns that error, and some of the added issuers stay. Returns the
-    /// names of the issuers. `listed` says whether the request has an array, so that an error needs
-    /// an index.
+    /// names of the issuers. `listed` says whether the request has an array. If it has an array, an
+    /// error gets an index.
     async fn create(&self, new: Vec<NewIssuer>, listed: bool) -> Result<Vec<String>, ApiError> {
         let mut made: Vec<String> = Vec::with_capacity(new.len());
         for (index, NewIssuer { name, settings }) in new.into_iter().enumerate() {

@@ -73,7 +73,7 @@ impl Handler<'_> {
     }
 }
 
-/// The text of the response to an array, as far as requests have run.
+/// The text of the response to an array, for the requests that have run so far.
 struct CompletedResponses {
     /// The last part of the text, which is in memory. The earlier parts are in `text`, and may be
     /// generated only when they are read.
