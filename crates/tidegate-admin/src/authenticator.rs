@@ -31,7 +31,7 @@ pub(super) const INFIX: &str = "/$authenticator";
 /// | 1,000 | 4.2 ms |
 pub(super) const MAX_MEMBERS: usize = 500;
 
-/// The attributes of an authenticator, after `ALTER ROLE` and its name.
+/// The attributes of an authenticator, as SQL that follows `ALTER ROLE` and the name of the role.
 pub(super) const ATTRIBUTES: &str = " LOGIN NOINHERIT CONNECTION LIMIT -1 VALID UNTIL 'infinity'";
 
 /// The longest name of a role, in bytes.

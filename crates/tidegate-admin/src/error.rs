@@ -96,7 +96,7 @@ pub enum Error {
     OwnsObjects {
         /// The name of the role.
         role: String,
-        /// How many objects the role owns.
+        /// The number of objects that the role owns.
         count: i64,
         /// One of the objects.
         example: String,

@@ -182,7 +182,7 @@ fn merge(grants: &mut Vec<ObjectGrant>, grant: ObjectGrant) {
 
 /// The graph of grants: an edge leads from a grantor to a grantee.
 struct Graph<'a> {
-    /// The grants of a privilege to a role.
+    /// For each privilege and role, the grants of the privilege to the role.
     edges: HashMap<(Right<'a>, &'a str), Vec<&'a Edge>>,
     /// Pairs of a privilege and a grantor. The grantor has granted the privilege to a role that
     /// remains.

@@ -56,7 +56,7 @@ enum ExecutionFailure {
     Operation(Error),
     /// The statement of the root field with this index failed.
     Field(usize, Error),
-    /// The statement that several root fields share failed.
+    /// The shared statement of several root fields failed.
     Shared(Error),
     /// The plan comes from a template and would have to be restarted, which is not possible.
     TemplateUnusable,
@@ -165,7 +165,7 @@ impl Api {
     }
 }
 
-/// An operation that is being executed, and what its execution needs.
+/// An operation that is being executed, and the input of its execution.
 #[derive(Clone, Copy)]
 struct Request<'r> {
     api: &'r Api,

@@ -64,7 +64,7 @@ impl<'a, 'n> Compiler<'a, 'n> {
         compiler.program
     }
 
-    /// Compiles the object that one row of a table becomes.
+    /// Compiles the JSON object for one row of a table.
     fn object(&mut self, table: usize, selection: Selection) {
         let relation = self.program.tables[table];
         self.push(b"{");
@@ -214,7 +214,7 @@ impl<'a, 'n> Compiler<'a, 'n> {
         mem::replace(&mut self.pending, end)..end
     }
 
-    /// Adds an instruction for the literals since the last instruction.
+    /// Adds an instruction for the literals that were added since the last instruction.
     fn flush(&mut self) {
         let text = self.text();
         self.program.ops.push(Op::Text(text));

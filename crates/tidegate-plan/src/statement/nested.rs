@@ -146,7 +146,7 @@ pub(crate) fn nested(schema: &Schema, levels: &[NestedLevel<'_>]) -> Nested {
     }
 }
 
-/// The columns at the start of a child's relationship.
+/// The columns of a child's relationship in the relation at which the relationship starts.
 fn start_columns<'s>(schema: &'s Schema, child: &Child) -> impl Iterator<Item = &'s Column> {
     let relation = schema.relation(child.from);
     let columns = child.relationship(schema).columns.iter();
