@@ -1,5 +1,5 @@
-//! The layers around the handler of every request, from the outermost to the innermost, and the call
-//! of the handler.
+//! The layers around the handler of every request, from the outermost to the innermost, and the
+//! call of the handler.
 //!
 //! A layer consists of functions that run before or after the handler; the longer layers are
 //! modules. The layers are plain functions in one future, because a response is too large to be

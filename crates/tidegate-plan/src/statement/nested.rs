@@ -171,8 +171,8 @@ impl NestedLevel<'_> {
         items
     }
 
-    /// Appends names for the columns of the level's rows, from the column `first` on: `c0`, `c1` and
-    /// so on, and `k0`, `k1` and so on for raw keys. Appends nothing if there are no columns.
+    /// Appends names for the columns of the level's rows: `c0`, `c1` and so on for the columns from
+    /// `first` on, and `k0`, `k1` and so on for raw keys. Appends nothing if there are no columns.
     fn names(&self, schema: &Schema, first: usize, sql: &mut SqlWriter) {
         let shown = self.header_width() + self.program.expressions.len();
         let raw = self.program.children.iter().flat_map(|child| {
