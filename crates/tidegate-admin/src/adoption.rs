@@ -12,7 +12,7 @@ use super::session::Session;
 use super::{Error, Result, RolePasswords, revocation, role, tenant};
 
 /// A privilege that an adoption revoked from PUBLIC, or granted to a role outside of the tenant.
-/// Dropping the tenant undoes the change.
+/// Releasing the database undoes the change.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct RightsChange {
     /// PUBLIC, or the role whose privilege was changed.
@@ -35,15 +35,16 @@ pub enum Grantee {
 pub struct Adoption {
     /// The SQL of the adoption, which runs in the database in one transaction.
     pub script: Script,
-    /// The changes that dropping the tenant must undo, besides the privileges of its own roles.
+    /// The changes that releasing the database must undo. Privileges of the tenant's own roles are
+    /// not included, because they end with the roles.
     pub changes: Vec<RightsChange>,
     /// The role of the tenant's owner.
     pub(super) owner: RoleName,
 }
 
-/// The privileges on tables that the tenant's owner gets. TRIGGER and MAINTAIN are left out: a
-/// trigger runs as any role that writes to the table, so it would give the tenant the privileges of
-/// the table's other users.
+/// The privileges on tables that the tenant's owner gets. TRIGGER and MAINTAIN are left out. A
+/// trigger runs with the privileges of each role that writes to the table, so the tenant could act
+/// with the privileges of these roles.
 const TABLE_RIGHTS: &str = "SELECT, INSERT, UPDATE, DELETE, TRUNCATE, REFERENCES";
 
 const SEQUENCE_RIGHTS: &str = "USAGE, SELECT, UPDATE";

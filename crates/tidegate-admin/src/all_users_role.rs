@@ -30,8 +30,8 @@ const LONGEST_NAME: usize = 63;
 const LOCK_TIMEOUT: Duration = Duration::from_secs(30);
 
 /// The number of users whose grants one transaction revokes. For each user PostgreSQL reads all
-/// dependencies of an object (3 ms for both grants with 10,000 users), and other changes of the
-/// database's privileges wait for this transaction.
+/// dependencies of the database and of the schema `public`, which takes 3 ms with 10,000 users.
+/// Other changes of the database's privileges wait for this transaction.
 const REVOKE_BATCH: usize = 500;
 
 /// The name of the role of a tenant's users; `None` if the tenant's name is too long. The users of
@@ -94,9 +94,9 @@ pub(super) fn join(session: &Session, role: &str, users: &[&str]) -> Script {
 }
 
 /// Creates the role with its privileges if it is missing. Older releases granted these privileges
-/// to each user: such users become members of the role, and their own grants are revoked. Users
-/// with other privileges do not change, for example a user from whom CONNECT was revoked. An
-/// existing role does not change either. Does nothing if the tenant's name is too long for the
+/// to each user. Such users become members of the role, and their own grants are revoked. Users
+/// with other privileges do not change, for example a user from whom CONNECT was revoked. If the
+/// role exists, its privileges do not change. Does nothing if the tenant's name is too long for the
 /// role. `session` is in the tenant's database.
 ///
 /// # Errors

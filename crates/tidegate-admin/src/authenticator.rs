@@ -1,4 +1,4 @@
-//! Authenticators: the roles as which shared connections of a tenant's users log in.
+//! Authenticators: the login roles of the connections that a tenant's users share.
 //!
 //! An authenticator has no privileges except CONNECT on the database and SELECT on the table of
 //! objections to sharing. It is a member of the roles of the tenant's users, but never of the roles
@@ -31,7 +31,7 @@ pub(super) const INFIX: &str = "/$authenticator";
 /// | 1,000 | 4.2 ms |
 pub(super) const MAX_MEMBERS: usize = 500;
 
-/// The attributes of an authenticator, after `ALTER ROLE` and its name.
+/// The attributes of an authenticator, as SQL that follows `ALTER ROLE` and the name of the role.
 pub(super) const ATTRIBUTES: &str = " LOGIN NOINHERIT CONNECTION LIMIT -1 VALID UNTIL 'infinity'";
 
 /// The longest name of a role, in bytes.
@@ -113,7 +113,7 @@ pub(super) fn prefix(database: &str) -> String {
 pub(super) enum AuthenticatorRoom {
     /// This authenticator has room.
     In(String),
-    /// None of the existing authenticators has room.
+    /// All existing authenticators are full.
     Full,
     /// The tenant has no authenticators.
     None,
@@ -149,9 +149,10 @@ const FEWEST_MEMBERS: &str = "SELECT a.rolname::text, \
       AND pg_catalog.starts_with(pg_catalog.shobj_description(a.oid, 'pg_authid'), $3) \
     ORDER BY 2 LIMIT 1";
 
-/// Creates the event trigger and the authenticators of a tenant, and assigns an authenticator to
-/// every user who may have one. Does nothing if the event trigger cannot be created, because
-/// without it connections are never shared. `session` is in the tenant's database.
+/// Creates the event trigger that records objections to sharing. Creates the authenticators of a
+/// tenant, and assigns an authenticator to every user who may have one. Does nothing if the event
+/// trigger cannot be created, because without it connections are never shared. `session` is in the
+/// tenant's database.
 pub(super) async fn provide(admin: &Admin, session: &Session, users: &Users<'_>) -> Result<()> {
     if !session.superuser || !tidegate_service::install_event_trigger(&session.client).await? {
         return Ok(());
@@ -182,7 +183,7 @@ async fn assign_in(admin: &Admin, session: &Session, users: &Users<'_>) -> Resul
     session::retry_on_conflict(|| assign_all(session, users, &admin.passwords)).await
 }
 
-/// Whether the database has the table of objections, without which no connection is shared.
+/// Whether the database has the table of objections. Without this table no connection is shared.
 pub(super) async fn is_prepared(session: &Session) -> Result<bool> {
     let query = "SELECT pg_catalog.to_regclass('tidegate_catalog.objections') IS NOT NULL";
     Ok(session.client.query_one(query, &[]).await?.get(0))
@@ -251,9 +252,9 @@ async fn next(session: &Session, prefix: &str, number: &mut u32) -> Result<Optio
     }
 }
 
-/// Returns a script that sets `tidegate.provisioning`. With this setting the event trigger does not
-/// record the grants that follow as objections to sharing. The event trigger accepts the setting
-/// from superusers only.
+/// Returns a script that sets `tidegate.provisioning`. With this setting, the event trigger records
+/// no objections to sharing for the grants that follow. The event trigger accepts the setting from
+/// superusers only.
 pub(super) fn provisioning_script() -> Script {
     let mut script = Script::default();
     script.push(&[Syntax("SET LOCAL tidegate.provisioning = 'on'")]);

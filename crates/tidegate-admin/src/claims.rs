@@ -28,7 +28,7 @@ pub struct RoleIdentity {
 }
 
 impl RoleIdentity {
-    /// Whether the functions return this identity also if the table of identities has no row for
+    /// Whether the functions return this identity even if the table of identities has no row for
     /// the role.
     fn is_default(&self, database: &str) -> bool {
         let name = self.role.as_str().strip_prefix(database);
@@ -69,7 +69,7 @@ async fn owns_identities(session: &Session) -> Result<bool> {
 }
 
 /// Deletes the identity of a role that is dropped, so that a later user with the same role name
-/// does not get its claims. Does nothing in a database without the functions.
+/// does not get the claims of the dropped role. Does nothing in a database without the functions.
 pub(super) async fn forget(session: &Session, role: &str) -> Result<()> {
     if owns_identities(session).await? {
         session.client.execute(DELETE, &[&role]).await?;
@@ -78,7 +78,7 @@ pub(super) async fn forget(session: &Session, role: &str) -> Result<()> {
 }
 
 impl Admin {
-    /// The functions as they should be in a database, with the key of this generation.
+    /// The functions that a database should have, with the key of this generation.
     pub(super) fn claims_functions(&self, database: &str, generation: i32) -> ClaimsFunctions {
         let key = self.passwords.claims_key(database, generation);
         ClaimsFunctions {
@@ -87,9 +87,9 @@ impl Admin {
         }
     }
 
-    /// Creates or replaces the functions of claims in a tenant's database if they are missing or
-    /// differ from those of this release with this generation of the key. Returns the state after
-    /// that. Several nodes may call this at once.
+    /// Creates the functions of claims in a tenant's database if they are missing. Replaces them if
+    /// they are not the functions of this release with the key of this `generation`. Returns the
+    /// state after that. Several nodes may call this at once.
     ///
     /// # Errors
     ///
@@ -179,9 +179,10 @@ impl Admin {
         forget(&self.open(database.as_str()).await?, role.as_str()).await
     }
 
-    /// The roles whose stored identity differs from the identity in `wanted`, or is missing from
-    /// `wanted`. `wanted` must contain all users of the tenant. Empty in a database without the
-    /// functions.
+    /// The roles whose stored identity differs from the identity in `wanted`. A role is also
+    /// included if its identity is missing, either in the table of identities or in `wanted`. An
+    /// identity that the functions return by default must not be in the table. `wanted` must
+    /// contain all users of the tenant. The result is empty in a database without the functions.
     ///
     /// # Errors
     ///

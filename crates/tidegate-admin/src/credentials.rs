@@ -1,4 +1,4 @@
-//! The credentials with which users' roles log in.
+//! The login credentials of users' roles.
 
 use std::fmt;
 use std::sync::Arc;
@@ -25,8 +25,8 @@ const SEARCH_PATH: &str = "\
       AND pg_catalog.starts_with(c.setting, 'search_path=') \
     ORDER BY s.setrole = 0, s.setdatabase = 0 LIMIT 1)";
 
-/// Returns the end of both queries. It adds two rows, under names that no setting has: the login
-/// state, and whether the role may log in.
+/// Returns the end of the queries [`SEARCH_PATH`] and [`DEFAULTS`]. It adds two rows, under names
+/// that no setting has: the login state, and whether the role may log in.
 fn login() -> String {
     format!(
         " UNION ALL SELECT 'login state', {LOGIN_STATE} FROM pg_catalog.pg_roles r, pg_catalog.pg_database d \
@@ -50,8 +50,8 @@ fn login() -> String {
 /// The rows are all settings of PostgreSQL that a role may change, because a concurrent change may
 /// affect any of them. The rows also include the settings of extensions that the role has changed
 /// (at most 32). PostgreSQL refuses a login with an invalid value. Therefore a setting that no
-/// library declares gets an empty value, a setting that a library declares gets the library's
-/// default, and settings that the role cannot have changed are left out.
+/// library declares gets an empty value. A setting that a library declares gets the library's
+/// default. Settings that the role cannot have changed are left out.
 ///
 /// `statement_timeout` is left out too. Operators limit anonymous callers with it, and anonymous
 /// callers cannot change it, because they cannot run `ALTER ROLE`

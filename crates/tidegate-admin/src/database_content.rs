@@ -147,8 +147,9 @@ impl DatabaseContent {
         }
     }
 
-    /// The roles on whose future objects the tenant's owner gets privileges. PostgreSQL's own roles
-    /// are left out, because they create no objects.
+    /// The roles that own the database or its objects. The tenant's owner gets privileges on the
+    /// future objects of these roles. PostgreSQL's own roles are left out, because they create no
+    /// objects.
     pub(super) fn object_creators(&self) -> impl Iterator<Item = &str> {
         self.owners
             .iter()

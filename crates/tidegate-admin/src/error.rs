@@ -96,7 +96,7 @@ pub enum Error {
     OwnsObjects {
         /// The name of the role.
         role: String,
-        /// How many objects the role owns.
+        /// The number of objects that the role owns.
         count: i64,
         /// One of the objects.
         example: String,
@@ -119,8 +119,8 @@ pub enum Error {
     UsedElsewhere {
         /// The name of the role.
         role: String,
-        /// The other databases, and the shared objects such as `tablespace fast`, on which the role
-        /// has privileges or in which it has objects.
+        /// The other databases, and the shared objects such as `tablespace fast`. The role has
+        /// privileges on them, or objects in them.
         places: Vec<String>,
     },
     /// The role has privileges that the administrator cannot revoke.

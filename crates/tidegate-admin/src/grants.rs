@@ -41,9 +41,9 @@ pub(super) enum TemporaryGrant {
     Right,
     /// Only the GRANT OPTION, because the grantor still has the privilege from the owner.
     Option,
-    /// No privilege can be granted temporarily, because the later REVOKE would do harm. It would
-    /// take the privilege from remaining roles to which the grantor also granted it, or from the
-    /// grantor itself, if the owner granted it on columns.
+    /// No privilege can be granted temporarily, because the later REVOKE would do harm. If
+    /// remaining roles also have the privilege from the grantor, they would lose it. If the owner
+    /// granted the privilege on columns to the grantor, the grantor would lose it.
     Harmful,
 }
 
@@ -182,9 +182,10 @@ fn merge(grants: &mut Vec<ObjectGrant>, grant: ObjectGrant) {
 
 /// The graph of grants: an edge leads from a grantor to a grantee.
 struct Graph<'a> {
-    /// The grants of a privilege to a role.
+    /// For each privilege and role, the grants of the privilege to the role.
     edges: HashMap<(Right<'a>, &'a str), Vec<&'a Edge>>,
-    /// Pairs of a privilege and a grantor that has granted it to a role that remains.
+    /// Pairs of a privilege and a grantor. The grantor has granted the privilege to a role that
+    /// remains.
     kept: HashSet<(Right<'a>, &'a str)>,
 }
 

@@ -23,7 +23,8 @@ const LOCK_KEY: &str = "tidegate groups of ";
 /// because a client waits for the response.
 const LOCK_TIMEOUT: Duration = Duration::from_secs(30);
 
-/// Takes the lock of a tenant's groups. The session holds it until it unlocks it or ends.
+/// Takes the lock of a tenant's groups. The session holds the lock until it releases the lock or
+/// ends.
 pub(super) async fn lock(session: &Session, database: &str) -> Result<()> {
     let lock = AdvisoryLock {
         key: &format!("{LOCK_KEY}{database}"),

@@ -1,5 +1,5 @@
-//! Checks whether objects can be given to another role in such a way that code of the objects does
-//! not get this role's privileges.
+//! Checks objects that are given to another role: code of the objects must not get this role's
+//! privileges.
 
 use super::session::Session;
 use super::{Error, Result};

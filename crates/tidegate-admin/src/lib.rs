@@ -105,7 +105,8 @@ pub struct Admin {
 }
 
 /// The lock for creating and dropping databases. Its timeout is long, because several nodes may
-/// wait in turn, and each may hold the lock as long as a statement of the administrator may run.
+/// wait for the lock one after the other. Each may hold the lock until a statement of the
+/// administrator times out.
 const DATABASE_LOCK: AdvisoryLock<'_> = AdvisoryLock {
     key: "tidegate makes a database",
     others: "others make or drop databases",
@@ -232,10 +233,10 @@ impl Admin {
     }
 
     /// Creates the role of all users and the authenticators of a tenant if they are missing, and
-    /// makes the users members. They are missing if an older release created the tenant or the
-    /// user. Authenticators are created only if users may share connections. `owner` is the owner's
-    /// role. `shared` are the roles that anonymous callers share; they get no authenticator.
-    /// Several nodes may call this at once.
+    /// makes the users members. Roles or memberships are missing if an older release created the
+    /// tenant or the user. Authenticators are created only if users may share connections. `owner`
+    /// is the owner's role. `shared` are the roles that anonymous callers share; they get no
+    /// authenticator. Several nodes may call this at once.
     ///
     /// # Errors
     ///

@@ -69,7 +69,8 @@ impl Admin {
     }
 }
 
-/// PostgreSQL's error, if a login failed because of a setting with which no session can start.
+/// PostgreSQL's error, if a login failed because of a setting that prevents every session from
+/// starting.
 fn settings_refused(refused: &OpenError) -> Option<&DatabaseError> {
     let OpenError::Login(cause) = refused else {
         return None;
@@ -92,9 +93,9 @@ fn reason(refused: OpenError) -> Cause {
     }
 }
 
-/// Returns the statements that reset those of the role's own settings that a message names. If the
-/// message names no setting of the role, the script is empty: the cause is in the database, for
-/// example an event trigger.
+/// Returns the statements that reset the role's own settings, if the error message names them. If
+/// the message names no setting of the role, the script is empty. The cause is then in the
+/// database, for example an event trigger.
 async fn resets(home: &Session, key: &PoolKey, reported: &DatabaseError) -> Result<Script> {
     let (role, database) = (key.role.as_str(), key.database.as_str());
     let rows = home.client.query(SETTINGS, &[&role, &database]).await?;

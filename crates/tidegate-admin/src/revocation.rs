@@ -98,9 +98,9 @@ async fn revoke_grants(session: &Session, roles: &[&str], heir: &str) -> Result<
 struct RevocationWriter<'a> {
     script: Script,
     superuser: bool,
-    /// The roles of which the administrator must be a member while the statements run.
+    /// The roles that the administrator must be a member of while the statements run.
     stands_for: BTreeSet<&'a str>,
-    /// The role as which the statements run; `None` for the administrator.
+    /// The role that runs the statements; `None` for the administrator.
     role: Option<&'a str>,
 }
 
@@ -129,8 +129,9 @@ impl<'a> RevocationWriter<'a> {
     }
 
     /// Acts as the owner of an object. A superuser needs no role switch: it counts as every owner,
-    /// and sees schemas that the owner may not see. For another administrator PostgreSQL could
-    /// choose a different role, of which the administrator is a member, as the grantor.
+    /// and sees schemas that the owner may not see. An administrator without superuser needs the
+    /// role switch, because PostgreSQL could otherwise choose a wrong grantor: another role that
+    /// the administrator is a member of.
     fn act_as_owner(&mut self, owner: &'a str) {
         self.act_as(Some(owner).filter(|_| !self.superuser));
     }
@@ -166,16 +167,18 @@ impl<'a> RevocationWriter<'a> {
     }
 }
 
-/// A privilege that the grantor lacks to revoke its grant, with the role that can grant it and the
-/// statements that grant and revoke it.
+/// A privilege that the grantor needs to revoke its grant, but does not have. The role `lender` can
+/// grant the privilege. `give` is the statement that grants it, and `take` is the statement that
+/// revokes it.
 struct MissingPrivilege<'a> {
     lender: &'a Owner,
     give: Vec<SqlPart<'a>>,
     take: Vec<SqlPart<'a>>,
 }
 
-/// The privileges that the grantor lacks to revoke its grant. `None` if the administrator cannot
-/// grant them, or if revoking them later would take a privilege from a role that remains.
+/// The privileges that the grantor needs to revoke its grant, but does not have. `None` if the
+/// administrator cannot grant them, or if revoking them later would take a privilege from a role
+/// that remains.
 fn missing_privileges(grant: &ObjectGrant) -> Option<Vec<MissingPrivilege<'_>>> {
     let mut missing_privileges = Vec::new();
     let grantor = grant.grantor.role.as_str();

@@ -134,18 +134,21 @@ pub(super) async fn require_nothing_owned(session: &Session, role: &str) -> Resu
     }
 }
 
-/// Which privileges and objects outside of its tenant's database prevent dropping a role.
+/// The privileges and objects outside of a tenant's database that prevent dropping a role.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum OutsideDatabase {
-    /// Privileges and objects in other databases, and databases that the role owns.
+    /// Privileges and objects in other databases, and shared objects that the role owns, such as
+    /// databases.
     InDatabases,
     /// The privileges and objects that `InDatabases` selects, and privileges on shared objects.
-    /// Used where `DROP OWNED`, which would revoke the privileges, does not run.
+    /// `DROP OWNED` would revoke privileges on shared objects, so this is used where `DROP OWNED`
+    /// does not run.
     Shared,
 }
 
-/// Fails with [`Error::UsedElsewhere`] if one of `roles` that Tidegate created has privileges or
-/// objects outside of `database`. `elsewhere` selects the privileges and objects that count.
+/// Fails with [`Error::UsedElsewhere`] if one of `roles` has privileges or objects outside of
+/// `database`. Roles that Tidegate did not create are not checked. `elsewhere` selects the
+/// privileges and objects that count.
 pub(super) async fn require_nothing_outside(
     session: &Session,
     roles: &[&str],

@@ -68,7 +68,7 @@ impl Script {
         self.steps.append(&mut other.steps);
     }
 
-    /// For each statement, the SQL that runs and the SQL that is displayed, which has no secrets.
+    /// For each statement, the SQL that runs, and the SQL for display, which has no secrets.
     /// Comments are left out.
     pub(super) fn statements(&self) -> impl Iterator<Item = (&str, &str)> {
         self.steps.iter().filter_map(|step| match step {

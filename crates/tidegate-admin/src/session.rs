@@ -203,7 +203,7 @@ where
     act().await
 }
 
-/// The SQLSTATE `internal_error`, with which PostgreSQL reports "tuple concurrently updated".
+/// The SQLSTATE of the error "tuple concurrently updated" (`internal_error`).
 const CONFLICT: &str = "XX000";
 
 impl Script {

@@ -11,7 +11,8 @@ use super::session::Session;
 /// million rows. All connections of the role together cannot fill a disk of usual size.
 pub(super) const TEMP_FILE_LIMIT: &str = "1GB";
 
-/// Selects the role's own limit, if it has one, and whether the server has a limit.
+/// Selects a role's own limit on temporary files, if it has one, and whether the server has such a
+/// limit.
 const BOUND: &str = "SELECT ( \
         SELECT pg_catalog.split_part(c.setting, '=', 2) \
         FROM pg_catalog.pg_db_role_setting s \
@@ -22,9 +23,9 @@ const BOUND: &str = "SELECT ( \
     EXISTS (SELECT FROM pg_catalog.pg_settings \
             WHERE name = 'temp_file_limit' AND setting <> '-1')";
 
-/// Sets the limit if anonymous callers share the role (`shared` is `true`), and removes it
-/// otherwise. Does nothing if the administrator may not change the limit, or if an operator has set
-/// another limit.
+/// Sets [`TEMP_FILE_LIMIT`] if anonymous callers share the role (`shared` is `true`), and removes
+/// it otherwise. Does nothing if the administrator may not change the limit, or if an operator has
+/// set another limit.
 pub(super) async fn limit(session: &Session, role: &str, shared: bool) -> Result<()> {
     if !may_limit(session).await? {
         return Ok(());

@@ -21,8 +21,8 @@ pub(super) async fn database_exists(session: &Session, database: &str) -> Result
     Ok(found.is_some())
 }
 
-/// Why a database of this name can be neither a tenant's nor the control database; `None` if it can
-/// be both.
+/// Why a database of this name can be neither a tenant's nor the control database; `None` if the
+/// name is not reserved.
 pub(super) fn reserved(database: &str) -> Option<&'static str> {
     match database {
         "" => Some("it has no name"),
@@ -74,7 +74,8 @@ pub(super) async fn require_control(session: &Session, name: &str) -> Result<()>
     Ok(())
 }
 
-/// The objects that an attempt to create a tenant has created so far, to be dropped if it fails.
+/// The objects that an attempt to create a tenant has created so far. They are dropped if the
+/// attempt fails.
 #[derive(Default)]
 pub(super) struct CreatedObjects {
     role: bool,
@@ -127,9 +128,9 @@ pub(super) async fn create(
     script.run_each(session).await
 }
 
-/// The template of a new database. Usually it is `template0`, which no role can change, for example
-/// by large objects. But before PostgreSQL 15 its schema `public` belongs to a superuser, and an
-/// administrator without superuser could not give it to the owner.
+/// The template of a new database. Usually it is `template0`, because no role can add anything to
+/// it, such as large objects. But before PostgreSQL 15 its schema `public` belongs to a superuser,
+/// and an administrator without superuser could not give it to the owner.
 fn template(session: &Session) -> &'static str {
     if session.superuser || version::database_owner_owns_public(session.version) {
         " TEMPLATE template0"
@@ -204,8 +205,8 @@ async fn undo_create(session: &Session, database: &str, made: &CreatedObjects) -
 }
 
 /// Checks whether a role may be dropped. Without `reassign`, fails if the role owns objects. With
-/// `reassign`, the role's objects will go to `owner`, so it fails if code of the role would get the
-/// owner's privileges. Also fails if the role is used in other databases.
+/// `reassign`, the role's objects will go to `owner`. In this case, fails if code of the role would
+/// get the owner's privileges. Also fails if the role is used in other databases.
 pub(super) async fn may_drop_user(
     session: &Session,
     (database, (role, owner)): (&str, (&str, &str)),

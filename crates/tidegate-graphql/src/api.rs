@@ -23,7 +23,7 @@ const WEIGHT: usize = 8;
 /// The limits of the cache of introspection results: the number of results, and their size in
 /// bytes.
 const INTROSPECTIONS: (usize, usize) = (16, 16 << 20);
-/// The size in bytes with which a large introspection counts in the cache. Its entry does not
+/// The size in bytes that the cache counts for a large introspection, because its entry does not
 /// contain the text.
 const NODE: usize = 64 << 10;
 
@@ -103,8 +103,9 @@ impl Api {
     ///
     /// # Errors
     ///
-    /// `GRAPHQL_PARSE_FAILED`, `GRAPHQL_VALIDATION_FAILED`, `TOO_COMPLEX`, and `BAD_USER_INPUT` for
-    /// an operation that does not exist.
+    /// `GRAPHQL_PARSE_FAILED`, `GRAPHQL_VALIDATION_FAILED` and `TOO_COMPLEX`. `BAD_USER_INPUT` if
+    /// there is no operation of this name, or if the name is missing and the document has several
+    /// operations.
     pub fn prepare(
         &self,
         query: &str,

@@ -9,8 +9,8 @@ use quick_cache::{DefaultHashBuilder, Equivalent, OptionsBuilder, Weighter};
 #[derive(Debug)]
 pub(crate) struct Cache<K, V> {
     entries: WeightedCache<K, CacheEntry<V>, BytesOfEntry>,
-    /// The lowest weight of an entry. It bounds the number of entries, because [`WeightedCache`]
-    /// limits only their total weight.
+    /// The minimum weight of an entry. It bounds the number of entries, because [`WeightedCache`]
+    /// limits only the total weight of all entries.
     least_weight: u64,
 }
 

@@ -21,7 +21,7 @@ use crate::templates::Templates;
 
 use self::run::{Planned, run};
 
-/// The executor, caller and limits with which an operation is executed.
+/// The executor, the caller and the limits for the execution of an operation.
 #[derive(Clone, Copy)]
 #[expect(missing_debug_implementations, reason = "an executor cannot be shown")]
 pub struct Context<'a> {
@@ -56,14 +56,14 @@ enum ExecutionFailure {
     Operation(Error),
     /// The statement of the root field with this index failed.
     Field(usize, Error),
-    /// The statement that several root fields share failed.
+    /// The shared statement of several root fields failed.
     Shared(Error),
     /// The plan comes from a template and would have to be restarted, which is not possible.
     TemplateUnusable,
     /// The deadline passed before the statements of the root fields with these indexes ended.
     Deadline(Vec<usize>, Error),
-    /// A definition changed while the statements ran, and they were rolled back. The index is that
-    /// of the root field whose statement failed, if it is known.
+    /// A definition changed while the statements ran, and they were rolled back. The index belongs
+    /// to the root field whose statement failed; `None` if this root field is unknown.
     Redefined(Option<usize>, Error),
     /// The database is unavailable, or the service itself failed.
     Unavailable(tidegate_sql::Error),
@@ -165,7 +165,7 @@ impl Api {
     }
 }
 
-/// An operation that is being executed, and what its execution needs.
+/// An operation that is being executed, and the input of its execution.
 #[derive(Clone, Copy)]
 struct Request<'r> {
     api: &'r Api,
@@ -316,8 +316,8 @@ impl Request<'_> {
         }
     }
 
-    /// The failure for an error of planning. It has the index of the root field if the error names
-    /// one.
+    /// The failure for an error of planning. It has the index of a root field if the error names a
+    /// root field.
     fn of_plan(&self, error: tidegate_plan::Error) -> ExecutionFailure {
         let tidegate_plan::Error::Root(key, error) = error else {
             return ExecutionFailure::of_plan(error);

@@ -10,12 +10,12 @@ use crate::definition::Types;
 use crate::introspection::{self, IntrospectionNode};
 use crate::sdl;
 
-/// The size in bytes up to which a text is generated at once and cached.
+/// The maximum size in bytes of a text that is generated at once and cached.
 const WHOLE: usize = 1 << 20;
 /// The size in bytes of a chunk of a larger text. It is large enough that there are few task
 /// switches, and small enough to be held in memory for a slow reader.
 const CHUNK: usize = 64 << 10;
-/// The number of bytes by which a chunk may exceed its size.
+/// The number of bytes by which a chunk may exceed [`CHUNK`].
 const OVER: usize = 1 << 10;
 
 /// A text that can be large.

@@ -48,7 +48,7 @@ pub(crate) struct CachedTemplate {
     _reservation: Reservation,
 }
 
-/// For each variable of the operation, the condition under which a template can be used.
+/// The conditions for the use of a template: one for each variable of the operation.
 #[derive(Debug, PartialEq)]
 pub(crate) struct TemplateConditions(Box<[VariableCondition]>);
 
@@ -122,7 +122,7 @@ impl Templates {
         }
     }
 
-    /// Decides whether to make a template for a request for which no template fits, and counts the
+    /// Decides whether to make a template for a request that fits no template, and counts the
     /// decision. No template is made for the first request, or if templates are rarely used.
     pub(crate) fn should_make(&self) -> bool {
         let mut state = self.lock();

@@ -106,8 +106,8 @@ pub enum Output {
     Typename,
     /// The value of a column.
     Column(ColumnId),
-    /// Subfields of the value of a range or geometric column, or of each element of an array of
-    /// such values.
+    /// Subfields of a range or geometric value. If the column is an array of such values, the
+    /// subfields of each element.
     Parts(ColumnId, Vec<Subfield>),
     /// The related row of a to-one relationship, or null.
     One(RelationshipId, Selection),

@@ -1,5 +1,5 @@
-//! Compresses responses above 1 KiB with gzip (RFC 1952) or zstd (RFC 8878), for clients that accept
-//! it.
+//! Compresses responses of at least 1 KiB with gzip (RFC 1952) or zstd (RFC 8878), for clients that
+//! accept one of them.
 
 use std::io::{self, Write};
 use std::pin::Pin;
@@ -17,8 +17,8 @@ const ZSTD_LEVEL: i32 = 3;
 /// The smallest response that is compressed, in bytes. Below this, compression costs more than it
 /// saves.
 const MIN_SIZE: u64 = 1024;
-/// The size up to which a response is compressed before it is sent, so that its length is known. A
-/// larger response is compressed while it is sent.
+/// The maximum size in bytes of a response that is compressed before it is sent, so that its length
+/// is known. A larger response is compressed while it is sent.
 const MAX_BUFFERED: usize = 64 * 1024;
 
 /// The media types that are never compressed.

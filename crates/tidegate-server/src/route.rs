@@ -78,7 +78,7 @@ macro_rules! routes {
             },)*
         ];
 
-        /// The names of the routes as numbers, which are their indexes in [`ROUTES`].
+        /// The index of each route in [`ROUTES`].
         enum Index {
             $($exact,)*
             $($named,)*

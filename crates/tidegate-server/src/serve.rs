@@ -28,7 +28,7 @@ pub use tls::{Certificate, CertificateError};
 /// The maximum number of connections that a listener for operators serves at once.
 const MAX_OPERATOR_CONNECTIONS: usize = 64;
 
-/// A socket on which connections are accepted, and how they are served.
+/// A socket that accepts connections, and the way to serve them.
 #[derive(Debug)]
 pub struct Listener {
     socket: TcpListener,
@@ -67,7 +67,7 @@ impl Listener {
 
 /// Serves `app` on all `listeners` until `shutdown` completes. Then stops accepting, gives requests
 /// in progress the drain timeout to end, and cancels the requests that are still in progress.
-/// `shutdown` may announce this earlier, with [`App::announce_shutdown`].
+/// `shutdown` may announce the shutdown before it completes, with [`App::announce_shutdown`].
 ///
 /// # Errors
 ///

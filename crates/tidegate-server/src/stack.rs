@@ -1,5 +1,5 @@
-//! The layers around the handler of every request, from the outermost to the innermost, and the call
-//! of the handler.
+//! The layers around the handler of every request, from the outermost to the innermost, and the
+//! call of the handler.
 //!
 //! A layer consists of functions that run before or after the handler; the longer layers are
 //! modules. The layers are plain functions in one future, because a response is too large to be
@@ -98,7 +98,7 @@ where
     B: http_body::Body<Data = Bytes> + Send + Unpin + 'static,
     B::Error: Into<BodyError>,
 {
-    // The id comes first, so that every response has the id with which it is logged.
+    // The id comes first, so that every response has the same id as its line in the log.
     let id = take_request_id(app, &mut request);
     let uri = request.uri().clone();
     let route = Route::parse(request.method(), uri.path());
@@ -163,7 +163,8 @@ where
     let mut response = handled(app, peer, route, request).await;
     // A document that the client already has is omitted.
     omit_known_document(known.as_ref(), &mut response);
-    // Compression is outside of ETags, which identify the document and not its coding.
+    // Compression comes after ETags are compared, because an ETag identifies the document and not
+    // its coding.
     compress::response(encoding, &mut response);
     // The body for `HEAD` is removed after all layers that change the head.
     remove_body_of_head(&method, &mut response);

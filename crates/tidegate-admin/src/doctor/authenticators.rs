@@ -65,7 +65,7 @@ pub(super) async fn examine(session: &Session, tenant: &RecordedTenant) -> Resul
     Ok(findings)
 }
 
-/// Selects trigger functions that run SQL which they concatenate without a quoting function.
+/// Selects trigger functions that concatenate SQL without a quoting function, and then run it.
 const DYNAMIC_SQL: &str = "SELECT DISTINCT p.oid::pg_catalog.regprocedure::text \
     FROM pg_catalog.pg_trigger t JOIN pg_catalog.pg_proc p ON p.oid = t.tgfoid \
     JOIN pg_catalog.pg_language l ON l.oid = p.prolang \

@@ -71,8 +71,8 @@ async fn functions(
     })
 }
 
-/// The statements, as SQL comments, that make the administrator the owner of the objects in the
-/// schemas `tidegate` and `tidegate_private` that others own: at most 100.
+/// Returns at most 100 statements, as SQL comments. They make the administrator the owner of those
+/// objects in the schemas `tidegate` and `tidegate_private` that other roles own.
 async fn take_over(session: &Session) -> Result<String> {
     let query = "SELECT pg_catalog.format('-- ALTER %s OWNER TO %I;', o.name, current_user) \
         FROM pg_catalog.pg_namespace n CROSS JOIN LATERAL ( \

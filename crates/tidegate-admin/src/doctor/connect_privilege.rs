@@ -1,4 +1,4 @@
-//! The privilege by which a role connects to the database of a tenant.
+//! The privilege that lets a role connect to the database of a tenant.
 
 use tidegate_wire::version;
 
@@ -15,7 +15,8 @@ impl Login<'_> {
 }
 
 /// The role of all users, if it is missing and a user cannot connect without it. Users of a tenant
-/// of an older release have grants of their own until a node creates the role.
+/// of an older release can connect without it: they have grants of their own until a node creates
+/// the role.
 pub(super) fn needed<'a, 'b>(roles: &'b TenantRoles<'a>) -> Option<&'b Login<'a>> {
     let of_users = roles.of_users.as_ref().filter(|login| !login.exists())?;
     let mut logins = roles.logins.iter();
@@ -27,8 +28,9 @@ pub(super) fn needs_admin_option(home: &Session) -> bool {
     !home.superuser && version::roles_need_admin_option(home.version)
 }
 
-/// Appends the SQL that lets a role connect to the tenant's database, as when the role was created:
-/// the owner's privileges, membership in the role of all users, or a grant of its own.
+/// Appends the SQL that lets a role connect to the tenant's database. It grants the same as the
+/// creation of the role: the owner's privileges, membership in the role of all users, or CONNECT
+/// for the role itself.
 pub(super) fn connect(home: &Session, tenant: &RecordedTenant, role: &str, script: &mut Script) {
     if role == tenant.owner_role {
         return script.append(tenant::owner_rights(&tenant.name, role));

@@ -38,7 +38,7 @@ pub(super) async fn control(admin: &Admin, home: &Session) -> Result<Vec<Finding
 /// Selects whether the administrator may connect and create schemas, whether PUBLIC may connect,
 /// and which roles of Tidegate may connect. The roles of Tidegate are in two lists. The first has
 /// the roles with a grant of their own. The second has the roles that may connect only through
-/// another role or PUBLIC, which may be intended.
+/// another role or PUBLIC. An operator may have intended this.
 const RIGHTS: &str = "
     SELECT pg_catalog.has_database_privilege(current_user, d.oid, 'CONNECT')
            AND pg_catalog.has_database_privilege(current_user, d.oid, 'CREATE'),

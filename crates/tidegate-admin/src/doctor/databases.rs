@@ -10,7 +10,7 @@ use super::{
 
 impl Admin {
     /// Checks the tenants that the control database records: whether their databases and roles
-    /// exist, what the databases allow PUBLIC, and whether change events can come from them.
+    /// exist, what PUBLIC may do in the databases, and whether change events can come from them.
     /// Connects to each database.
     ///
     /// # Errors
@@ -56,8 +56,8 @@ impl Admin {
         Ok(findings)
     }
 
-    /// The fingerprint of the master key with which the control database was set up; `None` if the
-    /// database does not exist, is empty or cannot be read.
+    /// The fingerprint of the master key, as recorded when the control database was set up; `None`
+    /// if the database does not exist, is empty or cannot be read.
     pub async fn recorded_fingerprint(&self) -> Result<Option<String>> {
         let name = self.config.control_database.as_str();
         if !tenant::database_exists(&self.open_admin_database().await?, name).await? {
@@ -74,8 +74,8 @@ impl Admin {
     }
 }
 
-/// Reports that a database cannot be opened, with the SQL that lets the administrator in if a
-/// privilege is missing.
+/// Reports that a database cannot be opened. If the administrator lacks a privilege, the finding
+/// has the SQL that grants the privilege.
 fn cannot_open(home: &Session, database: &str, error: &Error) -> Finding {
     let sql = (error.sqlstate() == Some("42501")).then(|| {
         format!(
@@ -89,7 +89,7 @@ fn cannot_open(home: &Session, database: &str, error: &Error) -> Finding {
     Finding::advice(text, sql)
 }
 
-/// The functions by which an outbox detects that the database is a copy, or that the server was
+/// The functions that an outbox calls to detect that the database is a copy, or that the server was
 /// promoted.
 const PLACE: [&str; 3] = [
     "pg_catalog.pg_control_system()",
@@ -131,14 +131,16 @@ async fn outbox(session: &Session, database: &str) -> Result<Finding> {
     ))
 }
 
-/// Checks which functions PUBLIC may call that are dangerous without a privilege on any table.
+/// Checks whether PUBLIC may call functions that are dangerous even if the caller has no privilege
+/// on any table.
 async fn restricted_functions(
     session: &Session,
     (database, owner): (&str, Option<&str>),
     feed: FeedLogin<'_>,
 ) -> Result<Finding> {
     let open = restricted::open_to_all(session).await?;
-    // The service's own logins need these functions, because they take locks in the database.
+    // The service's own logins need these functions, because these logins take locks in the
+    // database.
     let mut service = Vec::new();
     if !session.superuser {
         service.push(session.role.as_str());

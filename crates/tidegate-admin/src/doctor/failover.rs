@@ -30,8 +30,9 @@ const SLOTS: &str = "\
     SELECT slot_name::text, database::text FROM pg_catalog.pg_replication_slots \
     WHERE slot_name ~ '^tidegate_[0-9]+$' AND NOT temporary ORDER BY slot_name";
 
-/// Reports what standbys need so that they keep the retention slots, if the server has standbys.
-/// Also reports names in `synchronized_standby_slots` that are no slots.
+/// If the server has standbys, or the configuration has several hosts, reports what standbys need
+/// to keep the retention slots. Also reports names in `synchronized_standby_slots` that are no
+/// slots.
 pub(super) async fn slots(session: &Session, config: &Config) -> Result<Vec<Finding>> {
     let row = session.client.query_one(STANDBYS, &[]).await?;
     let (has_standbys, unknown): (bool, Option<String>) = (row.get(0), row.get(1));

@@ -133,8 +133,9 @@ const TRUST_LINES: &str = "SELECT pg_catalog.concat_ws(' ', \
     ORDER BY h.line_number";
 
 /// The findings about roles of an existing tenant whose login PostgreSQL refuses. A superuser finds
-/// all roles with a wrong password by their verifiers. Another administrator finds only the roles
-/// as which the check logs in: [`roles_to_try`], and the groups that log in for members.
+/// all roles with a wrong password by their verifiers. An administrator without superuser finds
+/// only roles whose login the check tries: [`roles_to_try`], and the groups that log in for
+/// members.
 pub(super) async fn refused(
     admin: &Admin,
     home: &Session,
@@ -213,9 +214,9 @@ async fn wrong_passwords(
     Ok(wrong.collect())
 }
 
-/// The roles as which the check logs in: the owner; roles with settings of their own, which may
-/// make every session fail; and the first [`MAX_TRIED`] users, if only a login can check their
-/// passwords.
+/// The roles whose login the check tries. They are the owner, and roles with settings of their own,
+/// because such settings may make every session fail. If only a login can check passwords, they are
+/// also the first [`MAX_TRIED`] users.
 async fn roles_to_try(home: &Session, tenant: &RecordedTenant) -> Result<Vec<String>> {
     let limit = if home.superuser { 0 } else { MAX_TRIED };
     let query = "SELECT r.rolname::text FROM pg_catalog.pg_roles r \
@@ -228,7 +229,7 @@ async fn roles_to_try(home: &Session, tenant: &RecordedTenant) -> Result<Vec<Str
     Ok(rows.iter().map(|row| row.get(0)).collect())
 }
 
-/// The maximum number of users as which the check logs in only to check their passwords.
+/// The maximum number of users whose login is tried only to check their passwords.
 const MAX_TRIED: i64 = 100;
 
 /// Logs in as the temporary role. A missing CONNECT privilege counts as success, because PostgreSQL

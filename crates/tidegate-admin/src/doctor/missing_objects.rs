@@ -19,7 +19,7 @@ use super::{FeedLogin, Finding, public_access};
 /// The maximum number of names that a finding lists.
 const MAX_NAMES: usize = 5;
 
-/// The maximum number of CONNECT grants on a database that cost no measurable time.
+/// Up to this number, CONNECT grants on a database cost no measurable time.
 const MAX_GRANTED: usize = 100;
 
 /// Checks whether the tenant's database and roles exist, and whether its users and no others may
@@ -191,7 +191,7 @@ fn missing_memberships(
 }
 
 /// The finding about roles that cannot log in because of an attribute or a missing CONNECT
-/// privilege. Operators lock out roles in this way, so the SQL is commented out.
+/// privilege. An operator may have locked out a role on purpose, so the SQL is commented out.
 fn roles_without_login(
     home: &Session,
     tenant: &RecordedTenant,

@@ -9,8 +9,8 @@ use super::super::{Result, all_users_role, group};
 use super::recorded_tenants::{ConnectPrivilege, RecordedTenant, TenantRoles};
 use super::{FeedLogin, Finding, connect_privilege};
 
-/// Reports that a database lets PUBLIC connect, with the SQL that restricts it to the tenant and
-/// the service.
+/// Reports that a database lets PUBLIC connect, with the SQL that lets only the tenant and the
+/// service connect.
 pub(super) async fn examine(
     home: &Session,
     tenant: &RecordedTenant,
@@ -66,8 +66,9 @@ pub(super) async fn examine(
     Ok(Some(Finding::advice(text, sql)))
 }
 
-/// Returns the grants that the service's own logins lack without PUBLIC. These logins are the
-/// administrator, which creates users and captures, and the login that reads the change log.
+/// Returns the grants that the service's own logins need once PUBLIC may no longer connect. These
+/// logins are the administrator, which creates users and captures, and the login that reads the
+/// change log.
 async fn service_grants(
     home: &Session,
     tenant: &RecordedTenant,

@@ -177,9 +177,9 @@ const MEMBERSHIPS: &str = "SELECT g.oid IS NOT NULL, \
              WITH ORDINALITY AS k (login, in_group, place) \
     LEFT JOIN pg_catalog.pg_roles g ON g.rolname = k.in_group ORDER BY k.place";
 
-/// Looks up all login roles of a tenant. The result contains authenticators only if they are
-/// missing and a user's role is missing too. In all other cases the service creates missing
-/// authenticators when it starts.
+/// Looks up all login roles of a tenant. If a user's role is missing, the result also contains the
+/// missing authenticators. Otherwise it contains no authenticators, because the service creates
+/// missing authenticators when it starts.
 pub(super) async fn roles<'a>(
     home: &Session,
     tenant: &'a RecordedTenant,
@@ -248,8 +248,8 @@ pub(super) async fn memberships<'a>(
 /// The maximum number of databases that are checked.
 const MAX_TENANTS: i64 = 1_000;
 
-/// The existing databases of tenants: those that the control database records, and those on which a
-/// role created by Tidegate has privileges.
+/// The existing databases of tenants: the databases that the control database records, and every
+/// database that grants privileges to a role created by Tidegate.
 pub(super) async fn databases(home: &Session, tenants: &[RecordedTenant]) -> Result<Vec<String>> {
     let names: Vec<_> = tenants.iter().map(|tenant| tenant.name.as_str()).collect();
     let rows = home

@@ -1,4 +1,4 @@
-//! Checks the server's settings, and returns the command that changes one.
+//! Checks the server's settings, and returns the commands that change settings.
 
 use tidegate_service::{Limits, shared_connections};
 
@@ -6,8 +6,8 @@ use super::super::Result;
 use super::super::session::Session;
 use super::Finding;
 
-/// Settings that Patroni gives to PostgreSQL on the command line, and that no other way to start
-/// PostgreSQL gives there together.
+/// Settings that Patroni gives to PostgreSQL on the command line. If all of them are on the command
+/// line, Patroni has started the server, because nothing else puts all of them there.
 const PATRONI: [&str; 5] = [
     "cluster_name",
     "hot_standby",
@@ -20,7 +20,7 @@ const PATRONI: [&str; 5] = [
 pub(super) struct SettingChange {
     /// The name of the cluster in Patroni, if Patroni started the server.
     patroni: Option<String>,
-    /// The settings of the server's command line, on which `ALTER SYSTEM` has no effect.
+    /// The settings of the server's command line. `ALTER SYSTEM` has no effect on them.
     command_line: Vec<String>,
 }
 

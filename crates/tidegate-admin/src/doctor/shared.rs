@@ -7,11 +7,12 @@ use super::super::session::Session;
 use super::super::{Admin, Result, shared, tenant};
 use super::{FeedLogin, Finding, Severity};
 
-/// The fill level of the `NOTIFY` queue, as a fraction, above which an operator should look for a
-/// session that does not read it.
+/// A fill level of the `NOTIFY` queue, as a fraction. Above this level, an operator should look for
+/// a session that does not read the queue.
 const QUEUE: f64 = 0.1;
 
-/// Checks the databases that come with the cluster, to which users of tenants should not connect.
+/// Checks the databases that come with the cluster. Users of tenants should not connect to these
+/// databases.
 pub(super) async fn maintenance_databases(
     session: &Session,
     feed: FeedLogin<'_>,

@@ -8,8 +8,8 @@ use super::server_settings::{Effect, SettingChange};
 /// PostgreSQL's default for replication slots and for WAL senders.
 const DEFAULT: u32 = 10;
 
-/// Selects the limits, what others than Tidegate use of them, and the number of databases with a
-/// retention slot.
+/// Selects the limit on replication slots, the number of slots that do not belong to Tidegate, the
+/// same two numbers for WAL senders, and the number of databases with a retention slot.
 const USAGE: &str = "\
     WITH slots AS (SELECT s.*, s.slot_name ~ '^tidegate_[0-9]+(_[0-9]+)?$' AS own \
                    FROM pg_catalog.pg_replication_slots s) \
@@ -34,8 +34,8 @@ pub(super) async fn level(session: &Session) -> Result<Finding> {
     ))
 }
 
-/// Compares the limits on slots and WAL senders with what the nodes need for the databases that
-/// have subscribers now, and at least for one.
+/// Compares the limits on slots and WAL senders with the need of the nodes. The need is computed
+/// for the databases that have subscribers now, but for at least one database.
 pub(super) async fn slots_and_senders(
     session: &Session,
     nodes: u32,
@@ -65,8 +65,8 @@ struct Need {
 }
 
 impl Need {
-    /// With a bus, one node reads the retention slot of a database. Without, each node reads a copy
-    /// of it.
+    /// With a bus, one node reads the retention slot of a database. Without a bus, each node reads
+    /// a copy of the slot.
     fn slots(&self) -> u32 {
         self.databases + if self.has_bus { 0 } else { self.copies() }
     }
@@ -83,7 +83,8 @@ impl Need {
         self.nodes.saturating_mul(self.databases)
     }
 
-    /// Checks one of the limits: its name, its value, and what others use of it.
+    /// Checks one of the limits. It is given as its name, its value, and the number that others
+    /// use.
     fn check(
         &self,
         (name, limit, others): (&str, u32, u32),
@@ -102,7 +103,7 @@ impl Need {
             },
             self.databases
         );
-        // What is suggested is also enough while a bus does not work.
+        // The suggested limit is also enough while a bus does not work.
         let enough = others + self.databases.saturating_add(self.copies());
         Finding::recommend(
             left >= needed,

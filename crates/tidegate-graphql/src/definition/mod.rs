@@ -113,7 +113,7 @@ pub(crate) struct TypeReference<'s> {
     pub list: bool,
     /// Whether the elements of the list are non-null.
     pub elements_not_null: bool,
-    /// Whether the value is non-null. For a list, this is the list itself.
+    /// Whether the value is non-null. If the value is a list, this says nothing about its elements.
     pub not_null: bool,
 }
 

@@ -1,5 +1,4 @@
-//! The root fields of a schema, and the mapping between their names and relations in both
-//! directions.
+//! The root fields of a schema: their definitions, and the mapping from their names to relations.
 
 use std::collections::{BTreeMap, HashSet};
 
@@ -148,7 +147,7 @@ impl Roots {
         with_placeholder(fields.filter_map(|(name, root)| field(schema, name, *root)))
     }
 
-    /// The fields of the root type of a kind of operation whose name is one of `names`.
+    /// The fields that have one of these names, in the root type of a kind of operation.
     pub(super) fn fields_named<'s>(
         &'s self,
         kind: OperationKind,

@@ -4,8 +4,8 @@ use super::{Document, Operation, Selection};
 use crate::error::{Code, Error};
 use crate::limits::Limits;
 
-/// The number of fragment spreads that a document may have with any field limit. If half of the
-/// field limit is higher, that many are allowed.
+/// The limit on fragment spreads in a document is half of the field limit, but at least this
+/// number.
 const MIN_SPREADS: usize = 100;
 
 /// The deepest nesting of lists in an introspection. Each level of lists multiplies the size of the

@@ -142,8 +142,8 @@ pub(crate) struct Argument {
 /// A directive `@skip` or `@include`.
 #[derive(Debug)]
 pub(crate) struct Condition {
-    /// The value of the argument `if` with which the selection is executed: true for `@include`,
-    /// false for `@skip`.
+    /// The selection is executed if the argument `if` has this value: true for `@include`, false
+    /// for `@skip`.
     pub wanted: bool,
     pub value: Value,
     /// The location of the directive in the document.
@@ -170,7 +170,7 @@ impl Value {
     }
 
     /// Calls `visit` for each variable that the literal contains, with the name of the variable and
-    /// its own literal.
+    /// the [`Value::Variable`] itself.
     pub(crate) fn places(&self, visit: &mut impl FnMut(&str, &Self)) {
         match self {
             Self::Variable(name) => visit(name, self),

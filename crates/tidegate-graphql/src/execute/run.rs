@@ -173,7 +173,8 @@ async fn send(
     })
 }
 
-/// Runs the statements one after the other, because each needs the rows of the previous one.
+/// Runs the statements one after the other, because each statement needs the rows of the previous
+/// statement.
 async fn run_in_turn<'c>(
     plan: &mut Plan<'_>,
     context: Context<'c>,

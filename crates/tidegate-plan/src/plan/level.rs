@@ -121,7 +121,8 @@ impl Level<'_> {
     }
 
     /// The path of a pattern that PostgreSQL rejected, if the filter has only one pattern.
-    /// PostgreSQL evaluates patterns while the statement runs and does not report which one failed.
+    /// PostgreSQL evaluates patterns while the statement runs, and does not report which pattern
+    /// failed.
     fn pattern(&self, rejection: &DatabaseError) -> Option<String> {
         let filter = self.filter()?;
         let place = match &*rejection.sqlstate {
@@ -153,8 +154,8 @@ impl Level<'_> {
             .flat_map(|group| &group.objects)
             .copied()
             .collect();
-        // `do nothing` or a trigger can have the effect that there are fewer rows than objects.
-        // Then it is unknown which rows are missing, and the order stays as it is.
+        // Because of `do nothing` or a trigger, there may be fewer rows than objects. Then it is
+        // unknown which rows are missing, and the order stays as it is.
         if groups.len() > 1 && objects.len() == self.rows.list.len() {
             self.rows.arrange(&objects);
         }

@@ -22,8 +22,8 @@ pub(super) fn data(
     out: &mut BytesMut,
 ) -> Result<PlanOutcome> {
     let start = out.len();
-    // The size is that of the text of the rows, and of a `null` for each insertion point. Without
-    // this reservation, the buffer would have to grow, and each growth would copy it.
+    // Space is reserved for the text of the rows, and for a `null` at each insertion point.
+    // Otherwise the buffer would have to grow, and each growth would copy it.
     let size = |level: &Level<'_>| {
         let written = &level.rows.written;
         written.text.len() + written.insertion_points.len() * b"null".len()
@@ -218,8 +218,8 @@ fn copy(rows: &LevelRows, first: u32, out: &mut BytesMut) {
     }
 }
 
-/// The approximate size of the data object in bytes. A row to which many rows refer is repeated in
-/// the response for each of them. Therefore few rows can make a large response.
+/// The approximate size of the data object in bytes. If many rows refer to the same row, the
+/// response repeats this row for each of them. Therefore few rows can make a large response.
 pub(super) fn size(roots: &[Root], trees: &[Tree<'_>]) -> u64 {
     let sizes = roots.iter().map(|root| match &root.output {
         RootOutput::Verbatim(text) => text.len() as u64,

@@ -124,7 +124,7 @@ impl<'a> Plan<'a> {
     }
 
     /// Returns all statements. Root fields that read one row each may share a statement; every
-    /// other root field that needs a statement has one of its own.
+    /// other root field that needs a statement has a statement of its own.
     ///
     /// # Errors
     ///
@@ -203,7 +203,7 @@ impl<'a> Plan<'a> {
             .collect()
     }
 
-    /// Whether a root field is the first one of the last statement that [`Plan::steps`] or
+    /// Whether a root field is the first root field of the last statement that [`Plan::steps`] or
     /// [`Plan::next`] returned.
     pub fn is_last(&self, root: usize) -> bool {
         let last = self.steps.len().checked_sub(1);

@@ -136,9 +136,9 @@ pub(super) fn statement<'a>(
 ///
 /// The lists of a child level share one limit, unless the request gives them a limit or an offset.
 /// They can then be read by one select, which is cheaper than a select for each list. The shared
-/// limit suffices for typical lists. It depends only on the structure of the operation, so that
-/// operations of equal structure have the same SQL text. If `careful` is true, no lists share a
-/// limit.
+/// limit suffices for typical lists. It depends only on the structure of the operation and, below
+/// written rows, on the number of their keys, rounded up to a power of two. So operations of equal
+/// structure have few different SQL texts. If `careful` is true, no lists share a limit.
 fn limits(
     settings: &Settings<'_>,
     levels: &[Level<'_>],

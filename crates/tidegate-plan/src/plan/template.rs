@@ -94,9 +94,9 @@ impl Plan<'_> {
 
 impl Template {
     /// Makes the plan of a query with other values. `variable` returns the value of the variable
-    /// that has a given number; `None` if the variable has no value. The value must have the same
-    /// JSON kind as the value for which the template was made. Returns `None` if a value is invalid
-    /// or needs another statement. In that case the operation must be planned with [`Plan::new`].
+    /// with a given number; `None` if the variable has no value. Each value must have the same JSON
+    /// kind as when the template was made. Returns `None` if a value is invalid or needs another
+    /// statement. In that case the operation must be planned with [`Plan::new`].
     pub fn plan<'a, 'j>(
         &self,
         schema: &'a Schema,

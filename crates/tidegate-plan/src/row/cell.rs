@@ -21,14 +21,15 @@ pub(super) struct Cell {
     is_plain: bool,
 }
 
-/// The reason for which values of a column may have no GraphQL form.
+/// The reason why values of a column may have no GraphQL form.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Check {
     /// All values have a GraphQL form.
     None,
     /// A value may be a float that JSON cannot represent.
     Float,
-    /// A value is geometric, or of PostGIS, and may contain a float that JSON cannot represent.
+    /// A value is a geometric value or a value of PostGIS. It may contain a float that JSON cannot
+    /// represent.
     Shape,
     /// A value may be an array with more than one dimension.
     Array,
@@ -127,8 +128,8 @@ impl Check {
     }
 }
 
-/// Whether the JSON contains `NaN` or `Infinity`. All other text in it must be without the letters
-/// `N` and `I`, as in the JSON of numbers, of geometric values and in GeoJSON.
+/// Whether the JSON contains `NaN` or `Infinity`. The rest of the JSON must not contain the letters
+/// `N` and `I`. This is true of numbers, geometric values and GeoJSON.
 pub(super) fn has_non_finite(json: &[u8]) -> bool {
     memchr::memchr2(b'N', b'I', json).is_some()
 }

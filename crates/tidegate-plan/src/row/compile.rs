@@ -64,7 +64,7 @@ impl<'a, 'n> Compiler<'a, 'n> {
         compiler.program
     }
 
-    /// Compiles the object that one row of a table becomes.
+    /// Compiles the JSON object for one row of a table.
     fn object(&mut self, table: usize, selection: Selection) {
         let relation = self.program.tables[table];
         self.push(b"{");
@@ -133,8 +133,9 @@ impl<'a, 'n> Compiler<'a, 'n> {
             to,
             relationship: id,
         });
-        // The writer of the row needs to know whether a joined row exists. It exists exactly if the
-        // columns on which it was joined are not NULL, so the first of them is selected.
+        // The writer of the row needs to know whether a joined row exists. If it exists, its join
+        // columns are not NULL. If it does not exist, they are NULL. So the first join column is
+        // selected.
         if let Some(&column) = relationship.target_columns.first() {
             self.program.expressions.push(Expression::Column {
                 table: to,
@@ -213,7 +214,7 @@ impl<'a, 'n> Compiler<'a, 'n> {
         mem::replace(&mut self.pending, end)..end
     }
 
-    /// Adds an instruction for the literals since the last instruction.
+    /// Adds an instruction for the literals that were added since the last instruction.
     fn flush(&mut self) {
         let text = self.text();
         self.program.ops.push(Op::Text(text));

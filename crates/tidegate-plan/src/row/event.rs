@@ -45,8 +45,8 @@ impl EventField {
         self.not_null
     }
 
-    /// A name of the form. For two fields of the same column it is equal exactly if the fields
-    /// write the same text.
+    /// A name of the output form. Two fields of the same column have equal names if they write the
+    /// same text, and different names otherwise.
     #[must_use]
     pub fn name(&self) -> String {
         let mut name = String::new();

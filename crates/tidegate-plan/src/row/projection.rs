@@ -13,7 +13,7 @@ pub(super) const NO_NUMBER: &str = "the number is NaN or infinite, which GraphQL
 /// and the reason.
 pub(super) type Inner = (Vec<PathSegment>, &'static str);
 
-/// The cast with which a column is selected, so that its values have a form that GraphQL can
+/// The cast that a statement applies to a column, so that the values have a form that GraphQL can
 /// represent.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Cast {
@@ -25,7 +25,7 @@ pub(crate) enum Cast {
     TextArray,
 }
 
-/// The cast with which a column is selected.
+/// The cast that a statement applies to a column.
 pub(crate) fn cast(relation: &Relation, column: ColumnId) -> Cast {
     let r#type = base_type(&relation.column(column).r#type);
     if relation.is_key(column) {
@@ -60,8 +60,7 @@ fn value(r#type: &Type) -> Cast {
     }
 }
 
-/// Whether the type is not an array and its values have a GraphQL form other than PostgreSQL's
-/// text.
+/// Whether the type is not an array, and its values can be written without a cast to `text`.
 fn is_single(r#type: &Type) -> bool {
     match r#type.kind() {
         TypeKind::Simple => has_form(r#type),

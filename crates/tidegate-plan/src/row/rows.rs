@@ -49,8 +49,8 @@ pub(crate) enum Grouping {
 pub(crate) struct Row {
     /// The byte range of the row's text.
     pub(crate) text: (u32, u32),
-    /// The index of the first gap of the row. The gaps of a row end where the gaps of the following
-    /// row in the vector of rows begin.
+    /// The index of the first gap of the row. The gaps of a row end before the first gap of the
+    /// next row in [`LevelRows::list`].
     pub(crate) insertion_points: u32,
     /// The index of the next row of the same list, or `NONE`.
     pub(crate) next: u32,

@@ -133,8 +133,8 @@ pub(super) struct Place<'l> {
 }
 
 impl Place<'_> {
-    /// Appends the columns of the statement for the rows of the level; `column` appends the column
-    /// of the level with an index. NULLs of the first level have a type, because PostgreSQL
+    /// Appends the columns of the statement for the rows of the level. `column` appends one column
+    /// of the level, by its index. NULLs of the first level have a type, because PostgreSQL
     /// resolves the types of a `union all` from left to right.
     pub(super) fn columns(
         self,

@@ -43,7 +43,7 @@ fn expressions(
     }
 }
 
-/// Appends the column with this index among those that a program reads.
+/// Appends the column with the index `at` in [`Program::expressions`].
 fn expression(schema: &Schema, program: &Program, at: usize, sql: &mut SqlWriter) {
     match program.expressions[at] {
         Expression::Column {

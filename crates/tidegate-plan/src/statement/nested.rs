@@ -3,8 +3,8 @@
 //! A level with children is a materialized CTE. Its rows are computed once, and the levels below
 //! join these rows. Therefore parents and children always match, even if a policy, a view or a
 //! limit would select other rows at a second evaluation. Each level is one branch of a `union all`.
-//! The first column is the number of the level (see [`Layout`]). A branch selects the columns of the
-//! statement itself, because a subquery within it would cost PostgreSQL a step for each row.
+//! The first column is the number of the level (see [`Layout`]). A branch selects its columns
+//! directly and not from a subquery, because a subquery would cost PostgreSQL a step for each row.
 //!
 //! Measured: CPU time of the backend per document in µs (PostgreSQL 15, Chinook, `pgbench -M
 //! prepared`). The alternative is a pipeline with one statement for each level, in which each
@@ -66,8 +66,8 @@ pub(crate) enum Limit {
     None,
 }
 
-/// Whether two values of these columns are equal in PostgreSQL exactly if they are equal as keys
-/// (see [`KeyKind`]).
+/// Whether comparing keys (see [`KeyKind`]) gives the same result as comparing the values of these
+/// columns in PostgreSQL.
 pub(crate) fn has_equal_bytes(here: &Column, there: &Column) -> bool {
     let (a, b) = (base_type(&here.r#type), base_type(&there.r#type));
     if KeyKind::of(a) == KeyKind::Integer {
@@ -146,7 +146,7 @@ pub(crate) fn nested(schema: &Schema, levels: &[NestedLevel<'_>]) -> Nested {
     }
 }
 
-/// The columns of the relation at which a child's relationship starts.
+/// The columns of a child's relationship in the relation at which the relationship starts.
 fn start_columns<'s>(schema: &'s Schema, child: &Child) -> impl Iterator<Item = &'s Column> {
     let relation = schema.relation(child.from);
     let columns = child.relationship(schema).columns.iter();
@@ -171,8 +171,8 @@ impl NestedLevel<'_> {
         items
     }
 
-    /// Appends names for the columns of the level's rows, from the column `first` on: `c0`, `c1` and
-    /// so on, and `k0`, `k1` and so on for raw keys. Appends nothing if there are no columns.
+    /// Appends names for the columns of the level's rows: `c0`, `c1` and so on for the columns from
+    /// `first` on, and `k0`, `k1` and so on for raw keys. Appends nothing if there are no columns.
     fn names(&self, schema: &Schema, first: usize, sql: &mut SqlWriter) {
         let shown = self.header_width() + self.program.expressions.len();
         let raw = self.program.children.iter().flat_map(|child| {
@@ -190,8 +190,8 @@ impl NestedLevel<'_> {
         }
     }
 
-    /// Appends the select of the level's rows; returns the range of its parameters. Without a
-    /// place, the columns are those of the level, and the raw keys.
+    /// Appends the select of the level's rows; returns the range of its parameters. If `place` is
+    /// `None`, the select has the columns of the level and the raw keys.
     fn rows(&self, schema: &Schema, place: Option<Place<'_>>, sql: &mut SqlWriter) -> Range<usize> {
         let before = sql.parameters();
         match self.child() {
@@ -228,7 +228,8 @@ impl NestedLevel<'_> {
         }
     }
 
-    /// Appends the select of the rows of all parent rows, with a limit for each of them.
+    /// Appends the select of the rows that belong to any of the parent rows, with a limit for each
+    /// parent row.
     fn each(&self, schema: &Schema, place: Option<Place<'_>>, sql: &mut SqlWriter) {
         sql.syntax("select ");
         let header = self.header_width();
@@ -254,8 +255,7 @@ impl NestedLevel<'_> {
         }
     }
 
-    /// Appends the select of one list: of the rows that belong to one parent row, if there are
-    /// parent rows.
+    /// Appends the select of one list. If there are parent rows, the list belongs to one of them.
     fn list(&self, schema: &Schema, place: Option<Place<'_>>, sql: &mut SqlWriter) {
         let select = |sql: &mut SqlWriter| {
             sql.syntax("select");
@@ -286,7 +286,7 @@ impl NestedLevel<'_> {
         page::write(&self.page, sql, select, order);
     }
 
-    /// Appends the column of the level with this index.
+    /// Appends the column with the index `at` of the level.
     fn column(&self, schema: &Schema, at: usize, sql: &mut SqlWriter) {
         match at.checked_sub(self.header_width()) {
             None => self.header_column(at, sql),

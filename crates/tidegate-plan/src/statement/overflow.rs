@@ -57,7 +57,7 @@ fn is_longer(text: &str, most: i32) -> bool {
     text.chars().skip(most).any(|character| character != ' ')
 }
 
-/// The number of bits of a bit string in binary or hexadecimal digits.
+/// The number of bits of a bit string, which is written in binary or hexadecimal digits.
 fn bits(text: &str) -> i32 {
     let (digits, each) = match text.as_bytes() {
         [b'x' | b'X', digits @ ..] => (digits, 4),
@@ -108,7 +108,7 @@ fn narrow(count: usize) -> i32 {
     i32::try_from(count).unwrap_or(i32::MAX)
 }
 
-/// The text in which a value is sent to PostgreSQL; `None` for null and for a value that does not
+/// The text that is sent to PostgreSQL for a value; `None` for null and for a value that does not
 /// fit the column's type.
 pub(super) fn column_text(column: &Column, value: &Json<'_>) -> Option<String> {
     let mut text = BytesMut::new();

@@ -51,8 +51,8 @@ impl ParentLevel<'_> {
         sql.numbered("p.c", self.header + first + at);
     }
 
-    /// Appends the key column with this index without a cast to `text`, so that PostgreSQL compares
-    /// values of its type.
+    /// Appends the key column with the index `at` without a cast to `text`, so that PostgreSQL
+    /// compares values of the column's type.
     pub(super) fn raw_key(&self, schema: &Schema, at: usize, sql: &mut SqlWriter) {
         let is_raw = |key: &&Expression| as_text(schema, self.program, key).is_some();
         if self.key().get(at).is_none_or(|key| !is_raw(&key)) {

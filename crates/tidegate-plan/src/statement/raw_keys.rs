@@ -1,4 +1,4 @@
-//! Key columns without a cast to `text`, on which the child levels join.
+//! Key columns without a cast to `text`, for the joins of child levels.
 
 use tidegate_catalog::Schema;
 use tidegate_catalog::model::Column;
@@ -7,7 +7,8 @@ use tidegate_sql::statement::SqlWriter;
 use super::column;
 use crate::row::{Expression, KeyKind, Program};
 
-/// Appends the key columns on which child levels join, if the program selects only their text.
+/// Appends the key columns for the joins of child levels, if the program selects these columns only
+/// as text.
 pub(super) fn raw_keys(schema: &Schema, program: &Program, sql: &mut SqlWriter) {
     for child in &program.children {
         for expression in &program.expressions[child.key.clone()] {

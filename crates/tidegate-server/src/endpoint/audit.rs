@@ -16,7 +16,7 @@ const MAX_EVENTS: u32 = 1_000;
 #[derive(Serialize)]
 struct AuditPageView<'a> {
     events: Vec<AuditEvent<'a>>,
-    /// The value of `since` with which the next page is requested.
+    /// The value of `since` for the request of the next page.
     next: u64,
 }
 
@@ -60,8 +60,8 @@ fn beginning(value: &str) -> Result<AuditSince, ApiError> {
     }
     let midnight = || {
         let date = value.parse::<jiff::civil::Date>().ok()?;
-        // A longer value has a time besides the date. A value with a time must also have a time
-        // zone.
+        // Only a date may lack the time zone. A longer value has a time, so it is not accepted
+        // here.
         let alone = value.len() == "2026-11-21".len();
         let midnight = date.to_zoned(jiff::tz::TimeZone::UTC).ok()?;
         alone.then(|| midnight.timestamp())

@@ -132,8 +132,8 @@ impl CallRequest {
     }
 }
 
-/// The format in which the rows of a single call are sent without a JSON-RPC envelope, if `Accept`
-/// prefers such a format to JSON. `None` if the response is JSON.
+/// The format that `Accept` prefers to JSON, if there is one. The rows of a single call are then
+/// sent in this format, without a JSON-RPC envelope. `None` if the response is JSON.
 fn streamed(head: &Parts) -> Option<OutputFormat> {
     let wanted = negotiate::output_format(None, &head.headers).ok()?;
     wanted.streams().then_some(wanted)

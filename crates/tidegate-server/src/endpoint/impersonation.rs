@@ -1,4 +1,4 @@
-//! `POST /api/v4/users/{name}/token`: a token with which the owner acts as a user.
+//! `POST /api/v4/users/{name}/token`: a token that lets the owner act as a user.
 
 use http::HeaderValue;
 use http::Response;

@@ -29,11 +29,12 @@ struct IssuerView<'a> {
     name: &'a str,
     #[serde(flatten)]
     settings: &'a IssuerSettings,
-    /// `Some(false)` if the flag is false, because `settings` is then written without it; otherwise
-    /// `None`.
+    /// `Some(false)` if the flag is false, because `settings` is then written without the flag;
+    /// otherwise `None`.
     #[serde(skip_serializing_if = "Option::is_none")]
     create_members: Option<bool>,
-    /// `Some` if there is no list, because `settings` is then written without it.
+    /// `Some(())`, which is written as null, if there is no list of claims. `settings` is then
+    /// written without this member.
     #[serde(skip_serializing_if = "Option::is_none")]
     claims: Option<()>,
 }
@@ -68,8 +69,8 @@ impl IssuerAdmin {
 
     /// Adds all issuers or none: after an error, drops the issuers that it has added. If dropping
     /// an issuer fails too, returns that error, and some of the added issuers stay. Returns the
-    /// names of the issuers. `listed` says whether the request has an array, so that an error needs
-    /// an index.
+    /// names of the issuers. `listed` says whether the request has an array. If it has an array, an
+    /// error gets an index.
     async fn create(&self, new: Vec<NewIssuer>, listed: bool) -> Result<Vec<String>, ApiError> {
         let mut made: Vec<String> = Vec::with_capacity(new.len());
         for (index, NewIssuer { name, settings }) in new.into_iter().enumerate() {

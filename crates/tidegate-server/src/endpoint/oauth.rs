@@ -20,7 +20,7 @@ use tidegate_http::negotiate::ContentType;
 use tidegate_http::request_body::BodyError;
 use tidegate_http::{forwarded, request_body};
 
-/// How long a response may take, including the wait for a hashing thread.
+/// The timeout for a response, including the wait for a hashing thread.
 const RESPONSE_TIMEOUT: Duration = Duration::from_secs(30);
 
 /// A decoded OAuth request.

@@ -19,10 +19,10 @@ use tidegate_http::{authenticate, forwarded};
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct OperatorListener;
 
-/// How long a probe may take. After this time, the part that it checks counts as not ready.
+/// The timeout for a probe. After the timeout, the part that the probe checks counts as not ready.
 const PROBE_TIMEOUT: Duration = Duration::from_secs(2);
 
-/// Handles `GET /ping`, by which a client checks a configured URL.
+/// Handles `GET /ping`. Clients use it to check a configured URL.
 pub(crate) fn ping() -> Response<Body> {
     let mut response = json(&b"pong"[..], NO_STORE);
     let kind = HeaderValue::from_static("text/plain; charset=utf-8");

@@ -5,7 +5,7 @@ use tidegate_identity::{PasswordHash, Secret};
 use super::rest::ObjectMembers;
 use tidegate_http::error::ApiError;
 
-/// Reads `password` and `password_hash`, of which a body has at most one.
+/// Reads `password` and `password_hash`. A body has at most one of the two.
 pub(super) fn read(
     members: &mut ObjectMembers,
 ) -> Result<(Option<Secret>, Option<PasswordHash>), ApiError> {

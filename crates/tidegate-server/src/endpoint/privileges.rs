@@ -160,7 +160,7 @@ fn read(object: Map<String, Value>, users: &[Record]) -> Result<RequestedAccess<
     }
 }
 
-/// The login of a user; `None` for a member, whose privileges are those of its group.
+/// The login of a user; `None` for a member, because a member has the privileges of its group.
 fn login(database: &DatabaseName, user: &Record) -> Option<Login> {
     Some(Login {
         database: database.clone(),

@@ -70,8 +70,8 @@ pub(super) fn naming(error: impl Into<tidegate_oauth::Error>, kind: &str, name: 
     }
 }
 
-/// Converts an error about the object `name` of those in a path. If the path names several, the
-/// text names the one.
+/// Converts an error about the object `name`, which is one of the `names` in a path. If the path
+/// has several names, the text of the error contains `name`.
 pub(super) fn naming_one(
     error: impl Into<tidegate_oauth::Error>,
     kind: &str,

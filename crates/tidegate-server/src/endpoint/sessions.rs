@@ -1,5 +1,5 @@
 //! The endpoint `/api/v4/sessions`: the OAuth sessions of a tenant. A user sees and ends its own
-//! sessions; the owner sees and ends those of all users.
+//! sessions; the owner sees and ends the sessions of all users.
 
 use http::Response;
 use serde::Serialize;

@@ -65,8 +65,8 @@ impl UserAdmin {
         Ok(found)
     }
 
-    /// Changes users one after the other. Checks all conversions first, so that none takes place if
-    /// one would be refused.
+    /// Changes users one after the other. Before any change, checks all conversions to another
+    /// kind. If a conversion would be refused, no user is changed.
     async fn change(&self, names: &[&str], patch: &body::Patch) -> Result<(), ApiError> {
         for name in names {
             let may = patch.check(&self.accounts, &self.key(name)).await;
@@ -134,7 +134,8 @@ where
             let patch = body::patch(&admin.user.claims, members, reassign(call.head)?)?;
             admin.find(&names).await?;
             let changed = admin.change(&names, &patch).await;
-            // After an error too, because users before the failed one have changed.
+            // This is called even after an error, because the users before the failed user have
+            // changed.
             admin.apply(call.app).await?;
             changed?;
             rest::linked(StatusCode::SEE_OTHER, BASE, &names)

@@ -8,7 +8,7 @@ use tidegate_identity::Timestamp;
 
 use tidegate_http::trace::Span;
 
-/// The kind of a span in which a server handles a request (`SpanKind`).
+/// The kind of the spans of a server that handles requests (`SpanKind`).
 const KIND_SERVER: u8 = 2;
 const STATUS_UNSET: u8 = 0;
 const STATUS_ERROR: u8 = 2;

@@ -47,7 +47,7 @@ impl ListenerTask {
         })
     }
 
-    /// Accepts connections until the shutdown, and then waits for them to end.
+    /// Accepts connections until the shutdown, and then waits until all connections have ended.
     pub(crate) async fn run(mut self) {
         let mut shutdown = self.app.shutdown();
         loop {

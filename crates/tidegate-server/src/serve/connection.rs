@@ -26,9 +26,10 @@ const HTTP1_BUFFER: usize = 64 * 1024;
 /// A head between the two limits gets an error response of this service, with a body and a request
 /// id. Only larger heads get hyper's 431 without a body.
 const HTTP2_HEADERS: u32 = 2 * stack::HTTP2_HEAD;
-/// How many bytes one HTTP/2 stream may buffer for a client that does not read.
+/// The maximum number of bytes that an HTTP/2 stream buffers for a client that does not read.
 const HTTP2_SEND_BUFFER: usize = 64 * 1024;
-/// How many streams a client may reset before hyper treats it as an attack (CVE-2023-44487).
+/// The number of streams that a client may reset before hyper treats the resets as an attack
+/// (CVE-2023-44487).
 const HTTP2_RESETS: usize = 64;
 
 /// The parameters of a connection's task.
@@ -129,7 +130,8 @@ where
                 ticks.reset_immediately();
             }
             _ = ticks.tick() => match monitor.check(&timeouts, Instant::now()) {
-                // Over HTTP/1.1 the next response says that the connection closes.
+                // The shutdown was announced. Only HTTP/2 needs this call: over HTTP/1.1 the next
+                // response says that the connection closes.
                 Decision::Keep if announced && !closing && counters.has_served_http2() => {
                     closing = true;
                     connection.as_mut().graceful_shutdown();

@@ -36,7 +36,7 @@ use tidegate_socket::Handoff;
 const CHECK_INTERVAL: Duration = Duration::from_millis(400);
 /// The longest rest of a body that is read and discarded, in bytes.
 const MAX_DRAINED: u64 = 64 * 1024;
-/// How long reading the rest may take. Clients send a small body directly after its head.
+/// The timeout for reading the rest. Clients send a small body directly after its head.
 const DRAINING: Duration = Duration::from_millis(500);
 
 /// The stack of layers as a hyper service. Marks each request as in progress until its response has

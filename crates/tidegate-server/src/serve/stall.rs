@@ -21,7 +21,7 @@ pub(crate) struct StallGuard(Mutex<Option<GuardedResponse>>);
 
 struct GuardedResponse {
     content: Content,
-    /// The time since which bytes wait for the client; `None` if the client waits for bytes.
+    /// The time when bytes began to wait for the client; `None` if the client waits for bytes.
     waiting_since: Option<Instant>,
     _in_flight: InFlight,
 }

@@ -138,7 +138,8 @@ pub(super) fn check_origin<B>(
     if page {
         grant = OriginAccess::None;
     }
-    // No route has the method `OPTIONS`, so the error has the allowed methods.
+    // No route has the method `OPTIONS`. Therefore a known path gives an error with the allowed
+    // methods.
     if !is_options {
         return ControlFlow::Continue(grant);
     }
@@ -187,8 +188,9 @@ fn allowed(app: &App, headers: &HeaderMap) -> OriginAccess {
 
 /// Returns the response to an HTTP/2 request whose head is too large.
 ///
-/// hyper refuses a larger head with a status without a body, past the layers of this service. So
-/// hyper's limit is twice the limit of this layer, which responds with an error that has a body.
+/// hyper refuses a head above its own limit with a status without a body, past the layers of this
+/// service. So hyper's limit is twice the limit of this layer, which responds with an error that
+/// has a body.
 pub(super) fn refuse_head<B>(request: &Request<B>) -> Option<Response<Body>> {
     if request.version() != Version::HTTP_2 || head_size(request) <= HTTP2_HEAD as usize {
         return None;

@@ -1,5 +1,5 @@
-//! The log line, the counters and the span of a request. Counts requests in the activity of their
-//! tenant, also requests whose client disconnected.
+//! The log line, the counters and the span of a request. Counts each request in the activity of its
+//! tenant, even if the client has disconnected.
 
 use std::thread;
 use std::time::{Duration, Instant};
@@ -170,8 +170,8 @@ impl Drop for PendingRequest<'_> {
     }
 }
 
-/// Counts a request in the activity of its tenant, which its owner sees. Requests that read the
-/// activity are not counted.
+/// Counts a request in the activity of its tenant. The tenant's owner sees the activity. Requests
+/// that read the activity are not counted.
 fn count_activity(app: &App, subject: &Subject, status: u16, took: Duration) {
     let (Some(login), Some(route)) = (&subject.login, subject.route) else {
         return;

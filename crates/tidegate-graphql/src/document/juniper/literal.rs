@@ -1,6 +1,6 @@
 //! Converts literals into [`Value`], and into literals that juniper's rules can check against the
-//! real schema. In both cases the input has the letters by which the parsing schema marks numbers
-//! and strings.
+//! real schema. In both cases, numbers and strings in the input begin with the marker letter of the
+//! parsing schema.
 
 use std::collections::HashSet;
 

@@ -17,7 +17,7 @@ use crate::error::{Code, Error, Errors};
 /// The indexes of fragments, by name.
 type Fragments<'p> = HashMap<&'p str, usize>;
 
-/// Reports a directive that occurs twice at the same place, which juniper's rules accept.
+/// Reports a directive that occurs twice at the same place. juniper's rules do not report it.
 macro_rules! unique {
     ($directives:expr, $errors:expr) => {
         let mut names = HashSet::new();

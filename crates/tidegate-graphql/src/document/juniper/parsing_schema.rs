@@ -1,6 +1,6 @@
-//! The schema with which documents are parsed. It has no fields. Therefore arguments have no known
-//! types, and juniper accepts any literal for them. Its scalars keep the text of a string or a
-//! number, after a letter that marks which of the two it is.
+//! The schema that the parser of documents uses. It has no fields. Therefore arguments have no
+//! known types, and juniper accepts any literal for them. Its scalars keep the text of a string or
+//! a number, after a letter that marks which of the two it is.
 
 use juniper::parser::{ParseError, ScalarToken, Token};
 use juniper::{
@@ -24,7 +24,7 @@ const FIELDS: usize = 5_000;
 
 pub(super) type Root = RootNode<ParsingRoot, EmptyMutation, EmptySubscription, Scalar>;
 
-/// The schema with which documents are parsed.
+/// Creates the schema that the parser of documents uses.
 pub(super) fn root() -> Root {
     RootNode::new(ParsingRoot, EmptyMutation::new(), EmptySubscription::new())
         .limit_depth(DEPTH)

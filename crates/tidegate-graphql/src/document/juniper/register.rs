@@ -15,8 +15,8 @@ use super::mention::Mentioned;
 use crate::definition::{ArgumentDefinition, FieldDefinition, OperationKind, TypeReference, Types};
 use crate::field_type::{SCALARS, ScalarInput};
 
-/// Registers the types that a document can reach. Of their fields, only those are registered whose
-/// names occur in the document.
+/// Registers the types that a document can reach, with the fields whose names occur in the
+/// document.
 pub(super) fn schema(types: &Types, mentioned: &Mentioned<'_>) -> SchemaType<Scalar> {
     let mut names = InternedNames::default();
     let mut objects = reach(types, mentioned, &mut names);

@@ -1,7 +1,7 @@
 //! Arrays of requests, each in its own transaction, with responses in the same order.
 //!
-//! Consecutive queries run concurrently, so that they share round trips. A mutation runs after all
-//! requests before it have ended, and before any request after it starts.
+//! Consecutive queries run concurrently, so that they share round trips. A mutation starts when all
+//! earlier requests have ended. Later requests start when the mutation has ended.
 
 use bytes::{BufMut, BytesMut};
 use futures_util::future::join_all;
@@ -12,7 +12,7 @@ use super::Handler;
 /// The maximum number of queries that run concurrently. Each of them may use a connection.
 const MAX_CONCURRENT: usize = 8;
 
-/// A request of the array, or the error in it.
+/// A request of the array, or the error that makes the request invalid.
 type Parsed<'a> = Result<Request<'a>, Error>;
 
 impl Handler<'_> {
@@ -73,7 +73,7 @@ impl Handler<'_> {
     }
 }
 
-/// The text of the response to an array, as far as requests have run.
+/// The text of the response to an array, for the requests that have run so far.
 struct CompletedResponses {
     /// The last part of the text, which is in memory. The earlier parts are in `text`, and may be
     /// generated only when they are read.
@@ -95,8 +95,8 @@ impl CompletedResponses {
         }
     }
 
-    /// The remaining response budget in bytes. Earlier requests are committed. Once the budget is
-    /// used up, later requests are rejected and do not run.
+    /// The remaining response budget in bytes. Once the budget is used up, later requests are
+    /// rejected and do not run. Earlier requests are already committed.
     fn room(&self) -> u64 {
         let held = self.text.held() + self.bytes.len() as u64;
         self.most.saturating_sub(held)

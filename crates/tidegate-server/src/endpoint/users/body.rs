@@ -63,8 +63,8 @@ impl Patch {
     }
 }
 
-/// Parses the changes in a body. The default user may change nothing, and a sub-user may not change
-/// JSON members that determine privileges.
+/// Parses the changes in a body. The default user may change nothing. A sub-user may change only
+/// its email address and its password.
 pub(super) fn patch(
     claims: &Claims,
     mut members: ObjectMembers,

@@ -1,5 +1,5 @@
-//! `/api/v4/users/{name}/credentials`: how a user signs in. A user sees its own credentials; the owner
-//! sees those of all users and removes those of other users.
+//! `/api/v4/users/{name}/credentials`: how a user signs in. A user sees its own credentials. The
+//! owner sees the credentials of all users, and can remove the credentials of other users.
 
 use http::Response;
 use serde::Serialize;

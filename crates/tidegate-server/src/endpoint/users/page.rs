@@ -23,7 +23,8 @@ pub(super) async fn list(admin: &UserAdmin, head: &Parts) -> Result<Response<Bod
         let itself = admin.find(&[&claims.user]).await?;
         return rest::shown(&itself.iter().map(UserView::of).collect::<Vec<_>>());
     }
-    // One user more than the page has is requested. If it exists, another page follows.
+    // The query asks for one user more than the page shows. If this user exists, another page
+    // follows.
     let wanted = UserQuery {
         limit: query.limit + 1,
         ..query.clone()
