@@ -81,6 +81,9 @@ async fn a_reset_shows_what_else_signs_in_and_removes_it_if_asked() {
         let found = api.directory.credentials(&alice()).await.unwrap();
         assert_eq!(found.passkeys.len(), left);
         assert_eq!(found.linked_accounts.len(), left);
+        // The address is confirmed when no other credential is left.
+        let user = api.directory.user(&alice()).await.unwrap();
+        assert_eq!(user.verified_email().is_some(), left == 0);
         assert_eq!(
             found.recovery_codes,
             Some(1),
