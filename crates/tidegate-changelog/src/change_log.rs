@@ -74,8 +74,8 @@ pub trait ChangeLog: Send + Sync {
     /// runs on the catalog of a database. Its placeholder `:tables` takes the OIDs of tables as the
     /// text of an array.
     ///
-    /// The query returns a row of four texts for each of these tables that exists, and for each
-    /// other captured table:
+    /// The query returns a row of four texts for each of these tables that exists. It may also
+    /// return rows for other captured tables. The texts are:
     ///
     /// - the OID of the table
     /// - the marks of the capture of INSERTs, separated by commas
@@ -123,7 +123,7 @@ pub struct Demand {
 /// The result of the capture of a table.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Captured {
-    /// The position from which on every change of the table is in the log.
+    /// The position from which the log has every change of the table.
     pub since: LogPosition,
     /// The position that the stream must reach before a subscription to the table is acknowledged.
     pub barrier: LogPosition,

@@ -39,16 +39,16 @@ impl CommittedTransaction {
 pub(super) struct OutboxTailer {
     reader: ReaderSession,
     layouts: Layouts,
-    /// A text that changes with every definition of a table and every policy.
+    /// A text that changes when the definition of a captured table or a policy changes.
     definitions: String,
-    /// The id of the transaction since which triggers have written without interruption. A new
-    /// value means a gap.
+    /// The id of the first transaction after the triggers last failed to write changes. A new value
+    /// means a gap.
     renewed: String,
-    /// The position up to which everything was returned.
+    /// The position that the stream has reached. All changes before it were returned.
     at: LogPosition,
     waiting: VecDeque<CommittedTransaction>,
     /// How much of the first transaction in `waiting` was returned: the number of changes, and the
-    /// id of the last one.
+    /// id of the last change.
     given: (i64, i64),
 }
 

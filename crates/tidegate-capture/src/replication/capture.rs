@@ -62,8 +62,9 @@ enum Added {
 struct Pending {
     /// The position at which the capture was begun, by this node or another.
     begun: LogPosition,
-    /// The position from which every change of the table was captured before; `None` if it was not
-    /// captured in that way. This capture then only adds columns to the row images.
+    /// The position from which every change of the table was captured already, if it was. This
+    /// capture then only adds columns to the row images. `None` if changes of the table were not
+    /// captured or may be missing.
     before: Option<LogPosition>,
 }
 
@@ -158,7 +159,8 @@ impl CaptureSession {
             table.metadata.0.entry(oid).or_default().before = identity;
         }
         if !table.unchanged {
-            // Others changed the publications, so changes of every table may be missing.
+            // A user or another program changed the publications, so changes of every table may be
+            // missing.
             let entries = table.metadata.0.values_mut();
             entries.for_each(|entry| entry.begin(now, false));
         }
@@ -174,8 +176,8 @@ impl CaptureSession {
         Ok(Added::Pending(Pending { begun, before }))
     }
 
-    /// Waits until the table is captured without a gap. Returns the position from which it is so
-    /// captured; `None` if it must be added again.
+    /// Waits until the table is captured without a gap. Returns the first position after which no
+    /// change is missing; `None` if the table must be added again.
     async fn finish(
         &self,
         pending: &Pending,
@@ -207,8 +209,9 @@ impl CaptureSession {
     }
 
     /// Stores the position from which the table is captured without a gap: the previous one if the
-    /// table was captured already, otherwise the present end of the log. Returns `None` if another
-    /// node has stored a position, which must not move without a gap, or has changed the capture.
+    /// table was captured already, otherwise the present end of the log. Stores nothing and returns
+    /// `None` if another node has stored a position or has changed the capture. A stored position
+    /// must stay the same unless there is a gap.
     async fn mark(&self, relation: u32, pending: &Pending) -> LogResult<Option<Captured>> {
         self.begin().await?;
         let marked = async {

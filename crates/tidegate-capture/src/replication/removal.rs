@@ -65,8 +65,8 @@ impl Replication {
         let slots = self.cluster().await?.slots;
         release::release(&self.shared, database, &[]).await?;
         let left = captured(&self.shared, database).await?;
-        // The comment of the publication holds the previous identities, so the publication goes
-        // last.
+        // The comment of the publication holds the previous identities, so the publication is
+        // dropped last.
         if !left.raised.is_empty() {
             return self.explain_remaining(database).await;
         }
@@ -127,8 +127,8 @@ impl Replication {
     /// Ends streams, as the login that opened them, and waits until they have ended.
     async fn end(&self, database: &DatabaseName, streams: &[StreamingServer]) -> LogResult<()> {
         let reader = &self.shared.reader;
-        // The function is called in the login's own database, because in a tenant's database no
-        // user may call it.
+        // `pg_terminate_backend` is called in the login's own database, because in a tenant's
+        // database no user may call it.
         let opened = tidegate_service::open(reader, &reader.admin_database).await;
         let client = opened.map_err(|e| error::of_connection(e, &reader.admin_role))?;
         let slots: Vec<&str> = streams.iter().map(|stream| stream.slot.as_str()).collect();

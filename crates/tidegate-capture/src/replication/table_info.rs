@@ -19,8 +19,8 @@ pub(super) struct TableInfo {
     pub(super) may_change: bool,
     partitioned: bool,
     has_primary_key: bool,
-    /// Whether the table is in the publication of every operation, and whether it is in that of
-    /// INSERT.
+    /// Two values: whether the table is in the publication of every operation, and whether it is in
+    /// the publication of INSERT.
     pub(super) listed: (bool, bool),
     /// Whether the publication of every operation has the table with all its rows and columns.
     everything: bool,

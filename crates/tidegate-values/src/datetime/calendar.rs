@@ -23,8 +23,8 @@ pub(super) struct Civil {
 impl Civil {
     /// The date that is `days` days after 1970-01-01.
     ///
-    /// Years are counted from March. So the leap day is the last day of a year, and the number of
-    /// days before a month is a linear function of the month's number, rounded down.
+    /// In this calculation, years begin in March. So the leap day is the last day of a year, and
+    /// the number of days before a month is a linear function of the month's number, rounded down.
     #[inline]
     pub(super) fn from_days(days: i64) -> Self {
         let shifted = days + 719_468;
@@ -93,7 +93,7 @@ pub(super) fn is_leap(year: i64) -> bool {
     year % 4 == 0 && (year % 100 != 0 || year % 400 == 0)
 }
 
-/// The number of days of a month from 1 to 12.
+/// The number of days of a month. `month` is a number from 1 to 12.
 pub(super) fn days_in_month(year: i64, month: i64) -> i64 {
     match month {
         2 => 28 + i64::from(is_leap(year)),

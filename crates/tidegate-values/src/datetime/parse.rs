@@ -15,8 +15,8 @@ use super::specifiers::{MONTHS, WEEKDAYS, expansion};
 use super::zone::Zone;
 
 /// Parses `text` by `format` into PostgreSQL's text form. `type` is a date, time or timestamp type,
-/// or an array, range or domain of one; of an array or range, `text` is one element or bound. A
-/// text without a zone is in UTC.
+/// or an array, range, multirange or domain of such a type. For an array, range or multirange,
+/// `text` is one element or bound. A text without a zone is in UTC.
 ///
 /// # Errors
 /// A message about the problem: the type accepts no format, the text does not match, a part is

@@ -61,7 +61,7 @@ pub enum IsNull {
 /// # Errors
 ///
 /// [`ValueError::InvalidValue`] with the path inside the value, what was expected and what was
-/// found; [`ValueError::InvalidFormat`] for a format on a type that has none.
+/// found; [`ValueError::InvalidFormat`] for a format on a type that accepts no format.
 pub fn encode(
     value: &Parameter,
     r#type: &Type,
