@@ -1,4 +1,4 @@
-//! The principal of a statement: the database and role as which it runs.
+//! The principal of a statement: its database, and the role that runs it.
 
 use std::fmt;
 use std::sync::Arc;
@@ -65,12 +65,12 @@ impl Principal {
     }
 }
 
-/// A role of a tenant's database, as which statements run.
+/// A role that runs statements in a tenant's database.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Login {
     /// The tenant's database.
     pub database: DatabaseName,
-    /// The role as which the statements run.
+    /// The role that runs the statements.
     pub role: RoleName,
     /// The callers that share the role.
     pub role_use: RoleUse,

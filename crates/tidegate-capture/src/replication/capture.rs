@@ -176,8 +176,8 @@ impl CaptureSession {
         Ok(Added::Pending(Pending { begun, before }))
     }
 
-    /// Waits until the table is captured without a gap. Returns the first position after which no
-    /// change is missing; `None` if the table must be added again.
+    /// Waits until the table is captured without a gap. Returns the position from which no change
+    /// is missing; `None` if the table must be added again.
     async fn finish(
         &self,
         pending: &Pending,

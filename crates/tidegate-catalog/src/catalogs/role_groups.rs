@@ -26,8 +26,8 @@ pub(super) struct RoleGroups {
 /// A role that has made requests.
 struct RoleEntry {
     group: Arc<RoleGroup>,
-    /// The previous group of the role, if its key changed recently; otherwise `None`. Its schemas
-    /// are the base for loading those of the current group.
+    /// The previous group of the role, if its key changed recently; otherwise `None`. The schemas
+    /// of the previous group are the base for loading the schemas of the current group.
     previous: Option<Arc<RoleGroup>>,
     /// The OID of the role in `pg_roles`.
     number: u32,
@@ -172,8 +172,9 @@ impl RoleGroups {
         self.required = 0;
     }
 
-    /// The current groups of all roles. A group that is only the previous group of roles is left
-    /// out: it is the base of their next load, and is not refreshed.
+    /// The current groups of all roles, each once. A group that is only the previous group of some
+    /// roles is left out, because it is not refreshed. It is only the base for loading the schemas
+    /// of the current group.
     pub(super) fn groups(&self) -> Vec<Arc<RoleGroup>> {
         let mut found = HashSet::new();
         let groups = self.roles.values().map(|member| &member.group);

@@ -25,8 +25,8 @@ pub(super) struct DatabaseState {
     failing: AtomicBool,
 }
 
-/// A count of definitions (`DdlCounter`), and the visibility with which they were counted. Counts
-/// with different visibilities are not comparable.
+/// A count of definitions (`DdlCounter`), and the visibility that the counter used. Counts with
+/// different visibilities are not comparable.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct DdlCount {
     pub(super) visibility: DdlVisibility,

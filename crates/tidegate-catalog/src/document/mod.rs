@@ -152,7 +152,7 @@ struct ColumnEntry {
     identity: Option<IdentityKind>,
     collation: Option<Collation>,
     comment: Option<Box<str>>,
-    /// The role's privileges on this column; `None` if they are those on the relation.
+    /// The role's privileges on this column; `None` if they are the same as on the relation.
     rights: Option<Rights>,
 }
 

@@ -345,7 +345,7 @@ impl<'a> Parser<'a> {
     }
 }
 
-/// The path under which errors report a value of the text, if it turns out to be invalid later.
+/// The path of a value of the text, for errors that are detected after the text was parsed.
 fn place(position: usize) -> String {
     format!("where at character {position}")
 }
@@ -355,8 +355,8 @@ fn compare(target: &ComparedColumn<'_>, operator: Operator, literal: &Literal) -
     let path = &Path::Root(&place);
     let is_number = match target.compared() {
         Compared::Real => literal.is_number(),
-        // If a number is not a value of the column's type, PostgreSQL compares it as a number of
-        // its own type.
+        // If a number is not a value of the column's type, PostgreSQL compares the column with it
+        // as `numeric`.
         Compared::Integer => {
             let fits = |number| target.compare(Operator::Eq, number, path).is_ok();
             !literal.numbers.iter().all(fits)

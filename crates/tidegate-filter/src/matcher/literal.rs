@@ -177,9 +177,9 @@ fn plain_moment(moment: MomentType, text: &str) -> Option<String> {
     }
 }
 
-/// Converts a time `HH:MM[:SS[.f…]]` with an optional offset to the form that PostgreSQL writes;
-/// with the offset if `zoned`. `None` for any other text. Without an offset the time is in UTC, the
-/// time zone of every session.
+/// Converts a time `HH:MM[:SS[.f…]]` with an optional offset to the form that PostgreSQL writes.
+/// `None` for any other text. The result has an offset only if `zoned` is true. A text without an
+/// offset is in UTC, the time zone of every session.
 fn plain_time(text: &str, zoned: bool) -> Option<String> {
     let at = text.find(['+', '-', 'Z', 'z']).unwrap_or(text.len());
     let (time, offset) = (text[..at].trim_end(), &text[at..]);

@@ -25,7 +25,7 @@ pub struct ComparableKey<'a>(Datum<'a>);
 
 impl ComparableKey<'_> {
     /// Whether the value can be compared for equality. An enum label that the schema does not have
-    /// cannot.
+    /// cannot be compared.
     pub fn is_placed(&self) -> bool {
         !matches!(self.0, Datum::Unplaced(_))
     }

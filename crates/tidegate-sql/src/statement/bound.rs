@@ -11,7 +11,7 @@ use super::params::{ParameterSet, Params};
 use super::{Purity, Statement, builtins};
 use crate::error::InputError;
 
-/// The number of placeholders above which they are looked up by hash.
+/// Placeholders are looked up by hash if there are more than this number.
 const MANY_NAMES: usize = 16;
 
 /// A statement and the values of its placeholders, which an executor runs.

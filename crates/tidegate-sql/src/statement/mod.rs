@@ -94,8 +94,8 @@ impl Statement {
     }
 
     /// Parses a read of Tidegate's own that embeds an expression of a database, such as the
-    /// condition of a policy. Its purity is that of the expression: the rest of the text leaves
-    /// nothing in the session that outlives the transaction, whatever it calls, but may fill rows
+    /// condition of a policy. The statement has the purity of the expression, because the rest of
+    /// the text leaves nothing in the session that outlives the transaction. The rest may fill rows
     /// of a table from parameters ([`Self::fills_rows`]). `expression` is written as PostgreSQL
     /// prints it with an empty `search_path`.
     ///
@@ -184,8 +184,9 @@ impl Statement {
         self.fills_rows
     }
 
-    /// Whether the text may read the role as which the session logged in: it has `session_user`,
-    /// `system_user` or `session_authorization`, or a name that could be one of them.
+    /// Whether the text may read the name of the role that the session logged in as: it has
+    /// `session_user`, `system_user` or `session_authorization`, or a name that could be one of
+    /// them.
     pub fn names_login(&self) -> bool {
         self.names_login
     }
