@@ -56,9 +56,9 @@ pub trait ChangeLog: Send + Sync {
         demand: &'a Demand,
     ) -> BoxFuture<'a, LogResult<Captured>>;
 
-    /// Checks whether a partition with rows of a captured table was attached, detached, dropped or
-    /// truncated. No stream reports that rows appear or disappear in this way. Returns a position
-    /// after the last such change; `None` if there was none.
+    /// Checks whether a partition that has rows of a captured table was attached, detached, dropped
+    /// or truncated. No stream reports that rows appear or disappear in this way. Returns a
+    /// position after the last such change; `None` if there was none.
     ///
     /// `truncations` are the lower 32 bits of the ids of the transactions for which the stream has
     /// reported a TRUNCATE of the whole table.

@@ -52,7 +52,7 @@ pub struct OutboxSettings {
     /// The shortest poll interval, used after a change was read, and the longest, used when nothing
     /// was read for long.
     pub pace: (Duration, Duration),
-    /// The longest wait for a lock on a table. Writers of the table wait as long as this.
+    /// The timeout for a lock on a table. Writers of the table may have to wait as long as this.
     pub lock_timeout: Duration,
     /// The id of the node. It is part of the `application_name` of the sessions of the node's
     /// streams. `None` if the node has no id.

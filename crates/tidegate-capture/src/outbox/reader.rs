@@ -184,7 +184,7 @@ impl OutboxTailer {
     }
 
     /// Appends the end of a transaction. Fails with [`LogError::Gone`] if `count`, the number of
-    /// changes that were read, shows that some were deleted in the meantime.
+    /// changes that were read, shows that some of the changes were deleted.
     fn close(
         &mut self,
         transaction: &CommittedTransaction,
@@ -233,7 +233,7 @@ impl OutboxTailer {
         Ok(())
     }
 
-    /// Reports a TRUNCATE of a table, or a gap in its changes, by the message of a TRUNCATE.
+    /// Reports a TRUNCATE of a table, or a gap in its changes, as a TRUNCATE message.
     async fn gap(&mut self, root: u32, batch: &mut Vec<LogMessage>) -> LogResult<()> {
         if !self.layouts.is_described(root) {
             // A table that was dropped needs no report.
@@ -271,9 +271,9 @@ impl<'a> FromSql<'a> for RawText<'a> {
 /// position on were deleted. If there are no transactions, selects one row in which their columns
 /// are NULL.
 ///
-/// Also selects a text that changes with every definition of a captured table or its indexes, and
-/// with every change of a policy. The text consists of the sums of the ids of the transactions that
-/// last wrote the catalog rows, and the number of policies.
+/// Also selects a text that changes when the definition of a captured table, of one of its indexes,
+/// or of a policy changes. The text consists of the sums of the ids of the transactions that last
+/// wrote the catalog rows, and the number of policies.
 const TRANSACTIONS: &str = "\
     SELECT c.position, c.xid::text, c.changes, c.bytes, s.earliest > $1, \
            pg_catalog.concat_ws(' ', \

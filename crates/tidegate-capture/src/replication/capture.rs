@@ -50,7 +50,7 @@ async fn capture_or_fail(
 
 /// The result of adding a table.
 enum Added {
-    /// The table was captured before, from this position on.
+    /// The table is captured already, from this position on.
     Captured(LogPosition),
     /// The table is published, but changes of transactions that were open before may be missing.
     Pending(Pending),
@@ -58,7 +58,8 @@ enum Added {
     NotAllowed(LogError),
 }
 
-/// A capture that is complete once the transactions that were open when it began have ended.
+/// A capture that was begun. It is complete when all transactions that were open at its beginning
+/// have ended.
 struct Pending {
     /// The position at which the capture was begun, by this node or another.
     begun: LogPosition,
@@ -238,7 +239,7 @@ impl CaptureSession {
 }
 
 /// The commands that raise the replica identities of tables, each with `timeout` as its lock
-/// timeout. Also returns the OID and the previous identity of each table; `None` is FULL.
+/// timeout. Also returns the OID and the previous identity of each table; `None` stands for FULL.
 fn raise(leaves: &[&Leaf], timeout: Duration) -> (String, Vec<(u32, Option<ReplicaIdentity>)>) {
     let mut commands = String::new();
     if !leaves.is_empty() {
@@ -255,8 +256,8 @@ fn raise(leaves: &[&Leaf], timeout: Duration) -> (String, Vec<(u32, Option<Repli
     (commands, before.collect())
 }
 
-/// The commands that restore the options of the publications if others changed them, and publish
-/// generated columns.
+/// The commands that make the publications publish generated columns. They also restore the other
+/// options of the publications if a user or another program changed them.
 fn publications(table: &TableInfo) -> String {
     let mut commands = String::new();
     for publication in [EVERYTHING, INSERTS] {

@@ -14,7 +14,7 @@ use super::{Shared, slot, tables};
 use crate::error;
 
 /// Opens the stream at the start of the retention window. Returns `None` while another process
-/// reads.
+/// reads the slot.
 pub(super) async fn open(shared: &Shared, database: &DatabaseName) -> LogResult<Option<Stream>> {
     let recreate = tables::prepare(shared, database).await?;
     let mut session = ReplicationSession::open(&shared.reader, database).await?;

@@ -301,9 +301,9 @@ impl CatalogCache {
         })
     }
 
-    /// Compares the fingerprint of a database, with one task at a time for each database. Returns
-    /// whether a definition or a known role changed. Returns `false` for the first comparison, and
-    /// if no comparison was necessary.
+    /// Compares the fingerprint of a database. Other tasks that compare the same database wait.
+    /// Returns whether a definition or a known role changed. Returns `false` for the first
+    /// comparison, and if no comparison was necessary.
     async fn compare(
         &self,
         database: &DatabaseName,

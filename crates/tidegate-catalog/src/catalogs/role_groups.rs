@@ -13,7 +13,8 @@ use crate::load::{RoleKey, RolesChange};
 pub(super) struct RoleGroups {
     roles: HashMap<RoleName, RoleEntry>,
     groups: HashMap<Arc<str>, Weak<RoleGroup>>,
-    /// Grows with each change of roles that may have changed the key of any role.
+    /// The number of changes of roles that did more than add roles. After such a change, the key of
+    /// any role may be different.
     epoch: u64,
     /// A key is valid only if it was queried in this epoch or a later one.
     required: u64,

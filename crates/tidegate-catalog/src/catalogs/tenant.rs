@@ -286,7 +286,7 @@ mod tests {
             visibility: tenant.visibility(),
             count: 3,
         };
-        // The number of `before` was counted with another visibility.
+        // `before` was counted with another visibility.
         tenant.set_visibility(DdlVisibility::Never);
         tenant.compared(fingerprint(), before, 0);
         let now = DdlCount {

@@ -27,8 +27,7 @@ impl Filter {
     ///
     /// # Errors
     ///
-    /// [`Error::Condition`] with the position of the character at which the text, or a value in it,
-    /// is invalid.
+    /// [`Error::Condition`] with the position in the text of the invalid part or value.
     pub fn parse_condition(text: &str, relation: &Relation) -> Result<Self> {
         let mut parser = Parser {
             tokens: tokens(text)?,
@@ -180,8 +179,8 @@ impl<'a> Parser<'a> {
         }
     }
 
-    /// Parses the rest of a comparison by a keyword such as `BETWEEN`; `None` if the next token is
-    /// no such keyword.
+    /// Parses the rest of a comparison that has a keyword such as `BETWEEN` as its operator; `None`
+    /// if the next token is no such keyword.
     fn word(&mut self, target: &ComparedColumn<'_>) -> Result<Option<Filter>> {
         if self.takes("between") {
             let least = self.value()?;

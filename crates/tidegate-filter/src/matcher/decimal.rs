@@ -1,5 +1,5 @@
-//! Numbers of the type `numeric` as byte strings whose order is that of the numbers, with any
-//! number of digits.
+//! Numbers of the type `numeric`, with any number of digits, as byte strings. The byte strings have
+//! the order of the numbers.
 //!
 //! The first byte is the class: negative, zero, NaN and so on. For a finite number, the exponent of
 //! the first base-10000 digit follows, and then the digits. For a negative number, all bytes after

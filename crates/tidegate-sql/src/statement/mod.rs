@@ -22,15 +22,15 @@ pub use writer::SqlWriter;
 
 use crate::error::InputError;
 
-/// A parsed SQL statement: its text with `$n` in place of `:name`, and what the parser found out
-/// about it.
+/// A parsed SQL statement: its text with `$n` in place of `:name`, and the properties that the
+/// parser has found.
 #[expect(clippy::struct_excessive_bools, reason = "they are separate facts")]
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Statement {
     text: String,
     placeholders: Vec<String>,
-    /// The points where the text differs from the caller's, as pairs: a byte offset in `text`, and
-    /// the number of characters that is added to positions from there on to get positions in the
+    /// The points where the text differs from the caller's text. Each has a byte offset in `text`,
+    /// and the number of characters to add to a position after it to get the position in the
     /// caller's text.
     shifts: Vec<(u32, i32)>,
     kind: Kind,

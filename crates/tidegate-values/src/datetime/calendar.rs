@@ -1,7 +1,7 @@
-//! The proleptic Gregorian calendar as PostgreSQL counts it: year 0 is 1 BC. Days count from
+//! The proleptic Gregorian calendar as PostgreSQL counts it: year 0 is 1 BC. Days are counted from
 //! 1970-01-01.
 
-/// The number of days from 1970-01-01 to 2000-01-01, from which PostgreSQL counts days.
+/// The number of days from 1970-01-01 to 2000-01-01, which is PostgreSQL's day 0.
 pub(super) const POSTGRES_DAY_ZERO: i64 = 10_957;
 /// The number of days in the 400 years after which the calendar repeats, weekdays included.
 pub(super) const CYCLE_DAYS: i64 = 146_097;
