@@ -136,7 +136,7 @@ struct TableGrant {
     privilege: String,
 }
 
-/// Reads what each of `roles` may do with a table. Roles that do not exist are left out.
+/// Reads the privileges of each of `roles` on a table. Roles that do not exist are left out.
 ///
 /// # Errors
 ///

@@ -116,7 +116,7 @@ pub struct Demand {
     pub changes: bool,
     /// Whether the change log must contain whole old rows.
     pub old_rows: bool,
-    /// How long to wait for open transactions to end.
+    /// The time limit for the capture, which waits for locks and for the end of open transactions.
     pub timeout: Duration,
 }
 

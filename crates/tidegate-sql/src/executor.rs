@@ -142,7 +142,7 @@ pub enum Commit {
     AfterRows,
 }
 
-/// Why a [`Pipeline`] failed.
+/// The failure of a [`Pipeline`].
 #[derive(Debug)]
 pub struct PipelineError {
     /// The index of the statement that failed; `None` if the transaction as a whole failed.
@@ -241,7 +241,8 @@ pub enum ConnectionLimit {
     Subscriptions(u32),
 }
 
-/// The author of a statement's text. The author decides which connections the statement may run on.
+/// The author of a statement's text. Which connections the statement may run on depends on the
+/// author.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Author {
     /// A caller or a sub-user. The statement runs on a connection that logged in as the caller's

@@ -229,7 +229,7 @@ impl fmt::Debug for Member {
     }
 }
 
-/// Why [`Member::new`] refuses an id or claims.
+/// The reason why [`Member::new`] refuses an id or claims.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum InvalidMember {
     /// The id is empty, longer than [`Member::LONGEST_ID`], or has control characters.

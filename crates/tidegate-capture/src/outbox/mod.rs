@@ -44,10 +44,10 @@ pub use status::{OutboxReader, OutboxStatus};
 /// The settings of the outbox.
 #[derive(Clone, Debug)]
 pub struct OutboxSettings {
-    /// How many bytes of changes are kept for subscribers that resume.
+    /// The maximum number of bytes of changes that are kept for subscribers that resume.
     pub retention: u64,
-    /// How long triggers keep writing after the last node stopped. If a node starts later than
-    /// that, it reports a gap to its subscribers.
+    /// The time for which triggers keep writing after the last node stopped. A node that starts
+    /// later reports a gap to its subscribers.
     pub lease: Duration,
     /// The shortest poll interval, used after a change was read, and the longest, used when nothing
     /// was read for long.

@@ -41,8 +41,8 @@ pub(super) struct OutboxTailer {
     layouts: Layouts,
     /// A text that changes when the definition of a captured table or a policy changes.
     definitions: String,
-    /// The id of the first transaction after the triggers last failed to write changes. A new value
-    /// means a gap.
+    /// The id of the first transaction after the last time that triggers may have missed changes. A
+    /// new value means a gap.
     renewed: String,
     /// The position that the stream has reached. All changes before it were returned.
     at: LogPosition,

@@ -9,8 +9,8 @@ use parking_lot::Mutex;
 use tidegate_sql::DatabaseName;
 use tokio::time::{Instant, sleep_until};
 
-/// How long the first attempt waits for the lock, and the longest wait. The wait doubles with each
-/// attempt, because transactions may outlast a short wait.
+/// The timeout of the first attempt to get the lock, and the longest timeout. The timeout doubles
+/// with each attempt, because transactions may outlast a short timeout.
 pub(super) const ATTEMPT: (Duration, Duration) =
     (Duration::from_millis(100), Duration::from_millis(800));
 /// The pause after an attempt, as a multiple of its duration.

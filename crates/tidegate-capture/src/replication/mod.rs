@@ -55,8 +55,8 @@ const INSERTS: &str = "tidegate_inserts";
 /// The settings of the change log.
 #[derive(Clone, Debug)]
 pub struct ReplicationSettings {
-    /// How many bytes of log the retention slot may keep for subscribers that resume. With `None`
-    /// there is no retention slot, and a broken stream cannot be resumed.
+    /// The maximum number of bytes of log that the retention slot keeps for subscribers that
+    /// resume. With `None` there is no retention slot, and a broken stream cannot be resumed.
     pub retention: Option<u64>,
     /// The time limit for creating a slot. PostgreSQL waits for the end of the open transactions of
     /// the whole cluster before it creates a slot.
@@ -97,7 +97,7 @@ struct Shared {
     lock_backoff: lock_backoff::LockBackoff,
     /// The connection to the control database that reads the state of slots.
     control: KeptConnection,
-    /// When this node last advanced the retention slot of each database.
+    /// The time at which this node last advanced the retention slot, for each database.
     advances: Mutex<HashMap<DatabaseName, Instant>>,
     missing_log: missing_log::MissingLog,
 }

@@ -41,7 +41,7 @@ pub(super) struct Stream {
     start: LogPosition,
     confirmed: LogPosition,
     report_at: Instant,
-    /// When the last data arrived.
+    /// The time at which the last data arrived.
     came_at: Instant,
     /// The time until which nothing is read, because transactions are dense; `None` if they are
     /// not.
@@ -57,7 +57,7 @@ pub(super) struct Stream {
     keeps_window: bool,
     /// The log of the retention slot that the stream reads, directly or through a copy of the slot.
     slot_log: Option<SlotLog>,
-    /// When PostgreSQL last asked for a report, and how many times it has asked in quick
+    /// The time at which PostgreSQL last asked for a report, and the number of requests in quick
     /// succession.
     awaited: (Instant, u32),
 }

@@ -143,7 +143,8 @@ impl CatalogCache {
         self.find(login, "", options).await
     }
 
-    /// Advances the clock by one tick, and drops what was not used for a long time.
+    /// Increments the tick counter, and drops databases, roles and schemas that were not used for a
+    /// long time.
     pub fn tick(&self) {
         let now = self.now.fetch_add(1, Ordering::Relaxed) + 1;
         if now.is_multiple_of(WATCH_TICKS) {

@@ -259,8 +259,9 @@ impl DatabaseState {
         found
     }
 
-    /// Removes what was not used in the last `max_idle` ticks, as [`RoleGroups::remove_unused`].
-    /// Returns whether any roles are left or the database itself was used in that time.
+    /// Removes the roles and slots that were not used in the last `max_idle` ticks, as
+    /// [`RoleGroups::remove_unused`]. Returns whether any roles are left or the database itself was
+    /// used in that time.
     pub(super) fn remove_unused(&self, now: u64, max_idle: u64) -> bool {
         let left = self.state.lock().role_groups.remove_unused(now, max_idle);
         left || self.age(now) < max_idle

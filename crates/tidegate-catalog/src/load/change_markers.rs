@@ -1,4 +1,4 @@
-//! Change markers, which a node compares to decide whether it must compare definitions and roles.
+//! Change markers. They show a node whether it must compare definitions and roles.
 
 use std::collections::HashMap;
 use std::sync::{Arc, LazyLock};

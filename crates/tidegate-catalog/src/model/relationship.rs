@@ -26,7 +26,7 @@ pub struct Relationship {
     pub certain: bool,
 }
 
-/// How many rows a relationship leads to.
+/// The number of rows that a relationship leads to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Cardinality {
     /// At most one row, because the foreign key belongs to this relation.

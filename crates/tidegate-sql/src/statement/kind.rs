@@ -33,7 +33,7 @@ pub(super) struct KindReader<'a> {
     explain: Explain,
     /// Whether the keyword `WITH` was read.
     with: bool,
-    /// How many keywords of [`LOCK`], in order, were the last tokens.
+    /// How far the last tokens match [`LOCK`]: the number of its keywords that they contain.
     lock: usize,
     /// Whether the last keyword was an `UPDATE` that may begin a writing statement.
     update: bool,
@@ -52,7 +52,7 @@ enum Explain {
     Analyzed,
 }
 
-/// Where the rows of a new table come from.
+/// The source of the rows of a new table.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 enum RowSource {
     /// The source is not known yet.

@@ -70,7 +70,8 @@ pub(super) struct Lexer<'a> {
     pub(super) at: usize,
     /// The end of the run of operator characters in which the last operator or comment began.
     run_ends: usize,
-    /// How many bytes PostgreSQL's own lexer has read in runs of operator characters so far.
+    /// The number of bytes that PostgreSQL's own lexer has read so far in runs of operator
+    /// characters.
     reread: usize,
 }
 

@@ -15,7 +15,7 @@ const MANY_NAMES: usize = 16;
 /// Builds the text for PostgreSQL.
 pub(super) struct Rewrite<'a> {
     q: &'a str,
-    /// How many bytes of `q` were copied or replaced so far.
+    /// The number of bytes of `q` that were copied or replaced so far.
     copied: usize,
     text: String,
     shifts: Vec<(u32, i32)>,

@@ -154,8 +154,7 @@ fn point_member(
     point(member(value, name, json)?.at(&place), out)
 }
 
-/// The value of a required member. In errors about this value, the path is that of the enclosing
-/// object.
+/// The value of a required member. Its path in errors is that of the enclosing object.
 fn member<'a>(
     value: Value<'a>,
     name: &str,
