@@ -1,4 +1,4 @@
-//! Sessions in which captures are changed. The owner of the database or the administrator logs in.
+//! Sessions of a database's owner or of the administrator, in which captures are changed.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -35,8 +35,8 @@ const LOCK: &str = "\
 /// Releases the lock. The session holds no other lock.
 const UNLOCK: &str = "SELECT pg_catalog.pg_advisory_unlock_all()";
 
-/// A session that can change tables and their captures. The owner of the database or the
-/// administrator has logged in.
+/// A session that can change tables and their captures. It belongs to the owner of the database or
+/// to the administrator.
 pub(crate) struct CaptureSession {
     pub(crate) client: Client,
     lock_timeout: Duration,

@@ -113,7 +113,7 @@ impl RoleUse {
         !matches!(self, Self::User(_) | Self::Trusted(SharedBy::Users))
     }
 
-    /// Whether only statements that Tidegate or the tenant's owner wrote run as the role.
+    /// Whether the role runs only statements that Tidegate or the tenant's owner wrote.
     pub fn is_trusted(&self) -> bool {
         matches!(self, Self::Trusted(_))
     }

@@ -12,9 +12,9 @@ use super::layout::{self, KnownLayout, Layouts};
 use super::session::ReaderSession;
 use super::{number, pgoutput, position, record_text, unreadable};
 
-/// The limit on the number of changes in a page.
+/// The maximum number of changes in a page.
 const PAGE: i64 = 1024;
-/// The limit on the bytes of a page. A longer change is a page of its own.
+/// The maximum number of bytes in a page. A longer change is a page of its own.
 const PAGE_BYTES: i64 = 4 << 20;
 
 #[derive(Debug)]

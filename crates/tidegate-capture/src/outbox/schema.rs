@@ -30,7 +30,8 @@ pub(super) async fn ensure(shared: &Shared, database: &DatabaseName) -> LogResul
     Ok(admin)
 }
 
-/// Renews the lease. Returns whether triggers may have stopped writing before.
+/// Renews the lease. Returns whether triggers may have stopped writing before the lease was
+/// renewed.
 pub(super) async fn renew(shared: &Shared, admin: &CaptureSession) -> LogResult<bool> {
     let seconds = i64::try_from(shared.settings.lease.as_secs()).unwrap_or(i64::MAX);
     let rows = admin

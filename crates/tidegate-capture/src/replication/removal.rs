@@ -28,8 +28,8 @@ pub enum Removal {
     Streaming(Vec<StreamingServer>),
     /// A node started to read during the removal and has created some of the objects again.
     Recreated,
-    /// Neither the administrator nor the database's owner may change some of the objects, although
-    /// no node reads the log. A superuser has to remove these.
+    /// There are objects that neither the administrator nor the database's owner may change. No
+    /// node reads the log. A superuser must remove these objects.
     Left(DatabaseCapture),
 }
 
@@ -155,7 +155,7 @@ enum Dropped {
     All,
     /// A publication exists again after it was dropped, because a node created it.
     Recreated,
-    /// Neither the administrator nor the owner may drop one of the publications.
+    /// There is a publication that neither the administrator nor the owner may drop.
     NotAllowed,
 }
 

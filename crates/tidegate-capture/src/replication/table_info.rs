@@ -28,8 +28,8 @@ pub(super) struct TableInfo {
     inserts: bool,
     /// Whether the publications are as the service created them.
     pub(super) unchanged: bool,
-    /// Whether both publications include stored generated columns, or the server does not support
-    /// that.
+    /// Whether both publications include stored generated columns. Also true if the server cannot
+    /// publish such columns.
     pub(super) publishes_generated: bool,
     /// Whether this session may change the publications.
     pub(super) may_publish: bool,

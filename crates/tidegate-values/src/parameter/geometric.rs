@@ -111,7 +111,7 @@ fn enclosed(
     Ok(())
 }
 
-/// Writes points separated by commas. `first` is the index of the first point in errors.
+/// Writes points separated by commas. In errors, the first point has the index `first`.
 fn points(
     value: Value<'_>,
     first: usize,
