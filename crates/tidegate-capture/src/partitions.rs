@@ -42,7 +42,7 @@ impl Partitions {
     }
 
     /// The text form, which has no quotes and no spaces. The number of a partition's file is left
-    /// out while it equals the partition's OID, as it does until the partition is rewritten.
+    /// out if it equals the partition's OID, which is usual until the partition is rewritten.
     pub(crate) fn to_text(&self) -> String {
         let mut text = String::new();
         for (partition, file) in &self.0 {

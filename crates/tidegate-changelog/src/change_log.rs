@@ -49,7 +49,7 @@ pub trait ChangeLog: Send + Sync {
 
     /// Makes the changes of a table appear in the log as `demand` requires.
     ///
-    /// On return, every transaction that began before the table was captured has ended.
+    /// Returns after the end of all transactions that began before the table was captured.
     fn capture<'a>(
         &'a self,
         database: &'a DatabaseName,

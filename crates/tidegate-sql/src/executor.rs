@@ -136,9 +136,9 @@ pub enum Commit {
     /// committed.
     Together,
     /// COMMIT is sent once the sinks have taken all rows, so that an error of a sink rolls
-    /// everything back. If no statement writes or none returns rows, COMMIT is sent with the
-    /// statements, and an error of a sink comes too late. So a sink must not fail for a statement
-    /// without columns.
+    /// everything back. If no statement writes, or if no statement returns rows, COMMIT is sent
+    /// with the statements, and an error of a sink comes too late. So a sink must not fail for a
+    /// statement without columns.
     AfterRows,
 }
 

@@ -63,9 +63,8 @@ enum Added {
 struct Pending {
     /// The position at which the capture was begun, by this node or another.
     begun: LogPosition,
-    /// The position from which every change of the table was captured already, if it was. This
-    /// capture then only adds columns to the row images. `None` if changes of the table were not
-    /// captured or may be missing.
+    /// `Some` if every change of the table is captured already: the position from which it is
+    /// captured. This capture then only adds columns to the row images.
     before: Option<LogPosition>,
 }
 

@@ -8,7 +8,7 @@
 //! | Types | JSON |
 //! |---|---|
 //! | `int2` `int4` `int8` `oid` | number |
-//! | `float4` `float8` | the shortest number that reads back; `"NaN"`, `"Infinity"`, `"-Infinity"` |
+//! | `float4` `float8` | the shortest number of equal value; `"NaN"`, `"Infinity"`, `"-Infinity"` |
 //! | `numeric` | string, every digit |
 //! | `bool` | `true`, `false` |
 //! | `json` `jsonb` | the document, verbatim |
