@@ -1,4 +1,4 @@
-//! Sessions that change captures: of the owner of a database, or of the administrator.
+//! Sessions of a database's owner or of the administrator, in which captures are changed.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -35,8 +35,8 @@ const LOCK: &str = "\
 /// Releases the lock. The session holds no other lock.
 const UNLOCK: &str = "SELECT pg_catalog.pg_advisory_unlock_all()";
 
-/// A session that can change tables and their captures: as the owner of the database if its
-/// credential is known, otherwise as the administrator.
+/// A session that can change tables and their captures. It belongs to the owner of the database or
+/// to the administrator.
 pub(crate) struct CaptureSession {
     pub(crate) client: Client,
     lock_timeout: Duration,
@@ -49,8 +49,8 @@ pub(crate) struct CaptureSession {
 }
 
 impl CaptureSession {
-    /// Opens a session of the database's owner; `None` if its credential is not known or its login
-    /// is refused.
+    /// Opens a session of the database's owner. Returns `None` if the owner's credential is not
+    /// known, or if the login is refused.
     pub(crate) async fn owner(logins: &Logins, database: &DatabaseName) -> LogResult<Option<Self>> {
         let Some(owners) = &logins.owners else {
             return Ok(None);
@@ -68,7 +68,7 @@ impl CaptureSession {
         let config = config.with_login(database.as_str(), credential.password);
         match tidegate_service::open(&config, database).await {
             Ok(client) => Ok(Some(Self::new(logins, database, client))),
-            // This can be the owner of an adopted database, whose login Tidegate does not manage.
+            // The database may be an adopted one. Tidegate does not manage the login of its owner.
             Err(error)
                 if matches!(
                     error.fault(),
@@ -90,7 +90,7 @@ impl CaptureSession {
         Ok(Self::new(logins, database, client))
     }
 
-    /// Opens a session of the administrator that reads changes.
+    /// Opens a session of the administrator for reading changes.
     pub(crate) async fn reader(logins: &Logins, database: &DatabaseName) -> LogResult<Self> {
         let opened = tidegate_service::open_stream(&logins.admin, database).await;
         let role = &logins.admin.admin_role;

@@ -11,7 +11,8 @@ use crate::error;
 /// The shortest and the longest pause between two checks.
 const CHECK_DELAY: (Duration, Duration) = (Duration::from_millis(2), Duration::from_millis(100));
 
-/// Waits until every transaction of this database that has an id at the time of the call has ended.
+/// Waits for the end of all transactions of this database that have an id when the function is
+/// called.
 ///
 /// A transaction that gets its id later sees what was committed before the call, such as a
 /// publication. The writes of an older transaction may be decoded without the publication.

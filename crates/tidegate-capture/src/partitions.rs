@@ -42,7 +42,7 @@ impl Partitions {
     }
 
     /// The text form, which has no quotes and no spaces. The number of a partition's file is left
-    /// out while it equals the partition's OID, as it does until the partition is rewritten.
+    /// out if it equals the partition's OID, which is usual until the partition is rewritten.
     pub(crate) fn to_text(&self) -> String {
         let mut text = String::new();
         for (partition, file) in &self.0 {
@@ -64,8 +64,8 @@ impl Partitions {
 /// The stored state of a captured table's partitions.
 #[derive(Debug, Default)]
 pub(crate) struct PartitionRecord {
-    /// A position after the last change of partitions by which the table gained or lost rows;
-    /// `None` if there was none.
+    /// A position after the last change of partitions that added rows to the table or removed rows
+    /// from it; `None` if there was none.
     pub(crate) changed: Option<LogPosition>,
     pub(crate) partitions: Option<Partitions>,
 }
@@ -199,8 +199,8 @@ const PARTITIONS: &str = "\
         JOIN pg_catalog.pg_class c ON c.oid = i.inhrelid) \
     SELECT oid, relfilenode, xmin::text::pg_catalog.int8, relkind <> 'p' FROM tree";
 
-/// Selects whether any of these tables may hold rows. A foreign table counts as one that may,
-/// because its rows cannot be seen.
+/// Selects whether any of these tables may hold rows. A foreign table is assumed to hold rows,
+/// because they cannot be counted here.
 const HOLD_ROWS: &str = "\
     SELECT EXISTS (SELECT FROM pg_catalog.pg_class c WHERE c.oid = ANY ($1) \
                    AND (c.relkind <> 'r' OR pg_catalog.pg_relation_size(c.oid) > 0))";

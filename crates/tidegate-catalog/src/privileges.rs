@@ -136,7 +136,7 @@ struct TableGrant {
     privilege: String,
 }
 
-/// Reads what each of `roles` may do with a table. Roles that do not exist are left out.
+/// Reads the privileges of each of `roles` on a table. Roles that do not exist are left out.
 ///
 /// # Errors
 ///
@@ -155,10 +155,10 @@ pub async fn table_access(
 /// Gives a role an access level on a table. `grant` is the role and the level. Privileges that
 /// exceed the level are revoked, except for [`Access::Write`].
 ///
-/// `logins` are the roles as which the service can run statements, including the role that gets the
-/// access. The statements run as the table's owner if it is one of `logins`, or else as a role with
-/// the grant option. Revocations run as the grantors. USAGE on the schema is granted in the same
-/// way if it is missing, and never revoked.
+/// `logins` are the roles that the service can log in as, including the role that gets the access.
+/// The statements run as the table's owner if it is one of `logins`, or else as a role with the
+/// grant option. Revocations run as the grantors. USAGE on the schema is granted in the same way if
+/// it is missing, and never revoked.
 ///
 /// # Errors
 ///

@@ -49,16 +49,16 @@ pub trait ChangeLog: Send + Sync {
 
     /// Makes the changes of a table appear in the log as `demand` requires.
     ///
-    /// On return, every transaction that began before the table was captured has ended.
+    /// Returns after the end of all transactions that began before the table was captured.
     fn capture<'a>(
         &'a self,
         database: &'a DatabaseName,
         demand: &'a Demand,
     ) -> BoxFuture<'a, LogResult<Captured>>;
 
-    /// Checks whether a partition with rows of a captured table was attached, detached, dropped or
-    /// truncated. No stream reports that rows appear or disappear in this way. Returns a position
-    /// after the last such change; `None` if there was none.
+    /// Checks whether a partition that has rows of a captured table was attached, detached, dropped
+    /// or truncated. No stream reports that rows appear or disappear in this way. Returns a
+    /// position after the last such change; `None` if there was none.
     ///
     /// `truncations` are the lower 32 bits of the ids of the transactions for which the stream has
     /// reported a TRUNCATE of the whole table.
@@ -74,8 +74,8 @@ pub trait ChangeLog: Send + Sync {
     /// runs on the catalog of a database. Its placeholder `:tables` takes the OIDs of tables as the
     /// text of an array.
     ///
-    /// The query returns a row of four texts for each of these tables that exists, and for each
-    /// other captured table:
+    /// The query returns a row of four texts for each of these tables that exists. It may also
+    /// return rows for other captured tables. The texts are:
     ///
     /// - the OID of the table
     /// - the marks of the capture of INSERTs, separated by commas
@@ -116,14 +116,14 @@ pub struct Demand {
     pub changes: bool,
     /// Whether the change log must contain whole old rows.
     pub old_rows: bool,
-    /// How long to wait for open transactions to end.
+    /// The time limit for the capture, which waits for locks and for the end of open transactions.
     pub timeout: Duration,
 }
 
 /// The result of the capture of a table.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Captured {
-    /// The position from which on every change of the table is in the log.
+    /// The position from which the log has every change of the table.
     pub since: LogPosition,
     /// The position that the stream must reach before a subscription to the table is acknowledged.
     pub barrier: LogPosition,

@@ -5,7 +5,7 @@ use std::time::Duration;
 /// The result of the functions of [`ChangeLog`](crate::ChangeLog).
 pub type LogResult<T> = Result<T, LogError>;
 
-/// Why the change log cannot be read, or a table cannot be captured.
+/// The reason why the change log cannot be read, or a table cannot be captured.
 #[derive(Debug, thiserror::Error)]
 pub enum LogError {
     /// A privilege or a setting is missing.

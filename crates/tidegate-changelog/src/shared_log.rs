@@ -11,7 +11,7 @@ use crate::position::LogPosition;
 /// A change log that one process at a time can read for all others.
 pub trait SharedLog: ChangeLog {
     /// Opens the stream of the only reader. The stream starts at the earliest position from which
-    /// the log is kept. The log no longer keeps changes that the reader has confirmed. Returns
+    /// the log is kept. Changes that the reader confirms are no longer kept in the log. Returns
     /// `None` while another process has the stream open.
     ///
     /// # Errors

@@ -37,7 +37,7 @@ pub enum Error {
         /// The name of the relation, as PostgreSQL spells it.
         relation: Box<str>,
     },
-    /// The operator does not exist, or not for the column's type.
+    /// There is no operator of this name, or the column's type does not have the operator.
     #[error("`{place}` is not an operator for {type}, expected {expected}")]
     UnknownOperator {
         /// The path, whose last part is the operator.

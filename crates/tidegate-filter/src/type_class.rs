@@ -247,8 +247,8 @@ pub(crate) fn cast_to_compare(r#type: &Type) -> Option<&Type> {
     Some(base_type(r#type)).filter(|base| is_domain && matches!(base.kind(), TypeKind::Enum(_)))
 }
 
-/// The type as which PostgreSQL compares a column with an unquoted number that is not a value of
-/// the column's type (PostgreSQL, "Operators", type resolution).
+/// The type that both operands have when PostgreSQL compares a column with an unquoted number that
+/// is not a value of the column's type (PostgreSQL, "Operators", type resolution).
 pub(crate) fn number_type(r#type: &Type) -> &Type {
     match base_type(r#type) {
         &Type::FLOAT4 => &Type::FLOAT8,

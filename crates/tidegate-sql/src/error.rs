@@ -7,7 +7,7 @@ use tidegate_values::{MalformedValue, ValueError};
 /// A result with the error of this crate.
 pub type Result<T, E = Error> = std::result::Result<T, E>;
 
-/// Why a statement was not run, or failed.
+/// The reason why a statement was not run, or failed.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
     /// The request is invalid. The text names the invalid part and what was expected.
@@ -193,7 +193,7 @@ pub enum InputError {
     InvalidMember {
         /// The path of the member.
         member: String,
-        /// What was found, and what was expected.
+        /// The problem with the member.
         problem: String,
     },
 }

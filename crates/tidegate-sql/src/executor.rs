@@ -136,13 +136,13 @@ pub enum Commit {
     /// committed.
     Together,
     /// COMMIT is sent once the sinks have taken all rows, so that an error of a sink rolls
-    /// everything back. If no statement writes or none returns rows, COMMIT is sent with the
-    /// statements, and an error of a sink comes too late. So a sink must not fail for a statement
-    /// without columns.
+    /// everything back. If no statement writes, or if no statement returns rows, COMMIT is sent
+    /// with the statements, and an error of a sink comes too late. So a sink must not fail for a
+    /// statement without columns.
     AfterRows,
 }
 
-/// Why a [`Pipeline`] failed.
+/// The failure of a [`Pipeline`].
 #[derive(Debug)]
 pub struct PipelineError {
     /// The index of the statement that failed; `None` if the transaction as a whole failed.
@@ -223,25 +223,26 @@ pub struct QueryOptions {
     pub deadline: Option<Instant>,
     /// The author of the statements' texts.
     pub author: Author,
-    /// The limit to which the statement's connection counts.
+    /// The limit that the statement's connection counts towards.
     pub limit: ConnectionLimit,
-    /// The servers from which a read may be answered. A write always goes to the primary.
+    /// The servers that may answer a read. A write always goes to the primary.
     pub read_from: ReadFrom,
 }
 
-/// The limit to which a connection of a role counts that many callers share.
+/// The limit that a connection counts towards, if many callers share the role of the connection.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum ConnectionLimit {
-    /// That of the caller.
+    /// The limit of the caller.
     #[default]
     Caller,
-    /// One that all members of a group have in common for subscriptions to the table with this OID.
-    /// The statement may serve several members, or other members may wait for its end, so a member
-    /// whose own requests occupy its connections must not delay it.
+    /// The common limit of all members of a group for subscriptions to the table with this OID. The
+    /// statement may serve several members, or other members may wait for its end. So it must not
+    /// wait for the requests of a single member who has reached the limit of a caller.
     Subscriptions(u32),
 }
 
-/// The author of a statement's text, which decides on which connections it may run.
+/// The author of a statement's text. Which connections the statement may run on depends on the
+/// author.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Author {
     /// A caller or a sub-user. The statement runs on a connection that logged in as the caller's

@@ -1,4 +1,4 @@
-//! The principal of a statement: the database and role as which it runs.
+//! The principal of a statement: its database, and the role that runs it.
 
 use std::fmt;
 use std::sync::Arc;
@@ -65,12 +65,12 @@ impl Principal {
     }
 }
 
-/// A role of a tenant's database, as which statements run.
+/// A role that runs statements in a tenant's database.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Login {
     /// The tenant's database.
     pub database: DatabaseName,
-    /// The role as which the statements run.
+    /// The role that runs the statements.
     pub role: RoleName,
     /// The callers that share the role.
     pub role_use: RoleUse,
@@ -113,7 +113,7 @@ impl RoleUse {
         !matches!(self, Self::User(_) | Self::Trusted(SharedBy::Users))
     }
 
-    /// Whether only statements that Tidegate or the tenant's owner wrote run as the role.
+    /// Whether the role runs only statements that Tidegate or the tenant's owner wrote.
     pub fn is_trusted(&self) -> bool {
         matches!(self, Self::Trusted(_))
     }
@@ -229,7 +229,7 @@ impl fmt::Debug for Member {
     }
 }
 
-/// Why [`Member::new`] refuses an id or claims.
+/// The reason why [`Member::new`] refuses an id or claims.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum InvalidMember {
     /// The id is empty, longer than [`Member::LONGEST_ID`], or has control characters.

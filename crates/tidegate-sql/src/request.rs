@@ -75,7 +75,7 @@ impl Default for Limits {
     }
 }
 
-/// Why a body is invalid.
+/// The reason why a body is invalid.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum RequestError {
     /// The body is not JSON (RFC 8259), or is nested too deeply.
@@ -91,7 +91,7 @@ pub enum RequestError {
     /// The body is JSON, but not a request or an array of requests.
     #[error("the body is {problem}")]
     InvalidBody {
-        /// What was found and what was expected.
+        /// The problem with the body.
         problem: String,
     },
     /// The body is JSON, but a member is invalid.

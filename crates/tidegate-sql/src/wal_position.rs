@@ -1,4 +1,4 @@
-//! Positions in the WAL of the primary, and from which server a statement may read.
+//! Positions in the WAL of the primary, and the servers that a statement may read from.
 
 use std::fmt;
 use std::str::FromStr;
@@ -34,7 +34,7 @@ impl FromStr for WalPosition {
     }
 }
 
-/// The servers from which a statement may read.
+/// The servers that a statement may read from.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum ReadFrom {
     /// Only the primary.

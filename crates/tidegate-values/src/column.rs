@@ -20,8 +20,8 @@ pub struct Column {
     pub r#type: Type,
     /// The format of the column's values.
     pub format: WireFormat,
-    /// The OID of the table and the number of the attribute whose values the column has; `None` if
-    /// the values are computed.
+    /// The source of the values: the OID of a table, and the number of an attribute of this table.
+    /// `None` if the values are computed.
     pub origin: Option<(u32, i16)>,
 }
 
@@ -32,8 +32,9 @@ pub struct RawRow<'a> {
 }
 
 impl<'a> RawRow<'a> {
-    /// Wraps the body of a `DataRow` message after its column count (PostgreSQL, "Message
-    /// Formats"): for each column a 32-bit length, -1 for NULL, and the bytes.
+    /// Wraps the part of a `DataRow` message that follows the column count (PostgreSQL, "Message
+    /// Formats"). For each column this part has a 32-bit length, which is -1 for NULL, and the
+    /// bytes of the value.
     ///
     /// Returns `None` if `body` does not have exactly `columns` values.
     pub fn new(columns: usize, body: &'a [u8]) -> Option<Self> {

@@ -93,8 +93,8 @@ impl Table {
     }
 }
 
-/// Creates the triggers on a table. Tries that as the owner of the database first, and as the
-/// administrator if the owner may not.
+/// Creates the triggers on a table, as the owner of the database if possible, otherwise as the
+/// administrator.
 async fn attach(
     shared: &Shared,
     database: &DatabaseName,
@@ -127,8 +127,8 @@ async fn attach(
     Ok(())
 }
 
-/// Opens a session of the database's owner and grants it the use of the trigger functions. `None`
-/// if the owner cannot log in, or may not create triggers on the table.
+/// Opens a session of the database's owner, and grants the owner the use of the trigger functions.
+/// Returns `None` if the owner cannot log in, or may not create triggers on the table.
 async fn owner(
     shared: &Shared,
     database: &DatabaseName,
@@ -224,8 +224,8 @@ const TABLE: &str = "\
     FROM pg_catalog.pg_class c JOIN pg_catalog.pg_namespace n ON n.oid = c.relnamespace \
     WHERE c.oid = $1";
 
-/// Selects whether this session may change objects of a role, the name of this session's role, and
-/// whether it may use the trigger functions.
+/// Selects three values: whether this session may change objects of the role `$1`, the name of this
+/// session's role, and whether this session may use the trigger functions.
 const MAY_CHANGE: &str = "\
     SELECT pg_catalog.pg_has_role($1::text::name, 'USAGE'), pg_catalog.quote_ident(current_user), \
            pg_catalog.has_schema_privilege('tidegate_outbox', 'USAGE') \

@@ -1,7 +1,7 @@
 //! The health query, which reports whether tables still have their triggers.
 
-/// See [`tidegate_changelog::ChangeLog::health_query`]. The last column is always true: triggers
-/// never make a write fail.
+/// See [`tidegate_changelog::ChangeLog::health_query`]. The last column, whether writes succeed, is
+/// always true, because triggers never make a write fail.
 pub(super) const HEALTH_QUERY: &str = "\
     WITH RECURSIVE noted AS (\
         SELECT t.tgrelid AS oid, t.tgenabled = 'A' AS fires, t.tgtype & 24 = 24 AS changes, \

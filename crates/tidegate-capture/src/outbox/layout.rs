@@ -63,9 +63,9 @@ impl Layout {
 /// The layouts that a stream has read.
 #[derive(Debug, Default)]
 pub(super) struct Layouts {
-    /// The layouts by table and by the number under which a trigger stored the layout.
+    /// The layouts by the OID of the table and the number that a trigger gave to the layout.
     known: HashMap<(u32, i64), KnownLayout>,
-    /// The layout with which the stream last described each table.
+    /// For each table, the layout that the stream described last.
     described: HashMap<u32, Arc<Layout>>,
 }
 
@@ -105,7 +105,7 @@ impl Layouts {
         self.known.clear();
     }
 
-    /// Reads the layout of a table that a trigger stored under this number.
+    /// Reads the layout to which a trigger gave this number. `table` is the table with the trigger.
     pub(super) async fn load(
         &mut self,
         reader: &ReaderSession,

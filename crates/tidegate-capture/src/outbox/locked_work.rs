@@ -21,7 +21,8 @@ pub(super) enum LockedWork<'a> {
     Rows(&'a str, &'a [&'a (dyn ToSql + Sync)]),
     /// Commands.
     Run(&'a str),
-    /// Commands that do not run if more than this many streams are open.
+    /// The maximum number of open streams, and commands. If more streams are open, the commands do
+    /// not run.
     RunUnlessRead(i64, &'a str),
 }
 

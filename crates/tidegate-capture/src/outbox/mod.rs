@@ -44,18 +44,18 @@ pub use status::{OutboxReader, OutboxStatus};
 /// The settings of the outbox.
 #[derive(Clone, Debug)]
 pub struct OutboxSettings {
-    /// How many bytes of changes are kept for subscribers that resume.
+    /// The maximum number of bytes of changes that are kept for subscribers that resume.
     pub retention: u64,
-    /// How long triggers keep writing after the last node stopped. If a node starts later than
-    /// that, it reports a gap to its subscribers.
+    /// The time for which triggers keep writing after the last node stopped. A node that starts
+    /// later reports a gap to its subscribers.
     pub lease: Duration,
     /// The shortest poll interval, used after a change was read, and the longest, used when nothing
     /// was read for long.
     pub pace: (Duration, Duration),
-    /// The longest wait for a lock on a table. Writers of the table wait as long as this.
+    /// The timeout for a lock on a table. Writers of the table may have to wait as long as this.
     pub lock_timeout: Duration,
-    /// The id of the node, by which the sessions of its streams can be told from those of other
-    /// nodes; `None` if the node has none.
+    /// The id of the node. It is part of the `application_name` of the sessions of the node's
+    /// streams. `None` if the node has no id.
     pub node: Option<u32>,
 }
 
@@ -96,7 +96,8 @@ impl Shared {
         confirmed
     }
 
-    /// The position before which no stream of this node needs changes; `None` without streams.
+    /// The lowest position that a stream of this node has confirmed; `None` if there is no stream.
+    /// The streams need no changes before it.
     fn confirmed(&self, database: &DatabaseName) -> Option<LogPosition> {
         let streams = self.streams.lock();
         let live = streams.get(database)?.iter().filter_map(Weak::upgrade);

@@ -12,9 +12,9 @@ use super::layout::{self, KnownLayout, Layouts};
 use super::session::ReaderSession;
 use super::{number, pgoutput, position, record_text, unreadable};
 
-/// The limit on the number of changes in a page.
+/// The maximum number of changes in a page.
 const PAGE: i64 = 1024;
-/// The limit on the bytes of a page. A longer change is a page of its own.
+/// The maximum number of bytes in a page. A longer change is a page of its own.
 const PAGE_BYTES: i64 = 4 << 20;
 
 #[derive(Debug)]
@@ -39,16 +39,16 @@ impl CommittedTransaction {
 pub(super) struct OutboxTailer {
     reader: ReaderSession,
     layouts: Layouts,
-    /// A text that changes with every definition of a table and every policy.
+    /// A text that changes when the definition of a captured table or a policy changes.
     definitions: String,
-    /// The id of the transaction since which triggers have written without interruption. A new
-    /// value means a gap.
+    /// The id of the first transaction after the last time that triggers may have missed changes. A
+    /// new value means a gap.
     renewed: String,
-    /// The position up to which everything was returned.
+    /// The position that the stream has reached. All changes before it were returned.
     at: LogPosition,
     waiting: VecDeque<CommittedTransaction>,
     /// How much of the first transaction in `waiting` was returned: the number of changes, and the
-    /// id of the last one.
+    /// id of the last change.
     given: (i64, i64),
 }
 
@@ -184,7 +184,7 @@ impl OutboxTailer {
     }
 
     /// Appends the end of a transaction. Fails with [`LogError::Gone`] if `count`, the number of
-    /// changes that were read, shows that some were deleted in the meantime.
+    /// changes that were read, shows that some of the changes were deleted.
     fn close(
         &mut self,
         transaction: &CommittedTransaction,
@@ -233,7 +233,7 @@ impl OutboxTailer {
         Ok(())
     }
 
-    /// Reports a TRUNCATE of a table, or a gap in its changes, by the message of a TRUNCATE.
+    /// Reports a TRUNCATE of a table, or a gap in its changes, as a TRUNCATE message.
     async fn gap(&mut self, root: u32, batch: &mut Vec<LogMessage>) -> LogResult<()> {
         if !self.layouts.is_described(root) {
             // A table that was dropped needs no report.
@@ -271,9 +271,9 @@ impl<'a> FromSql<'a> for RawText<'a> {
 /// position on were deleted. If there are no transactions, selects one row in which their columns
 /// are NULL.
 ///
-/// Also selects a text that changes with every definition of a captured table or its indexes, and
-/// with every change of a policy. The text consists of the sums of the ids of the transactions that
-/// last wrote the catalog rows, and the number of policies.
+/// Also selects a text that changes when the definition of a captured table, of one of its indexes,
+/// or of a policy changes. The text consists of the sums of the ids of the transactions that last
+/// wrote the catalog rows, and the number of policies.
 const TRANSACTIONS: &str = "\
     SELECT c.position, c.xid::text, c.changes, c.bytes, s.earliest > $1, \
            pg_catalog.concat_ws(' ', \

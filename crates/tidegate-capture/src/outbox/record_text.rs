@@ -45,8 +45,9 @@ fn value(text: &[u8]) -> Option<(Value<'_>, &[u8])> {
     Some(((!plain.is_empty()).then(|| plain.into()), rest))
 }
 
-/// Returns the content before the closing quote, and the text after the quote; `None` if the text
-/// is malformed. In the content, quotes and backslashes are doubled.
+/// Splits `text`, which begins after an opening quote, at the closing quote. Returns the unescaped
+/// content before the quote and the text after the quote; `None` if the text is malformed. In the
+/// text form, quotes and backslashes in the content are doubled.
 fn unquote(text: &[u8]) -> Option<(Cow<'_, [u8]>, &[u8])> {
     let mut value = Cow::Borrowed(&[][..]);
     let mut rest = text;

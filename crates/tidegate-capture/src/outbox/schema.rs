@@ -30,7 +30,8 @@ pub(super) async fn ensure(shared: &Shared, database: &DatabaseName) -> LogResul
     Ok(admin)
 }
 
-/// Renews the lease. Returns whether triggers may have stopped writing before.
+/// Renews the lease. Returns whether triggers may have stopped writing before the lease was
+/// renewed.
 pub(super) async fn renew(shared: &Shared, admin: &CaptureSession) -> LogResult<bool> {
     let seconds = i64::try_from(shared.settings.lease.as_secs()).unwrap_or(i64::MAX);
     let rows = admin
@@ -59,8 +60,8 @@ pub(super) async fn configure_session(admin: &CaptureSession) -> LogResult<()> {
         .await
 }
 
-/// Whether the outbox exists, is complete, and belongs to this database and not to one of which
-/// this database is a copy.
+/// Whether the outbox exists, is complete, and was created in this database. A copy of a database
+/// contains the outbox of the original.
 async fn is_current(admin: &CaptureSession) -> LogResult<bool> {
     Ok(exists(admin).await? && is_complete(admin).await? && belongs_to_database(admin).await?)
 }
@@ -70,7 +71,8 @@ async fn belongs_to_database(admin: &CaptureSession) -> LogResult<bool> {
     Ok(rows.first().is_some_and(|row| row.get(0)))
 }
 
-/// Whether the outbox has everything that this release creates, and no other role may use it.
+/// Whether the outbox has everything that this release creates, and no role except its owner may
+/// use it.
 async fn is_complete(admin: &CaptureSession) -> LogResult<bool> {
     Ok(!admin.rows(COMPLETE_QUERY, &[]).await?.is_empty())
 }

@@ -28,7 +28,7 @@ impl ReaderSession {
     }
 
     /// Gives positions to the transactions that have committed. Returns the next position, and the
-    /// id of the transaction since which triggers have written without interruption.
+    /// id of the first transaction after the last time that triggers may have missed changes.
     pub(super) async fn advance(&self) -> LogResult<(LogPosition, String)> {
         let rows = self.rows(ADVANCE, &[]).await?;
         let row = rows.first().ok_or_else(|| unreadable("a position"))?;

@@ -18,7 +18,8 @@ pub struct OutboxStatus {
     pub bytes: i64,
     /// The bytes that the outbox takes on disk.
     pub disk: i64,
-    /// For how many more seconds triggers write to the outbox if no node renews the lease.
+    /// The number of seconds for which triggers still write to the outbox if no node renews the
+    /// lease.
     pub lease: i64,
     /// The sessions that read the outbox.
     pub readers: Vec<OutboxReader>,

@@ -50,7 +50,7 @@ async fn capture_or_fail(
 
 /// The result of adding a table.
 enum Added {
-    /// The table was captured before, from this position on.
+    /// The table is captured already, from this position on.
     Captured(LogPosition),
     /// The table is published, but changes of transactions that were open before may be missing.
     Pending(Pending),
@@ -58,12 +58,13 @@ enum Added {
     NotAllowed(LogError),
 }
 
-/// A capture that is complete once the transactions that were open when it began have ended.
+/// A capture that was begun. It is complete when all transactions that were open at its beginning
+/// have ended.
 struct Pending {
     /// The position at which the capture was begun, by this node or another.
     begun: LogPosition,
-    /// The position from which every change of the table was captured before; `None` if it was not
-    /// captured in that way. This capture then only adds columns to the row images.
+    /// `Some` if every change of the table is captured already: the position from which it is
+    /// captured. This capture then only adds columns to the row images.
     before: Option<LogPosition>,
 }
 
@@ -158,7 +159,8 @@ impl CaptureSession {
             table.metadata.0.entry(oid).or_default().before = identity;
         }
         if !table.unchanged {
-            // Others changed the publications, so changes of every table may be missing.
+            // A user or another program changed the publications, so changes of every table may be
+            // missing.
             let entries = table.metadata.0.values_mut();
             entries.for_each(|entry| entry.begin(now, false));
         }
@@ -174,8 +176,8 @@ impl CaptureSession {
         Ok(Added::Pending(Pending { begun, before }))
     }
 
-    /// Waits until the table is captured without a gap. Returns the position from which it is so
-    /// captured; `None` if it must be added again.
+    /// Waits until the table is captured without a gap. Returns the position from which no change
+    /// is missing; `None` if the table must be added again.
     async fn finish(
         &self,
         pending: &Pending,
@@ -207,8 +209,9 @@ impl CaptureSession {
     }
 
     /// Stores the position from which the table is captured without a gap: the previous one if the
-    /// table was captured already, otherwise the present end of the log. Returns `None` if another
-    /// node has stored a position, which must not move without a gap, or has changed the capture.
+    /// table was captured already, otherwise the present end of the log. Stores nothing and returns
+    /// `None` if another node has stored a position or has changed the capture. A stored position
+    /// must stay the same unless there is a gap.
     async fn mark(&self, relation: u32, pending: &Pending) -> LogResult<Option<Captured>> {
         self.begin().await?;
         let marked = async {
@@ -235,7 +238,7 @@ impl CaptureSession {
 }
 
 /// The commands that raise the replica identities of tables, each with `timeout` as its lock
-/// timeout. Also returns the OID and the previous identity of each table; `None` is FULL.
+/// timeout. Also returns the OID and the previous identity of each table; `None` stands for FULL.
 fn raise(leaves: &[&Leaf], timeout: Duration) -> (String, Vec<(u32, Option<ReplicaIdentity>)>) {
     let mut commands = String::new();
     if !leaves.is_empty() {
@@ -252,8 +255,8 @@ fn raise(leaves: &[&Leaf], timeout: Duration) -> (String, Vec<(u32, Option<Repli
     (commands, before.collect())
 }
 
-/// The commands that restore the options of the publications if others changed them, and publish
-/// generated columns.
+/// The commands that make the publications publish generated columns. They also restore the other
+/// options of the publications if a user or another program changed them.
 fn publications(table: &TableInfo) -> String {
     let mut commands = String::new();
     for publication in [EVERYTHING, INSERTS] {

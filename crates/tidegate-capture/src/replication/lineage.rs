@@ -61,7 +61,7 @@ async fn switches(
         }
         Err(error @ (LogError::Unavailable(_) | LogError::TimedOut { .. })) => Err(error),
         // The file is missing, for example in a cluster that was restored without its archive. Then
-        // the log continues no other.
+        // the log continues no other log.
         Err(error) => {
             debug!(%error, "the server has no timeline history");
             Ok(Vec::new())

@@ -9,8 +9,8 @@ use parking_lot::Mutex;
 use tidegate_sql::DatabaseName;
 use tokio::time::{Instant, sleep_until};
 
-/// How long the first attempt waits for the lock, and the longest wait. The wait doubles with each
-/// attempt, because transactions may outlast a short one.
+/// The timeout of the first attempt to get the lock, and the longest timeout. The timeout doubles
+/// with each attempt, because transactions may outlast a short timeout.
 pub(super) const ATTEMPT: (Duration, Duration) =
     (Duration::from_millis(100), Duration::from_millis(800));
 /// The pause after an attempt, as a multiple of its duration.
@@ -21,8 +21,8 @@ pub(super) const PAUSE_FACTOR: u32 = 9;
 pub(super) struct LockBackoff(Mutex<HashMap<(DatabaseName, u32), Instant>>);
 
 impl LockBackoff {
-    /// Waits until a table may be locked. Returns `false` at once if that is after the deadline
-    /// `by`.
+    /// Waits until a table may be locked. If that time is after the deadline `by`, returns `false`
+    /// at once.
     pub(super) async fn wait_until(
         &self,
         database: &DatabaseName,

@@ -2,8 +2,8 @@
 //!
 //! The comment is dropped with the publication, is visible to every node, and changes in the same
 //! transaction as the capture. After a first line for human readers, it has one line for each
-//! table: `table since identity changed partitions inserts begun`. After `identity`, words that are
-//! `-` are left out at the end of the line.
+//! table: `table since identity changed partitions inserts begun`. The first three words are always
+//! written. A later word is left out if it and all words after it are `-`.
 //!
 //! Nodes of an earlier release may read and write the same comment. They ignore additional words at
 //! the end of a line, and treat a word that they cannot parse as `-`. Therefore a new word comes
@@ -35,14 +35,14 @@ pub(super) struct TableMetadata {
     pub(super) since: Option<LogPosition>,
     /// The position from which INSERTs are captured, if that is earlier than `since`.
     pub(super) inserts: Option<LogPosition>,
-    /// The position at which the unfinished capture was begun; `None` if there is none. By this
-    /// position, nodes that capture the table at the same time find out whether they finish the
+    /// The position at which the unfinished capture was begun; `None` if there is none. Nodes that
+    /// capture the table at the same time compare this position to find out whether they finish the
     /// same capture.
     pub(super) begun: Option<LogPosition>,
     /// The replica identity before the service raised it; `None` if the service did not.
     pub(super) before: Option<ReplicaIdentity>,
-    /// A position after the last change of partitions by which the table gained or lost rows;
-    /// `None` if there was none.
+    /// A position after the last change of partitions that added rows to the table or removed rows
+    /// from it; `None` if there was none.
     pub(super) changed: Option<LogPosition>,
     pub(super) partitions: Option<Partitions>,
 }
@@ -56,8 +56,8 @@ impl TableMetadata {
         (self.since, self.begun) = (None, Some(begun));
     }
 
-    /// The position from which on the log has every change of the table, or without `changes` every
-    /// INSERT; `None` if unknown.
+    /// The position from which the log has every change of the table. If `changes` is false, the
+    /// position from which it has every INSERT. `None` if the position is not known.
     pub(super) fn complete(&self, changes: bool) -> Option<LogPosition> {
         let inserts = self.inserts.filter(|_| !changes);
         let since = inserts.or(self.since);

@@ -26,7 +26,7 @@ impl MissingLog {
         self.0.lock().remove(slot);
     }
 
-    /// The value by which a stream of the slot records that the slot's log is missing.
+    /// The value that a stream of the slot uses to record that the slot's log is missing.
     pub(super) fn of(&self, slot: &str, position: LogPosition) -> SlotLog {
         SlotLog {
             missing: self.clone(),

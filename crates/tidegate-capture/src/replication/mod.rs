@@ -1,12 +1,12 @@
 //! [`ChangeLog`] by logical decoding (PostgreSQL, "Logical Replication" and "Streaming Replication
 //! Protocol").
 //!
-//! A database with subscribers has two publications: one for tables of which every operation is
-//! needed, and one for tables of which INSERT is enough. A permanent replication slot, the
-//! *retention slot*, keeps the log of the retention window. Each stream has a temporary slot, which
-//! is a copy of the retention slot. Copying does not wait for open transactions, and PostgreSQL
-//! drops the slot of a node that crashes. If the nodes share one reader, that reader uses the
-//! retention slot itself, which PostgreSQL gives to only one process at a time.
+//! A database with subscribers has two publications. One publishes every operation of its tables,
+//! the other only INSERT and TRUNCATE. A permanent replication slot, the *retention slot*, keeps
+//! the log of the retention window. Each stream has a temporary slot, which is a copy of the
+//! retention slot. Copying does not wait for open transactions, and PostgreSQL drops the slot of a
+//! node that crashes. If the nodes share one reader, that reader uses the retention slot itself,
+//! which PostgreSQL gives to only one process at a time.
 
 mod capture;
 mod health;
@@ -47,27 +47,27 @@ use crate::capture_session::Logins;
 pub use removal::{Removal, StreamingServer};
 pub use status::{ClusterCapture, DatabaseCapture, PublicationStatus, RaisedIdentity, SlotStatus};
 
-/// The publication of tables of which every operation is needed.
+/// The publication that publishes every operation of its tables.
 const EVERYTHING: &str = "tidegate";
-/// The publication of tables of which INSERT is enough.
+/// The publication that publishes only INSERT and TRUNCATE of its tables.
 const INSERTS: &str = "tidegate_inserts";
 
 /// The settings of the change log.
 #[derive(Clone, Debug)]
 pub struct ReplicationSettings {
-    /// How many bytes of log the retention slot may keep for subscribers that resume. With `None`
-    /// there is no retention slot, and a broken stream cannot be resumed.
+    /// The maximum number of bytes of log that the retention slot keeps for subscribers that
+    /// resume. With `None` there is no retention slot, and a broken stream cannot be resumed.
     pub retention: Option<u64>,
-    /// The time limit of creating a slot, for which PostgreSQL waits for open transactions of the
-    /// whole cluster.
+    /// The time limit for creating a slot. PostgreSQL waits for the end of the open transactions of
+    /// the whole cluster before it creates a slot.
     pub slot_timeout: Duration,
-    /// The longest wait for a lock that does not block readers and writers of a table.
+    /// The timeout for locks that do not block readers and writers of a table.
     pub lock_timeout: Duration,
-    /// The shortest time between two advances of a retention slot that keeps no more than
-    /// `retention`. An advance takes a login.
+    /// The minimum interval between two advances of a retention slot. Each advance needs a login. A
+    /// slot that keeps more than `retention` is advanced without delay.
     pub advance_interval: Duration,
-    /// The id of the node, by which the sessions of its streams can be told from those of other
-    /// nodes; `None` if the node has none.
+    /// The id of the node. It is part of the `application_name` of the sessions of the node's
+    /// streams. `None` if the node has no id.
     pub node: Option<u32>,
 }
 
@@ -97,7 +97,7 @@ struct Shared {
     lock_backoff: lock_backoff::LockBackoff,
     /// The connection to the control database that reads the state of slots.
     control: KeptConnection,
-    /// When this node last advanced the retention slot of each database.
+    /// The time at which this node last advanced the retention slot, for each database.
     advances: Mutex<HashMap<DatabaseName, Instant>>,
     missing_log: missing_log::MissingLog,
 }

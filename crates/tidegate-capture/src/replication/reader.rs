@@ -14,7 +14,7 @@ use super::{Shared, slot, tables};
 use crate::error;
 
 /// Opens the stream at the start of the retention window. Returns `None` while another process
-/// reads.
+/// reads the slot.
 pub(super) async fn open(shared: &Shared, database: &DatabaseName) -> LogResult<Option<Stream>> {
     let recreate = tables::prepare(shared, database).await?;
     let mut session = ReplicationSession::open(&shared.reader, database).await?;
@@ -24,7 +24,7 @@ pub(super) async fn open(shared: &Shared, database: &DatabaseName) -> LogResult<
     match open_slot(shared, session, recreate).await {
         Ok(stream) => Ok(Some(stream)),
         Err(error) => {
-            // Another node may have been faster.
+            // Another node may have opened the stream first.
             let mut session = ReplicationSession::open(&shared.reader, database).await?;
             let is_read = is_read(&mut session).await?;
             if is_read { Ok(None) } else { Err(error) }
@@ -65,8 +65,8 @@ pub(super) async fn close(
     age: Duration,
 ) -> LogResult<()> {
     let reader = &shared.reader;
-    // The function is called in the login's own database, because in a tenant's database no user may
-    // call it.
+    // `pg_terminate_backend` is called in the login's own database, because in a tenant's database
+    // no user may call it.
     let opened = tidegate_service::open(reader, &reader.admin_database).await;
     let client = opened.map_err(|e| error::of_connection(e, &reader.admin_role))?;
     let failed = |error: tokio_postgres::Error| error::of_statement(&error, COMMAND_TIMEOUT);

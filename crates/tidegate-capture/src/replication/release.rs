@@ -10,7 +10,7 @@ use super::metadata::{CaptureMetadata, ReplicaIdentity, TableMetadata};
 use super::{EVERYTHING, INSERTS, Shared, lock_backoff};
 use crate::capture_session::CaptureSession;
 
-/// How many times to try for the locks of tables.
+/// The maximum number of attempts to lock the tables.
 const ATTEMPTS: usize = 10;
 
 /// Ends captures; see [`tidegate_changelog::ChangeLog::release`]. Does nothing while another node
@@ -20,7 +20,7 @@ pub(super) async fn release(
     database: &DatabaseName,
     kept: &[u32],
 ) -> LogResult<()> {
-    // The owner releases the tables that it may change, and then the administrator the others.
+    // The owner releases the tables that it may change. Then the administrator releases the others.
     if let Some(owner) = CaptureSession::owner(&shared.logins, database).await? {
         owner.release(kept).await?;
     }

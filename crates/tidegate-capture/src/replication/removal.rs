@@ -28,8 +28,8 @@ pub enum Removal {
     Streaming(Vec<StreamingServer>),
     /// A node started to read during the removal and has created some of the objects again.
     Recreated,
-    /// Neither the administrator nor the database's owner may change some of the objects, although
-    /// no node reads the log. A superuser has to remove these.
+    /// There are objects that neither the administrator nor the database's owner may change. No
+    /// node reads the log. A superuser must remove these objects.
     Left(DatabaseCapture),
 }
 
@@ -65,8 +65,8 @@ impl Replication {
         let slots = self.cluster().await?.slots;
         release::release(&self.shared, database, &[]).await?;
         let left = captured(&self.shared, database).await?;
-        // The comment of the publication holds the previous identities, so the publication goes
-        // last.
+        // The comment of the publication holds the previous identities, so the publication is
+        // dropped last.
         if !left.raised.is_empty() {
             return self.explain_remaining(database).await;
         }
@@ -127,8 +127,8 @@ impl Replication {
     /// Ends streams, as the login that opened them, and waits until they have ended.
     async fn end(&self, database: &DatabaseName, streams: &[StreamingServer]) -> LogResult<()> {
         let reader = &self.shared.reader;
-        // The function is called in the login's own database, because in a tenant's database no
-        // user may call it.
+        // `pg_terminate_backend` is called in the login's own database, because in a tenant's
+        // database no user may call it.
         let opened = tidegate_service::open(reader, &reader.admin_database).await;
         let client = opened.map_err(|e| error::of_connection(e, &reader.admin_role))?;
         let slots: Vec<&str> = streams.iter().map(|stream| stream.slot.as_str()).collect();
@@ -155,7 +155,7 @@ enum Dropped {
     All,
     /// A publication exists again after it was dropped, because a node created it.
     Recreated,
-    /// Neither the administrator nor the owner may drop one of the publications.
+    /// There is a publication that neither the administrator nor the owner may drop.
     NotAllowed,
 }
 

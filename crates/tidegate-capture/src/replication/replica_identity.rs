@@ -1,6 +1,7 @@
 //! Prevents captures from blocking writers. If UPDATE and DELETE of a table are published,
 //! PostgreSQL refuses them unless the table has a replica identity. A table has none if the primary
-//! key or index that served as such was dropped, or if its owner set NOTHING.
+//! key or index that was its replica identity was dropped, or if its owner set REPLICA IDENTITY
+//! NOTHING.
 
 use tidegate_changelog::LogResult;
 use tidegate_sql::DatabaseName;
@@ -10,8 +11,8 @@ use super::table_info::TableInfo;
 use super::{EVERYTHING, Shared};
 use crate::capture_session::CaptureSession;
 
-/// Removes a table, which could not be captured, from the publication of every operation if
-/// PostgreSQL refuses its writers.
+/// Called after an attempt to capture a table failed. Removes the table from the publication of
+/// every operation if PostgreSQL refuses writes to the table.
 pub(super) async fn writers(
     shared: &Shared,
     database: &DatabaseName,

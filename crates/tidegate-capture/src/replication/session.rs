@@ -14,11 +14,11 @@ use tracing::warn;
 
 use crate::error;
 
-/// The time limit of a command that does not have to wait for others.
+/// The time limit for a command that need not wait for other sessions.
 pub(super) const COMMAND_TIMEOUT: Duration = Duration::from_secs(15);
 
-/// How long the server may leave sent data unacknowledged. The status updates of a stream would
-/// otherwise keep the connection to a server that has disappeared open.
+/// The maximum time for which the server may leave sent data unacknowledged. Without this limit,
+/// the status updates of a stream would keep a connection open after the server has disappeared.
 const UNACKNOWLEDGED: Duration = Duration::from_secs(30);
 
 /// A row of a result, in text form.

@@ -14,7 +14,8 @@ use super::stream::Stream;
 use super::{EVERYTHING, INSERTS, Shared, lineage, tables, unreadable};
 use crate::error;
 
-/// The time limit of advancing the retention slot. PostgreSQL reads the log that it releases.
+/// The time limit for advancing the retention slot. To advance a slot, PostgreSQL reads the log
+/// that the slot releases.
 const ADVANCE: Duration = Duration::from_mins(2);
 
 /// The state of a database's log and of its retention slot.

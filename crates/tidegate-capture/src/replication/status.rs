@@ -49,7 +49,7 @@ pub struct SlotStatus {
     pub retained: Option<i64>,
     /// The column `wal_status`: `reserved`, `extended`, `unreserved` or `lost`.
     pub wal_status: Option<String>,
-    /// How many bytes may be written until the slot may be lost; `None` without a limit.
+    /// The number of bytes that can be written before the slot may be lost; `None` without a limit.
     pub safe_size: Option<i64>,
 }
 

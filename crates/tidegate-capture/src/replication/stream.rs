@@ -31,7 +31,7 @@ const AWAITED: (Duration, u32) = (Duration::from_millis(500), 3);
 const BATCH: usize = 1024;
 /// The length of a status update in bytes.
 const STATUS: u8 = 34;
-/// The SQLSTATE of a file of log that is missing (`undefined_file`).
+/// The SQLSTATE `undefined_file`: a file of the log is missing.
 const NO_FILE: &str = "58P01";
 
 /// A stream of pgoutput messages.
@@ -41,13 +41,14 @@ pub(super) struct Stream {
     start: LogPosition,
     confirmed: LogPosition,
     report_at: Instant,
-    /// When the last data arrived.
+    /// The time at which the last data arrived.
     came_at: Instant,
     /// The time until which nothing is read, because transactions are dense; `None` if they are
     /// not.
     rest_until: Option<Instant>,
-    /// Whether PostgreSQL waits for a report. The report is sent when the messages were processed,
-    /// because a server that shuts down waits until everything is confirmed.
+    /// Whether PostgreSQL has asked for a report. The report is sent at the next read, after the
+    /// received messages were processed and confirmed. A server that shuts down waits until
+    /// everything is confirmed.
     owes_report: bool,
     /// The position up to which everything was received; `None` inside a transaction.
     complete: Option<LogPosition>,
@@ -56,7 +57,7 @@ pub(super) struct Stream {
     keeps_window: bool,
     /// The log of the retention slot that the stream reads, directly or through a copy of the slot.
     slot_log: Option<SlotLog>,
-    /// When PostgreSQL last asked for a report, and how many times it has asked in quick
+    /// The time at which PostgreSQL last asked for a report, and the number of requests in quick
     /// succession.
     awaited: (Instant, u32),
 }
@@ -80,8 +81,8 @@ impl Stream {
         }
     }
 
-    /// Makes the stream confirm late. It ends when the server shuts down, because the server would
-    /// wait until everything is confirmed.
+    /// Makes the stream confirm late. Such a stream ends when the server shuts down. Otherwise the
+    /// server would wait until everything is confirmed.
     pub(super) fn keep_window(mut self) -> Self {
         self.keeps_window = true;
         self
@@ -223,7 +224,7 @@ impl LogStream for Stream {
     }
 }
 
-/// The position up to which everything was received after a message; `None` inside a transaction.
+/// The new value of `Stream::complete` after a message was received. `complete` is the old value.
 fn complete_after(complete: Option<LogPosition>, change: &[u8]) -> Option<LogPosition> {
     match change.split_first() {
         Some((b'B', _)) => None,

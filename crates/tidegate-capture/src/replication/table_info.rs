@@ -19,8 +19,8 @@ pub(super) struct TableInfo {
     pub(super) may_change: bool,
     partitioned: bool,
     has_primary_key: bool,
-    /// Whether the table is in the publication of every operation, and whether it is in that of
-    /// INSERT.
+    /// Two values: whether the table is in the publication of every operation, and whether it is in
+    /// the publication of INSERT.
     pub(super) listed: (bool, bool),
     /// Whether the publication of every operation has the table with all its rows and columns.
     everything: bool,
@@ -28,8 +28,8 @@ pub(super) struct TableInfo {
     inserts: bool,
     /// Whether the publications are as the service created them.
     pub(super) unchanged: bool,
-    /// Whether both publications include stored generated columns, or the server does not support
-    /// that.
+    /// Whether both publications include stored generated columns. Also true if the server cannot
+    /// publish such columns.
     pub(super) publishes_generated: bool,
     /// Whether this session may change the publications.
     pub(super) may_publish: bool,

@@ -89,8 +89,8 @@ impl RoleGroup {
         }
     }
 
-    /// The slots that were loaded before `epoch`, or never. Such a slot is removed instead if it
-    /// was not used in the last `max_age` ticks.
+    /// The slots that were loaded before `epoch`, or never. A slot that was not used in the last
+    /// `max_age` ticks is not returned but removed.
     pub(super) fn stale(
         &self,
         epoch: u64,
@@ -119,7 +119,7 @@ type CurrentLoad = (Loaded, u64);
 pub(super) enum Validity {
     /// The schema is valid for all roles of the group.
     Group,
-    /// The schema may be valid only for the role as which it was loaded, because the role's
+    /// The schema was loaded as one role and may be valid only for this role, because the role's
     /// privileges changed.
     Role,
 }

@@ -21,8 +21,8 @@ pub(super) struct Loaded {
 
 impl Loaded {
     /// Loads the schema `name`, or all schemas if `name` is empty. The document of a relation is
-    /// not read again if `self` has its version. Also returns the schemas that were not interned
-    /// yet.
+    /// not read again if `self` has the same version of the relation. Also returns the schemas that
+    /// were not interned yet.
     ///
     /// # Errors
     ///

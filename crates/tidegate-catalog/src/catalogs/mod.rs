@@ -42,9 +42,9 @@ const RETENTION_TICKS: u64 = 1200;
 /// effect.
 pub trait DdlCounter: Send + Sync {
     /// A number that grows after each statement of this node that may have changed a definition of
-    /// the database. It counts DDL statements, and statements during which the database reported a
-    /// definition. `visibility` decides whether it also counts statements that may have called a
-    /// function that runs DDL.
+    /// the database. It counts DDL statements. It also counts statements if the database reported a
+    /// definition while they ran. `visibility` decides whether it also counts statements that may
+    /// have called a function that runs DDL.
     fn count(&self, database: &DatabaseName, visibility: DdlVisibility) -> u64;
 }
 
@@ -84,8 +84,8 @@ pub struct CatalogCache {
 pub enum WatchOutcome {
     /// No definition and no role changed.
     Same,
-    /// A definition or a role changed. The schemas in use were reloaded, except those that are
-    /// loaded when requests need them.
+    /// A definition or a role changed. Stale schemas were reloaded, the most recently used first.
+    /// If there were too many, the others are loaded when requests need them.
     Changed,
 }
 
@@ -143,7 +143,8 @@ impl CatalogCache {
         self.find(login, "", options).await
     }
 
-    /// Advances the clock by one tick, and drops what was not used for a long time.
+    /// Increments the tick counter, and drops databases, roles and schemas that were not used for a
+    /// long time.
     pub fn tick(&self) {
         let now = self.now.fetch_add(1, Ordering::Relaxed) + 1;
         if now.is_multiple_of(WATCH_TICKS) {
@@ -301,9 +302,9 @@ impl CatalogCache {
         })
     }
 
-    /// Compares the fingerprint of a database, with one task at a time for each database. Returns
-    /// whether a definition or a known role changed. Returns `false` for the first comparison, and
-    /// if no comparison was necessary.
+    /// Compares the fingerprint of a database. Other tasks that compare the same database wait.
+    /// Returns whether a definition or a known role changed. Returns `false` for the first
+    /// comparison, and if no comparison was necessary.
     async fn compare(
         &self,
         database: &DatabaseName,

@@ -13,7 +13,8 @@ use crate::load::{RoleKey, RolesChange};
 pub(super) struct RoleGroups {
     roles: HashMap<RoleName, RoleEntry>,
     groups: HashMap<Arc<str>, Weak<RoleGroup>>,
-    /// Grows with each change of roles that may have changed the key of any role.
+    /// The number of changes of roles that did more than add roles. After such a change, the key of
+    /// any role may be different.
     epoch: u64,
     /// A key is valid only if it was queried in this epoch or a later one.
     required: u64,
@@ -26,8 +27,8 @@ pub(super) struct RoleGroups {
 /// A role that has made requests.
 struct RoleEntry {
     group: Arc<RoleGroup>,
-    /// The previous group of the role, if its key changed recently; otherwise `None`. Its schemas
-    /// are the base for loading those of the current group.
+    /// The previous group of the role, if its key changed recently; otherwise `None`. The schemas
+    /// of the previous group are the base for loading the schemas of the current group.
     previous: Option<Arc<RoleGroup>>,
     /// The OID of the role in `pg_roles`.
     number: u32,
@@ -172,8 +173,9 @@ impl RoleGroups {
         self.required = 0;
     }
 
-    /// The current groups of all roles. A group that is only the previous group of roles is left
-    /// out: it is the base of their next load, and is not refreshed.
+    /// The current groups of all roles, each once. A group that is only the previous group of some
+    /// roles is left out, because it is not refreshed. It is only the base for loading the schemas
+    /// of the current group.
     pub(super) fn groups(&self) -> Vec<Arc<RoleGroup>> {
         let mut found = HashSet::new();
         let groups = self.roles.values().map(|member| &member.group);

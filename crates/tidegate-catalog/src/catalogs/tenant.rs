@@ -25,8 +25,8 @@ pub(super) struct DatabaseState {
     failing: AtomicBool,
 }
 
-/// A count of definitions (`DdlCounter`), and the visibility with which they were counted. Counts
-/// with different visibilities are not comparable.
+/// A count of definitions (`DdlCounter`), and the visibility that the counter used. Counts with
+/// different visibilities are not comparable.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct DdlCount {
     pub(super) visibility: DdlVisibility,
@@ -259,8 +259,9 @@ impl DatabaseState {
         found
     }
 
-    /// Removes what was not used in the last `max_idle` ticks, as [`RoleGroups::remove_unused`].
-    /// Returns whether any roles are left or the database itself was used in that time.
+    /// Removes the roles and slots that were not used in the last `max_idle` ticks, as
+    /// [`RoleGroups::remove_unused`]. Returns whether any roles are left or the database itself was
+    /// used in that time.
     pub(super) fn remove_unused(&self, now: u64, max_idle: u64) -> bool {
         let left = self.state.lock().role_groups.remove_unused(now, max_idle);
         left || self.age(now) < max_idle
@@ -286,7 +287,7 @@ mod tests {
             visibility: tenant.visibility(),
             count: 3,
         };
-        // The number of `before` was counted with another visibility.
+        // `before` was counted with another visibility.
         tenant.set_visibility(DdlVisibility::Never);
         tenant.compared(fingerprint(), before, 0);
         let now = DdlCount {

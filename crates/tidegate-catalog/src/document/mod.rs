@@ -123,8 +123,8 @@ struct RelationEntry {
     /// Whether row level security applies to the role for this relation.
     #[serde(default)]
     row_security: bool,
-    /// Whether all policies are known to call only functions that cannot write: built-in ones, or
-    /// those of Tidegate for claims.
+    /// Whether all policies are known to call only functions that cannot write: built-in functions,
+    /// or Tidegate's functions for claims.
     #[serde(default)]
     plain_policies: bool,
     comment: Option<Box<str>>,
@@ -152,7 +152,7 @@ struct ColumnEntry {
     identity: Option<IdentityKind>,
     collation: Option<Collation>,
     comment: Option<Box<str>>,
-    /// The role's privileges on this column; `None` if they are those on the relation.
+    /// The role's privileges on this column; `None` if they are the same as on the relation.
     rights: Option<Rights>,
 }
 

@@ -1,4 +1,4 @@
-//! Change markers, by which a node decides whether to compare definitions and roles.
+//! Change markers. They show a node whether it must compare definitions and roles.
 
 use std::collections::HashMap;
 use std::sync::{Arc, LazyLock};

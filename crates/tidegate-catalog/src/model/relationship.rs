@@ -17,7 +17,7 @@ pub struct Relationship {
     pub target: RelationId,
     /// The columns of this relation that are compared, in key order.
     pub columns: Vec<ColumnId>,
-    /// The columns of the target to which `columns` are equal, in the same order.
+    /// The columns of the target that must be equal to `columns`, in the same order.
     pub target_columns: Vec<ColumnId>,
     /// The name of the foreign key's constraint.
     pub constraint: Box<str>,
@@ -26,7 +26,7 @@ pub struct Relationship {
     pub certain: bool,
 }
 
-/// How many rows a relationship leads to.
+/// The number of rows that a relationship leads to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Cardinality {
     /// At most one row, because the foreign key belongs to this relation.

@@ -69,9 +69,10 @@ pub(crate) struct TypeNames {
 /// The type names of all relations, in the order of the relations. Also returns the relations whose
 /// type name got a number.
 ///
-/// If several relations have the same name in `PascalCase`, the first one gets it, and the others
-/// get it with a number. Type names of aggregates get a number if they are taken. So a new relation
-/// does not take the type name of another relation, unless both have the same name in `PascalCase`.
+/// If several relations have the same name in `PascalCase`, the first relation gets that name as
+/// its type name, and the others get it with a number. Type names of aggregates get a number if
+/// they are taken. So a new relation does not take the type name of another relation, unless both
+/// have the same name in `PascalCase`.
 pub(crate) fn type_names<'a>(
     relations: impl Iterator<Item = &'a str>,
 ) -> (Vec<TypeNames>, Vec<Renamed>) {

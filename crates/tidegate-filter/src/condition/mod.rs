@@ -27,8 +27,7 @@ impl Filter {
     ///
     /// # Errors
     ///
-    /// [`Error::Condition`] with the position of the character at which the text, or a value in it,
-    /// is invalid.
+    /// [`Error::Condition`] with the position in the text of the invalid part or value.
     pub fn parse_condition(text: &str, relation: &Relation) -> Result<Self> {
         let mut parser = Parser {
             tokens: tokens(text)?,
@@ -180,8 +179,8 @@ impl<'a> Parser<'a> {
         }
     }
 
-    /// Parses the rest of a comparison by a keyword such as `BETWEEN`; `None` if the next token is
-    /// no such keyword.
+    /// Parses the rest of a comparison that has a keyword such as `BETWEEN` as its operator; `None`
+    /// if the next token is no such keyword.
     fn word(&mut self, target: &ComparedColumn<'_>) -> Result<Option<Filter>> {
         if self.takes("between") {
             let least = self.value()?;
@@ -345,7 +344,7 @@ impl<'a> Parser<'a> {
     }
 }
 
-/// The path under which errors report a value of the text, if it turns out to be invalid later.
+/// The path of a value of the text, for errors that are detected after the text was parsed.
 fn place(position: usize) -> String {
     format!("where at character {position}")
 }
@@ -355,8 +354,8 @@ fn compare(target: &ComparedColumn<'_>, operator: Operator, literal: &Literal) -
     let path = &Path::Root(&place);
     let is_number = match target.compared() {
         Compared::Real => literal.is_number(),
-        // If a number is not a value of the column's type, PostgreSQL compares it as a number of
-        // its own type.
+        // If a number is not a value of the column's type, PostgreSQL compares the column with it
+        // as `numeric`.
         Compared::Integer => {
             let fits = |number| target.compare(Operator::Eq, number, path).is_ok();
             !literal.numbers.iter().all(fits)

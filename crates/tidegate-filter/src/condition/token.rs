@@ -45,7 +45,7 @@ impl std::fmt::Display for ConditionTokenKind {
     }
 }
 
-/// The symbols. A longer symbol comes before those that it begins with.
+/// The symbols. If a symbol is the beginning of a longer one, the longer one comes first.
 const SYMBOLS: [&str; 10] = ["<>", "!=", "<=", ">=", "=", "<", ">", "(", ")", ","];
 
 /// Splits a text into tokens. The last token is `ConditionTokenKind::End`.

@@ -1,4 +1,4 @@
-//! Case folding under a collation, limited to what patterns of ASCII letters need.
+//! Case folding under a collation, limited to the letters that patterns of ASCII letters can match.
 
 /// The letter `İ`.
 const DOTTED: &str = "\u{130}";
@@ -21,7 +21,7 @@ impl CaseFolding {
     pub const ASCII: &str = "ABCDEFGHIJKLMNOPQRSTUVWXYZ";
 
     /// Reads the case folding from the lower case of one of the samples. `None` if the lower case
-    /// of an ASCII letter is not simply the ASCII one, as in Turkish and Lithuanian.
+    /// of an ASCII letter is not the usual ASCII letter, as in Turkish and Lithuanian.
     pub fn of(lower: &str) -> Option<Self> {
         let mut lines = lower.split('\n');
         let ascii = lines.next()?;

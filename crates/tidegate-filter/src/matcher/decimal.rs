@@ -1,16 +1,16 @@
-//! Numbers of the type `numeric` as byte strings whose order is that of the numbers, with any
-//! number of digits.
+//! Numbers of the type `numeric`, with any number of digits, as byte strings. The byte strings have
+//! the order of the numbers.
 //!
 //! The first byte is the class: negative, zero, NaN and so on. For a finite number, the exponent of
 //! the first base-10000 digit follows, and then the digits. For a negative number, all bytes after
-//! the class are inverted, and two bytes that are above every digit end them, so that more digits
-//! make the number smaller.
+//! the class are inverted. At their end there are two bytes that are above every digit, so that
+//! more digits make the number smaller.
 
 /// The largest number of digits that is read, more than a `numeric` can have (131,072 before the
 /// decimal point and 16,383 after it).
 const MAX_DIGITS: usize = 200_000;
-/// The largest exponent that is read. Only values of requests can have larger ones, and those are
-/// left to PostgreSQL.
+/// The largest exponent that is read. Only values of requests can have larger exponents. Such
+/// values are left to PostgreSQL.
 const MAX_EXPONENT: u32 = 10_000;
 
 const NEGATIVE_INFINITY: u8 = 0;

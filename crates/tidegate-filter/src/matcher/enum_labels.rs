@@ -84,7 +84,8 @@ impl Operand {
         self.scalar.relabel(labels(self.column)?)
     }
 
-    /// The value with its position among the current labels; `None` if the label no longer exists.
+    /// The value with the position that its label has among the current labels; `None` if the label
+    /// no longer exists. `before` contains the previous labels.
     fn relabelled(&self, before: &[String], value: &Datum<'static>) -> Option<Datum<'static>> {
         let (Scalar::Enum(today, _), Datum::Int(place)) = (&self.scalar, value) else {
             return Some(value.clone());

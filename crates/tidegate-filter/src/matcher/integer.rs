@@ -15,8 +15,8 @@ const MAX_EXPONENT: usize = 10_000;
 const I64_DIGITS: usize = 19;
 
 /// The integers around a decimal number: the largest integer not above it, and the smallest one not
-/// below it. For a number beyond 64 bits, they only say whether it is above or below all 64-bit
-/// integers.
+/// below it. For a number beyond 64 bits, the fields only show whether the number is above or below
+/// all 64-bit integers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Bounds {
     floor: i128,
@@ -84,8 +84,8 @@ impl Bounds {
 
     /// Compiles the comparison of an integer column with the number.
     pub(super) fn compare(self, operand: Operand, operator: Operator) -> MatchNode {
-        // Each comparison becomes one with the integer `last`: the column is greater than it, or is
-        // not.
+        // Each comparison becomes a test of the column against the integer `last`: whether the
+        // column is greater (`above`), or whether it is not.
         let (last, above) = match operator {
             Operator::Gt => (self.floor, true),
             Operator::Gte => (self.ceiling - 1, true),

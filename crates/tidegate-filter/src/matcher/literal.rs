@@ -13,8 +13,8 @@ use crate::error::{Error, Result};
 use crate::json::Json;
 use crate::type_class::written;
 
-/// The length up to which numbers are read. Longer ones may exceed the limits of `numeric`, which
-/// PostgreSQL checks.
+/// The maximum length of a number that is read. Longer numbers may exceed the limits of `numeric`,
+/// which PostgreSQL checks.
 const LONGEST_NUMBER: usize = 5_000;
 
 /// Reads a value that is not null. Its JSON kind was checked when the filter was parsed.
@@ -152,7 +152,8 @@ fn plain_moment(moment: MomentType, text: &str) -> Option<String> {
         Some(at) => (&text[..at], text[at + 1..].trim_start()),
         None => (text, ""),
     };
-    // `DateStyle` decides how PostgreSQL reads a shorter year, so it must have four digits.
+    // The year must have at least four digits, because `DateStyle` decides how PostgreSQL reads a
+    // shorter year.
     let year = day.split('-').next().filter(|year| year.len() >= 4)?;
     // The calendar has no year 0.
     if !is_of_digits(day, &[year.len(), 2, 2], '-') || year.bytes().all(|digit| digit == b'0') {
@@ -177,9 +178,9 @@ fn plain_moment(moment: MomentType, text: &str) -> Option<String> {
     }
 }
 
-/// Converts a time `HH:MM[:SS[.f…]]` with an optional offset to the form that PostgreSQL writes;
-/// with the offset if `zoned`. `None` for any other text. Without an offset the time is in UTC, the
-/// time zone of every session.
+/// Converts a time `HH:MM[:SS[.f…]]` with an optional offset to the form that PostgreSQL writes.
+/// `None` for any other text. The result has an offset only if `zoned` is true. A text without an
+/// offset is in UTC, the time zone of every session.
 fn plain_time(text: &str, zoned: bool) -> Option<String> {
     let at = text.find(['+', '-', 'Z', 'z']).unwrap_or(text.len());
     let (time, offset) = (text[..at].trim_end(), &text[at..]);

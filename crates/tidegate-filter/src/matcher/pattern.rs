@@ -7,7 +7,7 @@ use memchr::memmem::Finder;
 
 use super::case_folding::CaseFolding;
 
-/// The length up to which pieces of a pattern with `_` are evaluated here. Longer ones are left to
+/// The maximum length of a piece with `_` that is evaluated here. Longer pieces are left to
 /// PostgreSQL, where the evaluation can be cancelled.
 const MAX_PIECE: usize = 256;
 

@@ -25,7 +25,7 @@ pub struct ComparableKey<'a>(Datum<'a>);
 
 impl ComparableKey<'_> {
     /// Whether the value can be compared for equality. An enum label that the schema does not have
-    /// cannot.
+    /// cannot be compared.
     pub fn is_placed(&self) -> bool {
         !matches!(self.0, Datum::Unplaced(_))
     }
@@ -38,7 +38,7 @@ pub struct KeyReader {
 }
 
 impl KeyReader {
-    /// A reader for the values of the column; `None` if [`RequiredValues`] cannot name the column.
+    /// A reader for the values of the column; `None` for a column that is in no [`RequiredValues`].
     pub fn new(column: &Column) -> Option<Self> {
         let scalar = Scalar::of(&column.r#type)?;
         scalar
@@ -73,8 +73,8 @@ pub(super) fn collect_required(node: &MatchNode) -> Vec<RequiredValues> {
     }
 }
 
-/// The required values of a disjunction. It requires a column if all alternatives do; the values
-/// are those of all alternatives.
+/// The required values of a disjunction. A disjunction requires values of a column if all its
+/// alternatives do. The values are those of all alternatives together.
 fn shared(nodes: &[MatchNode]) -> Vec<RequiredValues> {
     let Some((first, rest)) = nodes.split_first() else {
         return Vec::new();

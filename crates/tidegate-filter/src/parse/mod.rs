@@ -76,8 +76,8 @@ impl Filter {
     }
 }
 
-/// The JSON value whose text is the content of a JSON string; `None` if there is none or it is
-/// null.
+/// The JSON value whose text is the content of a JSON string. `None` if `json` is no string, or if
+/// its content is no JSON text or is `null`.
 fn nested_json(json: &Json<'_>) -> Option<Json<'static>> {
     let text = json.string(&"").ok()?;
     serde_json::from_str::<&RawValue>(&text).ok()?;

@@ -318,8 +318,8 @@ fn first_non_text(value: &Json<'_>, is_key: bool) -> Option<JsonKind> {
     }
 }
 
-/// Whether numbers are rejected for the type: text types, and types whose text may look like a
-/// number.
+/// Whether numbers are rejected for the type. They are rejected for text types, and for types whose
+/// text may look like a number.
 fn is_text(r#type: &Type) -> bool {
     let looks_so = matches!(
         *r#type,

@@ -86,7 +86,7 @@ fn operand<'t>(r#type: &'t Type, operator: Operator, json: &Json<'_>) -> (Parame
     }
 }
 
-/// Wraps a single range in a multirange, which the operators need.
+/// Wraps a single range in a multirange, because the operators accept only multiranges.
 fn multirange(json: &Json<'_>) -> Parameter {
     let text = json.text();
     if text.starts_with('{') {

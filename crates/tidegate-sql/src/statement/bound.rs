@@ -11,10 +11,10 @@ use super::params::{ParameterSet, Params};
 use super::{Purity, Statement, builtins};
 use crate::error::InputError;
 
-/// The number of placeholders above which they are looked up by hash.
+/// Placeholders are looked up by hash if there are more than this number.
 const MANY_NAMES: usize = 16;
 
-/// A statement and the values of its placeholders, which an executor runs.
+/// A statement with the values of its placeholders, as an executor runs it.
 ///
 /// The values are still JSON as the caller sent it. The executor encodes them by
 /// [`tidegate_values::parameter::encode`] once PostgreSQL has reported the parameter types.

@@ -55,8 +55,8 @@ pub(super) fn may_be_called(name: &str) -> bool {
 }
 
 /// Whether a built-in function of this name changes the session and can be called like a column, as
-/// in `t.pg_advisory_lock` (PostgreSQL, "Using Composite Types in Queries"). True for a name longer
-/// than [`LONGEST`], which is not compared.
+/// in `t.pg_advisory_lock` (PostgreSQL, "Using Composite Types in Queries"). Also true for every
+/// name longer than [`LONGEST`], because such names are not compared.
 pub(super) fn is_stateful_attribute(name: &str) -> bool {
     let lower = Lower::of(name);
     let mut prefixes = STATEFUL_PREFIXES.iter();

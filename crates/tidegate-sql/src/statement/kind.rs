@@ -33,7 +33,7 @@ pub(super) struct KindReader<'a> {
     explain: Explain,
     /// Whether the keyword `WITH` was read.
     with: bool,
-    /// How many keywords of [`LOCK`] were read immediately before.
+    /// How far the last tokens match [`LOCK`]: the number of its keywords that they contain.
     lock: usize,
     /// Whether the last keyword was an `UPDATE` that may begin a writing statement.
     update: bool,
@@ -52,7 +52,7 @@ enum Explain {
     Analyzed,
 }
 
-/// Where the rows of a new table come from.
+/// The source of the rows of a new table.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 enum RowSource {
     /// The source is not known yet.
@@ -152,8 +152,8 @@ impl<'a> KindReader<'a> {
         })
     }
 
-    /// The keywords of the statement, if a role with several users may not run it, because one user
-    /// could change the role for the others or run a text that was not checked. `None` for other
+    /// The keywords of a statement that must not run as a role with several users. One user could
+    /// change the role for the others with it, or run a text that was not checked. `None` for other
     /// statements.
     pub(super) fn refused_for_shared(&self) -> Option<&'static str> {
         let words = self.words.each_ref().map(|word| Lower::of(word));

@@ -70,7 +70,8 @@ pub(super) struct Lexer<'a> {
     pub(super) at: usize,
     /// The end of the run of operator characters in which the last operator or comment began.
     run_ends: usize,
-    /// How many bytes PostgreSQL's own lexer has read in runs of operator characters so far.
+    /// The number of bytes that PostgreSQL's own lexer has read so far in runs of operator
+    /// characters.
     reread: usize,
 }
 
@@ -123,7 +124,7 @@ fn is_operator(byte: u8) -> bool {
     is(byte, OPERATOR)
 }
 
-/// The length of the run of operator characters with which `text` begins, as PostgreSQL sees it.
+/// The length of the run of operator characters at the start of `text`, as PostgreSQL reads it.
 fn run(text: &[u8]) -> usize {
     let mut length = 0;
     while let Some(&byte) = text.get(length).filter(|byte| is_operator(**byte)) {
@@ -267,7 +268,8 @@ impl<'a> Lexer<'a> {
         }
     }
 
-    /// Reads a word, or the string or quoted identifier of which the word is the prefix.
+    /// Reads a word. If the word is the prefix of a string or quoted identifier, reads that whole
+    /// token.
     fn word(&mut self) -> Scan<TokenKind> {
         let start = self.at;
         match (self.bytes[start], self.byte(1), self.byte(2)) {

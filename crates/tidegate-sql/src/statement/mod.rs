@@ -22,16 +22,16 @@ pub use writer::SqlWriter;
 
 use crate::error::InputError;
 
-/// A parsed SQL statement: its text with `$n` in place of `:name`, and what the parser found out
-/// about it.
+/// A parsed SQL statement: its text with `$n` in place of `:name`, and the properties that the
+/// parser has found.
 #[expect(clippy::struct_excessive_bools, reason = "they are separate facts")]
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Statement {
     text: String,
     placeholders: Vec<String>,
-    /// The points where the text differs from the caller's, as pairs: a byte offset in `text`, and
-    /// the number of characters that is added to positions from there on to get positions in the
-    /// caller's text.
+    /// The points where the text differs from the caller's text: a byte offset in `text`, and a
+    /// number of characters. For a position after the offset, the number is added to get the
+    /// position in the caller's text.
     shifts: Vec<(u32, i32)>,
     kind: Kind,
     purity: Purity,
@@ -94,8 +94,8 @@ impl Statement {
     }
 
     /// Parses a read of Tidegate's own that embeds an expression of a database, such as the
-    /// condition of a policy. Its purity is that of the expression: the rest of the text leaves
-    /// nothing in the session that outlives the transaction, whatever it calls, but may fill rows
+    /// condition of a policy. The statement has the purity of the expression, because the rest of
+    /// the text leaves nothing in the session that outlives the transaction. The rest may fill rows
     /// of a table from parameters ([`Self::fills_rows`]). `expression` is written as PostgreSQL
     /// prints it with an empty `search_path`.
     ///
@@ -184,8 +184,9 @@ impl Statement {
         self.fills_rows
     }
 
-    /// Whether the text may read the role as which the session logged in: it has `session_user`,
-    /// `system_user` or `session_authorization`, or a name that could be one of them.
+    /// Whether the text may read the name of the role that the session logged in as: it has
+    /// `session_user`, `system_user` or `session_authorization`, or a name that could be one of
+    /// them.
     pub fn names_login(&self) -> bool {
         self.names_login
     }

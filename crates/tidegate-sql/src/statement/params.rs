@@ -56,7 +56,7 @@ impl<'a> Params<'a> {
         }
     }
 
-    /// How many times the statement runs.
+    /// The number of times that the statement runs.
     pub fn count(&self) -> usize {
         match self {
             Self::One(_) => 1,

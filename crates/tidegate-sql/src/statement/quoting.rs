@@ -58,8 +58,8 @@ impl Lexer<'_> {
         }
     }
 
-    /// The offset of the quote with which the string continues after white space that contains a
-    /// line break; `None` if it does not continue. Line comments count as white space here.
+    /// The offset of the quote that continues the string after white space with a line break;
+    /// `None` if the string does not continue. Line comments count as white space here.
     fn continuation(&self) -> Option<usize> {
         let mut ahead = self.clone();
         let mut broken = false;

@@ -49,8 +49,8 @@ struct StatementReader<'a> {
     /// Whether a token other than a semicolon was read.
     begun: bool,
     nesting: Vec<Bracket>,
-    /// How many `END` keywords are still needed to end the SQL-standard function body; 0 outside of
-    /// such a body.
+    /// The number of `END` keywords that are still needed to end the SQL-standard function body; 0
+    /// outside of such a body.
     body: usize,
     /// The byte offset of the semicolon that ends the statement; `None` until it is read.
     end: Option<usize>,

@@ -9,13 +9,13 @@ use super::{Kind, Purity, Statement};
 /// The largest number of parameters. PostgreSQL counts them in 16 bits.
 const MAX_PLACEHOLDERS: usize = 65_535;
 
-/// From this many names on, they are looked up by hash.
+/// Names are looked up by hash if there are at least this many.
 const MANY_NAMES: usize = 16;
 
 /// Builds the text for PostgreSQL.
 pub(super) struct Rewrite<'a> {
     q: &'a str,
-    /// How many bytes of `q` were copied or replaced so far.
+    /// The number of bytes of `q` that were copied or replaced so far.
     copied: usize,
     text: String,
     shifts: Vec<(u32, i32)>,

@@ -6,7 +6,7 @@ use super::builtins;
 use super::lexer::{Lexer, SqlToken, TokenKind};
 
 /// The longest name that PostgreSQL does not truncate, in bytes (PostgreSQL, "Identifiers and Key
-/// Words"). Two longer spellings can be the same name.
+/// Words"). Two different longer spellings can be the same name after truncation.
 const LONGEST_NAME: usize = 63;
 
 /// The keywords that stand for operators, which PostgreSQL resolves by name like written operators.
@@ -44,9 +44,9 @@ impl UntrustedNames {
     }
 
     /// Adds the name of a function if a text that seems to call only built-in functions could call
-    /// the function. The text could call it by name if it is named like a built-in function. If
-    /// `as_attribute` is true, one argument is enough for the function, so the text could also call
-    /// it as an attribute (`row.function`).
+    /// the function. The text could call the function by name if a built-in function has the same
+    /// name. If `as_attribute` is true, one argument is enough for the function, so the text could
+    /// also call the function as an attribute (`row.function`).
     pub fn add_function(&mut self, name: &str, as_attribute: bool) {
         let name = name.to_lowercase();
         if as_attribute {

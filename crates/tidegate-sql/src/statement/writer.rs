@@ -9,7 +9,7 @@ use super::{BoundStatement, Kind, Purity, Statement};
 /// Writes a statement from constant syntax, identifiers and parameters. Nothing else can be
 /// appended, so a value cannot enter the text, and names are quoted only here.
 ///
-/// Equal structures give equal texts, by which prepared statements are found.
+/// Equal structures give equal texts. Prepared statements are found by their text.
 #[derive(Clone, Debug, Default)]
 pub struct SqlWriter {
     text: String,

@@ -111,8 +111,8 @@ const ESCAPES: [u8; 256] = {
     escapes
 };
 
-/// Appends UTF-8 text with the escapes that JSON requires. Runs without escapes are copied in one
-/// piece.
+/// Appends UTF-8 text with the escapes that JSON requires. The text between two characters that
+/// need an escape is copied in one piece.
 fn escape(text: &[u8], out: &mut BytesMut) {
     out.reserve(text.len() + 8);
     let mut rest = text;

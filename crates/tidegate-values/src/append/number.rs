@@ -127,7 +127,7 @@ pub(crate) fn numeric(raw: &[u8], out: &mut BytesMut) -> Result<()> {
 /// A finite `numeric`.
 struct Decimal<'a> {
     negative: bool,
-    /// The exponent of the first digit, to the base 10000.
+    /// The exponent of the first digit: the digit is multiplied by 10000 to this power.
     weight: i16,
     /// The number of decimal digits after the decimal point.
     scale: u16,

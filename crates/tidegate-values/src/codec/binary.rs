@@ -42,7 +42,7 @@ pub(super) fn json(form: &JsonForm, raw: &[u8], out: &mut BytesMut) -> Result<()
 }
 
 /// Appends a value as a JSON string, for types whose values need no escapes. Integers are handled
-/// here, because keys are usually integers and this avoids calls of other functions.
+/// here without a call of [`plain`], because keys of tables are usually integers.
 #[inline]
 fn quoted(form: &JsonForm, raw: &[u8], out: &mut BytesMut) -> Result<()> {
     out.extend_from_slice(b"\"");
@@ -121,7 +121,7 @@ fn array(array: &Array, raw: &[u8], out: &mut BytesMut) -> Result<()> {
     reader.end()
 }
 
-/// Appends the elements as JSON arrays, nested by the dimensions that have these `lengths`.
+/// Appends the elements as nested JSON arrays. `lengths` contains the length of each dimension.
 fn elements(
     form: &JsonForm,
     lengths: &[usize],

@@ -6,7 +6,7 @@ use super::token::Tokens;
 use crate::append::json;
 use crate::error::{MalformedValue, Result};
 
-/// Appends `"key"=>"value", "key"=>NULL` as an object of strings and nulls.
+/// Appends a text such as `"a"=>"1", "b"=>NULL` as an object of strings and nulls.
 pub(super) fn text(raw: &[u8], out: &mut BytesMut) -> Result<()> {
     let mut tokens = Tokens::new(raw);
     out.extend_from_slice(b"{");

@@ -8,7 +8,7 @@
 //! | Types | JSON |
 //! |---|---|
 //! | `int2` `int4` `int8` `oid` | number |
-//! | `float4` `float8` | the shortest number that reads back; `"NaN"`, `"Infinity"`, `"-Infinity"` |
+//! | `float4` `float8` | the shortest number of equal value; `"NaN"`, `"Infinity"`, `"-Infinity"` |
 //! | `numeric` | string, every digit |
 //! | `bool` | `true`, `false` |
 //! | `json` `jsonb` | the document, verbatim |
@@ -21,9 +21,10 @@
 //! | `hstore` | its text as a string; or an object, if the writer is configured so |
 //! | everything else | its text as a string |
 //!
-//! Types whose binary format this crate does not decode are requested as text, and so is everything
-//! that contains one. Both wire formats give the same JSON. The attributes of an anonymous `record`
-//! have neither names nor known types. They are written as strings with the names `f1`, `f2` ….
+//! Types whose binary format this crate does not decode are requested as text, and so are types
+//! that contain such a type. Both wire formats give the same JSON. The attributes of an anonymous
+//! `record` have neither names nor known types. They are written as strings with the names `f1`,
+//! `f2` ….
 
 mod binary;
 pub mod bytea;

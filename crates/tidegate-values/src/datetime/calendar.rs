@@ -1,7 +1,7 @@
-//! The proleptic Gregorian calendar as PostgreSQL counts it: year 0 is 1 BC. Days count from
+//! The proleptic Gregorian calendar as PostgreSQL counts it: year 0 is 1 BC. Days are counted from
 //! 1970-01-01.
 
-/// The number of days from 1970-01-01 to 2000-01-01, from which PostgreSQL counts days.
+/// The number of days from 1970-01-01 to 2000-01-01, which is PostgreSQL's day 0.
 pub(super) const POSTGRES_DAY_ZERO: i64 = 10_957;
 /// The number of days in the 400 years after which the calendar repeats, weekdays included.
 pub(super) const CYCLE_DAYS: i64 = 146_097;
@@ -23,8 +23,8 @@ pub(super) struct Civil {
 impl Civil {
     /// The date that is `days` days after 1970-01-01.
     ///
-    /// Years are counted from March. So the leap day is the last day of a year, and the number of
-    /// days before a month is a linear function of the month's number, rounded down.
+    /// In this calculation, years begin in March. So the leap day is the last day of a year, and
+    /// the number of days before a month is a linear function of the month's number, rounded down.
     #[inline]
     pub(super) fn from_days(days: i64) -> Self {
         let shifted = days + 719_468;
@@ -93,7 +93,7 @@ pub(super) fn is_leap(year: i64) -> bool {
     year % 4 == 0 && (year % 100 != 0 || year % 400 == 0)
 }
 
-/// The number of days of a month from 1 to 12.
+/// The number of days of a month. `month` is a number from 1 to 12.
 pub(super) fn days_in_month(year: i64, month: i64) -> i64 {
     match month {
         2 => 28 + i64::from(is_leap(year)),

@@ -176,7 +176,8 @@ impl DateFormat {
     }
 }
 
-/// The date, the time of day and the zone's offset of a value, from which specifiers are written.
+/// A value split into the parts that the specifiers of a format print: the date, the time of day,
+/// and the offset of the zone.
 struct Clock {
     day: Civil,
     weekday: i64,

@@ -50,8 +50,8 @@ impl Text {
         }
     }
 
-    /// Appends a time, given in microseconds since midnight, as `HH:MM:SS[.f…]`. Fails for a time
-    /// after 24:00:00, which PostgreSQL allows as the end of a day.
+    /// Appends a time, given in microseconds since midnight, as `HH:MM:SS[.f…]`. PostgreSQL allows
+    /// 24:00:00 as the end of a day. Fails for a later time.
     #[inline]
     pub(super) fn time(&mut self, micros: i64) -> Result<()> {
         let micros = u64::try_from(micros)

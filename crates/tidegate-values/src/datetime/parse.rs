@@ -15,8 +15,8 @@ use super::specifiers::{MONTHS, WEEKDAYS, expansion};
 use super::zone::Zone;
 
 /// Parses `text` by `format` into PostgreSQL's text form. `type` is a date, time or timestamp type,
-/// or an array, range or domain of one; of an array or range, `text` is one element or bound. A
-/// text without a zone is in UTC.
+/// or an array, range, multirange or domain of such a type. For an array, range or multirange,
+/// `text` is one element or bound. A text without a zone is in UTC.
 ///
 /// # Errors
 /// A message about the problem: the type accepts no format, the text does not match, a part is
@@ -83,7 +83,8 @@ impl Reading<'_> {
         Ok(())
     }
 
-    /// Parses what the specifier `letter` requires; `false` if `letter` is not a specifier.
+    /// Parses the part of the text for the specifier `letter`. Returns `false` if `letter` is not a
+    /// specifier.
     fn control(&mut self, letter: u8) -> Result<bool, String> {
         let read = match letter {
             b'!' | b'|' => {
@@ -195,7 +196,8 @@ impl Reading<'_> {
     }
 }
 
-/// A description of what a specifier reads, for errors; `None` if `letter` is not a specifier.
+/// A description of the text that a specifier reads, for errors; `None` if `letter` is not a
+/// specifier.
 fn expected(letter: u8) -> Option<&'static str> {
     Some(match letter {
         b'd' | b'j' => "a day of one or two digits",

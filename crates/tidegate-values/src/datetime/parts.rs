@@ -22,8 +22,8 @@ pub(super) struct Parts {
     pub(super) afternoon: Option<bool>,
     pub(super) zone: Option<ZoneText>,
     pub(super) epoch: Option<i64>,
-    /// Specifiers whose value follows from the date, such as the weekday, and the value in the
-    /// text. It must agree with the date.
+    /// Specifiers whose value follows from the date, such as the weekday, each with the value in
+    /// the text. The values must agree with the date.
     pub(super) checks: Vec<(u8, i64)>,
     /// Whether missing parts are taken from 1970-01-01 00:00:00.
     pub(super) filled: bool,
@@ -76,8 +76,9 @@ impl Parts {
         Ok(self)
     }
 
-    /// The date: from the seconds since 1970 if the text has them, and otherwise from year, month
-    /// and day, or from year and day of the year. In these two cases, `checks` must agree with it.
+    /// The date. If the text has the seconds since 1970, the date is computed from them alone.
+    /// Otherwise it is computed from year, month and day, or from year and day of the year, and
+    /// `checks` must agree with it.
     fn civil(&self) -> Result<Civil, String> {
         if let Some(epoch) = self.epoch {
             return Ok(Civil::from_days(epoch.div_euclid(DAY_SECONDS)));

@@ -27,7 +27,7 @@ pub(super) const WEEKDAYS: [&str; 7] = [
     "Saturday",
 ];
 
-/// The specifiers for which `c` and `r` stand; `None` for other letters.
+/// The specifiers that the letter `c` or `r` abbreviates; `None` for other letters.
 pub(super) fn expansion(letter: u8) -> Option<&'static str> {
     match letter {
         b'c' => Some("Y-m-d\\TH:i:sP"),

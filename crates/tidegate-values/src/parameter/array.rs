@@ -119,10 +119,10 @@ impl ArrayDimensions {
 }
 
 /// Whether a JSON array is the value of one element, and not a nested dimension. For JSON types and
-/// domains over arrays it always is. Values of polygons, paths and multiranges are JSON arrays too.
-/// For these types, the array is a value if its first item is a point, the flag of a path, or a
-/// range. An empty array is a multirange. An array whose first item is null is a dimension, because
-/// no value of these types starts with null.
+/// domains over arrays, every array is a value. A polygon, path or multirange is a JSON array too.
+/// For these types, an array is a value if its first item is a point, the flag of a path, or a
+/// range. An empty array is a multirange without ranges. An array whose first item is null is a
+/// dimension, because no value of these types starts with null.
 fn is_element(element: &Type, json: &str) -> bool {
     let first = || match json[1..].trim_ascii_start() {
         rest if rest.starts_with(']') => None,

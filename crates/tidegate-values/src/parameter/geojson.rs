@@ -73,8 +73,9 @@ fn geometry(value: Value<'_>, depth: usize, out: &mut BytesMut) -> Result<(), Va
     list(inner, out, |element, out| geometry(element, depth + 1, out))
 }
 
-/// Appends the SRID that the member `crs` names, or that of WGS 84 if there is none. This crate and
-/// PostGIS write the name as `EPSG:3857` or as the URN for it (GeoJSON 2008, section 3.1).
+/// Appends the SRID that the member `crs` names, or that of WGS 84 if there is none. Accepts names
+/// such as `EPSG:3857`, as this crate and PostGIS write them, and URNs with such a number (GeoJSON
+/// 2008, section 3.1).
 fn reference_system(
     value: Value<'_>,
     named: Option<&RawValue>,

@@ -111,7 +111,7 @@ fn enclosed(
     Ok(())
 }
 
-/// Writes points separated by commas. `first` is the index of the first point in errors.
+/// Writes points separated by commas. In errors, the first point has the index `first`.
 fn points(
     value: Value<'_>,
     first: usize,
@@ -154,7 +154,7 @@ fn point_member(
     point(member(value, name, json)?.at(&place), out)
 }
 
-/// The value of a required member. Errors about the value name the enclosing object.
+/// The value of a required member. Its path in errors is that of the enclosing object.
 fn member<'a>(
     value: Value<'a>,
     name: &str,

@@ -60,8 +60,8 @@ pub enum IsNull {
 ///
 /// # Errors
 ///
-/// [`ValueError::InvalidValue`] with the path inside the value, what was expected and what was
-/// found; [`ValueError::InvalidFormat`] for a format on a type that has none.
+/// [`ValueError::InvalidValue`] with the path inside the value, the expected type, and the problem;
+/// [`ValueError::InvalidFormat`] for a format on a type that accepts no format.
 pub fn encode(
     value: &Parameter,
     r#type: &Type,

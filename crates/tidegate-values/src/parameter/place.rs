@@ -26,7 +26,7 @@ impl ValuePath<'_> {
         }
     }
 
-    /// The error for a format on a type that has none, or for an invalid format.
+    /// The error for a format on a type that accepts no format, or for an invalid format.
     pub(super) fn unformatted(&self, problem: String) -> ValueError {
         let root = self.root();
         let name = root

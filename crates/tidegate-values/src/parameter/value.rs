@@ -175,8 +175,8 @@ fn hex(digit: u8) -> u8 {
     b"0123456789abcdef"[usize::from(digit)]
 }
 
-/// Escapes quotes and backslashes after `mark` by a backslash. Arrays, composites, ranges and
-/// `hstore` all accept this.
+/// Puts a backslash before each quote and each backslash that `out` has after the position `mark`.
+/// Arrays, composites, ranges and `hstore` all accept this.
 pub(super) fn escape(out: &mut BytesMut, mark: usize) {
     let Some(first) = memchr::memchr2(b'"', b'\\', &out[mark..]) else {
         return;
