@@ -56,7 +56,8 @@ pub(crate) struct Made {
     pub(crate) time: Duration,
 }
 
-/// The SQL expression with which pgbench makes a role's name of a client's number; see [`name`].
+/// The SQL expression that computes the name of a role from the number of a client of pgbench; see
+/// [`name`].
 pub(crate) const ROLE_OF_CLIENT: &str = "'demo/bench-' || lpad(:client_id::text, 5, '0')";
 
 /// The name of the user with this number.

@@ -190,7 +190,8 @@ async fn register(service: &Service) -> Result<()> {
     Ok(())
 }
 
-/// Runs a task for each number on 8 connections, and returns the results in order.
+/// Runs `task` for each number below `count`, on 8 connections at the same time. Returns the
+/// results in the order of the numbers.
 pub(crate) async fn each<T>(
     address: SocketAddr,
     count: u32,

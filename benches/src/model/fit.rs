@@ -30,7 +30,7 @@ pub(crate) struct Runs {
     pub(crate) low: Usage,
     pub(crate) high: Usage,
     pub(crate) many: Usage,
-    /// The first two at a node with a bus.
+    /// The usage of the loads `low` and `high` at a node with a bus.
     pub(crate) bus_low: Usage,
     pub(crate) bus_high: Usage,
 }

@@ -1,5 +1,5 @@
-//! Event streams (server-sent events) of many people on few connections, by HTTP/2. A process has
-//! fewer open files than people.
+//! Event streams (server-sent events) of many people on few connections, by HTTP/2. HTTP/2 is used
+//! because a process cannot open a file for each person.
 
 use std::net::SocketAddr;
 use std::sync::Arc;

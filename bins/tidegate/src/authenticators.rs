@@ -91,8 +91,8 @@ impl RoleMaintenance {
         }
     }
 
-    /// Makes the roles of groups that have members able to log in. They may be unable to, for
-    /// example after a restore without the roles.
+    /// Lets the role of each group with members log in. A role may be unable to log in, for example
+    /// after a restore without the roles.
     async fn provide_member_groups(
         &self,
         database: &DatabaseName,

@@ -250,8 +250,8 @@ impl Node {
     }
 }
 
-/// Shows the hashed passwords, and the state of the bus and of the replicas, if the settings name
-/// them.
+/// Shows the number of hashed passwords. Also shows the state of the bus and of the replicas, if
+/// the settings name them.
 fn show(
     app: AppBuilder,
     bus: Option<Arc<Bus>>,

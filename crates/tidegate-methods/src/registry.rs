@@ -18,7 +18,7 @@ use crate::store::{MethodStore, NewMethod, Revision, WriteOutcome};
 /// The default size of the cache in bytes, enough for about 40,000 methods.
 const MAX_CACHED: usize = 64 << 20;
 
-/// The methods of all tenants: a store, and a cache of what was read from it.
+/// The methods of all tenants: a store, and a cache of methods that were read from it.
 ///
 /// Calls look up methods in the cache first, and then in the store. The absence of a method is not
 /// cached, so that a new method can be called on every node at once. Listing and changing always
@@ -317,8 +317,9 @@ fn revise(before: &Record, who: Caller<'_>, patch: &Patch) -> Revision {
     }
 }
 
-/// Whether type hints that the owner wrote are still those of the owner after the patch. This
-/// matters because a hint may name a type whose input function belongs to another user.
+/// Whether type hints that the owner wrote still count as the owner's after the patch: the owner
+/// sends the patch, or the patch keeps the hints. This matters because a hint may name a type whose
+/// input function belongs to another user.
 fn keeps_hints(who: Caller<'_>, patch: &Patch) -> bool {
     who.owner || patch.type_hints == MemberChange::Keep
 }

@@ -165,8 +165,8 @@ pub(super) async fn remove(
     }
 }
 
-/// The question of the sign-in page, and the path of the script that passes it on; `None` where
-/// browsers allow no passkeys.
+/// The question of the sign-in page, and the path of the script that passes the question to the
+/// authenticator; `None` where browsers allow no passkeys.
 pub(super) fn question(context: &PageContext<'_>) -> Option<(PasskeyRequest, String)> {
     let identity = context.app.issuer().identity();
     // Without randomness for a question, the page offers no passkey.

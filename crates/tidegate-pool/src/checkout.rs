@@ -30,7 +30,8 @@ impl<K: Connector> State<K> {
             return None;
         }
         let role = tenant.roles.get_mut(&PoolKey::from(login))?;
-        // The sessions of the open connections started with other settings than this caller needs.
+        // If the role was not shared until now, its sessions started with other settings than this
+        // caller needs.
         if login.role_use.is_shared() {
             if !role.has_many_callers {
                 return None;

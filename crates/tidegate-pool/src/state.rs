@@ -188,7 +188,8 @@ impl<K: Connector> State<K> {
     }
 
     /// Closes the idle connections of a database or of one role in it, and marks the other
-    /// connections to be closed when they are returned. Returns the number of these others.
+    /// connections to be closed when they are returned. Returns the number of connections that are
+    /// marked.
     pub(super) fn close(
         &mut self,
         database: &DatabaseName,

@@ -74,7 +74,7 @@ impl Error {
             | InputError::ExtraParameter { .. }
             | InputError::Value(ValueError::InvalidValue { .. }) => Self::Params(input),
             // If the name is that of a column, the definition of the method is at fault. If it is
-            // that of a placeholder, the value in the call is.
+            // that of a placeholder, the value in the call is at fault.
             InputError::Value(ValueError::InvalidFormat { name, .. })
                 if placeholders.contains(name) =>
             {

@@ -11,7 +11,7 @@ use crate::call::Call;
 use crate::error::Error;
 use crate::id::Id;
 
-/// The whole response to a message of which no call ran.
+/// The whole response to a message if none of its calls ran.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Reply {
     bytes: BytesMut,

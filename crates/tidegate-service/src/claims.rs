@@ -100,10 +100,10 @@ async fn has_key(
     Ok(found == wanted.key.map(Some))
 }
 
-/// Creates or replaces the functions and the objects that they use if they are
-/// [`ClaimsState::Outdated`], in one transaction. The event trigger does not report these
-/// definitions. Only one session may call this function for a database at a time. Returns the state
-/// afterwards. Unless this state is [`ClaimsState::Current`], nothing has changed.
+/// If the state is [`ClaimsState::Outdated`], creates or replaces the functions and the objects
+/// that they use, in one transaction. The event trigger does not report these definitions. Only one
+/// session may call this function for a database at a time. Returns the state afterwards. If this
+/// state is not [`ClaimsState::Current`], nothing has changed.
 ///
 /// # Errors
 ///

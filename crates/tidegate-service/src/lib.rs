@@ -142,7 +142,7 @@ impl ServiceConnections {
     pub fn set_limits(&self, limits: Limits) -> usize {
         let permits = self.permits.set(limits);
         let open = self.permits.trim(&self.catalogs.lock());
-        // A connection that is in use also holds a permit, so the maximum counts it only once.
+        // Both numbers include connections in use, so the result is their maximum, not their sum.
         permits.max(open + self.main.trim(limits.control))
     }
 
@@ -165,7 +165,7 @@ impl ServiceConnections {
     }
 
     /// Returns a receiver of the notifications that arrive after this call. A receiver that lags
-    /// too far behind misses notifications. It must then act as after [`Notification::Listening`].
+    /// too far behind misses notifications. It must then invalidate its caches.
     pub fn notifications(&self) -> broadcast::Receiver<Notification> {
         self.notifications.subscribe()
     }

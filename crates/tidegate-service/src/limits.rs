@@ -114,7 +114,7 @@ pub(super) struct Permits {
     control: ResizableSemaphore,
     lookups: ResizableSemaphore,
     listeners: ResizableSemaphore,
-    /// Ends one listener above the limit with each notification.
+    /// Each call of `notify_one` ends one listener above the limit.
     surplus: Notify,
 }
 

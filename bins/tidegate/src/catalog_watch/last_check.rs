@@ -25,8 +25,8 @@ impl LastCheck {
         self.marker.as_ref() == Some(marker)
     }
 
-    /// Whether to compare now. `others` is the number of databases that are compared alternately,
-    /// which makes the pause longer.
+    /// Whether to compare now. The pause grows with `others`, the number of databases that are
+    /// compared in turn.
     ///
     /// If the counts in the marker have changed, the watched objects have changed. PostgreSQL may
     /// report counts late, so a comparison also follows if only the snapshot has changed, but after

@@ -79,8 +79,8 @@ impl Session {
         Ok(())
     }
 
-    /// Records that the client knows all changes before the cursor, so that its later reads show
-    /// them.
+    /// Records that the client knows all changes before the cursor, so that later reads of the
+    /// client show these changes.
     fn note_sent(&mut self, cursor: Cursor) {
         if self
             .newest_sent
