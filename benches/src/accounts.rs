@@ -66,8 +66,8 @@ pub(crate) fn name(number: u32) -> String {
 }
 
 impl BenchTenant {
-    /// Creates the users with the numbers from 0 to `count - 1` that do not exist yet, and gets a
-    /// token for each of them.
+    /// Gets a token for each user with a number below `count`. Creates the users that do not exist
+    /// yet.
     pub(crate) async fn users(&self, count: u32, tokens: &Tokens<'_>) -> Result<Made> {
         let mut all = tokens.read()?;
         let known = all.remove(&self.name).unwrap_or_default();

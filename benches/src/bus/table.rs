@@ -1,4 +1,4 @@
-//! The table that compares the rounds of three nodes with those of one.
+//! The table that compares the rounds of three nodes with the rounds of one node.
 
 use super::{DATABASES, Round};
 use crate::statistics::{median, ratio};

@@ -70,7 +70,8 @@ pub(crate) struct NatsCosts {
 }
 
 impl Constants {
-    /// Reads constants from a file, or those of the last measurement.
+    /// Reads the constants in a file. Without a file, returns the constants of the last
+    /// measurement.
     pub(crate) fn read(file: Option<&Path>) -> Result<Self> {
         let Some(file) = file else {
             return Ok(serde_json::from_str(LAST)?);

@@ -111,7 +111,8 @@ impl Runs {
             loads, low, many, ..
         } = self;
         let line = CostLine::through(low, &self.high, |it| (it.changes, it.nodes));
-        // The CPU time above the line is that of the events after the first event of each change.
+        // The CPU time above the line is the CPU time of the events after the first event of each
+        // change.
         let further = (loads.many.events - loads.low.events) as f64 * many.changes;
         let explained = many.seconds * line.cores + many.changes * line.us / 1e6;
         let event_us = ((many.nodes - explained) * 1e6 / further).max(0.0);

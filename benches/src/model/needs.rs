@@ -10,7 +10,7 @@ use super::constants::Constants;
 const PING: f64 = 25.0;
 /// The memory of the kept changes: of one database, and the maximum for all databases together.
 const KEPT_MIB: (f64, f64) = (64.0, 1024.0);
-/// The number of messages a second with which a reader reports its position.
+/// How many messages a second a reader sends to report its position.
 const HEARTBEATS: f64 = 5.0;
 /// How long JetStream keeps messages, in seconds.
 const WINDOW: f64 = 300.0;

@@ -18,8 +18,8 @@ use crate::Result;
 
 /// The number of streams of one connection.
 const STREAMS: usize = 100;
-/// How many subscriptions may wait for their acknowledgement. With more, those at the end of the
-/// queue would reach the time limit for subscribing.
+/// How many subscriptions may wait for their acknowledgement. If more subscriptions waited, the
+/// last of them would reach the time limit for subscribing.
 const WAITING: usize = 1_000;
 
 /// Opens a stream for each token, and counts its messages in a task.

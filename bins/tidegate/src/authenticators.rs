@@ -25,7 +25,7 @@ pub(crate) struct RoleMaintenance {
     tenants: Tenants,
     accounts: Accounts,
     pool: UserPool,
-    /// Databases for which it has been logged that the functions of claims cannot be created.
+    /// The databases in which the functions of claims cannot be created, as has been logged.
     without_claims: HashSet<String>,
 }
 
@@ -109,8 +109,8 @@ impl RoleMaintenance {
         Ok(provided.await?)
     }
 
-    /// Creates the functions of claims, and corrects the values that they return for users. Logs
-    /// once for each database in which the functions cannot be created.
+    /// Creates the functions of claims, and corrects the values that they return for users. If the
+    /// functions cannot be created in a database, logs this once.
     async fn provide_claims(
         &mut self,
         tenant: &Tenant,

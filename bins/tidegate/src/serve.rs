@@ -71,8 +71,8 @@ pub(crate) async fn run(settings: &Settings) -> Result {
     node.serve(sockets, signals).await
 }
 
-/// Fails if `public_url` is missing although the service listens on an address other than loopback,
-/// or if credentials would cross a network unencrypted.
+/// Fails if the service listens on an address other than loopback and `public_url` is missing. Also
+/// fails if credentials would cross a network unencrypted, unless `insecure_http` allows that.
 pub(crate) fn require_safe_address(settings: &Settings) -> Result {
     let loopback = settings
         .listen

@@ -18,7 +18,7 @@ use crate::version::Version;
 use crate::watcher::Watcher;
 use crate::{orphan, port};
 
-/// The timeout for a shutdown, after which a faster mode is used.
+/// The timeout for a shutdown. After this time, a faster mode is used.
 const STOP_TIMEOUT: Duration = Duration::from_secs(20);
 
 /// A private PostgreSQL that is running.

@@ -15,7 +15,7 @@ impl Cluster {
     ///
     /// # Errors
     ///
-    /// If the backup fails, and those of [`Cluster::start`].
+    /// The errors of [`Cluster::start`]. Also if the backup fails.
     pub async fn start_standby(&self, settings: Settings) -> Result<Self> {
         let primary = self.handle();
         blocking(move || {

@@ -179,7 +179,7 @@ impl Registry {
     /// # Errors
     ///
     /// [`Error::NotFound`], [`Error::NotAllowed`], [`Error::AlreadyExists`] for a new name that is
-    /// taken, [`Error::Request`] for one new name for several methods, [`Error::Store`].
+    /// taken, [`Error::Request`] if several methods get the same new name, [`Error::Store`].
     pub async fn patch(
         &self,
         tenant: &DatabaseName,

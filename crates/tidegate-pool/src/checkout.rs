@@ -1,5 +1,5 @@
-//! Takes an idle connection for a request, and takes it back. This module does no I/O and never
-//! waits.
+//! Checks out idle connections for requests, and takes connections back. This module does no I/O
+//! and never waits.
 
 use std::time::Duration;
 
@@ -16,10 +16,10 @@ use super::state::{Action, State};
 const ANONYMOUS_FOR: Duration = Duration::from_mins(1);
 
 impl<K: Connector> State<K> {
-    /// Takes an idle connection of the login's role: the one that the same OAuth session used last,
-    /// if there is one, otherwise the most recently used one. Returns the connection, and whether
-    /// another OAuth session used it last. `None` if the role has no idle connection with the
-    /// settings that the login needs, or if the limit of the database is reached.
+    /// Takes an idle connection of the login's role: preferably the connection that the same OAuth
+    /// session used last, otherwise the most recently used connection. Returns the connection, and
+    /// whether another OAuth session used it last. `None` if the role has no idle connection with
+    /// the settings that the login needs, or if the limit of the database is reached.
     pub(super) fn claim(
         &mut self,
         login: &Login,
@@ -88,8 +88,8 @@ impl<K: Connector> State<K> {
 }
 
 impl<K: Connector> Role<K> {
-    /// Takes an idle connection: the one that the same OAuth session used last, if there is one,
-    /// otherwise the most recently used one.
+    /// Takes an idle connection: preferably the connection that the same OAuth session used last,
+    /// otherwise the most recently used connection.
     pub(super) fn take_idle(&mut self, role_use: &RoleUse) -> Option<Box<PoolEntry<K>>> {
         let last = self.idle.len().checked_sub(1)?;
         let session = Some(role_use);

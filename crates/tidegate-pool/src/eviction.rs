@@ -13,12 +13,16 @@ impl<K: Connector> State<K> {
     /// `None` if no connection may be closed.
     ///
     /// If the database of `key` already holds its share of the connections, the connection is taken
-    /// from one of its own roles. Otherwise the order is: first connections of roles that have
-    /// several, then the only connections of roles in databases that hold more than their share,
-    /// then the only connections of other roles. Within each of these groups, the connection that
-    /// has been idle longest comes first. The most recently used connection of a role is always
-    /// checked out first. If a connection has been idle for long, the role has therefore not needed
-    /// it for parallel requests during that time.
+    /// from one of its own roles. Otherwise it is taken from the first of these groups that has an
+    /// idle connection:
+    ///
+    /// 1. connections of roles that have several connections,
+    /// 2. the only connections of roles in databases that hold more than their share,
+    /// 3. the only connections of other roles.
+    ///
+    /// Within a group, the connection that has been idle longest is closed. The most recently used
+    /// connection of a role is always checked out first. If a connection has been idle for long,
+    /// the role has therefore not needed it for parallel requests during that time.
     pub(super) fn victim(&self, key: &PoolKey, now: Instant) -> Option<PoolKey> {
         if self.idle == 0 {
             return None;

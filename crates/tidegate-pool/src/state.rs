@@ -114,7 +114,7 @@ impl<K: Connector> State<K> {
         tenant
     }
 
-    /// Moves a connection from the count of one phase to that of another.
+    /// Moves a connection from the count of one phase to the count of another phase.
     pub(super) fn shift(&mut self, key: &PoolKey, from: Phase, to: Phase) {
         if let Some(role) = self.role_mut(key) {
             *role.phase(from) -= 1;

@@ -21,8 +21,8 @@ pub const DECIDE_SQL: &str = include_str!("decide.sql");
 
 /// The SQL that creates the trigger's function. The function runs the query of `decide.sql` in the
 /// session that changes a definition. In the function, the query skips two checks. It does not
-/// check whether the trigger exists, because the trigger calls the function. It does not check the
-/// tenant's owner either, because a definition cannot change the owner.
+/// check the trigger, because the trigger calls the function. It does not check the tenant's owner
+/// either, because a definition cannot change the owner.
 static FUNCTION: LazyLock<String> = LazyLock::new(|| {
     let decide = DECIDE_SQL
         .replace(":source::", "p.prosrc::")
@@ -75,10 +75,10 @@ fn version(source: &str) -> Option<u32> {
 }
 
 /// Inspects the event trigger. The first column is the body of the trigger's function; NULL unless
-/// three conditions hold. The trigger is enabled, the function and its schema have the same owner,
-/// and this owner is a superuser or the service's role. The second column says whether the service
-/// may create the trigger. For this it must be a superuser, and prepared transactions must be
-/// disabled, because a transaction with NOTIFY cannot be prepared.
+/// all of this holds: the trigger is enabled, the function and its schema have the same owner, and
+/// this owner is a superuser or the service's role. The second column says whether the service may
+/// create the trigger. For this it must be a superuser, and prepared transactions must be disabled,
+/// because a transaction with NOTIFY cannot be prepared.
 const INSPECT: &str = "SELECT made.source,
     (SELECT r.rolsuper
      AND pg_catalog.current_setting('max_prepared_transactions') OPERATOR(pg_catalog.=) '0'

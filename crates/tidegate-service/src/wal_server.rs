@@ -38,7 +38,7 @@ pub enum StandbyFault {
     /// It takes writes, for example because it was promoted.
     #[error("it is no standby")]
     NoStandby,
-    /// Its WAL is that of another cluster.
+    /// It belongs to another cluster.
     #[error("it is a server of another cluster")]
     OtherCluster,
 }

@@ -88,7 +88,7 @@ impl Session {
     }
 }
 
-/// Turns the result of a write into the reason why the socket ends, if it failed or took too long.
+/// Returns the reason why the socket ends, if the write failed or took too long.
 fn check_written(written: &Result<Result<(), Error>, Elapsed>) -> SessionResult {
     match written {
         Ok(Ok(())) => Ok(()),
