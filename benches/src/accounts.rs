@@ -90,7 +90,7 @@ impl BenchTenant {
             }
         };
         // The service hashes passwords on few threads. More concurrent requests would only wait for
-        // them.
+        // a free thread.
         tokio::try_join!(
             worker(),
             worker(),

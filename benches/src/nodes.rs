@@ -150,7 +150,8 @@ impl Reads<'_> {
         Ok([of_nodes, primary, of_standbys])
     }
 
-    /// Sends reads to all nodes at the same time. Returns their number and the seconds.
+    /// Sends reads to all nodes at the same time. Returns the number of reads, and the seconds that
+    /// they took.
     async fn send(&self, nodes: &[Node], (rate, time): (u32, Duration)) -> Result<(f64, f64)> {
         let connections = self.arguments.connections();
         let load = Load {

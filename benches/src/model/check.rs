@@ -1,4 +1,4 @@
-//! Compares what the constants of one node predict with runs of one and of three nodes.
+//! Compares runs of one and of three nodes with the values that the constants of one node predict.
 
 use std::process::ExitCode;
 

@@ -63,7 +63,7 @@ pub(crate) async fn measure(arguments: &ModelArguments) -> Result<Constants> {
 }
 
 impl Runs {
-    /// Runs the loads at a node without a bus, and two of them at a node with a bus.
+    /// Runs all loads at a node without a bus, and the loads `low` and `high` at a node with a bus.
     pub(crate) async fn measure(cluster: &Cluster, loads: Loads) -> Result<Self> {
         let alone = cluster.node("alone", false).await?;
         let low = loads.low.run(cluster, &[&alone]).await?;

@@ -68,8 +68,8 @@ impl Load {
         Ok(sockets)
     }
 
-    /// Writes for open sockets, and measures. Afterwards the sockets have the latencies of the
-    /// measured events.
+    /// Writes changes while the sockets are open, and measures. Afterwards `sockets` has the
+    /// latencies of the measured events.
     pub(crate) async fn measure(
         &self,
         cluster: &Cluster,

@@ -25,7 +25,8 @@ pub(crate) struct RoleMaintenance {
     tenants: Tenants,
     accounts: Accounts,
     pool: UserPool,
-    /// The databases in which the functions of claims cannot be created, as has been logged.
+    /// The databases in which the functions of claims cannot be created. This is logged once for
+    /// each.
     without_claims: HashSet<String>,
 }
 

@@ -10,8 +10,8 @@ use crate::settings::Settings;
 
 impl Cluster {
     /// Starts a standby of this cluster from a base backup (PostgreSQL, "`pg_basebackup`"). Returns
-    /// when the standby accepts connections. The standby has this cluster's password and its
-    /// `extra` settings. The `extra` of `settings` is added to them.
+    /// when the standby accepts connections. The standby has the password and the `extra` settings
+    /// of this cluster, and also the `extra` of `settings`.
     ///
     /// # Errors
     ///

@@ -264,8 +264,8 @@ impl Registry {
         self.cache.forget_all();
     }
 
-    /// Parses the names of methods. The error for invalid names lists all methods that do not
-    /// exist.
+    /// Parses the names of methods. If a name is invalid, the error lists all names of methods that
+    /// do not exist.
     async fn named(&self, tenant: &DatabaseName, names: &[&str]) -> Result<Vec<MethodName>> {
         let parsed = names.iter().filter_map(|name| MethodName::parse(name).ok());
         let parsed: Vec<_> = parsed.collect();
@@ -275,8 +275,8 @@ impl Registry {
         Ok(parsed)
     }
 
-    /// Invalidates the methods when the returned guard is dropped. This happens even if the caller
-    /// of a write is dropped before the write ends.
+    /// Invalidates the methods when the returned guard is dropped. The guard is dropped even if the
+    /// future of a write is dropped before the write ends.
     fn forget_when_done<'a>(
         &'a self,
         tenant: &'a DatabaseName,

@@ -98,9 +98,9 @@ impl<K: Connector> Role<K> {
         Some(self.idle.remove(place.unwrap_or(last)))
     }
 
-    /// Whether anonymous callers or members shared the role and no longer do. While such a caller
-    /// waits, the role is still shared, because a new connection would otherwise lack the fixed
-    /// settings.
+    /// Whether anonymous callers or members shared the role and no longer do. While an anonymous
+    /// caller or a member waits, the role is still shared, because a new connection would otherwise
+    /// lack the fixed settings.
     pub(super) fn has_lapsed(&self, now: Instant) -> bool {
         let waits = |waiter: &Waiter<K>| waiter.role_use.is_shared();
         self.has_many_callers

@@ -216,7 +216,7 @@ impl<K: Connector> State<K> {
     }
 
     /// Stores an error. Until `until`, new requests that wait for a connection of the role fail
-    /// with it.
+    /// with this error.
     fn remember_refusal(&mut self, key: &PoolKey, until: Instant, error: AcquireError) {
         self.refusals.insert(key.clone(), (until, error));
     }

@@ -340,7 +340,7 @@ impl<K: Connector> Drop for QueuedRequest<'_, K> {
 }
 
 /// Runs until the pool is dropped. Closes connections that have been idle for too long or are too
-/// old, and serves requests whose delay has passed.
+/// old, and serves waiting requests, because a delay may have ended.
 async fn sweep<K: Connector>(pool: Weak<Inner<K>>) {
     loop {
         tokio::time::sleep(SWEEP).await;

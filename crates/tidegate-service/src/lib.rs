@@ -71,10 +71,10 @@ const CATALOG_IDLE: Duration = Duration::from_secs(30);
 /// The time limit for terminating a backend.
 const TERMINATE: Duration = Duration::from_secs(5);
 /// The time limit of a statement without a deadline. PostgreSQL ends a statement of the service
-/// after a minute (`statement_timeout`), so only a server that is cut off takes longer.
+/// after a minute (`statement_timeout`), so only an unreachable server takes longer.
 const STATEMENT: Duration = Duration::from_secs(65);
 /// How many notifications are kept for a slow receiver. A receiver that lags further behind misses
-/// some.
+/// notifications.
 const NOTIFICATIONS: usize = 256;
 
 /// Runs the service's own statements in PostgreSQL: [`Principal::Control`] and

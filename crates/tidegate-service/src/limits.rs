@@ -94,8 +94,8 @@ impl ResizableSemaphore {
         permit.map_err(|_| timed_out)?.map_err(Error::internal)
     }
 
-    /// Changes the number of permits. Returns how many permits above the new number are in use.
-    /// Only later calls can remove these permits.
+    /// Changes the number of permits. Returns how many permits above the new number are in use. A
+    /// later call can remove these permits when they are free.
     fn resize(&self, wanted: usize) -> usize {
         let mut size = self.size.lock();
         if wanted > *size {

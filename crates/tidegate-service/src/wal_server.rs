@@ -83,8 +83,8 @@ impl PrimaryWal {
 }
 
 impl StandbyWal {
-    /// Opens a connection to the database of the URL. `cluster` is [`PrimaryWal::cluster`] of the
-    /// primary.
+    /// Opens a connection to the database in the URL of `config`. `cluster` is
+    /// [`PrimaryWal::cluster`] of the primary.
     ///
     /// # Errors
     ///

@@ -98,7 +98,7 @@ pub enum ConnectFault {
     /// start with its settings.
     Login,
     /// PostgreSQL refuses the role: it has `NOLOGIN`, it lacks CONNECT on the database, or
-    /// `pg_hba.conf` rejects its address.
+    /// `pg_hba.conf` rejects the connection.
     AccessDenied,
     /// The role, the database or the cluster has no free connection slot.
     Full,
@@ -147,7 +147,7 @@ impl ConnectError {
 
     /// Converts an error that PostgreSQL sent. SQLSTATE 53300 stands for two limits: the limit of
     /// the cluster, and the limit of a role or database. `routine`, the name of the C function that
-    /// raised the error, distinguishes the limits. It is never translated
+    /// raised the error, distinguishes the limits. This name is never translated
     /// (`InitializeSessionUserId` in miscinit.c, `CheckMyDatabase` in postinit.c).
     pub fn refused(said: DatabaseError, routine: &str) -> Self {
         let own = matches!(routine, "InitializeSessionUserId" | "CheckMyDatabase");

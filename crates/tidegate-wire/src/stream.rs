@@ -139,8 +139,8 @@ impl Stream {
         Ok(())
     }
 
-    /// Limits how long sent data may be unacknowledged. Without a limit, such data keeps a
-    /// connection to a server that has disappeared open for a quarter of an hour. The limit also
+    /// Limits how long sent data may be unacknowledged. Without a limit, a connection with such
+    /// data stays open for a quarter of an hour after its server has disappeared. The limit also
     /// ends a connection if the server reads nothing for that long. So do not set it for a
     /// connection on which statements wait until earlier statements have ended. Has no effect on
     /// systems other than Linux.

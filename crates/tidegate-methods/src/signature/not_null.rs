@@ -165,8 +165,8 @@ fn words(text: &str) -> impl Iterator<Item = &str> {
 }
 
 /// Whether a word is the keyword, ignoring the case of ASCII letters. PostgreSQL may start a
-/// keyword directly after a number or a dollar quote (`1left`). So only the end of a word that
-/// begins with a digit or `$` is compared.
+/// keyword directly after a number or a dollar quote (`1left`). So if a word begins with a digit or
+/// `$`, only its end is compared.
 fn is_keyword(word: &str, keyword: &str) -> bool {
     let begins_word = word.starts_with(|c: char| !c.is_ascii_digit() && c != '$');
     if begins_word {
