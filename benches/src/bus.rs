@@ -88,7 +88,7 @@ struct Case {
 }
 
 impl Case {
-    /// Starts nodes, measures, and stops them.
+    /// Starts `count` nodes, measures them, and stops them.
     async fn round(&self, count: usize, has_bus: bool) -> Result<Round> {
         self.walsenders(0).await?;
         let mut nodes = Vec::new();

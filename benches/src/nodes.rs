@@ -91,10 +91,10 @@ struct Reads<'a> {
 struct Cost {
     reads: f64,
     seconds: f64,
-    /// All nodes together.
+    /// The CPU time of all nodes together.
     nodes: f64,
     primary: f64,
-    /// All replicas together.
+    /// The CPU time of all replicas together.
     replicas: f64,
 }
 

@@ -16,7 +16,7 @@ use crate::service::{self, Service};
 use crate::statistics::percentile;
 
 const NAME: &str = "subscribed members";
-/// The largest array of users that the service accepts.
+/// The largest number of users in an array that the service accepts.
 const ARRAY: u32 = 1_000;
 /// The number of members whose creation is measured.
 const CREATED: u32 = 10_000;

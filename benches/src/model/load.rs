@@ -13,9 +13,9 @@ const SETTLE: Duration = Duration::from_secs(2);
 /// A load.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Load {
-    /// The sockets at each node.
+    /// The number of sockets at each node.
     pub(crate) sockets: usize,
-    /// The events of a change at each node.
+    /// The number of events of each change at each node.
     pub(crate) events: usize,
     /// Changes a second, each in a transaction of its own.
     pub(crate) rate: u32,

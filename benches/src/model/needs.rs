@@ -16,7 +16,7 @@ const HEARTBEATS: f64 = 5.0;
 const WINDOW: f64 = 300.0;
 const SERVERS: f64 = 3.0;
 const MIB: f64 = 1_048_576.0;
-/// The share of a node that may be used.
+/// The share of a node's CPU, memory and connections that may be used.
 const MOST: f64 = 0.7;
 /// The maximum number of nodes that is tried.
 const MOST_NODES: u32 = 100;
@@ -42,7 +42,7 @@ pub(crate) struct NodeNeeds {
 #[derive(Clone, Copy, Debug, Serialize)]
 pub(crate) struct PostgresNeeds {
     pub(crate) cores: f64,
-    /// The part of the cores that all walsenders use.
+    /// How many of the cores all walsenders together use.
     pub(crate) decoding_cores: f64,
     pub(crate) max_connections: f64,
     pub(crate) max_wal_senders: f64,

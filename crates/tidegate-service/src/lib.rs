@@ -149,8 +149,8 @@ impl ServiceConnections {
     /// How many service connections are open, including sessions of administration and the
     /// registration of the node.
     pub fn open_connections(&self) -> usize {
-        // The connections of the three tasks that listen, guard the lock table and register the
-        // node.
+        // The number of tasks that hold a connection: they listen, guard the lock table and
+        // register the node.
         const TASKS: usize = 3;
         let catalogs = self.catalogs.lock();
         let catalogs: usize = catalogs.values().map(|pool| pool.occupancy().0).sum();
