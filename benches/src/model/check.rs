@@ -10,7 +10,7 @@ use super::load::{Load, Usage};
 use super::needs::Needs;
 use crate::Result;
 
-/// How far a measured value may be from the predicted one.
+/// How far a measured value may be from the predicted value, as a share of the predicted value.
 const TOLERANCE: f64 = 0.3;
 /// The CPU time of a node to receive a change over the bus, as a multiple of the CPU time to
 /// publish the change. It cannot be measured with one node. It was 0 to 0.5 with an optimised

@@ -83,7 +83,7 @@ impl Runs {
         })
     }
 
-    /// These runs and others of the same loads together.
+    /// The sums of these runs and of other runs with the same loads.
     pub(crate) fn and(&self, other: &Self) -> Self {
         Self {
             loads: self.loads,

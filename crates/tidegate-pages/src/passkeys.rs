@@ -148,7 +148,7 @@ pub(super) async fn remove(
             notify_user(context, message);
             overview(context, (None, Some("The passkey is removed."))).await
         }
-        // It was removed already, which is what the user wants.
+        // The passkey was removed already, which is what the user wants.
         Err(IdentityError::NotFound(_)) => overview(context, (None, Some(GONE))).await,
         Err(error) if takes_password(browser, &error) => {
             let wanted = GuardedStep {

@@ -158,7 +158,7 @@ struct ErrorObject<'a> {
     data: Option<Data<'a>>,
 }
 
-/// The members of `data` with PostgreSQL's error.
+/// The members of PostgreSQL's error that `data` contains.
 const MEMBERS: [ErrorMember; 7] = [
     ErrorMember::Sqlstate,
     ErrorMember::Message,
