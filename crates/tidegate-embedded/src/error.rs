@@ -23,8 +23,7 @@ pub enum Error {
         list(.passed_over)
     )]
     NoBinaries {
-        /// The servers of unsuitable versions that were found, each in the form `version in
-        /// directory`.
+        /// The servers of unsuitable versions that were found, as `version in directory`.
         passed_over: Vec<String>,
     },
     /// The folder in the setting `bin_dir` has no usable server.

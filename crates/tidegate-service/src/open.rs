@@ -38,9 +38,9 @@ async fn open_with(
     Ok(client)
 }
 
-/// Opens a connection with the login of a user outside of any pool, for administration. Fixed
-/// settings, on which administration depends, override the settings of the user (`ALTER ROLE …
-/// SET`). `version` is `server_version_num`; 0 if unknown.
+/// Opens a connection with the login of a user outside of any pool, for administration. Settings of
+/// the user (`ALTER ROLE … SET`) are overridden if administration depends on them. `version` is
+/// `server_version_num`; 0 if unknown.
 pub async fn open_as_user(
     config: &Config,
     database: &DatabaseName,
