@@ -56,7 +56,8 @@ pub(crate) struct Made {
     pub(crate) time: Duration,
 }
 
-/// The SQL expression with which pgbench makes a role's name of a client's number; see [`name`].
+/// The SQL expression that computes the name of a role from the number of a client of pgbench; see
+/// [`name`].
 pub(crate) const ROLE_OF_CLIENT: &str = "'demo/bench-' || lpad(:client_id::text, 5, '0')";
 
 /// The name of the user with this number.
@@ -65,8 +66,8 @@ pub(crate) fn name(number: u32) -> String {
 }
 
 impl BenchTenant {
-    /// Creates the users with the numbers from 0 to `count - 1` that do not exist yet, and gets a
-    /// token for each of them.
+    /// Gets a token for each user with a number below `count`. Creates the users that do not exist
+    /// yet.
     pub(crate) async fn users(&self, count: u32, tokens: &Tokens<'_>) -> Result<Made> {
         let mut all = tokens.read()?;
         let known = all.remove(&self.name).unwrap_or_default();
@@ -89,7 +90,7 @@ impl BenchTenant {
             }
         };
         // The service hashes passwords on few threads. More concurrent requests would only wait for
-        // them.
+        // a free thread.
         tokio::try_join!(
             worker(),
             worker(),

@@ -1,4 +1,5 @@
-//! Compares three nodes with a bus with one node without: walsenders and slots, CPU and latency.
+//! Compares three nodes that use a bus with one node that uses none: walsenders and slots, CPU time
+//! and latency.
 
 mod table;
 
@@ -33,7 +34,8 @@ struct Round {
     p99: f64,
 }
 
-/// Measures in turn, and prints the medians, unless only other cases are selected.
+/// Measures three nodes and one node in turn, and prints the medians. Does nothing if only other
+/// cases are selected.
 pub(crate) async fn run(arguments: &Arguments) -> Result<()> {
     if !arguments.wants(NAME) {
         return Ok(());
@@ -69,7 +71,7 @@ pub(crate) async fn run(arguments: &Arguments) -> Result<()> {
     Ok(())
 }
 
-/// The owner of a further tenant with the table for changes.
+/// Creates a further tenant with the table for changes. Returns its owner.
 async fn tenant(cluster: &Cluster, number: u32) -> Result<BenchTenant> {
     let (tenant, _) = setup::owner(&cluster.demo, number).await?;
     let authorization = format!("Authorization: Bearer {}\r\n", tenant.owner_token);
@@ -86,7 +88,7 @@ struct Case {
 }
 
 impl Case {
-    /// Starts nodes, measures, and stops them.
+    /// Starts `count` nodes, measures them, and stops them.
     async fn round(&self, count: usize, has_bus: bool) -> Result<Round> {
         self.walsenders(0).await?;
         let mut nodes = Vec::new();

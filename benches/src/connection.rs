@@ -21,8 +21,8 @@ pub(crate) struct HttpResponse {
 }
 
 impl HttpResponse {
-    /// The value of the header `name`, or an empty string if there is no such header. Upper and
-    /// lower case are equal.
+    /// The value of the header `name`, or an empty string if there is no such header. The case of
+    /// `name` does not matter.
     pub(crate) fn header(&self, name: &str) -> &str {
         let of_name = |line: &str| {
             let (found, _) = line.split_once(": ")?;

@@ -11,8 +11,8 @@ use crate::service::Service;
 pub(crate) struct Floor {
     /// The script of pgbench.
     pub(crate) script: String,
-    /// The role that runs the statements, so that the same privileges and policies apply; `None` if
-    /// the script switches to it.
+    /// The role that runs the script: the role of the measured callers, or the owner if the callers
+    /// are members. `None` if the script sets the role itself.
     pub(crate) role: Option<String>,
     /// The number of requests that one run of the script sends.
     pub(crate) requests: u32,

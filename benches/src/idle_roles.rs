@@ -1,4 +1,5 @@
-//! Measures what PostgreSQL works for an idle service with many roles and many databases in use.
+//! Measures the CPU time that PostgreSQL uses for an idle service with many roles and many
+//! databases in use.
 
 use std::time::{Duration, Instant};
 
@@ -13,10 +14,11 @@ use crate::{Result, process, setup};
 const NAME: &str = "idle with 100,000 roles";
 const ROLES: u32 = 100_000;
 const DATABASES: u32 = 50;
-/// The service treats a database as used for half a minute after a request.
+/// How long a round is measured. The service treats a database as used for half a minute after a
+/// request, which is longer.
 const TIME: Duration = Duration::from_secs(25);
 const ROUNDS: usize = 3;
-/// The largest share of a core that is meant.
+/// The aim: the largest share of a core that PostgreSQL may use.
 const AIM: f64 = 0.02;
 
 /// Measures, unless only other cases are selected.
@@ -68,7 +70,7 @@ async fn prepare(service: &Service) -> Result<Vec<BenchTenant>> {
     }
     service.run("vacuum analyze").await?;
     service.run("checkpoint").await?;
-    // What follows from the new roles and databases must not be measured.
+    // The work that the new roles and databases cause must not be measured.
     tokio::time::sleep(TIME).await;
     Ok(tenants)
 }

@@ -184,7 +184,7 @@ async fn one_connection(work: Rc<ThreadState>) -> Result<(), String> {
     let connection = Connection::open(work.plan.address).await;
     let mut connection = connection.map_err(|error| error.to_string())?;
     let mut sent = Instant::now();
-    // Connections do not send at the same time.
+    // The connections send their first requests at different times.
     let mut due = sent + work.interval.unwrap_or_default() * random.below(1000) / 1000;
     while sent < work.end
         && let Some(caller) = work.caller(&mut random)

@@ -1,7 +1,7 @@
 //! Measures the service and the floor in one run on one machine. The floor is the rate that
 //! PostgreSQL reaches without the service. `cargo run --release -p tidegate-bench` builds the
-//! server, starts `tidegate demo`, and creates tables and users. For each case it prints the
-//! service's rate, latency and CPU beside the rate of pgbench with the same SQL on the same
+//! server, starts `tidegate demo`, and creates tables and users. For each case the program prints
+//! the service's rate, latency and CPU beside the rate of pgbench with the same SQL on the same
 //! PostgreSQL. Each file in `shapes` is a case.
 #![expect(
     clippy::print_stdout,

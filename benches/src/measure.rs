@@ -230,10 +230,11 @@ enum Sender {
     Pgbench(Floor),
 }
 
-/// The run of pgbench for a variant without the service. One user has as many requests in flight as
-/// the load generator, in pipelines on as many connections as there are processors: so the service
-/// multiplexes the requests of one user. Of many users, each has a connection with one request in
-/// flight, because pgbench cannot choose a connection at random.
+/// The run of pgbench for a variant without the service. For one user, as many requests are in
+/// flight as with the load generator. pgbench sends them in pipelines on as many connections as
+/// there are processors, because the service multiplexes the requests of one user in this way. For
+/// many users, each user has a connection with one request in flight, because pgbench cannot choose
+/// a connection at random.
 fn pgbench(shape: &Shape, variant: &Variant, load: Load) -> Floor {
     let processors = available_parallelism().map_or(1, usize::from);
     let clients = processors.min(load.connections);

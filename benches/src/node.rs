@@ -109,7 +109,7 @@ pub(crate) fn end(log: &Path) -> String {
     lines[lines.len().saturating_sub(5)..].join("\n")
 }
 
-/// Waits until there is a value. Fails after `limit`.
+/// Waits until `condition` returns a value. Fails after `limit`.
 pub(crate) async fn eventually<T>(
     what: &str,
     limit: Duration,

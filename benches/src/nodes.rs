@@ -91,10 +91,10 @@ struct Reads<'a> {
 struct Cost {
     reads: f64,
     seconds: f64,
-    /// All nodes together.
+    /// The CPU time of all nodes together.
     nodes: f64,
     primary: f64,
-    /// All replicas together.
+    /// The CPU time of all replicas together.
     replicas: f64,
 }
 
@@ -150,7 +150,8 @@ impl Reads<'_> {
         Ok([of_nodes, primary, of_standbys])
     }
 
-    /// Sends reads to all nodes at the same time. Returns their number and the seconds.
+    /// Sends reads to all nodes at the same time. Returns the number of reads, and the seconds that
+    /// they took.
     async fn send(&self, nodes: &[Node], (rate, time): (u32, Duration)) -> Result<(f64, f64)> {
         let connections = self.arguments.connections();
         let load = Load {

@@ -22,8 +22,8 @@ use listeners::Listeners;
 /// The name of the case.
 pub(crate) const NAME: &str = "sign-up by pages";
 const CLIENT: &str = "bench-sign-ups";
-/// A policy that the service decides without PostgreSQL. [`OTHER_POLICY`] is one that PostgreSQL
-/// evaluates for each member.
+/// A policy that the service decides without PostgreSQL. PostgreSQL evaluates [`OTHER_POLICY`] for
+/// each member.
 pub(crate) const KNOWN_POLICY: &str = "author = (select tidegate.user_id())";
 const OTHER_POLICY: &str = "lower(author) = lower((select tidegate.user_id()))";
 /// The maximum number of people who subscribe under [`OTHER_POLICY`].
@@ -190,7 +190,8 @@ async fn register(service: &Service) -> Result<()> {
     Ok(())
 }
 
-/// Runs a task for each number on 8 connections, and returns the results in order.
+/// Runs `task` for each number below `count`, on 8 connections at the same time. Returns the
+/// results in the order of the numbers.
 pub(crate) async fn each<T>(
     address: SocketAddr,
     count: u32,

@@ -14,7 +14,7 @@ const TIMEOUT: Duration = Duration::from_mins(5);
 /// The other server.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct Peer {
-    /// The middle part of the file names of its documents: `SHAPE.NAME.graphql`.
+    /// The middle part of the file names of the server's documents: `SHAPE.NAME.graphql`.
     pub(crate) name: String,
     address: SocketAddr,
     path: String,

@@ -39,7 +39,7 @@ pub(crate) fn thread_cpu(pid: u32) -> Result<f64> {
 }
 
 /// The seconds of CPU that the children of a process have used, including children that have ended.
-/// The children have one thread each, as those of PostgreSQL.
+/// Each child must have only one thread, as the processes of PostgreSQL do.
 ///
 /// A child that ends between two reads would be missed, so the values are read until two results
 /// agree.

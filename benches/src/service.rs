@@ -34,7 +34,7 @@ pub(crate) struct Service {
     pub(crate) floor_url: String,
     /// PostgreSQL's URL for TCP.
     pub(crate) tcp_url: String,
-    /// The binary of the service, with which other commands are run.
+    /// The binary of the service. Other commands are run with it too.
     pub(crate) binary: PathBuf,
     /// The folder with the demo's data, the pgbench scripts and the users' tokens.
     pub(crate) path: PathBuf,
@@ -180,8 +180,8 @@ fn folder(keep: Option<&Path>) -> Result<(PathBuf, Option<TempDir>)> {
     Ok((new.path().to_owned(), Some(new)))
 }
 
-/// The address on which the demo listens. A kept demo has the same address as before, because it is
-/// the issuer of the users' tokens.
+/// The address on which the demo listens. A kept demo has the same address as before, because the
+/// address is the issuer of the users' tokens.
 fn listen(data_dir: &Path) -> String {
     let env = fs::read_to_string(data_dir.join("demo.env")).unwrap_or_default();
     variable(&env, "TIDEGATE_URL").map_or_else(

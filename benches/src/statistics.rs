@@ -7,7 +7,8 @@ use std::time::Duration;
 pub(crate) struct Sample {
     latencies: Vec<Duration>,
     elapsed: Duration,
-    /// The rates of slices in which pgbench sent the requests; nothing else is known of these.
+    /// The rates of slices in which pgbench sent the requests; nothing else is known of these
+    /// slices.
     rates: Vec<f64>,
     /// The number of requests that had an error response.
     pub(crate) failures: usize,

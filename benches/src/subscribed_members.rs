@@ -1,5 +1,6 @@
 //! Members who subscribe to one table: how fast they are created by REST, and what their
-//! subscriptions cost PostgreSQL while nothing changes. Rights are asked for once a group.
+//! subscriptions cost PostgreSQL while nothing changes. The service asks for privileges once for
+//! each group.
 
 use std::time::{Duration, Instant};
 
@@ -15,7 +16,7 @@ use crate::service::{self, Service};
 use crate::statistics::percentile;
 
 const NAME: &str = "subscribed members";
-/// The largest array of users that the service accepts.
+/// The largest number of users in an array that the service accepts.
 const ARRAY: u32 = 1_000;
 /// The number of members whose creation is measured.
 const CREATED: u32 = 10_000;
@@ -35,7 +36,7 @@ pub(crate) async fn measure(service: &Service, count: u32) -> Result<()> {
         let started = Instant::now();
         let listeners = open(tokens).await?;
         let opened = started.elapsed().as_secs_f64();
-        // The first polls see the new subscriptions.
+        // The first polls handle the new subscriptions, and are not measured.
         tokio::time::sleep(5 * GRACE).await;
         let [server, database] = idle(service).await?;
         println!(

@@ -21,8 +21,7 @@ pub(crate) struct Variant {
 }
 
 impl Variant {
-    /// Whether this variant has many users, and `other` is the variant with one user with which
-    /// they are compared.
+    /// Whether this variant has many users, and is compared to `other`, the variant with one user.
     pub(crate) fn is_compared_to(&self, other: &Self) -> bool {
         let many = self.users > 1 || self.callers == Callers::Tenants;
         many && self.endpoint == other.endpoint && other.callers == Callers::One
@@ -38,7 +37,7 @@ pub(crate) fn of(shape: &Shape, arguments: &Arguments) -> Vec<Variant> {
         aim,
     } in &shape.header.variants
     {
-        // Members have no role as which pgbench could send statements.
+        // pgbench cannot send statements as a member, because members have no role.
         if endpoint == Endpoint::Pgbench && arguments.members {
             continue;
         }
@@ -91,8 +90,8 @@ fn who(callers: Callers, users: u32, arguments: &Arguments) -> String {
     }
 }
 
-/// The role as which the floor runs: the role of the first variant's callers. Members have no role
-/// of their own. For them the floor runs as the owner, to whom no policies apply.
+/// The role that runs the floor: the role of the first variant's callers. Members have no role of
+/// their own. For members the owner runs the floor, and no policies apply to the owner.
 pub(crate) fn floor_role(variants: &[Variant], members: bool) -> String {
     match variants.first().map(|variant| variant.callers) {
         Some(Callers::Guest) => "demo/guest".to_owned(),

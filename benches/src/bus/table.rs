@@ -1,4 +1,4 @@
-//! The table that compares the rounds of three nodes with those of one.
+//! The table that compares the rounds of three nodes with the rounds of one node.
 
 use super::{DATABASES, Round};
 use crate::statistics::{median, ratio};
@@ -6,16 +6,16 @@ use crate::statistics::{median, ratio};
 /// A value of a round.
 type Measure = fn(&Round) -> f64;
 
-/// What a row compares the medians with.
+/// The aim of a row: the numbers with which the medians are compared.
 #[derive(Clone, Copy)]
 enum Aim {
     None,
     /// The median of three nodes is this number.
     Equals(f64),
-    /// The median of three nodes is at most this many times that of one.
+    /// The median of three nodes is at most this many times the median of one node.
     Times(f64),
-    /// The median of three nodes is below the first number, and at most the second number above
-    /// that of one.
+    /// The median of three nodes is below the first number, and exceeds the median of one node by
+    /// at most the second number.
     Below(f64, f64),
 }
 

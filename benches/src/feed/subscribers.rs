@@ -79,7 +79,7 @@ impl Subscribers {
         Ok(subscribers)
     }
 
-    /// Waits until `enough` returns true for the counts. Fails after `limit`, and if a socket has
+    /// Waits until `enough` returns true for the counts. Fails after `limit`, or if a socket has
     /// ended.
     pub(crate) async fn until(
         &self,

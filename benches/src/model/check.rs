@@ -1,4 +1,4 @@
-//! Compares what the constants of one node predict with runs of one and of three nodes.
+//! Compares runs of one and of three nodes with the values that the constants of one node predict.
 
 use std::process::ExitCode;
 
@@ -10,13 +10,13 @@ use super::load::{Load, Usage};
 use super::needs::Needs;
 use crate::Result;
 
-/// How far a measured value may be from the predicted one.
+/// How far a measured value may be from the predicted value, as a share of the predicted value.
 const TOLERANCE: f64 = 0.3;
-/// The cost of a node that receives a change over the bus, as a share of what publishing it costs.
-/// It cannot be measured with one node: it was 0 to 0.5 with an optimised binary, and 1 with a
-/// debug one.
+/// The CPU time of a node to receive a change over the bus, as a multiple of the CPU time to
+/// publish the change. It cannot be measured with one node. It was 0 to 0.5 with an optimised
+/// binary, and 1 with a debug binary.
 const RECEIVING: f64 = 0.5;
-/// The maximum number of attempts. Other programs on the machine may disturb one.
+/// The maximum number of attempts. Other programs on the machine may disturb an attempt.
 const ATTEMPTS: u32 = 3;
 const MIB: f64 = 1_048_576.0;
 
@@ -155,7 +155,7 @@ fn pairs(constants: &Constants, (nodes, load): (u32, Load), usage: &Usage) -> Ve
             reader.node.cores + f64::from(nodes - 1) * follower,
             cores(usage.nodes),
         ),
-        // No changes are kept before the first ones.
+        // The memory is measured before the first changes, so it contains no kept changes.
         pair(
             "memory of a node, MiB",
             constants.node.mib + load.sockets as f64 * constants.node.socket_kib / 1024.0,
@@ -166,8 +166,8 @@ fn pairs(constants: &Constants, (nodes, load): (u32, Load), usage: &Usage) -> Ve
             reader.postgresql.decoding_cores,
             cores(usage.walsenders),
         ),
-        // PostgreSQL decides how many messages there are: where it is slow, it sends a commit
-        // alone.
+        // The measured number of messages is used, because it depends on PostgreSQL: if PostgreSQL
+        // is slow, it sends a commit separately.
         pair(
             "cores of NATS",
             nats.active_cores + usage.messages * nats.message_us / 1e6 / usage.seconds,

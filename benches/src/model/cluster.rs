@@ -11,7 +11,7 @@ use crate::feed::writer::TABLE;
 use crate::node::Node;
 use crate::service::Service;
 
-/// A demo, of which only PostgreSQL is used, and NATS servers.
+/// NATS servers, and a demo. Only the demo's PostgreSQL is used.
 #[derive(Debug)]
 pub(crate) struct Cluster {
     pub(crate) nats: Nats,

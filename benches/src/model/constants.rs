@@ -23,54 +23,55 @@ pub(crate) struct Constants {
 /// The costs of a node.
 #[derive(Clone, Copy, Debug, Deserialize, Serialize)]
 pub(crate) struct NodeCosts {
-    /// The memory of a node that reads the changes of a database.
+    /// The memory in MiB of a node that reads the changes of a database.
     pub(crate) mib: f64,
-    /// The memory of a socket with a subscription.
+    /// The memory in KiB of a socket with a subscription.
     pub(crate) socket_kib: f64,
-    /// The cores that are used while changes arrive, independent of their rate.
+    /// How many cores are used while changes arrive, independent of the rate of changes.
     pub(crate) active_cores: f64,
-    /// CPU for a change with its first event.
+    /// The CPU time in microseconds for a change with its first event.
     pub(crate) change_us: f64,
-    /// CPU for each further event.
+    /// The CPU time in microseconds for each further event.
     pub(crate) event_us: f64,
-    /// CPU for a change that is published on the bus.
+    /// The CPU time in microseconds to publish a change on the bus.
     pub(crate) publish_us: f64,
-    /// CPU for a read by key over GraphQL.
+    /// The CPU time in microseconds for a read by key over GraphQL.
     pub(crate) request_us: f64,
 }
 
 /// The costs of PostgreSQL.
 #[derive(Clone, Copy, Debug, Deserialize, Serialize)]
 pub(crate) struct PostgresCosts {
-    /// CPU to write a row in a transaction of its own.
+    /// The CPU time in microseconds to write a row in a transaction of its own.
     pub(crate) write_us: f64,
-    /// CPU for a read by key over GraphQL.
+    /// The CPU time in microseconds for a read by key over GraphQL.
     pub(crate) request_us: f64,
-    /// The cores that a walsender uses while the cluster writes, independent of the rate.
+    /// How many cores a walsender uses while the cluster writes, independent of the rate of writes.
     pub(crate) walsender_cores: f64,
-    /// CPU of a walsender for a change of its database.
+    /// The CPU time in microseconds of a walsender for a change of its database.
     pub(crate) decode_us: f64,
-    /// CPU of a walsender for WAL of other databases.
+    /// The CPU time in milliseconds of a walsender for each MiB of WAL of other databases.
     pub(crate) foreign_ms_per_mib: f64,
-    /// WAL of a change without its row.
+    /// The bytes of WAL of a change, without its row.
     pub(crate) wal_bytes: f64,
 }
 
 /// The costs of three NATS servers together.
 #[derive(Clone, Copy, Debug, Deserialize, Serialize)]
 pub(crate) struct NatsCosts {
-    /// The cores that are used while messages arrive, independent of their rate.
+    /// How many cores are used while messages arrive, independent of the rate of messages.
     pub(crate) active_cores: f64,
-    /// CPU for a message.
+    /// The CPU time in microseconds for a message.
     pub(crate) message_us: f64,
-    /// Messages of a change in a transaction of its own.
+    /// The number of messages for a change in a transaction of its own.
     pub(crate) messages: f64,
-    /// Bytes of a message in the store, without the row.
+    /// The bytes of a message in JetStream, without the row.
     pub(crate) message_bytes: f64,
 }
 
 impl Constants {
-    /// Reads constants from a file, or those of the last measurement.
+    /// Reads the constants in a file. Without a file, returns the constants of the last
+    /// measurement.
     pub(crate) fn read(file: Option<&Path>) -> Result<Self> {
         let Some(file) = file else {
             return Ok(serde_json::from_str(LAST)?);

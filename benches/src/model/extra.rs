@@ -21,7 +21,7 @@ pub(crate) async fn foreign(
     node: &Node,
     constants: &mut Constants,
 ) -> Result<()> {
-    // Starts the walsender of the demo's database, which stays for minutes.
+    // Starts the walsender of the demo's database. The walsender stays for minutes.
     let load = Load {
         sockets: 1,
         events: 1,

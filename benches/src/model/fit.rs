@@ -30,7 +30,7 @@ pub(crate) struct Runs {
     pub(crate) low: Usage,
     pub(crate) high: Usage,
     pub(crate) many: Usage,
-    /// The first two at a node with a bus.
+    /// The usage of the loads `low` and `high` at a node with a bus.
     pub(crate) bus_low: Usage,
     pub(crate) bus_high: Usage,
 }
@@ -63,7 +63,7 @@ pub(crate) async fn measure(arguments: &ModelArguments) -> Result<Constants> {
 }
 
 impl Runs {
-    /// Runs the loads at a node without a bus, and two of them at a node with a bus.
+    /// Runs all loads at a node without a bus, and the loads `low` and `high` at a node with a bus.
     pub(crate) async fn measure(cluster: &Cluster, loads: Loads) -> Result<Self> {
         let alone = cluster.node("alone", false).await?;
         let low = loads.low.run(cluster, &[&alone]).await?;
@@ -83,7 +83,7 @@ impl Runs {
         })
     }
 
-    /// These runs and others of the same loads together.
+    /// The sums of these runs and of other runs with the same loads.
     pub(crate) fn and(&self, other: &Self) -> Self {
         Self {
             loads: self.loads,
@@ -111,7 +111,8 @@ impl Runs {
             loads, low, many, ..
         } = self;
         let line = CostLine::through(low, &self.high, |it| (it.changes, it.nodes));
-        // The CPU time above the line is that of the events after the first event of each change.
+        // The CPU time above the line is the CPU time of the events after the first event of each
+        // change.
         let further = (loads.many.events - loads.low.events) as f64 * many.changes;
         let explained = many.seconds * line.cores + many.changes * line.us / 1e6;
         let event_us = ((many.nodes - explained) * 1e6 / further).max(0.0);

@@ -13,9 +13,9 @@ const SETTLE: Duration = Duration::from_secs(2);
 /// A load.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Load {
-    /// The sockets at each node.
+    /// The number of sockets at each node.
     pub(crate) sockets: usize,
-    /// The events of a change at each node.
+    /// The number of events of each change at each node.
     pub(crate) events: usize,
     /// Changes a second, each in a transaction of its own.
     pub(crate) rate: u32,
@@ -68,8 +68,8 @@ impl Load {
         Ok(sockets)
     }
 
-    /// Writes for open sockets, and measures. Afterwards the sockets have the latencies of the
-    /// measured events.
+    /// Writes changes while the sockets are open, and measures. Afterwards `sockets` has the
+    /// latencies of the measured events.
     pub(crate) async fn measure(
         &self,
         cluster: &Cluster,

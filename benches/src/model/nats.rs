@@ -1,4 +1,4 @@
-//! Three NATS servers, each of which keeps a copy.
+//! Three NATS servers. Each server keeps a copy of the messages.
 
 use std::fs;
 use std::net::TcpListener;
@@ -119,7 +119,7 @@ impl Nats {
 impl Drop for Nats {
     fn drop(&mut self) {
         for child in &mut self.children {
-            // Their data is removed with the folder.
+            // The data of the servers is removed with the folder.
             let _ = child.kill();
             let _ = child.wait();
         }

@@ -8,15 +8,15 @@ use super::constants::Constants;
 /// The interval of the pings of a socket, in seconds. A ping with its pong costs as much as an
 /// event.
 const PING: f64 = 25.0;
-/// The memory of the kept changes: of a database, and of all together.
+/// The memory of the kept changes: of one database, and the maximum for all databases together.
 const KEPT_MIB: (f64, f64) = (64.0, 1024.0);
-/// The number of messages a second with which a reader reports its position.
+/// How many messages a second a reader sends to report its position.
 const HEARTBEATS: f64 = 5.0;
 /// How long JetStream keeps messages, in seconds.
 const WINDOW: f64 = 300.0;
 const SERVERS: f64 = 3.0;
 const MIB: f64 = 1_048_576.0;
-/// The share of a node that may be used.
+/// The share of a node's CPU, memory and connections that may be used.
 const MOST: f64 = 0.7;
 /// The maximum number of nodes that is tried.
 const MOST_NODES: u32 = 100;
@@ -42,7 +42,7 @@ pub(crate) struct NodeNeeds {
 #[derive(Clone, Copy, Debug, Serialize)]
 pub(crate) struct PostgresNeeds {
     pub(crate) cores: f64,
-    /// The part of the cores that all walsenders use.
+    /// How many of the cores all walsenders together use.
     pub(crate) decoding_cores: f64,
     pub(crate) max_connections: f64,
     pub(crate) max_wal_senders: f64,
@@ -157,7 +157,7 @@ impl NodeNeeds {
         let sockets = f64::from(size.sockets) / nodes;
         let further = (size.events_per_change / nodes - 1.0).max(0.0) * size.changes;
         let events = further + sockets / PING;
-        // The node that publishes the changes of all tenants, in the worst case.
+        // In the worst case, one node publishes the changes of all tenants.
         let publish = if has_bus { costs.publish_us } else { 0.0 };
         let active = if size.changes > 0.0 {
             costs.active_cores
@@ -193,7 +193,7 @@ impl PostgresNeeds {
     /// `streams` is the number of walsenders.
     fn of(size: &ModelSize, constants: &Constants, streams: f64) -> Self {
         let costs = &constants.postgresql;
-        // A walsender decodes the changes of its database, and reads the WAL of all.
+        // A walsender decodes the changes of its database, and reads the WAL of all databases.
         let of_one = size.changes / f64::from(size.tenants.max(1));
         let foreign = (size.changes - of_one) * (costs.wal_bytes + size.row_bytes) / MIB;
         let active = if size.changes > 0.0 {

@@ -144,7 +144,8 @@ fn line(what: &str, [bus, without, has]: [String; 3]) -> String {
         .to_owned()
 }
 
-/// A number with three digits at least; `-` without one.
+/// A number with two decimals if it is below 10 and no integer, otherwise without decimals; `-` for
+/// `None`.
 fn number(value: Option<f64>) -> String {
     match value {
         None => "-".to_owned(),

@@ -7,8 +7,8 @@ use crate::connection::Connection;
 use crate::node::Node;
 
 pub(super) const NAME: &str = "replicas";
-/// The reads a second that are subtracted, because the primary also does what does not depend on
-/// the number of reads.
+/// The low rate of a second measurement, in reads a second. Its cost is subtracted, so that work of
+/// the primary that does not depend on the number of reads is not counted.
 const FEW: u32 = RATE / 20;
 
 /// Prints what a read costs without replicas and with two of them.

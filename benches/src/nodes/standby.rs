@@ -67,7 +67,7 @@ impl Drop for Standby {
     }
 }
 
-/// The programs of the demo's PostgreSQL, and the user as whom they run.
+/// The programs of the demo's PostgreSQL, and the user that runs them.
 struct Programs {
     folder: PathBuf,
     owner: (u32, u32),

@@ -71,7 +71,7 @@ async fn create(service: &Service, prefix: &str) -> Result<()> {
     Ok(())
 }
 
-/// The times of a step, and the CPU time of the service and PostgreSQL before it.
+/// The times of a step, and the CPU time of the service and PostgreSQL before the step.
 struct Step {
     times: Vec<Duration>,
     cpu: (f64, f64),

@@ -1,5 +1,5 @@
-//! Event streams (server-sent events) of many people on few connections, by HTTP/2. A process has
-//! fewer open files than people.
+//! Event streams (server-sent events) of many people on few connections, by HTTP/2. HTTP/2 is used
+//! because a process cannot open a file for each person.
 
 use std::net::SocketAddr;
 use std::sync::Arc;
@@ -18,8 +18,8 @@ use crate::Result;
 
 /// The number of streams of one connection.
 const STREAMS: usize = 100;
-/// How many subscriptions may wait for their acknowledgement. With more, those at the end of the
-/// queue would reach the time limit for subscribing.
+/// How many subscriptions may wait for their acknowledgement. If more subscriptions waited, the
+/// last of them would reach the time limit for subscribing.
 const WAITING: usize = 1_000;
 
 /// Opens a stream for each token, and counts its messages in a task.

@@ -5,8 +5,8 @@ use std::io::Write as _;
 use super::template::TemplatePart;
 use super::value::{Random, Value};
 
-/// The largest number of parameters of a shape. It is constant, so that their values need no
-/// allocation.
+/// The largest number of parameters of a shape. It is constant, so that the values of the
+/// parameters need no allocation.
 pub(crate) const MAX_PARAMETERS: usize = 8;
 
 /// Generates the bodies of requests. A body has a constant beginning and end, and a middle part

@@ -32,9 +32,9 @@ impl Shape {
         format!("{draws}\\startpipeline\n{statements}\\endpipeline\n")
     }
 
-    /// The script of clients each of which is the user with the client's number. Its first
-    /// transaction switches to the user's role, which `role` makes of the number. The variable
-    /// `switched` has to be 0 at the start.
+    /// The script for many users: each client of pgbench runs as the user with the client's number.
+    /// Before its first statement, the client switches to the user's role. The SQL expression
+    /// `role` computes the name of this role. The variable `switched` has to be 0 at the start.
     pub(crate) fn script_of_users(&self, role: &str) -> String {
         let parameters = self.header.parameters.iter();
         let draws =

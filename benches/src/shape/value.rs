@@ -45,7 +45,8 @@ impl Value {
         }
     }
 
-    /// The same, if each client of pgbench runs as the user with the client's number.
+    /// The expression of [`Self::pgbench`] if each client of pgbench runs as the user with the
+    /// client's number.
     pub(crate) fn pgbench_of_client(self) -> String {
         match self {
             Self::Random(..) => self.pgbench(),

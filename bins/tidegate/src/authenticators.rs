@@ -25,7 +25,8 @@ pub(crate) struct RoleMaintenance {
     tenants: Tenants,
     accounts: Accounts,
     pool: UserPool,
-    /// Databases for which it has been logged that the functions of claims cannot be created.
+    /// The databases in which the functions of claims cannot be created. This is logged once for
+    /// each.
     without_claims: HashSet<String>,
 }
 
@@ -91,8 +92,8 @@ impl RoleMaintenance {
         }
     }
 
-    /// Makes the roles of groups that have members able to log in. They may be unable to, for
-    /// example after a restore without the roles.
+    /// Lets the role of each group with members log in. A role may be unable to log in, for example
+    /// after a restore without the roles.
     async fn provide_member_groups(
         &self,
         database: &DatabaseName,
@@ -109,8 +110,8 @@ impl RoleMaintenance {
         Ok(provided.await?)
     }
 
-    /// Creates the functions of claims, and corrects the values that they return for users. Logs
-    /// once for each database in which the functions cannot be created.
+    /// Creates the functions of claims, and corrects the values that they return for users. If the
+    /// functions cannot be created in a database, logs this once.
     async fn provide_claims(
         &mut self,
         tenant: &Tenant,

@@ -19,8 +19,8 @@ use crate::service::Service;
 use crate::settings::Settings;
 use crate::{master_key, ports};
 
-/// The time for which JetStream keeps changes beyond the retention window, so that a cursor from
-/// the start of the window is still found.
+/// How much longer than the retention window JetStream keeps changes, so that a cursor from the
+/// start of the window is still found.
 const MARGIN: Duration = Duration::from_mins(1);
 
 /// Opens the bus around a change log, if the settings name one.
@@ -46,7 +46,7 @@ fn bus_settings(master: &MasterKey, settings: &Settings) -> Option<BusSettings> 
     })
 }
 
-/// Asks NATS what it keeps, for an operator; `None` if the settings name no bus.
+/// Reads the state of the bus from NATS, for an operator; `None` if the settings name no bus.
 pub(crate) async fn report(settings: &Settings) -> Result<Option<BusResult<BusReport>>> {
     if settings.bus_url.is_none() {
         return Ok(None);

@@ -37,9 +37,9 @@ const TICK: Duration = Duration::from_millis(400);
 /// The number of ticks from one check of roles to the next. It is low enough that a change takes
 /// effect within a second.
 const TICKS_PER_ROLE_CHECK: u32 = 2;
-/// The number of ticks since the last check after which a database is checked even without a
-/// notification, if its change marker has changed. A few ticks later, the last comparison would
-/// count as outdated, and a request would have to compare the definitions itself.
+/// The number of ticks from one check of a database to the next, if its change marker has changed
+/// and no notification arrives. A few ticks later, the last comparison would count as outdated, and
+/// a request would have to compare the definitions itself.
 const MAX_TICKS_WITHOUT_CHECK: u32 = 50;
 /// The largest number of databases that are checked at the same time.
 const CONCURRENT_CHECKS: usize = 4;

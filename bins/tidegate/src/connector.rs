@@ -10,8 +10,7 @@ use tidegate_wire::{Config, Terminator};
 use crate::failure::Result;
 use crate::service::Service;
 
-/// Creates a connector to the primary. `version` is PostgreSQL's
-/// `server_version_num`.
+/// Creates a connector to the primary. `version` is PostgreSQL's `server_version_num`.
 pub(crate) fn connector(service: &Service, version: u32) -> Result<RoleConnector> {
     let terminator = service.control.clone();
     connector_with(service, service.config.clone(), terminator, version)

@@ -53,8 +53,8 @@ pub(crate) async fn open(
     Ok((Some(feed), bus))
 }
 
-/// Whether the feed has left publications or replica identities in a database, as far as that can
-/// be found out.
+/// Whether the feed has left publications or replica identities in a database; `false` if this
+/// cannot be found out.
 pub(crate) async fn has_left_anything(
     service: &Service,
     settings: &Settings,

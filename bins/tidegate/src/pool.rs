@@ -80,8 +80,8 @@ impl UserPool {
         replicas.flat_map(|replicas| replicas.user_executors())
     }
 
-    /// Notifies the pool that PostgreSQL is reachable, so that it opens connections at once.
-    /// Otherwise it would wait for the circuit breaker's next attempt.
+    /// Notifies the pool that PostgreSQL is reachable. The pool then opens connections at once, and
+    /// does not wait for the circuit breaker's next attempt.
     pub(crate) fn resume(&self) {
         self.postgres.user_executor().pool().resume();
     }
@@ -126,8 +126,8 @@ impl UserPool {
         self.postgres.user_executor().check_logins().await
     }
 
-    /// Runs the checks that are due every second even if no role has changed: decides again about
-    /// shared connections, and calls [`UserExecutor::check_open_logins`].
+    /// Runs the checks that are due every second even if no role has changed: decides again which
+    /// databases may use shared connections, and calls [`UserExecutor::check_open_logins`].
     pub(crate) async fn check_open_logins(&self) -> tidegate_sql::Result<()> {
         self.authenticators.decide_outdated().await;
         self.check_replica_logins().await?;

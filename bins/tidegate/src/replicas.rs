@@ -20,12 +20,12 @@ use crate::settings::{FeedSource, Settings};
 /// How long a read waits for a connection to a replica before it runs on the primary.
 const WAIT: std::time::Duration = std::time::Duration::from_millis(100);
 
-/// The longest lifetime of a connection to a replica. A connection may start with a role's settings
-/// of up to a second ago, because the replica may not have replayed a change of the settings yet.
+/// The longest lifetime of a connection to a replica. A connection may start with outdated settings
+/// of its role, because the replica may replay a change of the settings up to a second late.
 const MAX_LIFETIME: std::time::Duration = std::time::Duration::from_mins(1);
 
 /// Opens the replicas of the settings, with pools of at most `capacity` connections. `decisions`
-/// are those about shared connections on the primary.
+/// are the decisions about shared connections on the primary.
 pub(crate) fn open(
     service: &Service,
     settings: &Settings,
@@ -83,8 +83,8 @@ struct ReplicaProbe {
 }
 
 impl ReplicaProbe {
-    /// The replicas without the server that is the primary now. Where any server may become the
-    /// primary, `replica_urls` names all of them.
+    /// The replicas without the server that is the primary now. If any server may become the
+    /// primary, `replica_urls` names all servers.
     fn standbys(&self) -> Vec<ReplicaStatus> {
         let primary = self.primary.primary().map(ToString::to_string);
         let mut replicas = self.replicas.status();

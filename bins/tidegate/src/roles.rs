@@ -139,7 +139,7 @@ fn names(user: &User) -> Result<(DatabaseName, RoleName), RoleError> {
     Ok((DatabaseName::new(&user.key.database), RoleName::new(role)))
 }
 
-/// The error for an operation that needs a role, on a user without one.
+/// The error for an operation that needs a role, on a user without a role.
 fn no_role() -> RoleError {
     failed("the user is a member and has no role".into())
 }

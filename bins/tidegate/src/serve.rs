@@ -71,8 +71,8 @@ pub(crate) async fn run(settings: &Settings) -> Result {
     node.serve(sockets, signals).await
 }
 
-/// Fails if `public_url` is missing although the service listens on an address other than loopback,
-/// or if credentials would cross a network unencrypted.
+/// Fails if the service listens on an address other than loopback and `public_url` is missing. Also
+/// fails if credentials would cross a network unencrypted, unless `insecure_http` allows that.
 pub(crate) fn require_safe_address(settings: &Settings) -> Result {
     let loopback = settings
         .listen
@@ -250,8 +250,8 @@ impl Node {
     }
 }
 
-/// Shows the hashed passwords, and the state of the bus and of the replicas, if the settings name
-/// them.
+/// Shows the number of hashed passwords. Also shows the state of the bus and of the replicas, if
+/// the settings name them.
 fn show(
     app: AppBuilder,
     bus: Option<Arc<Bus>>,

@@ -162,7 +162,7 @@ pub(crate) fn replication_config(settings: &Settings) -> Result<Config> {
 }
 
 /// The configurations of the servers in `replica_urls`. Fails if a URL names several servers,
-/// because each replica must be known by itself.
+/// because the service has to know each replica separately.
 pub(crate) fn replica_configs(settings: &Settings) -> Result<Vec<Config>> {
     let config = |url| {
         let config = cluster_at(settings, url)?;

@@ -36,7 +36,7 @@ impl StopSignals {
         }
     }
 
-    /// Lets the next signal end the process at once, while it cleans up.
+    /// Lets the next signal end the process at once, while the process cleans up.
     pub(crate) fn exit_on_next(mut self) {
         tokio::spawn(async move {
             self.next().await;

@@ -31,7 +31,7 @@ impl Drop for ExitOnSignal {
 
 impl NoEcho {
     /// Opens the terminal and turns echo off. Installs handlers for signals, which turn echo on
-    /// again before the process ends, because the terminal is used after the process has ended.
+    /// again before the process ends, because other programs use the terminal afterwards.
     pub(crate) fn open() -> io::Result<Self> {
         let terminal = File::options().read(true).write(true).open("/dev/tty")?;
         let before = tcgetattr(&terminal)?;

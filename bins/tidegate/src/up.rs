@@ -105,8 +105,8 @@ pub(crate) async fn run(command: cli::Up, mut layers: Layers) -> Result {
     node.serve(sockets, signals).await
 }
 
-/// Selects the outbox as the source of change events if the WAL cannot be decoded, unless the
-/// settings name a source. Returns a notice for the user if the outbox was selected.
+/// If the settings name no source of change events and the WAL cannot be decoded, selects the
+/// outbox and returns a notice for the user. Otherwise changes nothing.
 async fn choose_feed(layers: &mut Layers) -> Result<Option<String>> {
     if layers.is_set("feed_source") {
         return Ok(None);

@@ -13,7 +13,7 @@ use crate::unpack;
 /// The largest size of an archive in bytes. Archives have 10 to 25 MB and are held in memory.
 const LIMIT: usize = 100 << 20;
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
-/// The longest time without a byte from the server.
+/// The timeout for the next bytes from the server.
 const READ_TIMEOUT: Duration = Duration::from_secs(30);
 
 /// The archive to download, its address and the cache folder.

@@ -16,7 +16,7 @@ pub struct Package<'a> {
     pub sha256: &'a str,
 }
 
-/// A platform, by the names in `std::env::consts`.
+/// A platform, with its names in `std::env::consts`.
 struct Platform {
     system: &'static str,
     architecture: &'static str,

@@ -80,8 +80,8 @@ fn path_to_unpack(path: &Path) -> Option<PathBuf> {
         .then(|| inside.to_owned())
 }
 
-/// Creates a symbolic link to a file in the same folder, such as `libpq.so.5`, which leads to the
-/// library with its full version. Other links are skipped, because they are not needed.
+/// Creates a symbolic link to a file in the same folder. An example is `libpq.so.5`, a link to the
+/// library with the full version in its name. Other links are skipped, because they are not needed.
 fn link(entry: &Entry<'_, impl io::Read>, path: &Path) -> io::Result<()> {
     match entry.link_name()? {
         Some(target) if target.file_name() == Some(target.as_os_str()) => symlink(target, path),

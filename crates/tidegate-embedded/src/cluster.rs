@@ -18,7 +18,7 @@ use crate::version::Version;
 use crate::watcher::Watcher;
 use crate::{orphan, port};
 
-/// The timeout for a shutdown, after which a faster mode is used.
+/// The timeout for a shutdown. After this time, a faster mode is used.
 const STOP_TIMEOUT: Duration = Duration::from_secs(20);
 
 /// A private PostgreSQL that is running.
@@ -110,8 +110,7 @@ impl Cluster {
         self.inner.port
     }
 
-    /// The folder of the Unix socket. Only the user as which PostgreSQL runs, and root, may enter
-    /// it.
+    /// The folder of the Unix socket. Only root and the user that runs PostgreSQL may enter it.
     pub fn socket_dir(&self) -> &Path {
         self.inner.server.directory.socket_dir()
     }
@@ -250,7 +249,7 @@ impl Server {
     }
 }
 
-/// Locks the directory, and determines the user as which the server runs.
+/// Locks the directory, and determines the user that runs the server.
 fn open_directory(settings: &Settings) -> Result<(Directory, ServerUser)> {
     let scratch = &settings.scratch_dir;
     match &settings.data_dir {

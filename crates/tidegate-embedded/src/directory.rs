@@ -139,8 +139,8 @@ impl Directory {
         self.root.join("password")
     }
 
-    /// Creates an empty directory for `initdb`, which belongs to the server user. Removes the files
-    /// of an `initdb` that was killed.
+    /// Creates an empty directory for `initdb`. The directory belongs to the server user. Removes
+    /// the files of an `initdb` that was killed.
     pub(crate) fn fresh_data(&self, user: &ServerUser) -> Result<PathBuf> {
         let path = self.root.join("data.new");
         if path.exists() {
@@ -195,7 +195,7 @@ pub(crate) fn data_version(root: &Path) -> Option<u16> {
 }
 
 /// Checks that a directory is empty or a cluster of this crate, and that it belongs to the current
-/// user. For root, an empty directory of another user becomes root's.
+/// user. If the current user is root, an empty directory of another user becomes root's.
 fn require_empty_or_cluster(root: &Path, user: &ServerUser) -> Result<()> {
     let owner = fs::metadata(root).context("read", root)?.uid();
     let is_empty = is_empty(root)?;

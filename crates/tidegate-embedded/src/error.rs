@@ -23,7 +23,7 @@ pub enum Error {
         list(.passed_over)
     )]
     NoBinaries {
-        /// Servers of an unsuitable version that were found, as `version in directory`.
+        /// The servers of unsuitable versions that were found, as `version in directory`.
         passed_over: Vec<String>,
     },
     /// The folder in the setting `bin_dir` has no usable server.
@@ -79,8 +79,7 @@ pub enum Error {
         /// The user id of the directory's owner.
         owner: u32,
     },
-    /// The process runs as root, and the user as which PostgreSQL would run cannot enter the
-    /// directory.
+    /// The process runs as root, and the user that would run PostgreSQL cannot enter the directory.
     #[error(
         "PostgreSQL runs as the user \"{user}\", who may not enter {}, so {} cannot be its \
          directory; choose one below a folder that every user may enter, such as /var/lib",
@@ -91,10 +90,10 @@ pub enum Error {
         dir: PathBuf,
         /// The parent directory that the user cannot enter.
         closed: PathBuf,
-        /// The user that PostgreSQL would run as.
+        /// The user that would run PostgreSQL.
         user: String,
     },
-    /// The process runs as root, and the system has no other user as which PostgreSQL could run.
+    /// The process runs as root, and the system has no other user that could run PostgreSQL.
     #[error(
         "PostgreSQL does not run as root, and there is neither a user \"postgres\" nor a user \
          \"nobody\" in /etc/passwd; add one, or start as an ordinary user"

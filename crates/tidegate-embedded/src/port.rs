@@ -6,15 +6,15 @@ use std::path::Path;
 use crate::error::{Error, IoContext, Result};
 use crate::random;
 
-/// A port is chosen from the [`COUNT`] ports that begin at this one. They are below the ephemeral
-/// ports of Linux and macOS, so that no outgoing connection gets the port while PostgreSQL
-/// restarts.
+/// The lowest port that may be chosen. [`COUNT`] is the number of such ports. They are below the
+/// ephemeral ports of Linux and macOS, so that no outgoing connection gets the port while
+/// PostgreSQL restarts.
 const FIRST: u16 = 15_000;
 const COUNT: u16 = 17_000;
 const ATTEMPTS: usize = 64;
 
 /// A free port. It is chosen at random, so that clusters that start at the same time rarely choose
-/// the same port.
+/// the same port. If 64 attempts find none, the operating system chooses.
 pub(crate) fn free() -> Result<u16> {
     for _ in 0..ATTEMPTS {
         let port = FIRST + u16::from_be_bytes(random::bytes()?) % COUNT;

@@ -130,7 +130,7 @@ impl Server {
     }
 }
 
-/// A reason why PostgreSQL could not be started, after which a retry may succeed.
+/// Why PostgreSQL could not be started, if a retry may succeed.
 enum StartConflict {
     Port,
     SharedMemory,

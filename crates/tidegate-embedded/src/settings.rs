@@ -30,7 +30,8 @@ pub struct Settings {
     pub port: Option<u16>,
     /// The directory of `postgres`, `initdb` and `pg_ctl`; `None` to search for one.
     pub bin_dir: Option<PathBuf>,
-    /// The directory of a server that is used if none is installed, such as a downloaded one.
+    /// The directory of a server, such as a downloaded server, that is used if no server is
+    /// installed.
     pub fallback_dir: Option<PathBuf>,
     /// The directories that are searched for `pg_config` and the binaries, in the form of `PATH`.
     pub search_path: Option<OsString>,

@@ -10,12 +10,12 @@ use crate::settings::Settings;
 
 impl Cluster {
     /// Starts a standby of this cluster from a base backup (PostgreSQL, "`pg_basebackup`"). Returns
-    /// when the standby accepts connections. The standby has this cluster's password and its
-    /// `extra` settings. The `extra` of `settings` is added to them.
+    /// when the standby accepts connections. The standby has the password and the `extra` settings
+    /// of this cluster, and also the `extra` of `settings`.
     ///
     /// # Errors
     ///
-    /// If the backup fails, and those of [`Cluster::start`].
+    /// The errors of [`Cluster::start`]. Also if the backup fails.
     pub async fn start_standby(&self, settings: Settings) -> Result<Self> {
         let primary = self.handle();
         blocking(move || {

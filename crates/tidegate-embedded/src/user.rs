@@ -1,5 +1,5 @@
-//! The operating system user as which PostgreSQL runs. This is the current user. If the current
-//! user is root, it is an unprivileged user, because PostgreSQL refuses to run as root.
+//! The operating system user that runs PostgreSQL: the current user, or an unprivileged user if the
+//! current user is root, because PostgreSQL refuses to run as root.
 
 use std::fs::{self, File, Metadata};
 use std::os::unix::fs::{MetadataExt, chown};
@@ -107,7 +107,7 @@ impl ServerUser {
         command.status().context("run", shell).map(drop)
     }
 
-    /// Makes this user the owner of `path`. Does nothing if it is the current user.
+    /// Makes this user the owner of `path`. Does nothing if this user is the current user.
     pub(crate) fn own(&self, path: &Path) -> Result<()> {
         let Some(account) = &self.dropped else {
             return Ok(());

@@ -106,7 +106,8 @@ impl Cache {
 }
 
 impl State {
-    /// Evicts the methods of another tenant, or those of `tenant` if there is no other.
+    /// Evicts the methods of another tenant, or the methods of `tenant` if there is no other
+    /// tenant.
     fn drop_tenant_other_than(&mut self, tenant: &DatabaseName) {
         let other = self.tenants.keys().find(|other| *other != tenant).cloned();
         self.drop_tenant(&other.unwrap_or_else(|| tenant.clone()));

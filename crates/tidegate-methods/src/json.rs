@@ -31,7 +31,7 @@ pub(crate) fn elements(raw: &RawValue) -> Option<Vec<&RawValue>> {
 }
 
 /// The members of an object, which must have distinct names. `place` returns the path of a member
-/// for errors, and that of the object for the empty name.
+/// for errors. For the empty name it returns the path of the object.
 pub(crate) fn members<'a>(
     raw: &'a RawValue,
     place: &dyn Fn(&str) -> String,

@@ -200,7 +200,8 @@ impl Tables {
     }
 }
 
-/// The methods with these names. If some do not exist, their names as [`WriteOutcome::Missing`].
+/// The methods with these names. If some do not exist, the error is [`WriteOutcome::Missing`] with
+/// their names.
 fn there(known: &Methods, names: &[MethodName]) -> Result<Vec<Record>, WriteOutcome> {
     let missing = names.iter().filter(|name| !known.contains_key(*name));
     let missing: Vec<_> = missing.cloned().collect();

@@ -90,7 +90,7 @@ impl Method {
     /// # Errors
     ///
     /// The error of [`Statement::parse`]. It occurs if an earlier release of Tidegate accepted the
-    /// statement.
+    /// statement and this release does not.
     pub fn statement(&self) -> Result<&Arc<Statement>, InputError> {
         self.statement.as_ref().map_err(Clone::clone)
     }

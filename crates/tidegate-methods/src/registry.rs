@@ -18,7 +18,7 @@ use crate::store::{MethodStore, NewMethod, Revision, WriteOutcome};
 /// The default size of the cache in bytes, enough for about 40,000 methods.
 const MAX_CACHED: usize = 64 << 20;
 
-/// The methods of all tenants: a store, and a cache of what was read from it.
+/// The methods of all tenants: a store, and a cache of methods that were read from it.
 ///
 /// Calls look up methods in the cache first, and then in the store. The absence of a method is not
 /// cached, so that a new method can be called on every node at once. Listing and changing always
@@ -179,7 +179,7 @@ impl Registry {
     /// # Errors
     ///
     /// [`Error::NotFound`], [`Error::NotAllowed`], [`Error::AlreadyExists`] for a new name that is
-    /// taken, [`Error::Request`] for one new name for several methods, [`Error::Store`].
+    /// taken, [`Error::Request`] if several methods get the same new name, [`Error::Store`].
     pub async fn patch(
         &self,
         tenant: &DatabaseName,
@@ -264,8 +264,8 @@ impl Registry {
         self.cache.forget_all();
     }
 
-    /// Parses the names of methods. The error for invalid names lists all methods that do not
-    /// exist.
+    /// Parses the names of methods. If a name is invalid, the error lists all names of methods that
+    /// do not exist.
     async fn named(&self, tenant: &DatabaseName, names: &[&str]) -> Result<Vec<MethodName>> {
         let parsed = names.iter().filter_map(|name| MethodName::parse(name).ok());
         let parsed: Vec<_> = parsed.collect();
@@ -275,8 +275,8 @@ impl Registry {
         Ok(parsed)
     }
 
-    /// Invalidates the methods when the returned guard is dropped. This happens even if the caller
-    /// of a write is dropped before the write ends.
+    /// Invalidates the methods when the returned guard is dropped. The guard is dropped even if the
+    /// future of a write is dropped before the write ends.
     fn forget_when_done<'a>(
         &'a self,
         tenant: &'a DatabaseName,
@@ -317,8 +317,9 @@ fn revise(before: &Record, who: Caller<'_>, patch: &Patch) -> Revision {
     }
 }
 
-/// Whether type hints that the owner wrote are still those of the owner after the patch. This
-/// matters because a hint may name a type whose input function belongs to another user.
+/// Whether type hints that the owner wrote still count as the owner's after the patch: the owner
+/// sends the patch, or the patch keeps the hints. This matters because a hint may name a type whose
+/// input function belongs to another user.
 fn keeps_hints(who: Caller<'_>, patch: &Patch) -> bool {
     who.owner || patch.type_hints == MemberChange::Keep
 }

@@ -6,7 +6,7 @@
 //! - If the state of the store prevents a write, the result is a [`WriteOutcome`], not an error.
 //! - A write of several methods is atomic, also with concurrent writes.
 //! - Each write gives its methods a new version, which no method of that name ever had, including
-//!   removed ones. [`MethodStore::put_signature`] keeps the version.
+//!   removed methods. [`MethodStore::put_signature`] keeps the version.
 //! - A write that changes or removes a method notifies the other nodes. A new method needs no
 //!   notification, because nodes do not cache that a method is missing. The notification has the
 //!   tenant and the names (for a rename, the old name). The nodes then call
@@ -23,8 +23,8 @@ use crate::signature::Signature;
 /// The result of a store's methods.
 pub type StoreFuture<'a, T> = BoxFuture<'a, Result<T, StoreError>>;
 
-/// The outcome of a write. If it is not `Done`, nothing was written, and the names are those that
-/// prevented the write.
+/// The outcome of a write. If it is not `Done`, nothing was written, and the outcome has the names
+/// that prevented the write.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum WriteOutcome {
     /// The methods were written.
@@ -105,7 +105,7 @@ pub trait MethodStore: Send + Sync {
     ) -> StoreFuture<'a, WriteOutcome>;
 
     /// Stores the types that a dry run inferred, if the method still has the given version. Returns
-    /// whether it has.
+    /// whether it has this version.
     fn put_signature<'a>(
         &'a self,
         tenant: &'a DatabaseName,

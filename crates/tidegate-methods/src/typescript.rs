@@ -26,8 +26,8 @@ use tidegate_values::OutputFormat;
 use crate::method::Method;
 use crate::signature::{Signature, SignatureField, ValueForm};
 
-/// The TypeScript types that may be declared, in the order of the text. A declaration may use later
-/// ones.
+/// The TypeScript types that may be declared, in the order of the text. A declaration may use types
+/// that are declared later.
 const DECLARATIONS: &[(Helper, &str)] = &[
     (
         Helper::Interval,

@@ -14,7 +14,7 @@ use crate::template;
 use tidegate_http::body::Body;
 use tidegate_http::error::ApiError;
 
-/// Shows the page from which the browser goes to the identity provider that the form names. The
+/// Shows a page with a link to the identity provider that the form names. After the login, the
 /// provider sends the browser to `/signin/{provider}/callback`.
 pub(super) async fn link(
     context: &PageContext<'_>,

@@ -222,7 +222,7 @@ fn is_secure(app: &App) -> bool {
     app.issuer().address().starts_with("https://")
 }
 
-/// Refuses a form that another site posted, by `Sec-Fetch-Site` and `Origin`. Without these
+/// Refuses a form if `Sec-Fetch-Site` or `Origin` shows that another site posted it. Without these
 /// headers, only the CSRF token decides.
 fn check_origin(app: &App, headers: &HeaderMap) -> Result<(), ApiError> {
     let text = |name| headers.get(name).and_then(|value| value.to_str().ok());

@@ -1,4 +1,4 @@
-//! Errors of pages: those that the person can correct in a form, and those that end the request.
+//! Errors of pages: errors that the person can correct in a form, and errors that end the request.
 
 use http::StatusCode;
 use tidegate_http::error::ApiError;

@@ -148,7 +148,7 @@ pub(super) async fn remove(
             notify_user(context, message);
             overview(context, (None, Some("The passkey is removed."))).await
         }
-        // It was removed already, which is what the user wants.
+        // The passkey was removed already, which is what the user wants.
         Err(IdentityError::NotFound(_)) => overview(context, (None, Some(GONE))).await,
         Err(error) if takes_password(browser, &error) => {
             let wanted = GuardedStep {
@@ -165,8 +165,8 @@ pub(super) async fn remove(
     }
 }
 
-/// The question of the sign-in page, and the path of the script that passes it on; `None` where
-/// browsers allow no passkeys.
+/// The question of the sign-in page, and the path of the script that passes the question to the
+/// authenticator; `None` where browsers allow no passkeys.
 pub(super) fn question(context: &PageContext<'_>) -> Option<(PasskeyRequest, String)> {
     let identity = context.app.issuer().identity();
     // Without randomness for a question, the page offers no passkey.

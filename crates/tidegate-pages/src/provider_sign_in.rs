@@ -15,8 +15,8 @@ use tidegate_http::call::Call;
 use tidegate_http::error::ApiError;
 use tidegate_http::request_body::BodyError;
 
-/// Redirects the browser to the identity provider. The request has the query of `/auth`, at which
-/// the browser continues after the login.
+/// Redirects the browser to the identity provider. The request has the query of an authorization
+/// request. After the login, the browser continues at `/auth` with this query.
 pub async fn begin<B>(call: Call<'_, B>, provider: &str) -> Result<Response<Body>, ApiError>
 where
     B: http_body::Body<Data = bytes::Bytes> + Send + Unpin,

@@ -14,7 +14,7 @@ pub(super) struct Purpose<'a> {
     pub(super) next: &'a str,
     /// Whether a person who is signed in must sign in again.
     pub(super) again: bool,
-    /// The name with which the form is filled in, if a certain user is expected to sign in.
+    /// The user name in the form, if a certain user is expected to sign in.
     pub(super) username: Option<&'a str>,
     /// The URL to which the browser finally goes; `None` if it is `back`.
     pub(super) returns_to: Option<&'a str>,

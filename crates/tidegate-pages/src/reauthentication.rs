@@ -32,8 +32,8 @@ pub(super) fn takes_password(browser: &Browser, error: &IdentityError) -> bool {
     about_password && browser.user.password_hash.is_some()
 }
 
-/// Shows the form of a step with a field for the password, and `error` unless it only says that a
-/// password is needed.
+/// Shows the form of a step with a field for the password. Also shows `error`, unless it only says
+/// that a password is needed.
 pub(super) fn ask_for_password(
     context: &PageContext<'_>,
     browser: &Browser,

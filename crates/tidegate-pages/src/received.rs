@@ -17,7 +17,7 @@ use tidegate_http::negotiate::ContentType;
 use tidegate_http::request_body::BodyError;
 use tidegate_http::{forwarded, percent, request_body};
 
-/// A request for a page that has been read.
+/// A request for a page. Its head and its form have been read.
 pub(super) struct Received<'a> {
     pub(super) app: &'a App,
     pub(super) head: &'a Parts,
@@ -66,9 +66,9 @@ impl<'a> Received<'a> {
         })
     }
 
-    /// OpenID Connect allows clients to send the browser to an endpoint by POST. Returns the
-    /// response to such a request: a redirect to a GET of `path` with the parameters in `names`.
-    /// Returns `None` for other requests, such as forms of the pages, which have a CSRF token.
+    /// Returns the response to a POST request that a client made the browser send, as OpenID
+    /// Connect allows: a redirect to a GET of `path` with the parameters in `names`. Returns `None`
+    /// for other requests, such as forms of the pages, which have a CSRF token.
     ///
     /// Browsers send no cookie with a form that another site posts, but they send the cookie when
     /// they follow the redirect. The redirected request may do only what a link on another site may

@@ -25,7 +25,7 @@ const REFUSED: &str = "It works once, within 15 minutes, in a browser on the mac
 ///
 /// # Errors
 ///
-/// Those of reading the request and of the storage.
+/// The errors of reading the request, and of the storage.
 pub async fn sign_in_link<B>(call: Call<'_, B>) -> Result<Response<Body>, ApiError>
 where
     B: http_body::Body<Data = bytes::Bytes> + Send + Unpin,

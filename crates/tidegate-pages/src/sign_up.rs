@@ -55,8 +55,8 @@ where
     Ok(context.show("Create an account", &card, more))
 }
 
-/// Creates the user at once. If email is configured, sends a message instead, and the user is
-/// created after the confirmation. The inner error is an error of the form.
+/// If email is configured, sends a message, and the user is created after the confirmation.
+/// Otherwise creates the user at once. The inner error is an error of the form.
 async fn create(
     context: &mut PageContext<'_>,
     client: &Client,

@@ -1,5 +1,5 @@
-//! Takes an idle connection for a request, and takes it back. This module does no I/O and never
-//! waits.
+//! Checks out idle connections for requests, and takes connections back. This module does no I/O
+//! and never waits.
 
 use std::time::Duration;
 
@@ -16,10 +16,10 @@ use super::state::{Action, State};
 const ANONYMOUS_FOR: Duration = Duration::from_mins(1);
 
 impl<K: Connector> State<K> {
-    /// Takes an idle connection of the login's role: the one that the same OAuth session used last,
-    /// if there is one, otherwise the most recently used one. Returns the connection, and whether
-    /// another OAuth session used it last. `None` if the role has no idle connection with the
-    /// settings that the login needs, or if the limit of the database is reached.
+    /// Takes an idle connection of the login's role: preferably the connection that the same OAuth
+    /// session used last, otherwise the most recently used connection. Returns the connection, and
+    /// whether another OAuth session used it last. `None` if the role has no idle connection with
+    /// the settings that the login needs, or if the limit of the database is reached.
     pub(super) fn claim(
         &mut self,
         login: &Login,
@@ -30,7 +30,8 @@ impl<K: Connector> State<K> {
             return None;
         }
         let role = tenant.roles.get_mut(&PoolKey::from(login))?;
-        // The sessions of the open connections started with other settings than this caller needs.
+        // If the role was not shared until now, its sessions started with other settings than this
+        // caller needs.
         if login.role_use.is_shared() {
             if !role.has_many_callers {
                 return None;
@@ -87,8 +88,8 @@ impl<K: Connector> State<K> {
 }
 
 impl<K: Connector> Role<K> {
-    /// Takes an idle connection: the one that the same OAuth session used last, if there is one,
-    /// otherwise the most recently used one.
+    /// Takes an idle connection: preferably the connection that the same OAuth session used last,
+    /// otherwise the most recently used connection.
     pub(super) fn take_idle(&mut self, role_use: &RoleUse) -> Option<Box<PoolEntry<K>>> {
         let last = self.idle.len().checked_sub(1)?;
         let session = Some(role_use);
@@ -97,9 +98,9 @@ impl<K: Connector> Role<K> {
         Some(self.idle.remove(place.unwrap_or(last)))
     }
 
-    /// Whether anonymous callers or members shared the role and no longer do. While such a caller
-    /// waits, the role is still shared, because a new connection would otherwise lack the fixed
-    /// settings.
+    /// Whether anonymous callers or members shared the role and no longer do. While an anonymous
+    /// caller or a member waits, the role is still shared, because a new connection would otherwise
+    /// lack the fixed settings.
     pub(super) fn has_lapsed(&self, now: Instant) -> bool {
         let waits = |waiter: &Waiter<K>| waiter.role_use.is_shared();
         self.has_many_callers

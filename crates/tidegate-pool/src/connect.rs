@@ -216,7 +216,7 @@ impl<K: Connector> State<K> {
     }
 
     /// Stores an error. Until `until`, new requests that wait for a connection of the role fail
-    /// with it.
+    /// with this error.
     fn remember_refusal(&mut self, key: &PoolKey, until: Instant, error: AcquireError) {
         self.refusals.insert(key.clone(), (until, error));
     }
@@ -242,7 +242,7 @@ impl<K: Connector> State<K> {
     /// Handles a login that failed because of a `CONNECTION LIMIT` of the role or database. If the
     /// role has no connection in use, closes an idle connection of another role in the database.
     /// Returns whether the role's requests can wait, for a connection of the role or for the slot
-    /// of the closed one.
+    /// of the closed connection.
     fn wait_within_limit(
         &mut self,
         key: &PoolKey,

@@ -96,8 +96,8 @@ pub trait Connector: Send + Sync + 'static {
         Box::pin(std::future::ready(()))
     }
 
-    /// Closes a connection of which the server may still run a statement. Returns when the server
-    /// no longer runs the statement, however long that takes.
+    /// Closes a connection while the server may still run a statement of it. Returns when the
+    /// server no longer runs the statement, however long that takes.
     fn close_and_wait(&self, connection: Self::Connection) -> BoxFuture<'static, ()> {
         self.close(connection)
     }

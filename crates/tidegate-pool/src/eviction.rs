@@ -13,12 +13,14 @@ impl<K: Connector> State<K> {
     /// `None` if no connection may be closed.
     ///
     /// If the database of `key` already holds its share of the connections, the connection is taken
-    /// from one of its own roles. Otherwise the order is: first connections of roles that have
-    /// several, then the only connections of roles in databases that hold more than their share,
-    /// then the only connections of other roles. Within each of these, the connection that has been
-    /// idle longest is closed. The most recently used connection of a role is always checked out
-    /// first. If a connection has been idle for long, the role has therefore not needed it for
-    /// parallel requests during that time.
+    /// from one of its own roles. Otherwise it may be taken from any role. Roles with several
+    /// connections come before roles with only one. Among these, roles in databases that hold more
+    /// than their share come first. Among equal roles, the connection that has been idle longest is
+    /// closed.
+    ///
+    /// The most recently used connection of a role is always checked out first. If a connection has
+    /// been idle for long, the role has therefore not needed it for parallel requests during that
+    /// time.
     pub(super) fn victim(&self, key: &PoolKey, now: Instant) -> Option<PoolKey> {
         if self.idle == 0 {
             return None;

@@ -116,8 +116,8 @@ impl<K: Connector> Pool<K> {
         Some(PooledConnection::new(self.inner.clone(), entry, changed))
     }
 
-    /// Whether one connection of the login's role may be taken out of use for other requests for a
-    /// long time. That is the case if the role holds other connections too, or may hold only one.
+    /// Whether one request may keep a connection of the login's role for itself for a long time.
+    /// That is the case if the role holds other connections too, or may hold only one.
     pub fn can_use_one_alone(&self, login: &Login) -> bool {
         let state = self.inner.state.lock();
         let role = state.role(&PoolKey::from(login));
@@ -340,7 +340,7 @@ impl<K: Connector> Drop for QueuedRequest<'_, K> {
 }
 
 /// Runs until the pool is dropped. Closes connections that have been idle for too long or are too
-/// old, and serves requests whose delay has passed.
+/// old, and serves waiting requests, because a delay may have ended.
 async fn sweep<K: Connector>(pool: Weak<Inner<K>>) {
     loop {
         tokio::time::sleep(SWEEP).await;

@@ -11,7 +11,8 @@ use super::Inner;
 use super::connector::{Connector, PoolKey, Recycle};
 
 /// A role that may have at least this number of connections can multiplex its requests on some of
-/// them. Waiting requests of such a role do not make its own connections wanted.
+/// them. [`PooledConnection::is_wanted`] therefore ignores waiting requests of such a role for its
+/// own connections.
 const SEVERAL: usize = 4;
 
 /// A connection and the data that the pool keeps about it.
@@ -60,9 +61,10 @@ impl<K: Connector> PooledConnection<K> {
         &self.entry().key
     }
 
-    /// Whether a waiting request could be served if this connection were returned, or the pool
-    /// would close the connection. Requests of the connection's own role do not count if the role
-    /// may have several connections, because they can share one of them.
+    /// Whether the connection should be returned, because a waiting request could then be served,
+    /// or because the pool would close the connection. Requests of the connection's own role do not
+    /// count if the role may have several connections, because such requests can share a
+    /// connection.
     pub fn is_wanted(&self) -> bool {
         let state = self.inner.state.lock();
         let now = Instant::now();

@@ -13,7 +13,7 @@ use super::role::Phase;
 
 /// The time within which a reset usually ends.
 const QUICK_RESET: Duration = Duration::from_millis(20);
-/// If the backend of a closed connection takes longer than this to end, its end is logged.
+/// If the backend of a closed connection takes longer than this time to end, its end is logged.
 const SLOW_END: Duration = Duration::from_secs(2);
 
 impl<K: Connector> Inner<K> {

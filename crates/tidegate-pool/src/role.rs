@@ -104,7 +104,7 @@ impl<K: Connector> Role<K> {
     }
 
     /// The sum of the times for which the role's requests have waited since the role's latest
-    /// login. Earlier waiting is not counted, because that login was opened for it.
+    /// login. The time before that login is not counted, because it was the reason for the login.
     fn waited(&self, now: Instant) -> Duration {
         let times = self.waiters.iter().map(|waiter| {
             let since = self
@@ -115,10 +115,11 @@ impl<K: Connector> Role<K> {
         times.sum()
     }
 
-    /// Whether the role's requests have waited long enough for another login. `price` is the total
-    /// waiting time that a login must save, and `limit` the limit on the role's connections. The
-    /// first connection of a role has no price. Each login or reset in progress counts as serving
-    /// one request, and each login in progress adds its price. There are at most as many logins in
+    /// Whether another connection of the role should be opened now. `price` is the total waiting
+    /// time that a login must save, and `limit` the limit on the role's connections. The first
+    /// connection of a role has no price. For another connection, more requests must wait than
+    /// connections are being opened or reset, and their total waiting time must reach `price` once
+    /// for the new login and once for each login in progress. At most as many logins are in
     /// progress as the role has open connections, so that a burst of requests does not open a
     /// connection for each request.
     pub(super) fn needs_login(&self, price: Duration, limit: usize, now: Instant) -> bool {

@@ -68,8 +68,9 @@ impl<K: Connector> State<K> {
         Ok(number)
     }
 
-    /// Closes the connections of a role when anonymous callers or members start or stop sharing it,
-    /// because the existing sessions lack the fixed settings, or have them when they should not.
+    /// Closes the connections of a role when anonymous callers or members start to share the role,
+    /// because the sessions lack the fixed settings. Also closes them when the sharing ends,
+    /// because the sessions then must not have the fixed settings.
     fn close_if_sharing_changes(
         &mut self,
         key: &PoolKey,

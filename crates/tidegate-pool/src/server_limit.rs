@@ -10,7 +10,7 @@ use super::connector::Cause;
 /// How long after a refusal (53300) the pool tries another login.
 pub(super) const RETRY: Duration = Duration::from_secs(1);
 
-/// How long after the last refusal or retry the limit is forgotten.
+/// How long the limit is kept after the time at which another login may be tried.
 const FORGET_AFTER: Duration = Duration::from_mins(1);
 
 /// A limit on the pool's connections below the configured capacity. It exists from the first

@@ -14,9 +14,9 @@ pub struct Settings {
     pub queue: usize,
     /// The longest wait of a request.
     pub wait: Duration,
-    /// How long a connection serves waiting requests of its role before it is closed for another
-    /// role with waiting requests. Without this time an overloaded pool would spend all its time on
-    /// logins.
+    /// How long a connection serves the waiting requests of its role before it may be closed for
+    /// another role with waiting requests. Without this time an overloaded pool would spend all its
+    /// time on logins.
     pub min_service: Duration,
     /// How long a connection may be idle before it is closed.
     pub idle: Duration,

@@ -114,7 +114,7 @@ impl<K: Connector> State<K> {
         tenant
     }
 
-    /// Moves a connection from the count of one phase to that of another.
+    /// Moves a connection from the count of one phase to the count of another phase.
     pub(super) fn shift(&mut self, key: &PoolKey, from: Phase, to: Phase) {
         if let Some(role) = self.role_mut(key) {
             *role.phase(from) -= 1;
@@ -188,7 +188,8 @@ impl<K: Connector> State<K> {
     }
 
     /// Closes the idle connections of a database or of one role in it, and marks the other
-    /// connections to be closed when they are returned. Returns the number of these others.
+    /// connections to be closed when they are returned. Returns the number of connections that are
+    /// marked.
     pub(super) fn close(
         &mut self,
         database: &DatabaseName,

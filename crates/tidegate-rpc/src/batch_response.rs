@@ -43,8 +43,8 @@ pub(crate) struct CallSink<'a, 'o> {
     answer: &'a BatchResponse<'o>,
     id: Id<'a>,
     result: ResultWriter,
-    /// Whether the result has columns. A result without columns must not fail: it is short, and the
-    /// transaction may already be committed when it is written.
+    /// Whether the result has columns. A result without columns is not checked against the limit:
+    /// it is short, and it must not fail, because the transaction may already be committed.
     has_columns: bool,
 }
 

@@ -8,7 +8,8 @@ use crate::error::Error;
 /// The principal and options with which calls run.
 #[derive(Clone, Copy, Debug)]
 pub struct Context<'a> {
-    /// The principal of the caller. Its database is that of the tenant whose methods are called.
+    /// The principal of the caller. Its database is the database of the tenant whose methods are
+    /// called.
     pub principal: &'a Principal,
     /// The options of the calls' statements.
     pub options: QueryOptions,

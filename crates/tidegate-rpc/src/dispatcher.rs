@@ -57,8 +57,8 @@ impl Dispatcher {
     /// Has PostgreSQL describe the statements of the calls, and stores the inferred types. No
     /// statement runs, and the values of the calls are ignored.
     ///
-    /// The responses are those of calls with `"data":[]`, and with the types of the placeholders in
-    /// `"params"`. Each call of a batch is independent.
+    /// The responses have the form of responses to calls, with `"data":[]`, and with the types of
+    /// the placeholders in `"params"`. Each call of a batch is independent.
     pub async fn dry_run(
         &self,
         context: &Context<'_>,

@@ -73,7 +73,7 @@ async fn describe(
         .map_err(Error::Statement)?;
     let signature = Signature::infer(&statement.statement, &description, &not_null);
     // If the method was changed in the meantime, the signature is not stored. The next dry run
-    // stores one.
+    // stores a signature.
     registry
         .record(tenant, &method, &signature)
         .await

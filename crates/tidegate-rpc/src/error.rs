@@ -73,8 +73,8 @@ impl Error {
             InputError::MissingParameter { .. }
             | InputError::ExtraParameter { .. }
             | InputError::Value(ValueError::InvalidValue { .. }) => Self::Params(input),
-            // If the name is that of a column, the definition of the method is at fault. If it is
-            // that of a placeholder, the value in the call is.
+            // If the name belongs to a column, the definition of the method is at fault. If it
+            // belongs to a placeholder, the value in the call is at fault.
             InputError::Value(ValueError::InvalidFormat { name, .. })
                 if placeholders.contains(name) =>
             {

@@ -14,7 +14,7 @@ pub struct Limits {
     pub calls: usize,
     /// The largest number of parameter sets in all calls of a message together.
     pub parameter_sets: usize,
-    /// The deepest allowed nesting of arrays and objects.
+    /// The maximum depth of nested arrays and objects.
     pub depth: usize,
 }
 

@@ -11,7 +11,7 @@ use crate::call::Call;
 use crate::error::Error;
 use crate::id::Id;
 
-/// The whole response to a message of which no call ran.
+/// The whole response to a message if none of its calls ran.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Reply {
     bytes: BytesMut,
@@ -158,7 +158,7 @@ struct ErrorObject<'a> {
     data: Option<Data<'a>>,
 }
 
-/// The members of `data` with PostgreSQL's error.
+/// The members of PostgreSQL's error that `data` contains.
 const MEMBERS: [ErrorMember; 7] = [
     ErrorMember::Sqlstate,
     ErrorMember::Message,

@@ -26,8 +26,8 @@ impl fmt::Debug for ClaimsFunctions {
 /// The state of the functions of claims in a database.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum ClaimsState {
-    /// All objects exist, in this version or a later one, with the expected key, and other roles
-    /// have no privileges that they must not have.
+    /// All objects exist in this version or a later version, with the expected key. Other roles
+    /// have no forbidden privileges.
     Current,
     /// An object is missing, has an older version or another key, or other roles have too many
     /// privileges. [`install_claims`] corrects that.
@@ -100,10 +100,10 @@ async fn has_key(
     Ok(found == wanted.key.map(Some))
 }
 
-/// Creates or replaces the functions and the objects that they use if they are
-/// [`ClaimsState::Outdated`], in one transaction. The event trigger does not report these
-/// definitions. Only one session may call this function for a database at a time. Returns the state
-/// afterwards. Unless this state is [`ClaimsState::Current`], nothing has changed.
+/// If the state is [`ClaimsState::Outdated`], creates or replaces the functions and the objects
+/// that they use, in one transaction. The event trigger does not report these definitions. Only one
+/// session may call this function for a database at a time. Returns the state afterwards. If this
+/// state is not [`ClaimsState::Current`], nothing has changed.
 ///
 /// # Errors
 ///
@@ -139,8 +139,8 @@ async fn install(
         let sql = sql.replace("{generation}", &generation);
         transaction.batch_execute(&sql).await?;
     }
-    // The key is a parameter, so that no logged text contains it. It is set last, when no other
-    // role can read the sequences any more.
+    // The key is a parameter, so that no logged text contains it. The key is set last, when no
+    // other role can read the sequences any more.
     let set = "SELECT pg_catalog.setval(pg_catalog.to_regclass($1), $2) IS NULL";
     for (half, key) in ["a", "b"].into_iter().zip(wanted.key) {
         let sequence = format!("tidegate_private.key_{generation}_{half}");

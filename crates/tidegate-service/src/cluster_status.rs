@@ -1,5 +1,5 @@
 //! Reads from PostgreSQL which nodes are registered in the cluster, which change logs they read,
-//! and how far its replicas are.
+//! and how far its replicas have replayed the WAL.
 
 use std::time::Duration;
 
@@ -98,7 +98,7 @@ pub async fn readers(control: &KeptConnection) -> Result<Vec<ReaderStatus>, Kept
     Ok(rows.iter().map(reader).collect())
 }
 
-/// Asks a replica how far it is.
+/// Asks a replica how far it has replayed the WAL.
 pub async fn replica(primary: &PrimaryWal, config: &Config) -> ReplicaStatus {
     let lag = timeout(REPLICA, lag(primary, config)).await;
     ReplicaStatus {

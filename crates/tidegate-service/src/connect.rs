@@ -33,8 +33,8 @@ pub(super) const CATALOG: &str = "-c search_path= -c TimeZone=UTC -c DateStyle=I
     -c client_min_messages=warning -c default_transaction_read_only=on";
 
 /// Additional settings of sessions in which the service logs in as a user for administration.
-/// Without them, settings of the user (`ALTER ROLE … SET`) could change the role as which the
-/// session acts, or keep the session from starting.
+/// Without them, settings of the user (`ALTER ROLE … SET`) could change the role of the session, or
+/// keep the session from starting.
 const AS_USER: &str = " -c role=none \
     -c local_preload_libraries= -c default_transaction_isolation=read\\ committed \
     -c default_transaction_deferrable=off -c standard_conforming_strings=on -c row_security=on";

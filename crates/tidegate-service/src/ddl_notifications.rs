@@ -21,8 +21,8 @@ pub const DECIDE_SQL: &str = include_str!("decide.sql");
 
 /// The SQL that creates the trigger's function. The function runs the query of `decide.sql` in the
 /// session that changes a definition. In the function, the query skips two checks. It does not
-/// check the trigger, which exists because it fires. It does not check the tenant's owner either,
-/// whom a definition cannot change.
+/// check the trigger, because the trigger calls the function. It does not check the tenant's owner
+/// either, because a definition cannot change the owner.
 static FUNCTION: LazyLock<String> = LazyLock::new(|| {
     let decide = DECIDE_SQL
         .replace(":source::", "p.prosrc::")
@@ -74,11 +74,11 @@ fn version(source: &str) -> Option<u32> {
     rest[..end.unwrap_or(rest.len())].parse().ok()
 }
 
-/// Inspects the event trigger. The first column is the body of the trigger's function. It is NULL
-/// unless the trigger is enabled, and the function and its schema have the same owner, which is a
-/// superuser or the service's role. The second column says whether the service may create the
-/// trigger, for which it must be a superuser. With prepared transactions the trigger must not
-/// exist, because a transaction with NOTIFY cannot be prepared.
+/// Inspects the event trigger. The first column is the body of the trigger's function; NULL unless
+/// all of this holds: the trigger is enabled, the function and its schema have the same owner, and
+/// this owner is a superuser or the service's role. The second column says whether the service may
+/// create the trigger. For this it must be a superuser, and prepared transactions must be disabled,
+/// because a transaction with NOTIFY cannot be prepared.
 const INSPECT: &str = "SELECT made.source,
     (SELECT r.rolsuper
      AND pg_catalog.current_setting('max_prepared_transactions') OPERATOR(pg_catalog.=) '0'

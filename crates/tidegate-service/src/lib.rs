@@ -71,10 +71,10 @@ const CATALOG_IDLE: Duration = Duration::from_secs(30);
 /// The time limit for terminating a backend.
 const TERMINATE: Duration = Duration::from_secs(5);
 /// The time limit of a statement without a deadline. PostgreSQL ends a statement of the service
-/// after a minute (`statement_timeout`), so only a server that is cut off takes longer.
+/// after a minute (`statement_timeout`), so only an unreachable server takes longer.
 const STATEMENT: Duration = Duration::from_secs(65);
 /// How many notifications are kept for a slow receiver. A receiver that lags further behind misses
-/// some.
+/// notifications.
 const NOTIFICATIONS: usize = 256;
 
 /// Runs the service's own statements in PostgreSQL: [`Principal::Control`] and
@@ -142,15 +142,15 @@ impl ServiceConnections {
     pub fn set_limits(&self, limits: Limits) -> usize {
         let permits = self.permits.set(limits);
         let open = self.permits.trim(&self.catalogs.lock());
-        // A connection that is in use also holds a permit, so the maximum counts it only once.
+        // Both numbers include connections in use, so the result is their maximum, not their sum.
         permits.max(open + self.main.trim(limits.control))
     }
 
     /// How many service connections are open, including sessions of administration and the
     /// registration of the node.
     pub fn open_connections(&self) -> usize {
-        // The connections of the three tasks that listen, guard the lock table and register the
-        // node.
+        // The number of tasks that hold a connection: they listen, guard the lock table and
+        // register the node.
         const TASKS: usize = 3;
         let catalogs = self.catalogs.lock();
         let catalogs: usize = catalogs.values().map(|pool| pool.occupancy().0).sum();
@@ -165,7 +165,7 @@ impl ServiceConnections {
     }
 
     /// Returns a receiver of the notifications that arrive after this call. A receiver that lags
-    /// too far behind misses notifications. It must then act as after [`Notification::Listening`].
+    /// too far behind misses notifications. It must then invalidate its caches.
     pub fn notifications(&self) -> broadcast::Receiver<Notification> {
         self.notifications.subscribe()
     }

@@ -94,8 +94,8 @@ impl ResizableSemaphore {
         permit.map_err(|_| timed_out)?.map_err(Error::internal)
     }
 
-    /// Changes the number of permits. Returns how many permits above the new number are in use.
-    /// Only later calls can remove these permits.
+    /// Changes the number of permits. Returns how many permits above the new number are in use. A
+    /// later call can remove these permits when they are free.
     fn resize(&self, wanted: usize) -> usize {
         let mut size = self.size.lock();
         if wanted > *size {
@@ -114,7 +114,7 @@ pub(super) struct Permits {
     control: ResizableSemaphore,
     lookups: ResizableSemaphore,
     listeners: ResizableSemaphore,
-    /// Ends one listener above the limit with each notification.
+    /// Each call of `notify_one` ends one listener above the limit.
     surplus: Notify,
 }
 

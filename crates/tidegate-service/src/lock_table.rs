@@ -43,8 +43,8 @@ const MAX_RECONNECT_DELAY: Duration = Duration::from_secs(5);
 /// The catalogs that PostgreSQL reads to parse and plan a check if the session's caches are empty.
 /// Many definitions of other sessions can invalidate the caches. While the table is full, a catalog
 /// can be read only if the session already holds a lock on it. The planner also locks the indexes
-/// of the relations that it plans to read. Two catalogs are read by a view, because only superusers
-/// may read them themselves: `pg_authid` by `pg_roles`, and `pg_statistic` by `pg_stats`.
+/// of the relations that it plans to read. Only superusers may read `pg_authid` and `pg_statistic`,
+/// so the list has the views `pg_roles` and `pg_stats`, which read these catalogs.
 const CATALOGS: [&str; 30] = [
     "pg_aggregate",
     "pg_am",
@@ -151,8 +151,8 @@ struct ReserveState {
     terminated: Option<String>,
 }
 
-/// Keeps a transaction open in which a check has run. The transaction holds all locks that later
-/// checks need, so that a check works while the table is full. The transaction holds no snapshot
+/// Keeps a transaction open. A check has run in it, so the transaction holds all locks that later
+/// checks need, and a check works while the table is full. The transaction holds no snapshot
 /// between its statements. Returns when the connection has ended.
 async fn serve_checks(
     config: &Config,

@@ -38,8 +38,8 @@ async fn open_with(
     Ok(client)
 }
 
-/// Opens a connection with the login of a user outside of any pool, for administration. Settings on
-/// which administration depends override those of the user (`ALTER ROLE … SET`). `version` is
+/// Opens a connection with the login of a user outside of any pool, for administration. Settings of
+/// the user (`ALTER ROLE … SET`) are overridden if administration depends on them. `version` is
 /// `server_version_num`; 0 if unknown.
 pub async fn open_as_user(
     config: &Config,

@@ -8,8 +8,8 @@ use tokio_postgres::{Client, Row, Statement};
 use super::error;
 use super::open::open_stream;
 
-/// Selects the end of the WAL, and the end of the part that is flushed to disk. A commit that does
-/// not wait for the disk (`synchronous_commit = off`) may be only in the rest.
+/// Selects the end of the WAL, and the end of the part that is flushed to disk. A commit that did
+/// not wait for the disk (`synchronous_commit = off`) may lie after the flushed part.
 const WRITTEN: &str =
     "SELECT pg_catalog.pg_current_wal_insert_lsn(), pg_catalog.pg_current_wal_flush_lsn()";
 /// Selects the position up to which a standby has replayed the WAL; NULL if the server is no
@@ -38,7 +38,7 @@ pub enum StandbyFault {
     /// It takes writes, for example because it was promoted.
     #[error("it is no standby")]
     NoStandby,
-    /// Its WAL is that of another cluster.
+    /// It belongs to another cluster.
     #[error("it is a server of another cluster")]
     OtherCluster,
 }
@@ -83,7 +83,8 @@ impl PrimaryWal {
 }
 
 impl StandbyWal {
-    /// Opens a connection to the database of the URL. `cluster` is that of the primary.
+    /// Opens a connection to the database in the URL of `config`. `cluster` is
+    /// [`PrimaryWal::cluster`] of the primary.
     ///
     /// # Errors
     ///

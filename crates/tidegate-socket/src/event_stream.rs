@@ -116,7 +116,7 @@ impl StreamRequest {
     }
 
     /// The cursor after which the stream resumes. The id of the last event that the browser has
-    /// received (`Last-Event-ID`) takes precedence over the URL, which is older.
+    /// received (`Last-Event-ID`) takes precedence over the cursor in the URL, which is older.
     fn after(&self, head: &Parts) -> Option<String> {
         let last = head.headers.get("last-event-id");
         let last = last.and_then(|last| last.to_str().ok());

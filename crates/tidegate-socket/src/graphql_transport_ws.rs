@@ -24,7 +24,7 @@ pub(super) enum TransportMessage<'a> {
     Pong,
 }
 
-/// Parses a message. The error is the reason for which the socket is closed with the code 4400.
+/// Parses a message. The error is the reason in the Close frame, which has the code 4400.
 pub(super) fn read(text: &str) -> Result<TransportMessage<'_>, &'static str> {
     let document: &RawValue = serde_json::from_str(text).map_err(|_| "the message is not JSON")?;
     if JsonKind::of(document.get()) != JsonKind::Object {

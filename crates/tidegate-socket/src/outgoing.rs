@@ -123,7 +123,7 @@ pub(super) fn refusal(dialect: Dialect, id: &str, refusal: &Refusal) -> Bytes {
 }
 
 /// Builds the messages for the collected response to a GraphQL operation. If the operation was
-/// executed, they are the response and `complete`; otherwise one error message.
+/// executed, the messages are the response and `complete`. Otherwise there is one error message.
 pub(super) fn graphql(dialect: Dialect, id: &str, answer: GraphqlResponse) -> Messages {
     let body = answer.body.into_bytes().unwrap_or_default();
     let mut out = BytesMut::with_capacity(body.len() + id.len() + 64);

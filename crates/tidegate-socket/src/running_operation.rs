@@ -31,7 +31,7 @@ impl Drop for RunningOperation {
     }
 }
 
-/// The frame of a subscription, and its permit, which counts it among the subscriptions of the
+/// The frame of a subscription, and the permit that counts the subscription among those of the
 /// socket.
 pub(super) struct Framed {
     pub frame: Frame,

@@ -98,7 +98,7 @@ pub enum ConnectFault {
     /// start with its settings.
     Login,
     /// PostgreSQL refuses the role: it has `NOLOGIN`, it lacks CONNECT on the database, or
-    /// `pg_hba.conf` rejects its address.
+    /// `pg_hba.conf` rejects the connection.
     AccessDenied,
     /// The role, the database or the cluster has no free connection slot.
     Full,
@@ -145,10 +145,10 @@ impl ConnectError {
         }
     }
 
-    /// Converts an error that PostgreSQL sent. SQLSTATE 53300 stands for two limits: that of the
-    /// cluster, and that of a role or database. They are distinguished by `routine`, the name of
-    /// the C function that raised the error, which is never translated (`InitializeSessionUserId`
-    /// in miscinit.c, `CheckMyDatabase` in postinit.c).
+    /// Converts an error that PostgreSQL sent. SQLSTATE 53300 stands for two limits: the limit of
+    /// the cluster, and the limit of a role or database. `routine`, the name of the C function that
+    /// raised the error, distinguishes the limits. This name is never translated
+    /// (`InitializeSessionUserId` in miscinit.c, `CheckMyDatabase` in postinit.c).
     pub fn refused(said: DatabaseError, routine: &str) -> Self {
         let own = matches!(routine, "InitializeSessionUserId" | "CheckMyDatabase");
         if said.sqlstate == "53300" && own {

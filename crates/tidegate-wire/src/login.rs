@@ -170,7 +170,8 @@ async fn step(channel: &mut Channel, code: u32) -> Result<&[u8], ConnectError> {
 }
 
 /// Reads messages up to the first `ReadyForQuery`. Returns the backend, and whether the server is
-/// in recovery; `None` if the server does not report it, as before PostgreSQL 14.
+/// in recovery. The second value is `None` if the server does not report it, as before PostgreSQL
+/// 14.
 async fn wait_until_ready(
     channel: &mut Channel,
     role: &str,

@@ -83,9 +83,8 @@ impl ServerError {
 }
 
 /// The parameter number in the text `unnamed portal parameter $1`. If an input function fails
-/// during Bind, this text is the outermost context, which is the last line. The words may be
-/// translated, and ` = …` may follow. A line with a colon before `$1` is a list of all parameters,
-/// and gives `None`.
+/// during Bind, the last line of the context is this text. The words may be translated, and ` = …`
+/// may follow. A line with a colon before `$1` is a list of all parameters, and gives `None`.
 fn parameter(context: &str) -> Option<usize> {
     let (words, number) = context.lines().next_back()?.split_once(" $")?;
     let number = number

@@ -10,8 +10,8 @@ use tokio::time::Instant;
 
 use crate::pool::UserPool;
 
-/// The pause after a check, as a multiple of its duration. It keeps checks of a large catalog from
-/// occupying PostgreSQL.
+/// The pause after a check, as a multiple of the check's duration. The pause keeps checks of a
+/// large catalog from occupying PostgreSQL.
 const PAUSE_FACTOR: u32 = 2;
 /// The deadline of one check.
 const CHECK_TIMEOUT: Duration = Duration::from_secs(30);

@@ -5,9 +5,9 @@ use std::time::Duration;
 use tidegate_catalog::load::ChangeMarker;
 use tokio::time::Instant;
 
-/// The pause after a comparison, as a multiple of its duration, if only the snapshot in the marker
-/// has changed since then. Therefore comparisons for such changes take PostgreSQL at most a
-/// fiftieth of a core.
+/// The pause after a comparison, as a multiple of the comparison's duration. The pause applies if
+/// only the snapshot in the marker has changed since the comparison. So comparisons for such
+/// changes take PostgreSQL at most a fiftieth of a core.
 const PAUSE_FACTOR: u32 = 50;
 
 /// The last comparison of the definitions of a database, or of the roles of the cluster.
@@ -25,8 +25,8 @@ impl LastCheck {
         self.marker.as_ref() == Some(marker)
     }
 
-    /// Whether to compare now. `others` is the number of databases that are compared alternately,
-    /// which makes the pause longer.
+    /// Whether to compare now. The pause grows with `others`, the number of databases that are
+    /// compared in turn.
     ///
     /// If the counts in the marker have changed, the watched objects have changed. PostgreSQL may
     /// report counts late, so a comparison also follows if only the snapshot has changed, but after

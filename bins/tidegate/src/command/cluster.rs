@@ -37,7 +37,7 @@ pub(crate) async fn run(command: &ClusterCommand, settings: &Settings) -> Result
     print_replicas(&replicas)
 }
 
-/// Asks the servers of `replica_urls` how far they are.
+/// Asks the servers of `replica_urls` how far they have replayed the WAL.
 async fn replicas(config: &Config, settings: &Settings) -> Result<Vec<ReplicaStatus>> {
     let configs = service::replica_configs(settings)?;
     if configs.is_empty() {

@@ -184,7 +184,7 @@ async fn drop_feed(log: &Replication, database: &DatabaseName, end_streams: bool
     }
 }
 
-/// Converts an error of the change log to one with a text for this command.
+/// Converts an error of the change log to an error with a text for this command.
 fn failure(database: &DatabaseName, error: LogError) -> Failure {
     match error {
         LogError::Gone => Failure::Refused(format!("there is no database {database}")),

@@ -72,8 +72,8 @@ impl Folder {
     }
 }
 
-/// Fails for a folder that contains files but no demo, because clearing it could delete a master
-/// key.
+/// Fails for a folder that contains files but no demo, because clearing the folder could delete a
+/// master key.
 fn require_empty_or_demo(path: &Path) -> Result {
     let mut entries = std::fs::read_dir(path).on("look into", path)?;
     if path.join(CLUSTER).exists() || entries.next().is_none() {

@@ -11,8 +11,8 @@ use crate::failure::{Failure, Result};
 use crate::settings::Settings;
 use crate::user_folders;
 
-/// Starts the cluster with an installed PostgreSQL. If none is suitable, uses a downloaded
-/// PostgreSQL, which is downloaded first if the settings allow it.
+/// Starts the cluster with an installed PostgreSQL. If none is suitable, uses the PostgreSQL of an
+/// earlier download, or downloads it if the settings allow that.
 pub(super) async fn start(mut cluster: ClusterSettings, settings: &Settings) -> Result<Cluster> {
     let (Some(package), Some(cache)) = (package(settings), cache(settings)?) else {
         return Ok(Cluster::start(cluster).await?);

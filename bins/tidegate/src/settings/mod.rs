@@ -76,7 +76,7 @@ pub(crate) enum Error {
         place: String,
         /// The name of the setting.
         name: String,
-        /// The advice where to put the secret instead, as the end of the message.
+        /// The advice on where to put the secret instead, as the end of the message.
         instead: String,
     },
 }

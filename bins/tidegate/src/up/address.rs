@@ -79,7 +79,7 @@ impl Address {
     }
 
     /// The URL of the database `postgres` with the same login. The service takes advisory locks
-    /// there. In the tenant's database, users could block it by taking the same locks.
+    /// there. In the tenant's database, users could block the service by taking the same locks.
     pub(super) fn administrator(&self) -> String {
         let mut url = format!("{}/postgres", self.authority);
         for (index, parameter) in self.parameters.iter().enumerate() {

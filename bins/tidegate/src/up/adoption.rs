@@ -70,8 +70,8 @@ impl AdoptionStep {
         }
     }
 
-    /// Makes the database a tenant. Returns the owner's password if it was generated, because no
-    /// `password_file` is given.
+    /// Makes the database a tenant, unless it is a tenant already, and sets the owner's password.
+    /// Without a `password_file`, generates the password and returns it.
     pub(super) async fn run(
         self,
         service: &Service,

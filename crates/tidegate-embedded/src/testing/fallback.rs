@@ -12,7 +12,8 @@ use crate::error::Error;
 use crate::settings::{Settings, default_cache};
 
 /// The folder with the programs of a downloaded PostgreSQL. `None` if `settings` finds an installed
-/// PostgreSQL, or if it cannot or must not be downloaded. The first call waits for the download.
+/// PostgreSQL, or if a download is not possible or not allowed. The first call waits for the
+/// download.
 #[expect(
     clippy::panic,
     reason = "a test cannot go on, and the message says what is missing"

@@ -13,7 +13,8 @@ use tidegate_values::OutputFormat;
 use crate::error::Result;
 use crate::name::MethodName;
 
-/// The members of an object whose values are strings. The names are distinct.
+/// The members of an object, as pairs of name and value. All values are strings, and the names are
+/// distinct.
 pub type StringMap = Vec<(String, String)>;
 
 /// The definition of a method: a statement with a name.

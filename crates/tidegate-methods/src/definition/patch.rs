@@ -25,9 +25,9 @@ pub struct Patch {
     pub name: Option<MethodName>,
     /// The new text of the statement; `None` keeps the text.
     pub q: Option<String>,
-    /// The type hints that replace all previous ones.
+    /// The new type hints, which replace all previous type hints.
     pub type_hints: MemberChange<StringMap>,
-    /// The formats that replace all previous ones.
+    /// The new formats, which replace all previous formats.
     pub type_formats: MemberChange<StringMap>,
     /// The new output format.
     pub output_format: MemberChange<OutputFormat>,

@@ -180,7 +180,7 @@ fn output_format(raw: &RawValue, member: impl Fn() -> String) -> Result<OutputFo
     }
 }
 
-/// The members of an object whose values must be strings.
+/// Reads the members of an object. All values must be strings.
 fn texts(raw: &RawValue, member: &str) -> Result<StringMap, InputError> {
     let place = |name: &str| match name {
         "" => member.to_owned(),

@@ -29,8 +29,8 @@ pub struct Signature {
 pub struct SignatureField {
     /// The name of the placeholder or column.
     pub name: String,
-    /// The name of the type, as in the member `schema` of a result. For an array, it is that of the
-    /// elements; for a domain, that of the base type.
+    /// The name of the type, as in the member `schema` of a result. For an array, it is the name of
+    /// the element type; for a domain, the name of the base type.
     pub r#type: String,
     /// Whether the type is an array.
     pub array: bool,

@@ -1,11 +1,11 @@
 //! Finds result columns that cannot be NULL.
 //!
-//! PostgreSQL reports whether a result column shows a table column unchanged, and which one. Two
-//! more conditions have to hold: the table column is NOT NULL in the catalog, and the statement
-//! does not add NULLs. Only keywords in the text decide the second condition, and in doubt the
-//! column is nullable. These keywords are those of an outer join, `GROUPING SETS` and similar, a
-//! set operation, `MERGE`, `OLD` and `NEW` in `RETURNING`, `WITH`, and a second `SELECT`. A keyword
-//! counts anywhere, also in a string or comment.
+//! PostgreSQL reports whether a result column shows a table column unchanged, and which table
+//! column. Two more conditions have to hold: the table column is NOT NULL in the catalog, and the
+//! statement does not add NULLs. Only keywords in the text decide the second condition, and in
+//! doubt the column is nullable. These keywords are those of an outer join, `GROUPING SETS` and
+//! similar, a set operation, `MERGE`, `OLD` and `NEW` in `RETURNING`, `WITH`, and a second
+//! `SELECT`. A keyword counts anywhere, also in a string or comment.
 
 use std::borrow::Cow;
 use std::collections::{BTreeSet, HashSet};
@@ -165,8 +165,8 @@ fn words(text: &str) -> impl Iterator<Item = &str> {
 }
 
 /// Whether a word is the keyword, ignoring the case of ASCII letters. PostgreSQL may start a
-/// keyword directly after a number or a dollar quote (`1left`). So only the end of a word that
-/// begins with a digit or `$` is compared.
+/// keyword directly after a number or a dollar quote (`1left`). So if a word begins with a digit or
+/// `$`, only its end is compared.
 fn is_keyword(word: &str, keyword: &str) -> bool {
     let begins_word = word.starts_with(|c: char| !c.is_ascii_digit() && c != '$');
     if begins_word {

@@ -226,7 +226,8 @@ fn second_factor(form: &PageForm<'_>, browser: &Browser, left: Option<u64>) -> M
 }
 
 /// The form that asks for the password of a person who signed in some time ago. `step` is the name
-/// of the form, `purpose` what the person wants to do, `hidden` the form's other fields.
+/// of the form, `purpose` says what the person wants to do, and `hidden` has the form's other
+/// fields.
 pub(crate) fn confirm_password(
     form: &PageForm<'_>,
     name: &str,

@@ -79,8 +79,8 @@ impl Session {
         Ok(())
     }
 
-    /// Records that the client knows all changes before the cursor, so that its later reads show
-    /// them.
+    /// Records that the client knows all changes before the cursor, so that later reads of the
+    /// client show these changes.
     fn note_sent(&mut self, cursor: Cursor) {
         if self
             .newest_sent
@@ -136,8 +136,8 @@ impl Session {
         }
         let cursor = match first {
             // A subscription that replays may be at an earlier position than the other
-            // subscriptions. So the last sent event may be after the first unsent one. In that case
-            // the cursor is the one before the first unsent event.
+            // subscriptions. So the last sent event may be after the first unsent event. In that
+            // case the result is the cursor before the first unsent event.
             Some(first) => self
                 .sent
                 .filter(|sent| *sent < first)

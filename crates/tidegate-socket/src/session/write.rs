@@ -46,8 +46,8 @@ impl Session {
         check_written(&timeout(limit, self.socket.send(message)).await)
     }
 
-    /// Ends the operations and sends the Close frame. If the client does not read, it gets as much
-    /// time as for other messages, and its last message is sent first.
+    /// Ends the operations and sends the Close frame. If the client does not read, first sends the
+    /// message of [`Self::slow_consumer_message`], and waits as long as for other messages.
     pub(super) async fn end(&mut self, end: CloseReason) {
         if end.code == 0 {
             return;
@@ -88,7 +88,7 @@ impl Session {
     }
 }
 
-/// Turns the result of a write into the reason why the socket ends, if it failed or took too long.
+/// Returns the reason why the socket ends, if the write failed or took too long.
 fn check_written(written: &Result<Result<(), Error>, Elapsed>) -> SessionResult {
     match written {
         Ok(Ok(())) => Ok(()),

@@ -192,7 +192,7 @@ impl<'a> LockedTransaction<'a> {
         Ok(())
     }
 
-    /// Commits the transaction, unless `taken` has names. Then it is rolled back.
+    /// Commits the transaction. If `taken` has names, rolls the transaction back instead.
     async fn end(self, taken: Vec<MethodName>) -> Result<WriteOutcome> {
         if !taken.is_empty() {
             return Ok(WriteOutcome::Taken(taken));

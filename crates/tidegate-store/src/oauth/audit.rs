@@ -8,8 +8,8 @@ use crate::instant;
 use crate::query::{Argument, Database, Query};
 use crate::row::{self, Record};
 
-/// The key of the advisory lock with which readers wait until events that are being appended are
-/// committed. The number is the ASCII text `tideaudt`.
+/// The key of an advisory lock. A reader takes the lock, and so waits until all events that are
+/// being appended are committed. The number is the ASCII text `tideaudt`.
 const LOCK: i64 = 0x7469_6465_6175_6474;
 
 /// Appends events. The rows depend on the result of the lock function, so their numbers are

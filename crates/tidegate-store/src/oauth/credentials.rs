@@ -1,4 +1,4 @@
-//! The deletion of all credentials of a kind, in their tables.
+//! Deletes all of a user's credentials of one kind.
 
 use tidegate_identity::{CredentialKind, UserKey};
 

@@ -101,7 +101,7 @@ static TOKENS: Query = Query::new(
 );
 
 /// The values of a session that is opened by redeeming a code, for the columns from `database` to
-/// `authenticated_at`. Values that the statements bind before are left out.
+/// `authenticated_at`. Values of columns that the statements bind earlier are left out.
 pub(super) fn session_values<'a>(
     session: &'a Session,
     grant: &'a &'static str,

@@ -7,7 +7,7 @@ use crate::cli::CredentialChoice;
 use crate::failure::Result;
 use crate::service::Service;
 
-/// Shows the credentials of a user, or removes those of the kinds in `remove`.
+/// Shows the credentials of a user. If `remove` names kinds of credentials, removes these instead.
 pub(super) async fn run(service: &Service, key: &UserKey, remove: Vec<CredentialChoice>) -> Result {
     super::tenant(service, &key.database).await?;
     if remove.is_empty() {
