@@ -99,9 +99,11 @@ pub(crate) async fn run(database: &Arc<Database>, stream: Box<dyn LogStream>) ->
                 reader.check_contact();
             }
             _ = confirm.tick() => {
-                let has_moved = reader.complete > reader.mark;
+                // Messages that were sent while NATS could not be reached are missing. JetStream
+                // counts as broken until it has a later one, also if nothing changes any more.
+                let needs_kept = reader.complete > reader.mark || database.stored.lock().has_missed();
                 reader.look_into_store();
-                if has_moved {
+                if needs_kept {
                     database.publish(reader.batcher.progress(), true).await;
                 }
             }

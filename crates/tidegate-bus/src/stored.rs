@@ -34,6 +34,11 @@ impl Stored {
         self.to = if has { self.to.max(mark) } else { self.to };
         self.misses >= MISSES
     }
+
+    /// Whether messages were missing at the last check.
+    pub(crate) const fn has_missed(&self) -> bool {
+        self.misses > 0
+    }
 }
 
 #[cfg(test)]
@@ -57,9 +62,12 @@ mod tests {
             (50, false, false),
             (60, true, false),
             (70, false, false),
+            (70, true, false),
         ];
         for (mark, has, is_broken) in looks {
             assert_eq!(stored.note(LogPosition(mark), has), is_broken, "{mark}");
+            assert!(stored.has_missed() || !is_broken, "{mark}");
         }
+        assert!(!stored.has_missed());
     }
 }
