@@ -88,7 +88,7 @@ impl Drop for Node {
     }
 }
 
-/// The first line of a log with this text.
+/// The first line of a log that contains `text`; `None` if there is none.
 pub(crate) fn says(log: &Path, text: &str) -> Option<String> {
     let log = fs::read_to_string(log).ok()?;
     log.lines()

@@ -22,8 +22,9 @@ pub trait SharedLog: ChangeLog {
         database: &'a DatabaseName,
     ) -> BoxFuture<'a, LogResult<Option<Box<dyn LogStream>>>>;
 
-    /// Closes the stream of the only reader, because its process no longer responds. A stream that
-    /// was opened less than `age` ago stays.
+    /// Closes the stream that another process opened with [`SharedLog::open_reader`]. Call this
+    /// method if that process no longer responds. A stream that was opened less than `age` ago is
+    /// not closed.
     fn close_reader<'a>(
         &'a self,
         database: &'a DatabaseName,

@@ -126,7 +126,8 @@ impl IssuerDirectory {
         }
     }
 
-    /// The issuers of a tenant whose settings this release can read, sorted by name.
+    /// The issuers of a tenant, sorted by name. Issuers whose settings this release cannot read are
+    /// left out.
     pub async fn list(&self, database: &str) -> Result<Vec<IssuerRecord>, DirectoryError> {
         Ok(self.issuers.issuers(database).await?)
     }

@@ -200,7 +200,7 @@ fn is_name(text: &str) -> bool {
     !text.is_empty() && text.len() <= MAX_NAME && !text.chars().any(char::is_control)
 }
 
-/// Reads a name; `None` if the token does not have the claim.
+/// Reads a name; `None` if the claim is absent or null.
 fn name(path: &ClaimPath, claims: &Map<String, Value>) -> Result<Option<String>, TokenError> {
     let text = match path.find(claims) {
         None | Some(Value::Null) => return Ok(None),

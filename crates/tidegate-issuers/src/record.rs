@@ -40,10 +40,11 @@ pub trait ExternalIssuerStore: Send + Sync {
     /// A text that differs after every change of any record.
     fn issuers_version(&self) -> StoreFuture<'_, String>;
 
-    /// The issuers of all tenants whose settings this release can read.
+    /// The issuers of all tenants, without those whose settings this release cannot read.
     fn all_issuers(&self) -> StoreFuture<'_, Vec<IssuerRecord>>;
 
-    /// The issuers of a tenant whose settings this release can read, sorted by name.
+    /// The issuers of a tenant, sorted by name. Issuers whose settings this release cannot read are
+    /// left out.
     fn issuers<'a>(&'a self, database: &'a str) -> StoreFuture<'a, Vec<IssuerRecord>>;
 
     /// The names of all issuers of a tenant, sorted. The list includes issuers whose settings this

@@ -97,7 +97,8 @@ pub trait Connector: Send + Sync + 'static {
     }
 
     /// Closes a connection while the server may still run a statement of it. Returns when the
-    /// server no longer runs the statement, however long that takes.
+    /// server no longer runs the statement, however long that takes. The default only closes the
+    /// connection; override it if [`Connector::may_run`] can return `true`.
     fn close_and_wait(&self, connection: Self::Connection) -> BoxFuture<'static, ()> {
         self.close(connection)
     }

@@ -45,8 +45,8 @@ pub(super) struct OperationContext {
     pub read_from: ReadFrom,
 }
 
-/// The parts of a socket that a subscription uses: the event queue, the frame and the limit on
-/// subscriptions.
+/// The parameters of a subscription besides its context: the event queue, the tag, the frame and
+/// the limit on subscriptions of its socket, and the cursor after which it starts.
 pub(super) struct Channel {
     pub events: EventSender,
     pub tag: u64,

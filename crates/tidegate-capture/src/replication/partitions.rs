@@ -25,7 +25,7 @@ pub(super) async fn check(
     admin.check(&Comment, relation, reported).await
 }
 
-/// The store of partitions in the publication's comment.
+/// Stores the partitions of captured tables in the comment of the publication [`EVERYTHING`].
 struct Comment;
 
 impl Comment {

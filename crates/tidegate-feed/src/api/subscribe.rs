@@ -171,7 +171,8 @@ async fn start_at(
     if !database.hub.is_known(cursor) {
         return StartAt::Gap(Resync::OtherLog);
     }
-    // The change log contains no changes of the table from before its capture.
+    // The table has been captured without a gap since `since`. Earlier changes of the table may be
+    // missing in the change log.
     if cursor.position.commit < since {
         return StartAt::Gap(Resync::Expired);
     }

@@ -167,8 +167,8 @@ impl Subscriber {
             .map_err(|problem| Ended::Changed { problem })
     }
 
-    /// Binds the filter and the selection to a schema. The encoder of the result is not shared with
-    /// other subscriptions.
+    /// Binds the filter and the selection to a schema. The returned binding has its own encoder,
+    /// which is not shared with other subscriptions.
     ///
     /// # Errors
     ///

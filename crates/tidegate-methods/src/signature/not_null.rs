@@ -39,10 +39,10 @@ impl NotNull {
         origins.collect::<BTreeSet<_>>().into_iter().collect()
     }
 
-    /// Queries the catalog of a database for those candidates that are NOT NULL. Without
-    /// candidates nothing is queried.
+    /// Looks up in the catalog of a database which candidates are NOT NULL. If there are no
+    /// candidates, nothing is queried.
     ///
-    /// Only constraints that PostgreSQL enforces count:
+    /// A constraint counts only if PostgreSQL enforces it. So all of these must be true:
     ///
     /// - The relation is a table without child tables (their columns may be NULL), or a partitioned
     ///   table without foreign partitions.

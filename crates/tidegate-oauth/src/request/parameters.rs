@@ -79,7 +79,8 @@ impl Parameters {
     /// A program that reads the first value and a program that reads the last value would see
     /// different requests.
     ///
-    /// Errors: [`Error::DuplicateParameter`] with the name, if it is safe to repeat.
+    /// Errors: [`Error::DuplicateParameter`] with the name of the parameter. A name that a response
+    /// must not contain is replaced by a description.
     pub fn reject_duplicates(&self) -> Result<()> {
         let mut seen = HashSet::with_capacity(self.0.len());
         match self.0.iter().find(|(name, _)| !seen.insert(name.as_str())) {

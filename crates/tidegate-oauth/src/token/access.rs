@@ -33,9 +33,10 @@ pub struct Claims {
     pub member: Option<MemberClaims>,
     /// Whether the user owns the tenant (`superUser`).
     pub owner: bool,
-    /// Whether anonymous callers share the role, because the user is the tenant's default user.
-    /// Only tokens of such a user have this private claim. A user's sessions end when it becomes or
-    /// stops being the default user, so the claim is true as long as the token is valid.
+    /// Whether the user is the tenant's default user (`shared`). Anonymous callers share the role of
+    /// this user. Tokens of other users do not have this private claim. A user's sessions end when
+    /// it becomes or stops being the default user, so the claim is true as long as the token is
+    /// valid.
     pub shared: bool,
     /// The scopes of the token (`scope`).
     pub scopes: Scopes,

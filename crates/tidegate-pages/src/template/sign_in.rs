@@ -69,7 +69,7 @@ pub(crate) fn sign_in(page: &SignIn<'_>) -> Markup {
     }
 }
 
-/// Asks for confirmation of a sign-in by an emailed link.
+/// The page that an emailed sign-in link opens. Its button confirms the sign-in.
 pub(crate) fn email_sign_in(form: &PageForm<'_>, user: &str) -> Markup {
     let fields = html! { button.primary type="submit" { "Sign in" } };
     html! {

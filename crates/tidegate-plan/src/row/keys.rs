@@ -90,7 +90,8 @@ impl Keys {
     pub(crate) fn slots_in(&self, others: &Self) -> Vec<Option<u32>> {
         let mut next = 0;
         let slot_in_others = |key: &i64| {
-            // Keys of two levels are mostly in the same order, which saves look-ups.
+            // The keys of both sets are mostly in the same order. So the next key of `others` is
+            // compared first, which often saves a look-up in the hash map.
             if others.order.get(next) == Some(key) {
                 next += 1;
                 return Some(narrow(next - 1));

@@ -214,7 +214,9 @@ impl Authenticators {
             }
             if *used {
                 // The cached decision stays valid until the new one is made. Only a definition
-                // could make it unsafe, and such a definition inserts an objection.
+                // (DDL) could make shared connections unsafe, and such a definition inserts an
+                // objection. While an objection is stored, no shared connection can switch to the
+                // role of a user.
                 state.decide_now(&self.query(database)).await;
             } else {
                 state.expire();

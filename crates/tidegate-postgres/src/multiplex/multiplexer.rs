@@ -160,8 +160,8 @@ impl InFlightGuard {
         let (pooled, metadata) = (pooled(), metadata.clone());
         let switch = first.switch.map(|switch| switch.text());
         tokio::spawn(async move {
-            // The error is ignored, because requests that check out a connection themselves report
-            // it.
+            // The error is ignored here. Requests that are not multiplexed check out a connection
+            // of their own. They report the error.
             if let Ok(pooled) = pooled.await
                 && let Some((connection, queue)) = Multiplexed::open(pooled, metadata, switch).await
             {

@@ -1,5 +1,5 @@
-//! The purity analysis: which names of a database are untrusted, because a statement that mentions
-//! them may have side effects.
+//! The purity analysis: finds the untrusted names of a database. A statement that mentions an
+//! untrusted name may have side effects.
 
 mod cache;
 mod query;

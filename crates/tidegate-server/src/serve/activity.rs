@@ -137,8 +137,8 @@ impl Monitor {
         }
     }
 
-    /// Decides whether the connection continues, from the counters that have changed since the last
-    /// check. Aborts responses that have stalled for the write timeout.
+    /// Compares the counters with those of the last check, and decides whether the connection
+    /// continues. Also aborts responses that have stalled for the write timeout.
     pub(crate) fn check(&mut self, timeouts: &Timeouts, now: Instant) -> Decision {
         let written = self.activity.written.load(Relaxed);
         if written != self.written || !self.activity.blocked.load(Relaxed) {

@@ -154,7 +154,7 @@ impl Statement {
         }
     }
 
-    /// Whether the statement may leave session state.
+    /// Whether the statement may leave state behind in the session, decided from its text alone.
     pub fn purity(&self) -> Purity {
         self.purity
     }

@@ -80,8 +80,8 @@ fn scan(text: &[u8]) -> Scan {
     }
 }
 
-/// Not zero if a byte of `word` is a control character, a quote or a backslash. The result is exact
-/// only if all bytes are ASCII.
+/// Not zero exactly if a byte of `word` is below 0x20, a quote or a backslash. The bits do not show
+/// which byte it is.
 #[inline]
 fn specials(word: u64) -> u64 {
     let below = |limit: u8| word.wrapping_sub(ONES * u64::from(limit)) & !word & HIGHS;
