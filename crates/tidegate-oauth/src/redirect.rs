@@ -84,8 +84,8 @@ fn is_name(host: &str) -> bool {
 }
 
 /// Whether `given` matches the registered URI byte by byte, except for the port of an `http` URI on
-/// `127.0.0.1` or `[::1]`. Native applications choose this port at run time (RFC 8252, section 7.3). A
-/// URI that could not be registered today never matches.
+/// `127.0.0.1` or `[::1]`. Native applications choose this port at run time (RFC 8252,
+/// section 7.3). A URI that could not be registered today never matches.
 pub(crate) fn matches(registered: &str, given: &str) -> bool {
     if !is_registrable(given) {
         return false;
