@@ -26,7 +26,7 @@ impl Fixture {
     pub(crate) async fn empty(name: &str) -> Self {
         let beside = tidegate_testkit::database(name, "").await;
         Self {
-            control: Arc::new(control(name)),
+            control: Arc::new(connections(name)),
             beside,
             name: name.to_owned(),
         }
@@ -44,7 +44,7 @@ impl Fixture {
 
     /// The executor of another node.
     pub(crate) fn another(&self) -> Arc<dyn Executor> {
-        Arc::new(control(&self.name))
+        Arc::new(connections(&self.name))
     }
 
     pub(crate) fn store(&self) -> Arc<dyn IssuerStore> {
@@ -56,7 +56,8 @@ impl Fixture {
     }
 }
 
-fn control(database: &str) -> ServiceConnections {
+/// The service's connections to a control database.
+pub(crate) fn connections(database: &str) -> ServiceConnections {
     let cluster = tidegate_embedded::testing::cluster();
     let mut config = Config::from_url(&cluster.url("postgres")).unwrap();
     config.control_database = DatabaseName::new(database);

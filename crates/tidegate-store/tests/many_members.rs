@@ -11,7 +11,7 @@ use tidegate_store::PgOauthStore;
 use tidegate_testkit::eventually;
 use tokio_postgres::Client;
 
-use crate::fixture::Fixture;
+use crate::fixture::{Fixture, connections};
 use crate::store::{NOW, session};
 
 /// Creates so many members that PostgreSQL uses every index instead of reading the table.
@@ -117,13 +117,15 @@ async fn sign_in_refresh_and_look_up(store: &dyn IssuerStore) {
 async fn no_step_of_a_sign_in_reads_a_whole_table() {
     let fixture = Fixture::migrated("many_members").await;
     fixture.beside.batch_execute(SEEDED).await.unwrap();
-    let store: Arc<dyn IssuerStore> = Arc::new(PgOauthStore::new(fixture.another()));
     // The migrations have read the tables when they were empty.
     let Fixture {
         control, beside, ..
     } = fixture;
     drop(control);
     alone(&beside).await;
+    // Its background tasks connect at once, so it is opened after the wait.
+    let executor = Arc::new(connections("many_members"));
+    let store: Arc<dyn IssuerStore> = Arc::new(PgOauthStore::new(executor));
     let before = whole_reads(&beside).await;
     sign_in_refresh_and_look_up(&*store).await;
     drop(store);
