@@ -25,11 +25,17 @@ export class Haproxy {
     for (const [index, { url }] of nodes.entries()) {
       text = text.replace(`127.0.0.1:${8081 + index}`, new URL(url).host);
     }
-    const file = join(folder, "haproxy.cfg");
-    await writeFile(file, text);
-    haproxy.child = launch("haproxy", ["-db", "-f", file], process.env, haproxy.log);
-    await eventually("HAProxy sends requests to all nodes", () => haproxy.sendsTo(nodes.length));
+    haproxy.file = join(folder, "haproxy.cfg");
+    haproxy.count = nodes.length;
+    await writeFile(haproxy.file, text);
+    await haproxy.run();
     return haproxy;
+  }
+
+  // Starts the process. Returns when all nodes get requests.
+  async run() {
+    this.child = launch("haproxy", ["-db", "-f", this.file], process.env, this.log);
+    await eventually("HAProxy sends requests to all nodes", () => this.sendsTo(this.count));
   }
 
   // Whether this many nodes get requests.
@@ -45,7 +51,7 @@ export class Haproxy {
     return states.filter((it) => it === RUNNING).length === count;
   }
 
-  stop() {
-    return end(this.child, "SIGTERM");
+  stop(signal = "SIGTERM") {
+    return end(this.child, signal);
   }
 }

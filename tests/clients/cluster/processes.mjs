@@ -174,7 +174,7 @@ export class Node {
     };
     node.child = launch(binary, ["serve"], env, node.log);
     const listening = await eventually(`${name} listens`, () =>
-      node.log.find((line) => line.includes('"listening"') || / listening /.test(line)),
+      node.log.find((line) => line.includes('"listening"') || / listening (?!for metrics)/.test(line)),
     );
     node.url = `http://127.0.0.1:${/127\.0\.0\.1:(\d+)/.exec(listening)[1]}`;
     await eventually(`${name} is ready`, () => node.readiness().then((it) => it.status === "ready"));

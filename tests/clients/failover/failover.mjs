@@ -125,6 +125,12 @@ async function countNodes() {
   return (await tidegate(["cluster", "status"])).match(/ s ago/g)?.length;
 }
 
+// Whether the metrics of a machine count this many nodes.
+async function counts(machine, nodes) {
+  const answer = await fetch(`http://127.0.0.1:${page.port(machine, 9464)}/metrics`);
+  return (await answer.text()).includes(`\ntidegate_nodes ${nodes}\n`);
+}
+
 async function allReady() {
   await eventually("all nodes are ready, with the bus and the replicas", async () => {
     const all = await Promise.all(nodes.map((it) => it.readiness()));
@@ -147,7 +153,7 @@ const steps = {
   async "three machines are set up as the page says"() {
     servers = await startServers(page);
     const leader = await servers.cluster.leader();
-    await leader.sql(page.files.get("administrator.sql"));
+    await leader.sqlOnSocket(page.files.get("administrator.sql"));
     await tidegate(["key", "init", writeSettings(page)]);
     const report = await tidegate(["doctor"]);
     assert(!/MISSING|ALTER SYSTEM/.test(report), report);
@@ -164,6 +170,7 @@ const steps = {
     balancer = await Haproxy.start(folder, nodes);
     await allReady();
     assert.equal(await countNodes(), 3);
+    await eventually("the metrics count three nodes", () => counts(page.machines[0], 3));
   },
 
   async "Patroni keeps the slot that the doctor prints"() {
@@ -211,6 +218,28 @@ for (let round = 1; round <= rounds; round += 1) {
       etcd.start();
       await servers.cluster.whole(slot);
     }
+    await check();
+  };
+
+  steps[`round ${round}: two etcds are killed`] = async () => {
+    const { cluster } = servers;
+    const two = cluster.etcds.slice(1);
+    await fault("two etcds", "two etcds killed", async () => {
+      await Promise.all(two.map((it) => it.stop()));
+      const refused = writer.statuses[503] ?? 0;
+      await eventually("writes get 503", () => (writer.statuses[503] ?? 0) > refused);
+      for (const it of two) it.start();
+    });
+    await cluster.whole(slot);
+    await allReady();
+    await check(["other_log"]);
+  };
+
+  steps[`round ${round}: HAProxy is killed`] = async () => {
+    await fault("HAProxy", "HAProxy killed", async () => {
+      await balancer.stop("SIGKILL");
+      await balancer.run();
+    });
     await check();
   };
 

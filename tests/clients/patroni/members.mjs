@@ -166,6 +166,14 @@ export class Member {
     await once(this.patroni, "exit");
   }
 
+  // Runs SQL as the operating system's user of PostgreSQL, over the socket and without a password.
+  // Only root can become that user.
+  async sqlOnSocket(text) {
+    if (!owner.uid) return this.sql(text);
+    const args = ["-X", "-q", "-v", "ON_ERROR_STOP=1", "-h", this.folder, "-p", `${this.port}`, "-c", text];
+    await run("psql", args, { ...owner, env: { PATH: process.env.PATH }, cwd: this.folder });
+  }
+
   async sql(text, database = "postgres") {
     const args = ["-X", "-q", "-A", "-t", "-v", "ON_ERROR_STOP=1", "-c", text, "-d",
       `postgresql://postgres:${this.password}@127.0.0.1:${this.port}/${database}`];
