@@ -39,13 +39,13 @@ async function freeze(victim) {
   return { victim };
 }
 
-async function stopServers(servers) {
+async function stopNats(servers) {
   await Promise.all(servers.map((it) => it.stop()));
   await sleep(Math.random() * 4000);
   await Promise.all(servers.map((it) => it.start()));
 }
 
-async function freezeServers(servers) {
+async function freezeNats(servers) {
   for (const { child } of servers) child.kill("SIGSTOP");
   await sleep(Math.random() * 6000);
   for (const { child } of servers) child.kill("SIGCONT");
@@ -62,7 +62,7 @@ async function restart(signal) {
   return { since: performance.now() };
 }
 
-async function freezeServer() {
+async function pause() {
   await freezePostgresql(Math.random() * 6000);
   return { since: performance.now() };
 }
@@ -81,16 +81,16 @@ const faults = {
   killReader: { share: 2, limit: died, cause: async () => kill(await reader()) },
   freeze: { share: 1, limit: frozen, cause: () => freeze(oneOf(cluster.nodes)) },
   freezeReader: { share: 2, limit: frozen, cause: async () => freeze(await reader()) },
-  natsServer: { share: 2, limit: died, cause: () => stopServers(oneServer()) },
-  natsMajority: { share: 2, limit: frozen, cause: () => stopServers(twoServers()) },
-  nats: { share: 1, limit: frozen, cause: () => stopServers(nats.servers) },
-  natsServerFreeze: { share: 2, limit: frozen, cause: () => freezeServers(oneServer()) },
-  natsFreeze: { share: 1, limit: frozen, cause: () => freezeServers(nats.servers) },
+  natsServer: { share: 2, limit: died, cause: () => stopNats(oneServer()) },
+  natsMajority: { share: 2, limit: frozen, cause: () => stopNats(twoServers()) },
+  nats: { share: 1, limit: frozen, cause: () => stopNats(nats.servers) },
+  natsServerFreeze: { share: 2, limit: frozen, cause: () => freezeNats(oneServer()) },
+  natsFreeze: { share: 1, limit: frozen, cause: () => freezeNats(nats.servers) },
   store: { share: 2, limit: frozen, cause: deleteStore },
   postgresqlStop: { share: 1, limit: postgresql, cause: () => restart("SIGINT") },
   postgresqlQuit: { share: 1, limit: postgresql, cause: () => restart("SIGQUIT") },
   postgresqlKill: { share: 1, limit: postgresql, cause: () => restart("SIGKILL") },
-  postgresqlFreeze: { share: 1, limit: postgresql, cause: freezeServer },
+  postgresqlFreeze: { share: 1, limit: postgresql, cause: pause },
 };
 
 // The kinds of this many faults, in a random order. How often each kind comes is not left to chance.
