@@ -2,7 +2,6 @@
 // each node.
 
 import assert from "node:assert/strict";
-import { readFile } from "node:fs/promises";
 
 import { eventually, Nats, Node, place, psql } from "./processes.mjs";
 import { Subscriber, token } from "./subscriber.mjs";
@@ -114,23 +113,6 @@ export async function busWorks() {
 
 export const streams = () => psql(demo, "SELECT pid FROM pg_stat_replication");
 const slots = () => psql(demo, "SELECT slot_name, active FROM pg_replication_slots");
-
-// Restarts PostgreSQL, which the demo starts again. Returns how long it was down.
-export async function restartPostgresql(signal) {
-  const [folder] = await psql(demo, "SHOW data_directory");
-  const [pid] = (await readFile(`${folder}/postmaster.pid`, "utf8")).split("\n");
-  const began = Date.now();
-  process.kill(Number(pid), signal);
-  await eventually("PostgreSQL ends", () => {
-    try {
-      return !process.kill(Number(pid), 0);
-    } catch {
-      return true;
-    }
-  });
-  await eventually("PostgreSQL is back", () => psql(demo, "SELECT 1").then(() => true, () => false));
-  return Date.now() - began;
-}
 
 export async function oneStream() {
   await eventually("one stream and one slot", async () => {

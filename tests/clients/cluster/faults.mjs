@@ -2,98 +2,139 @@
 
 import assert from "node:assert/strict";
 
-import {
-  cluster,
-  complete,
-  goHome,
-  nats,
-  restartPostgresql,
-  startNode,
-  underLoad,
-} from "./cluster.mjs";
-import { sleep } from "./processes.mjs";
+import { cluster, complete, goHome, nats, reader, startNode, underLoad } from "./cluster.mjs";
+import { eventually, sleep } from "./processes.mjs";
+import { freezePostgresql, restartPostgresql } from "./server.mjs";
 
-// The longest time without an event, in milliseconds: after a process died, and after one froze or all of
-// NATS died. The subscribers of a node that is killed or frozen itself do not count. The short run is also
-// for loaded machines and builds that are not optimised.
-export const LONGEST = { died: process.env.CLUSTER_SOAK ? 1000 : 2000, frozen: 5000 };
-const limits = {
-  kill: LONGEST.died,
-  natsServer: LONGEST.died,
-  freeze: LONGEST.frozen,
-  natsFreeze: LONGEST.frozen,
-  nats: LONGEST.frozen,
-  store: LONGEST.frozen,
+// The longest time without an event, in milliseconds. The subscribers of a node that is killed or frozen
+// itself do not count.
+export const LONGEST = {
+  // After a process died, which ends its connections. The short run is also for loaded machines and
+  // builds that are not optimised.
+  died: process.env.CLUSTER_SOAK ? 1000 : 2000,
+  // After a process froze, which only its silence shows, or while JetStream has no majority and what a node
+  // missed comes from PostgreSQL.
+  frozen: 5000,
+  // Since PostgreSQL answers again. Nodes try in vain until then, and pause longer each time.
+  postgresql: 5000,
+  // After any fault. A machine that is busy with something else may delay single events.
+  ever: 10_000,
+};
+const { died, frozen, postgresql } = LONGEST;
+
+const oneOf = (all) => all[Math.floor(Math.random() * all.length)];
+
+async function kill(victim) {
+  cluster.nodes = cluster.nodes.filter((it) => it !== victim);
+  await victim.stop("SIGKILL");
+  const again = await startNode(victim.name);
+  for (const it of cluster.subscribers) if (it.own === victim) it.own = again;
+  return { victim };
+}
+
+async function freeze(victim) {
+  victim.signal("SIGSTOP");
+  await sleep(Math.random() * 6000);
+  victim.signal("SIGCONT");
+  return { victim };
+}
+
+async function stopNats(servers) {
+  await Promise.all(servers.map((it) => it.stop()));
+  await sleep(Math.random() * 4000);
+  await Promise.all(servers.map((it) => it.start()));
+}
+
+async function freezeNats(servers) {
+  for (const { child } of servers) child.kill("SIGSTOP");
+  await sleep(Math.random() * 6000);
+  for (const { child } of servers) child.kill("SIGCONT");
+}
+
+async function deleteStore() {
+  await nats.stop();
+  await nats.forget();
+  await nats.start();
+}
+
+async function restart(signal) {
+  await restartPostgresql(signal);
+  return { since: performance.now() };
+}
+
+async function pause() {
+  await freezePostgresql(Math.random() * 6000);
+  return { since: performance.now() };
+}
+
+const oneServer = () => [oneOf(nats.servers)];
+const twoServers = () => {
+  const other = oneOf(nats.servers);
+  return nats.servers.filter((it) => it !== other);
 };
 
-// Each returns the node that it hits.
+// Of each kind: how many of 20 faults it is, the limit for the median of the times without an event, and
+// what causes it. That returns the node that was hit, if one was, and since when events are awaited, if not
+// from the beginning.
 const faults = {
-  async kill() {
-    const victim = cluster.nodes[Math.floor(Math.random() * cluster.nodes.length)];
-    cluster.nodes = cluster.nodes.filter((it) => it !== victim);
-    await victim.stop("SIGKILL");
-    const again = await startNode(victim.name);
-    for (const it of cluster.subscribers) if (it.own === victim) it.own = again;
-    return victim;
-  },
-  async freeze() {
-    const victim = cluster.nodes[Math.floor(Math.random() * cluster.nodes.length)];
-    victim.signal("SIGSTOP");
-    await sleep(Math.random() * 6000);
-    victim.signal("SIGCONT");
-    return victim;
-  },
-  async nats() {
-    await nats.stop();
-    await sleep(Math.random() * 4000);
-    await nats.start();
-  },
-  async natsServer() {
-    const victim = nats.servers[Math.floor(Math.random() * nats.servers.length)];
-    await victim.stop();
-    await sleep(Math.random() * 4000);
-    await victim.start();
-  },
-  async natsFreeze() {
-    nats.signal("SIGSTOP");
-    await sleep(Math.random() * 6000);
-    nats.signal("SIGCONT");
-  },
-  async store() {
-    await nats.stop();
-    await nats.forget();
-    await nats.start();
-  },
-  async postgresql() {
-    await restartPostgresql(Math.random() < 0.5 ? "SIGINT" : "SIGQUIT");
-  },
+  kill: { share: 1, limit: died, cause: () => kill(oneOf(cluster.nodes)) },
+  killReader: { share: 2, limit: died, cause: async () => kill(await reader()) },
+  freeze: { share: 1, limit: frozen, cause: () => freeze(oneOf(cluster.nodes)) },
+  freezeReader: { share: 2, limit: frozen, cause: async () => freeze(await reader()) },
+  natsServer: { share: 2, limit: died, cause: () => stopNats(oneServer()) },
+  natsMajority: { share: 2, limit: frozen, cause: () => stopNats(twoServers()) },
+  nats: { share: 1, limit: frozen, cause: () => stopNats(nats.servers) },
+  natsServerFreeze: { share: 2, limit: frozen, cause: () => freezeNats(oneServer()) },
+  natsFreeze: { share: 1, limit: frozen, cause: () => freezeNats(nats.servers) },
+  store: { share: 2, limit: frozen, cause: deleteStore },
+  postgresqlStop: { share: 1, limit: postgresql, cause: () => restart("SIGINT") },
+  postgresqlQuit: { share: 1, limit: postgresql, cause: () => restart("SIGQUIT") },
+  postgresqlKill: { share: 1, limit: postgresql, cause: () => restart("SIGKILL") },
+  postgresqlFreeze: { share: 1, limit: postgresql, cause: pause },
 };
+
+// The kinds of this many faults, in a random order. How often each kind comes is not left to chance.
+function choose(count) {
+  const names = process.env.CLUSTER_FAULTS?.split(",") ?? Object.keys(faults);
+  const unknown = names.filter((it) => !faults[it]);
+  assert.deepEqual(unknown, [], `CLUSTER_FAULTS: the kinds are ${Object.keys(faults)}`);
+  const shares = names.flatMap((it) => Array(faults[it].share).fill(it));
+  if (!process.env.CLUSTER_FAULTS) assert.equal(shares.length, 20);
+  const kinds = Array.from({ length: count }, (_, index) => shares[index % shares.length]);
+  for (let left = kinds.length; left > 1; left -= 1) {
+    const index = Math.floor(Math.random() * left);
+    [kinds[index], kinds[left - 1]] = [kinds[left - 1], kinds[index]];
+  }
+  return kinds;
+}
 
 // Causes a number of random faults.
 export async function soak(count) {
-  const chosen = process.env.CLUSTER_FAULTS?.split(",");
-  const names = Object.keys(faults).filter((it) => !chosen || chosen.includes(it));
   // The silences after the faults of each kind.
   const silences = {};
-  for (let number = 0; number < count; number += 1) {
-    const name = names[Math.floor(Math.random() * names.length)];
+  for (const [index, name] of choose(count).entries()) {
     const silence = await underLoad(() => cause(name));
     (silences[name] ??= []).push(silence);
     const began = Date.now();
     await complete(60_000).catch((error) => {
-      error.message = `after ${name}, fault ${number + 1}: ${error.message}`;
+      error.message = `after ${name}, fault ${index + 1}: ${error.message}`;
       throw error;
     });
-    console.log(`${number + 1} ${name}: silence of ${silence} ms, complete after ${Date.now() - began} ms`);
+    console.log(`${index + 1} ${name}: silence of ${silence} ms, complete after ${Date.now() - began} ms`);
     await goHome();
   }
+  checkSilences(silences);
+}
+
+function checkSilences(silences) {
   const late = [];
   for (const [name, all] of Object.entries(silences)) {
+    const { limit } = faults[name];
+    assert.equal(typeof limit, "number", name);
     all.sort((one, other) => one - other);
-    // A machine that is busy with something else may delay single events.
-    const median = all[(all.length - 1) >> 1];
-    console.log(`${all.length} ${name}: silence of ${median} ms (median), at most ${all.at(-1)} ms`);
-    if (median > limits[name]) late.push(name);
+    const [median, longest] = [all[(all.length - 1) >> 1], all.at(-1)];
+    console.log(`${all.length} ${name}: silence of ${median} ms (median, of ${limit}), at most ${longest} ms`);
+    if (!(median <= limit && longest <= LONGEST.ever)) late.push(name);
   }
   assert.deepEqual(late, [], "events came late");
 }
@@ -103,8 +144,11 @@ async function cause(name) {
   await sleep(Math.random() * 1000);
   const homes = new Map(cluster.subscribers.map((it) => [it, it.at()]));
   const began = performance.now();
-  const victim = await faults[name]();
+  const { victim, since = began } = (await faults[name].cause()) ?? {};
   await sleep(1000 + Math.random() * 1000);
   const others = cluster.subscribers.filter((it) => !victim || homes.get(it) !== victim);
-  return Math.round(Math.max(...others.map((it) => it.longestSilence(began))));
+  // A silence that lasts until now counts until it ends.
+  const ended = performance.now();
+  await eventually(`events go on after ${name}`, () => others.every((it) => it.times.at(-1) > ended), 60_000);
+  return Math.round(Math.max(...others.map((it) => it.longestSilence(since))));
 }

@@ -2,16 +2,9 @@
 
 import assert from "node:assert/strict";
 
-import {
-  cluster,
-  complete,
-  nats,
-  oneStream,
-  restartPostgresql,
-  streams,
-  write,
-} from "./cluster.mjs";
+import { cluster, complete, nats, oneStream, streams, write } from "./cluster.mjs";
 import { eventually } from "./processes.mjs";
+import { restartPostgresql } from "./server.mjs";
 
 export const postgresqlSteps = {
   async "PostgreSQL that restarts waits for no reader"() {

@@ -6,11 +6,13 @@ import { join } from "node:path";
 import { Nats, NatsServer, Node } from "../cluster/processes.mjs";
 import { BIN, Etcd, give, Member, ownFolder, Patroni } from "../patroni/members.mjs";
 
-// What makes a failover quick, and a test's PostgreSQL light.
+// What makes a failover quick: settings of Patroni, in seconds.
+export const PATRONI = { ttl: 5, loop_wait: 1, retry_timeout: 2 };
+// What the page has, and what the test has instead, also to make PostgreSQL light.
 const QUICK = [
-  ["ttl: 30", "ttl: 5"],
-  ["loop_wait: 10", "loop_wait: 1"],
-  ["retry_timeout: 10", "retry_timeout: 2"],
+  ["ttl: 30", `ttl: ${PATRONI.ttl}`],
+  ["loop_wait: 10", `loop_wait: ${PATRONI.loop_wait}`],
+  ["retry_timeout: 10", `retry_timeout: ${PATRONI.retry_timeout}`],
   ["/usr/lib/postgresql/15/bin", BIN],
 ];
 const light = (folder) => `

@@ -49,3 +49,11 @@ export function compare(subscriber, rows, until) {
   assert(last === newest || begins > newest, `${name}: the last rows are missing: ${last}, ${newest}`);
   return phantoms;
 }
+
+// Fails if subscribers were told of a gap that is none. `phantoms` is how many events they got of rows that
+// the new primary never had, and `hasLog` is whether it has the WAL with which the retention slot begins.
+export function checkGaps(reasons, { phantoms, hasLog = true }) {
+  const needed = [...(phantoms > 0 ? ["other_log"] : []), ...(hasLog ? [] : ["interrupted", "expired"])];
+  const needless = reasons.filter((it) => !needed.includes(it));
+  assert.deepEqual(needless, [], `gaps that are none, with ${phantoms} events of lost commits`);
+}
