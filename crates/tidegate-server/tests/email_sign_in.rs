@@ -71,7 +71,7 @@ async fn a_link_signs_in_once_and_continues_the_request() {
     assert_eq!(opened.header("location"), format!("/auth?{QUERY}"));
     assert_ne!(browser.cookie, before, "a new cookie");
     let known = api.directory.user(&alice()).await.unwrap();
-    // Somebody else may know the password, so applications must not trust the address.
+    // Another person may know the password, so applications must not trust the address.
     assert_eq!(known.verified_email(), None);
     let consent = browser.get(&api, opened.header("location")).await;
     let code = browser

@@ -51,8 +51,7 @@ pub struct NewUser {
     pub user_groups: Vec<String>,
     /// Whether anonymous callers run as this user.
     pub default_user: bool,
-    /// Whether the user registers itself. If so, its name must not resemble the name of another
-    /// user.
+    /// Whether the user registers itself. Its name must then not resemble another user's name.
     pub self_registered: bool,
 }
 
@@ -102,11 +101,9 @@ impl UserChange {
             value.unwrap_or(before).clone()
         }
         let email = or(self.email.as_ref(), &before.email);
+        let is_same = email == before.email;
         User {
-            confirmed_email: before
-                .confirmed_email
-                .clone()
-                .filter(|_| email == before.email),
+            confirmed_email: before.confirmed_email.clone().filter(|_| is_same),
             email,
             properties: or(self.properties.as_ref(), &before.properties),
             user_groups: or(self.user_groups.as_ref(), &before.user_groups),

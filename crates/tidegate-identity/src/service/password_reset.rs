@@ -160,9 +160,9 @@ impl IdentityService {
     }
 
     /// Records that the user receives messages at its email address. Nothing is recorded if the
-    /// user has a passkey or a linked account: whoever added it may be another person than the one
-    /// who followed the link, and could use the confirmed address in applications. Nothing is
-    /// recorded either if the user is changed at the same time.
+    /// user has a passkey or a linked account. These may belong to another person than the one who
+    /// followed the link, and that person could use the confirmed address in applications. Nothing
+    /// is recorded either if the user is changed at the same time.
     async fn confirm_email(&self, user: &User) -> Result<()> {
         let directory = UserDirectory::new(self.ports.clone());
         let credentials = directory.credentials(&user.key).await?;
