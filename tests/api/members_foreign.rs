@@ -96,7 +96,7 @@ async fn a_token_follows_the_conversions_of_the_user_that_it_names() {
     ] {
         let mut socket = subscribed(&world, &ann).await;
         convert(&world, "ann", change).await;
-        // What the socket may see was judged for the previous kind.
+        // The socket was opened with the rights of the previous kind, so it ends.
         assert_eq!(socket.close_code().await, 4401);
         runs_as(&world, &ann, role).await;
         assert_eq!(author(&world, &ann, (20 + rows, "acme")).await, "ann");

@@ -152,7 +152,7 @@ async fn every_way_to_sign_in_stays_when_a_user_is_converted() {
     let mut rows = 0;
     let mut password = "password-0".to_owned();
     for (round, kind) in ["member", "role", "member"].into_iter().enumerate() {
-        // What the user, who is still of the previous kind, has begun.
+        // Sign-ins that the user starts before its kind changes.
         let mut browser = Browser::new(&service);
         let link = ask_for_link(&mut browser, &service, &mut emails).await;
         let forgotten = ask_for_reset(&service, &mut emails).await;
@@ -170,7 +170,7 @@ async fn every_way_to_sign_in_stays_when_a_user_is_converted() {
             answer.body["data"].is_object()
         })
         .await;
-        // What was allowed to a user of the previous kind gives no token to one of this kind.
+        // A code or a device that was approved before the change gives no token afterwards.
         for request in [code, device] {
             match granted(&service, &request).await {
                 Ok(tokens) if round == 0 => check(&service, &tokens, (kind, &mut rows)).await,

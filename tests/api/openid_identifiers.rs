@@ -85,7 +85,7 @@ async fn applications_and_policies_know_a_user_by_the_same_id() {
         (&id, &json!("demo/ident"))
     );
 
-    // Another person with the name of a dropped member is another user for everybody.
+    // A new member with the name of a dropped member has another `user_id` and another `sub`.
     drop_user("ident").await;
     let (second, again) = new_person("identifiers", "ident").await;
     assert_ne!(second["sub"], first["sub"]);

@@ -239,7 +239,7 @@ async fn no_read_fails_while_a_replica_dies_and_comes_back() {
     }
 }
 
-/// What an operator sees of the replicas.
+/// The replicas in the output of `tidegate cluster status`.
 fn shown(operator: &Operator) -> Value {
     let text = operator.succeeds(&["cluster", "status", "--json"], "");
     let status: Value = serde_json::from_str(&text).unwrap();

@@ -145,8 +145,8 @@ impl ConnectError {
         }
     }
 
-    /// Converts an error that PostgreSQL sent. SQLSTATE 53300 stands for two limits: the limit of
-    /// the cluster, and the limit of a role or database. `routine`, the name of the C function that
+    /// Converts an error that PostgreSQL sent. PostgreSQL uses SQLSTATE 53300 both when
+    /// the cluster and when a role or database has too many connections. `routine`, the name of the C function that
     /// raised the error, distinguishes the limits. This name is never translated
     /// (`InitializeSessionUserId` in miscinit.c, `CheckMyDatabase` in postinit.c).
     pub fn refused(said: DatabaseError, routine: &str) -> Self {

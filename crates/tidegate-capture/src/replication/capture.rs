@@ -238,7 +238,8 @@ impl CaptureSession {
 }
 
 /// The commands that raise the replica identities of tables, each with `timeout` as its lock
-/// timeout. Also returns the OID and the previous identity of each table; `None` stands for FULL.
+/// timeout. Also returns the OID and the previous identity of each table: `None` if
+/// it was FULL.
 fn raise(leaves: &[&Leaf], timeout: Duration) -> (String, Vec<(u32, Option<ReplicaIdentity>)>) {
     let mut commands = String::new();
     if !leaves.is_empty() {

@@ -1,0 +1,190 @@
+//! Tests how owners and operators manage external issuers.
+
+use reqwest::{Method, StatusCode};
+use serde_json::{Value, json};
+
+use crate::issuers::{GRAPHQL, ISSUERS, world};
+use crate::service::eventually;
+
+#[tokio::test]
+async fn the_owner_manages_issuers() {
+    let world = world().await;
+    let (url, one) = (&world.server.url, format!("{ISSUERS}/id"));
+    world.accept(json!({"role_claim": "roles"})).await;
+    let (status, shown) = world.rest(Method::GET, &one, json!({})).await;
+    let expected = json!({"name": "id", "issuer": url, "jwks_url": null, "audience": ["api"],
+        "audience_claim": "aud", "algorithms": ["RS256", "ES256", "EdDSA"], "user_claim": null,
+        "role_claim": "roles", "default_role": null, "create_members": false,
+        "clock_skew": 60, "claims": null});
+    assert_eq!((status, shown), (200, expected));
+    let change = json!({"audience": ["a", "b"], "role_claim": null, "clock_skew": 5});
+    let (status, _) = world.rest(Method::PATCH, &one, change).await;
+    assert_eq!(status, 303);
+    let (_, shown) = world.rest(Method::GET, ISSUERS, json!({})).await;
+    assert_eq!(shown[0]["audience"], json!(["a", "b"]));
+    assert_eq!(shown[0]["role_claim"], Value::Null);
+    for (body, status, text) in [
+        (
+            json!({"name": "id", "issuer": url, "audience": "a"}),
+            409,
+            "exists already",
+        ),
+        (
+            json!({"name": "a/b", "issuer": url, "audience": "a"}),
+            400,
+            "`name`",
+        ),
+        (
+            json!({"name": "b", "audience": "a"}),
+            400,
+            "`issuer`: missing",
+        ),
+        (
+            json!({"name": "b", "issuer": url}),
+            400,
+            "`audience`: missing",
+        ),
+        (
+            json!({"name": "b", "issuer": "ftp://x", "audience": "a"}),
+            400,
+            "`issuer`",
+        ),
+        (
+            json!({"name": "b", "issuer": url, "audience": "a", "keys": 1}),
+            400,
+            "`keys`",
+        ),
+        (
+            json!({"name": "b", "issuer": url, "audience": "a", "role_claim": "a["}),
+            400,
+            "`role_claim`",
+        ),
+        (
+            json!({"name": "b", "issuer": url, "audience": "a", "algorithms": ["HS256"]}),
+            400,
+            "`algorithms`",
+        ),
+        (
+            json!({"name": "b", "issuer": url, "audience": "a", "claims": "org"}),
+            400,
+            "`claims`: expected an array of strings",
+        ),
+        (
+            json!({"name": "b", "issuer": url, "audience": "a", "claims": ["a["]}),
+            400,
+            "`claims`",
+        ),
+        (
+            json!({"name": "b", "issuer": url, "audience": "a", "claims": ["roles[0]"]}),
+            400,
+            "`claims`: roles[0] has an index",
+        ),
+        (
+            json!({"name": "b", "issuer": url, "audience": "a", "clock_skew": 301}),
+            400,
+            "`clock_skew`",
+        ),
+        (
+            json!({"name": "b", "issuer": url, "audience": "a", "default_role": "shop"}),
+            400,
+            "`default_role`",
+        ),
+        (
+            json!({"name": "b", "issuer": url, "audience": "a", "default_role": "a/b"}),
+            400,
+            "`default_role`",
+        ),
+        (
+            json!([{"name": "b", "issuer": url, "audience": "a"}, {"name": "c"}]),
+            400,
+            "[1]: `issuer`",
+        ),
+    ] {
+        let (found, answer) = world.rest(Method::POST, ISSUERS, body.clone()).await;
+        let message = answer["message"].as_str().unwrap_or_default();
+        assert!(
+            found == status && message.contains(text),
+            "{body}: {found} {answer}"
+        );
+    }
+    assert_eq!(world.rest(Method::DELETE, &one, json!({})).await.0, 204);
+    assert_eq!(world.rest(Method::GET, &one, json!({})).await.0, 404);
+    let (_, audit) = world.rest(Method::GET, "/api/v4/audit", json!({})).await;
+    let audit = audit.to_string();
+    for event in ["issuer_created", "issuer_changed", "issuer_dropped"] {
+        assert!(audit.contains(event), "{audit}");
+    }
+    world.user("ann", json!({})).await;
+    let ann = world.node.sign_in("shop", "ann", "password-1234").await;
+    let ann = ann["access_token"].as_str();
+    let (status, _) = world.node.post(ISSUERS, ann, json!({})).await;
+    assert_eq!(status, StatusCode::FORBIDDEN);
+}
+
+#[tokio::test]
+async fn the_operator_manages_issuers() {
+    let world = world().await;
+    let run = |arguments: &[&str]| {
+        let private = ["--private-issuers"];
+        world.operator.succeeds(&[arguments, &private].concat(), "")
+    };
+    let add = [
+        "issuer",
+        "add",
+        "shop",
+        "id",
+        &world.server.url,
+        "--audience",
+        "api",
+    ];
+    let printed = run(&[&add[..], &["--default-role", "staff"]].concat());
+    assert!(printed.contains("shop accepts tokens of"), "{printed}");
+    let listed = run(&["issuer", "list", "shop"]);
+    assert!(
+        listed.contains(&world.server.url) && listed.contains("staff"),
+        "{listed}"
+    );
+    // A notification informs the running node.
+    let token = world.token(json!({"org": "acme"}));
+    let query = json!({"query": "{ getInvoices { title } }"});
+    eventually("the token is accepted", async || {
+        let (status, _) = world.node.post(GRAPHQL, Some(&token), query.clone()).await;
+        status == StatusCode::OK
+    })
+    .await;
+    run(&["issuer", "drop", "shop", "id", "--yes"]);
+    eventually("the token is refused", async || {
+        let (status, _) = world.node.post(GRAPHQL, Some(&token), query.clone()).await;
+        status == StatusCode::UNAUTHORIZED
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn an_issuer_of_a_later_release_is_dropped_by_its_name() {
+    let world = world().await;
+    world.accept(json!({})).await;
+    let control = world.operator.root("tidegate").await;
+    let store = "INSERT INTO tidegate.issuers (database, name, settings, created_at) \
+         SELECT database, 'later_' || i, jsonb_set(settings::jsonb, '{algorithms}', '[\"ML-DSA-44\"]')::json, \
+                created_at FROM tidegate.issuers, generate_series(1, 3) i";
+    control.batch_execute(store).await.unwrap();
+    let path = |names: &str| format!("{ISSUERS}/{names}");
+    let (status, _) = world.rest(Method::GET, &path("later_1"), json!({})).await;
+    assert_eq!(status, 404, "this release cannot show it");
+    // All or none of several are dropped.
+    for (names, status) in [
+        ("later_1,missing", 404),
+        ("later_1,later_2", 204),
+        ("later_1", 404),
+    ] {
+        let dropped = world.rest(Method::DELETE, &path(names), json!({})).await;
+        assert_eq!(dropped.0, status, "{names}: {}", dropped.1);
+    }
+    let drop = ["issuer", "drop", "shop", "later_3", "--yes"];
+    let printed = world.operator.succeeds(&drop, "");
+    assert!(printed.contains("later_3 is dropped"), "{printed}");
+    let left = "SELECT string_agg(name, ',') FROM tidegate.issuers";
+    let left: String = control.query_one(left, &[]).await.unwrap().get(0);
+    assert_eq!(left, "id");
+}
