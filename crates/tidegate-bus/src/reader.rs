@@ -37,6 +37,8 @@ struct Reader<'a> {
     database: &'a Arc<Database>,
     stream: Box<dyn LogStream>,
     batcher: Batcher,
+    /// Whether PostgreSQL has sent anything.
+    has_read: bool,
     /// Whether a node has asked for the reader's position and was not answered yet.
     owes_progress: bool,
     complete: LogPosition,
@@ -59,8 +61,15 @@ enum Contact {
     AskedAgain,
 }
 
+/// How a reader has ended.
+pub(crate) struct Ended {
+    pub(crate) error: LogError,
+    /// Whether PostgreSQL had sent anything.
+    pub(crate) has_read: bool,
+}
+
 /// Reads until the stream breaks.
-pub(crate) async fn run(database: &Arc<Database>, stream: Box<dyn LogStream>) -> LogError {
+pub(crate) async fn run(database: &Arc<Database>, stream: Box<dyn LogStream>) -> Ended {
     let start = stream.start();
     *database.stored.lock() = Stored::at(start);
     let nats = database.shared.connected();
@@ -71,6 +80,7 @@ pub(crate) async fn run(database: &Arc<Database>, stream: Box<dyn LogStream>) ->
         batcher: Batcher::new(stream.lineage().clone(), start, LIMIT.min(longest), longest),
         database,
         stream,
+        has_read: false,
         owes_progress: false,
         complete: start,
         mark: start,
@@ -114,7 +124,8 @@ pub(crate) async fn run(database: &Arc<Database>, stream: Box<dyn LogStream>) ->
             // The next reader begins earlier. The other nodes need the position that this reader
             // reached.
             database.publish(reader.batcher.progress(), true).await;
-            return error;
+            let has_read = reader.has_read;
+            return Ended { error, has_read };
         }
         for message in out.drain(..) {
             database.publish(message, false).await;
@@ -128,6 +139,7 @@ impl Reader<'_> {
         batch: &mut Vec<LogMessage>,
         out: &mut Vec<BusMessage>,
     ) -> Result<(), LogError> {
+        self.has_read = true;
         let mut has_position = false;
         for message in batch.drain(..) {
             has_position |= matches!(message, LogMessage::Reached(_));
