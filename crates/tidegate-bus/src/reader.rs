@@ -4,8 +4,9 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
-use tidegate_changelog::{LogError, LogIdentity, LogMessage, LogPosition, LogStream};
+use tidegate_changelog::{LogError, LogIdentity, LogMessage, LogPosition, LogResult, LogStream};
 use tokio::sync::mpsc;
+use tokio::time::error::Elapsed;
 use tokio::time::{Instant, MissedTickBehavior, interval, interval_at, timeout};
 
 use crate::batch::Batcher;
@@ -183,7 +184,7 @@ impl Reader<'_> {
         let (database, answered) = (self.database.clone(), self.answered.clone());
         tokio::spawn(async move {
             let asked = database.shared.log.end(&database.name);
-            let has_answered = matches!(timeout(ANSWER, asked).await, Ok(Ok(_)));
+            let has_answered = is_answer(&timeout(ANSWER, asked).await);
             // A reader that has ended needs no answer.
             let _ = answered.try_send(has_answered);
         });
@@ -216,6 +217,11 @@ impl Reader<'_> {
     }
 }
 
+/// Whether PostgreSQL has answered a question on another connection, be it with an error.
+fn is_answer(asked: &Result<LogResult<LogPosition>, Elapsed>) -> bool {
+    !matches!(asked, Err(_) | Ok(Err(LogError::Unavailable(_))))
+}
+
 /// Whether JetStream has all messages of a log up to `mark`. Reports a problem of the bus if
 /// JetStream repeatedly lacks them.
 async fn is_stored(database: &Database, identity: LogIdentity, mark: LogPosition) -> bool {
@@ -234,4 +240,33 @@ async fn is_stored(database: &Database, identity: LogIdentity, mark: LogPosition
     let is_broken = is_broken && database.reads.load(Ordering::Relaxed);
     database.shared.note_unstored(&database.name, is_broken);
     has
+}
+
+#[cfg(test)]
+mod tests {
+    use std::future::{pending, ready};
+
+    use super::*;
+
+    async fn counts_as_answer(asked: impl Future<Output = LogResult<LogPosition>>) -> bool {
+        is_answer(&timeout(ANSWER, asked).await)
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn only_silence_and_an_outage_are_no_answer() {
+        assert!(counts_as_answer(ready(Ok(LogPosition(7)))).await);
+        for error in [
+            LogError::Gone,
+            LogError::Internal("permission denied".into()),
+            LogError::TimedOut {
+                what: "statement timeout".to_owned(),
+                limit: ANSWER,
+            },
+        ] {
+            assert!(counts_as_answer(ready(Err(error))).await);
+        }
+        let outage = LogError::Unavailable("connection refused".into());
+        assert!(!counts_as_answer(ready(Err(outage))).await);
+        assert!(!counts_as_answer(pending()).await);
+    }
 }
