@@ -187,10 +187,11 @@ impl Stream {
                 self.report(false);
             }
             if batch.len() > before {
+                let new = &batch[before..];
                 let gathers = if self.is_for_all_nodes {
-                    self.complete.is_some()
+                    ends_transaction(new)
                 } else {
-                    is_dense(&batch[before..], now - self.came_at)
+                    is_dense(new, now - self.came_at)
                 };
                 self.rest_until = gathers.then_some(now + GATHER);
                 self.came_at = now;
@@ -246,13 +247,22 @@ fn complete_after(complete: Option<LogPosition>, change: &[u8]) -> Option<LogPos
 /// Whether to pause reading, because more transactions will arrive soon. Never pauses inside a
 /// transaction, because PostgreSQL may wait for this client.
 fn is_dense(messages: &[LogMessage], pause: Duration) -> bool {
-    let is_end = |message: &LogMessage| match message {
-        LogMessage::Change(bytes) => bytes.first() == Some(&b'C'),
-        LogMessage::Reached(_) => false,
-    };
     let ends = messages.iter().filter(|message| is_end(message)).count();
     let (soon, many) = DENSE;
     messages.last().is_some_and(is_end) && (pause < soon || ends >= many)
+}
+
+/// Whether the last change of the messages is the end of a transaction.
+fn ends_transaction(messages: &[LogMessage]) -> bool {
+    let is_change = |message: &&LogMessage| matches!(message, LogMessage::Change(_));
+    messages.iter().rfind(is_change).is_some_and(is_end)
+}
+
+fn is_end(message: &LogMessage) -> bool {
+    match message {
+        LogMessage::Change(bytes) => bytes.first() == Some(&b'C'),
+        LogMessage::Reached(_) => false,
+    }
 }
 
 fn outage(error: io::Error) -> LogError {
@@ -295,6 +305,19 @@ mod tests {
         let commit = b"C\0\0\0\0\0\0\0\0\x09\0\0\0\0\0\0\0\x0Arest";
         assert_eq!(complete_after(begun, commit), Some(LogPosition(10)));
         assert_eq!(complete_after(start, b"R123"), start);
+    }
+
+    #[test]
+    fn a_transaction_ends_whatever_positions_follow() {
+        let reached = LogMessage::Reached(LogPosition(7));
+        let mut messages = vec![reached.clone()];
+        assert!(!ends_transaction(&messages));
+        messages.extend(transactions(1));
+        assert!(ends_transaction(&messages));
+        messages.push(reached);
+        assert!(ends_transaction(&messages));
+        messages.push(change(b'B'));
+        assert!(!ends_transaction(&messages));
     }
 
     #[test]
