@@ -29,6 +29,8 @@ const PATIENCE: Duration = Duration::from_mins(1);
 #[derive(Clone, Copy, Debug)]
 struct Round {
     usage: Usage,
+    /// What is used in the same time without changes.
+    idle: Usage,
     /// Percentiles of the latency of all events, in milliseconds.
     p50: f64,
     p99: f64,
@@ -109,6 +111,7 @@ impl Case {
             }
         }
         self.walsenders(DATABASES).await?;
+        let idle = self.load.idle(&self.cluster, &nodes).await?;
         let usage = self.load.measure(&self.cluster, &nodes, &sockets).await?;
         let mut latencies: Vec<i64> = Vec::new();
         for sockets in &sockets {
@@ -117,6 +120,7 @@ impl Case {
         latencies.sort_unstable();
         Ok(Round {
             usage,
+            idle,
             p50: percentile(&latencies, 0.50),
             p99: percentile(&latencies, 0.99),
         })

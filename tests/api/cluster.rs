@@ -215,3 +215,35 @@ async fn the_status_names_the_node_that_reads_the_changes_of_a_database() {
     let id = nodes[0]["id"].as_str().unwrap();
     assert_eq!(text.matches(id).count(), 2, "{text}");
 }
+
+#[tokio::test]
+async fn the_status_says_that_the_bus_needs_the_master_key_and_shows_the_rest() {
+    let operator = operator().await;
+    let node = Node::start(&operator).await;
+    let missing = operator.folder.path().join("missing.key");
+    let expected = format!(
+        "cannot read the master key from {}: No such file or directory (os error 2)",
+        missing.display()
+    );
+    let shown = |arguments: &[&str]| {
+        let output = operator
+            .command(arguments)
+            .env("TIDEGATE_MASTER_KEY_FILE", &missing)
+            .env("TIDEGATE_BUS_URL", "nats://127.0.0.1:1")
+            .output()
+            .unwrap();
+        let error = String::from_utf8(output.stderr).unwrap();
+        assert!(output.status.success(), "{error}");
+        String::from_utf8(output.stdout).unwrap()
+    };
+    let status = shown(&["cluster", "status", "--json"]);
+    let status: Value = serde_json::from_str(&status).unwrap();
+    assert_eq!(status["bus"]["problem"], expected);
+    assert_eq!(status["bus"]["copies"], Value::Null);
+    assert_eq!(status["nodes"].as_array().unwrap().len(), 1, "{status}");
+    let text = shown(&["cluster", "status"]);
+    let id = status["nodes"][0]["id"].as_str().unwrap();
+    assert!(text.contains(id), "{text}");
+    assert!(text.contains(&expected), "{text}");
+    node.stop();
+}

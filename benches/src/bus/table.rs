@@ -1,6 +1,7 @@
 //! The table that compares the rounds of three nodes with the rounds of one node.
 
 use super::{DATABASES, Round};
+use crate::model::load::Usage;
 use crate::statistics::{median, ratio};
 
 /// A value of a round.
@@ -19,7 +20,11 @@ enum Aim {
     Below(f64, f64),
 }
 
-const ROWS: [(&str, Measure, Aim); 9] = [
+/// The name of a row that repeats the row before it, without what the same time costs if nothing is
+/// written.
+const LESS_IDLE: &str = "the same, less idle";
+
+const ROWS: [(&str, Measure, Aim); 14] = [
     (
         "walsenders",
         |round| round.usage.walsender_count,
@@ -37,8 +42,18 @@ const ROWS: [(&str, Measure, Aim); 9] = [
         Aim::Times(1.15),
     ),
     (
+        LESS_IDLE,
+        |round| round.each(|usage| usage.walsenders),
+        Aim::None,
+    ),
+    (
         "CPU of the rest of PostgreSQL a transaction, us",
         |round| round.usage.each(round.usage.postgres),
+        Aim::None,
+    ),
+    (
+        LESS_IDLE,
+        |round| round.each(|usage| usage.postgres),
         Aim::None,
     ),
     (
@@ -47,13 +62,33 @@ const ROWS: [(&str, Measure, Aim); 9] = [
         Aim::None,
     ),
     (
+        LESS_IDLE,
+        |round| round.each(|usage| usage.nodes),
+        Aim::None,
+    ),
+    (
         "CPU of all NATS servers a transaction, us",
         |round| round.usage.each(round.usage.nats),
+        Aim::None,
+    ),
+    (LESS_IDLE, |round| round.each(|usage| usage.nats), Aim::None),
+    (
+        "NATS messages kept a transaction",
+        |round| round.usage.messages / round.usage.changes,
         Aim::None,
     ),
     ("p50, ms", |round| round.p50, Aim::Below(5.0, 2.0)),
     ("p99, ms", |round| round.p99, Aim::Below(50.0, 2.0)),
 ];
+
+impl Round {
+    /// Microseconds of CPU for each transaction, without what the same time costs if nothing is
+    /// written.
+    fn each(&self, cpu: fn(&Usage) -> f64) -> f64 {
+        let idle = cpu(&self.idle) / self.idle.seconds * self.usage.seconds;
+        self.usage.each(cpu(&self.usage) - idle)
+    }
+}
 
 /// Prints the medians of both kinds of rounds as a table in Markdown.
 pub(super) fn print(alone: &[Round], shared: &[Round]) {

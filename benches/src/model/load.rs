@@ -94,20 +94,24 @@ impl Load {
         let started = Instant::now();
         let changes = self.write(cluster, &writer, sockets, self.seconds).await?;
         let after = usage(cluster, nodes).await?;
-        let seconds = started.elapsed().as_secs_f64();
         Ok(Usage {
             changes: changes as f64,
-            seconds,
-            nodes: after.nodes - before.nodes,
-            walsenders: after.walsenders - before.walsenders,
-            postgres: after.postgres - before.postgres,
-            nats: after.nats - before.nats,
-            messages: after.messages - before.messages,
-            stored: after.stored - before.stored,
-            wal: after.wal - before.wal,
+            seconds: started.elapsed().as_secs_f64(),
             resident,
-            runs: 1.0,
-            ..after
+            ..after.since(&before)
+        })
+    }
+
+    /// Measures while nothing is written, as long as the load takes.
+    pub(crate) async fn idle(&self, cluster: &Cluster, nodes: &[&Node]) -> Result<Usage> {
+        tokio::time::sleep(SETTLE).await;
+        let before = usage(cluster, nodes).await?;
+        let started = Instant::now();
+        tokio::time::sleep(Duration::from_secs(self.seconds)).await;
+        let after = usage(cluster, nodes).await?;
+        Ok(Usage {
+            seconds: started.elapsed().as_secs_f64(),
+            ..after.since(&before)
         })
     }
 
@@ -149,6 +153,21 @@ impl Usage {
     /// Microseconds of CPU for each change.
     pub(crate) fn each(&self, cpu: f64) -> f64 {
         cpu * 1e6 / self.changes
+    }
+
+    /// What was used since the earlier usage `before`.
+    fn since(&self, before: &Self) -> Self {
+        Self {
+            nodes: self.nodes - before.nodes,
+            walsenders: self.walsenders - before.walsenders,
+            postgres: self.postgres - before.postgres,
+            nats: self.nats - before.nats,
+            messages: self.messages - before.messages,
+            stored: self.stored - before.stored,
+            wal: self.wal - before.wal,
+            runs: 1.0,
+            ..*self
+        }
     }
 
     /// The sums of two runs, with the numbers of walsenders and slots of the later run.

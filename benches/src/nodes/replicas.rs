@@ -5,13 +5,27 @@ use super::{Cost, RATE, Reads, WARM_UP};
 use crate::Result;
 use crate::connection::Connection;
 use crate::node::Node;
+use crate::statistics::median;
 
 pub(super) const NAME: &str = "replicas";
-/// The low rate of a second measurement, in reads a second. Its cost is subtracted, so that work of
-/// the primary that does not depend on the number of reads is not counted.
-const FEW: u32 = RATE / 20;
 
-/// Prints what a read costs without replicas and with two of them.
+/// A slice with reads, and a slice of the same length without.
+struct Slices {
+    idle: Cost,
+    busy: Cost,
+}
+
+impl Slices {
+    /// Microseconds for each read, of which `.1` would not have been used without reads.
+    fn each(&self, cpu: fn(&Cost) -> f64) -> (f64, f64) {
+        let all = self.busy.each(cpu(&self.busy));
+        (all, all - self.busy.each(cpu(&self.idle)))
+    }
+}
+
+/// Prints what a read costs without replicas and with two of them. The primary also replicates,
+/// reports its position and does its own maintenance, so its cost is printed with and without what
+/// it uses in the same time without reads.
 pub(super) async fn compare(reads: &Reads<'_>) -> Result<()> {
     reads.head(&[
         "reads",
@@ -19,6 +33,7 @@ pub(super) async fn compare(reads: &Reads<'_>) -> Result<()> {
         "by replicas",
         "node us",
         "primary us",
+        "less idle",
         "replicas us",
     ]);
     measure(reads, "on the primary", &[]).await?;
@@ -34,19 +49,35 @@ async fn measure(reads: &Reads<'_>, name: &str, standbys: &[Standby]) -> Result<
     let settings = [("TIDEGATE_REPLICA_URLS", urls.join(","))];
     let node = [Node::start(reads.service, &format!("{NAME}{}", urls.len()), &settings).await?];
     reads.send(&node, (RATE, WARM_UP)).await?;
-    let time = reads.arguments.slice() * reads.arguments.slices();
-    let few = reads.run(&node, standbys, (FEW, time)).await?;
+    let time = reads.arguments.slice();
+    let (mut slices, mut total) = (Vec::new(), 0.0);
     let before = answered(&node[0]).await?;
-    let many = reads.run(&node, standbys, (RATE, time)).await?;
-    let share = (answered(&node[0]).await? - before) / many.reads;
-    let each = |cpu: fn(&Cost) -> f64| (cpu(&many) - cpu(&few)) * 1e6 / (many.reads - few.reads);
+    for _ in 0..reads.arguments.slices() {
+        let idle = reads.idle(&node, standbys, time).await?;
+        let busy = reads.run(&node, standbys, (RATE, time)).await?;
+        total += busy.reads;
+        slices.push(Slices { idle, busy });
+    }
+    let share = (answered(&node[0]).await? - before) / total;
+    // The median, because maintenance of PostgreSQL may fall into any slice.
+    let middle = |value: &dyn Fn(&Slices) -> f64| median(slices.iter().map(value).collect());
     reads.row(&[
         format!("{NAME}: {name}"),
-        format!("{:.0}", many.rate()),
+        format!("{:.0}", middle(&|slices| slices.busy.rate())),
         format!("{:.1} %", share * 100.0),
-        format!("{:.1}", each(|cost| cost.nodes)),
-        format!("{:.2}", each(|cost| cost.primary)),
-        format!("{:.1}", each(|cost| cost.replicas)),
+        format!("{:.1}", middle(&|slices| slices.each(|cost| cost.nodes).1)),
+        format!(
+            "{:.2}",
+            middle(&|slices| slices.each(|cost| cost.primary).0)
+        ),
+        format!(
+            "{:.2}",
+            middle(&|slices| slices.each(|cost| cost.primary).1)
+        ),
+        format!(
+            "{:.1}",
+            middle(&|slices| slices.each(|cost| cost.replicas).1)
+        ),
     ]);
     Ok(())
 }

@@ -5,7 +5,7 @@ use std::fmt::{self, Write as _};
 use std::sync::Arc;
 use std::time::Duration;
 
-use tidegate_bus::{Bus, BusReport, BusResult, BusSettings, BusStatus};
+use tidegate_bus::{Bus, BusReport, BusSettings, BusStatus};
 use tidegate_capture::{Replication, ReplicationSettings};
 use tidegate_feed::FeedSettings;
 use tidegate_identity::MasterKey;
@@ -13,7 +13,7 @@ use tidegate_server::{AppBuilder, MetricsSource, Probe};
 use tidegate_sql::BoxFuture;
 use zeroize::Zeroizing;
 
-use crate::failure::Result;
+use crate::failure::{Failure, Result};
 use crate::metric_label::escape;
 use crate::service::Service;
 use crate::settings::Settings;
@@ -47,14 +47,18 @@ fn bus_settings(master: &MasterKey, settings: &Settings) -> Option<BusSettings> 
 }
 
 /// Reads the state of the bus from NATS, for an operator; `None` if the settings name no bus.
-pub(crate) async fn report(settings: &Settings) -> Result<Option<BusResult<BusReport>>> {
-    if settings.bus_url.is_none() {
-        return Ok(None);
-    }
-    let Some(bus) = bus_settings(&master_key::read(settings)?, settings) else {
-        return Ok(None);
+///
+/// # Errors
+///
+/// If the master key cannot be read, because the names in NATS are derived from it, or if NATS
+/// cannot be used.
+pub(crate) async fn report(settings: &Settings) -> Option<Result<BusReport>> {
+    settings.bus_url.as_ref()?;
+    let bus = match master_key::read(settings) {
+        Ok(master) => bus_settings(&master, settings)?,
+        Err(failure) => return Some(Err(failure)),
     };
-    Ok(Some(BusReport::read(&bus).await))
+    Some(BusReport::read(&bus).await.map_err(Failure::Bus))
 }
 
 /// Shows the state of the bus on `/readyz` and `/metrics`.

@@ -60,6 +60,9 @@ pub(crate) enum Failure {
     /// The change log, or an object that it needs, cannot be used.
     #[error(transparent)]
     Log(#[from] tidegate_changelog::LogError),
+    /// NATS cannot be used.
+    #[error(transparent)]
+    Bus(tidegate_bus::BusError),
     /// The demo's PostgreSQL failed.
     #[error(transparent)]
     Embedded(#[from] tidegate_embedded::Error),

@@ -29,8 +29,8 @@ pub struct Batcher {
     described: HashSet<u32>,
     items: Vec<Bytes>,
     size: usize,
-    /// Whether the stream has reported a position since the last message.
-    moved: bool,
+    /// The position that the stream has reported after the last item.
+    reached: Option<LogPosition>,
 }
 
 impl Batcher {
@@ -49,11 +49,12 @@ impl Batcher {
             described: HashSet::new(),
             items: Vec::new(),
             size: 0,
-            moved: false,
+            reached: None,
         }
     }
 
-    /// The place after everything that was added.
+    /// The place after everything that was added. While items wait for the end of their message, a
+    /// position that was added after them does not count.
     pub fn place(&self) -> Place {
         self.place
     }
@@ -65,9 +66,9 @@ impl Batcher {
 
     /// A message without changes that reports how far the log was read.
     pub fn progress(&self) -> BusMessage {
-        // Inside a transaction the end of the last message is reported again. The message with the
-        // commit reports the next position.
-        let to = if self.place.is_open() {
+        // Inside a transaction, and while items wait, the end of the last message is reported again.
+        // The message with the items reports the next position.
+        let to = if self.place.is_open() || !self.items.is_empty() {
             self.sent
         } else {
             self.place
@@ -96,13 +97,18 @@ impl Batcher {
         match message {
             LogMessage::Reached(position) => {
                 if !self.place.is_open() && position > self.place.lsn {
-                    self.flush(out);
-                    self.place = Place::at(position);
-                    self.moved = true;
+                    if self.items.is_empty() {
+                        self.place = Place::at(position);
+                    } else {
+                        self.reached = Some(position);
+                    }
                 }
                 Ok(())
             }
-            LogMessage::Change(item) => self.push_item(item, out),
+            LogMessage::Change(item) => {
+                self.reached = None;
+                self.push_item(item, out)
+            }
         }
     }
 
@@ -148,11 +154,12 @@ impl Batcher {
         Ok(())
     }
 
-    /// Ends the current message, so that its items do not wait for the next batch.
+    /// Ends the current message, so that complete transactions do not wait for the next batch. The
+    /// items of an open transaction wait for its next ones, because PostgreSQL sends each item on
+    /// its own.
     pub fn finish(&mut self, out: &mut Vec<BusMessage>) {
-        self.flush(out);
-        if std::mem::take(&mut self.moved) && !self.place.is_open() && self.place > self.sent {
-            out.push(self.progress());
+        if !self.place.is_open() {
+            self.flush(out);
         }
     }
 
@@ -171,5 +178,8 @@ impl Batcher {
         self.described.clear();
         self.size = 0;
         self.sent = self.place;
+        if let Some(position) = self.reached.take() {
+            self.place = Place::at(position);
+        }
     }
 }

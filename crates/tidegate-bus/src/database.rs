@@ -95,6 +95,12 @@ impl Database {
         self.heard.lock().elapsed()
     }
 
+    /// Completes when the next message of a reader is recorded.
+    pub(crate) async fn next_message(&self) {
+        // The sender lives as long as `self`.
+        let _ = self.head.subscribe().changed().await;
+    }
+
     /// Waits until the reader has reached `least`. Returns `None` if there is no reader, or if the
     /// reader does not reach `least` within [`HEAD_TIMEOUT`].
     pub(crate) async fn head(&self, least: LogPosition) -> Option<Head> {

@@ -5,18 +5,18 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
+use tidegate_changelog::LogStream;
 use tokio::time::{Instant, sleep};
 use tracing::{debug, info};
 
+use crate::backoff::Backoff;
 use crate::database::{Database, SILENCE};
 use crate::reader;
 
 /// The silence after which a reader that still holds the slot is replaced.
 const FROZEN: Duration = Duration::from_secs(3);
-/// The pause after the first attempt to become the reader, and the longest pause.
-const PAUSE: (Duration, Duration) = (Duration::from_millis(500), Duration::from_secs(5));
-/// How long a node must have read before the pause is short again.
-const STABLE: Duration = Duration::from_secs(30);
+/// The delay before the next attempt if another process holds the slot.
+const HELD: Duration = Duration::from_millis(500);
 /// The interval at which the state of a broken connection to NATS is checked.
 const RECONNECTION: Duration = Duration::from_millis(100);
 /// The additional time that a node waits for each database that it already reads, and the maximum
@@ -25,39 +25,45 @@ const LOAD: (Duration, u32) = (Duration::from_millis(20), 20);
 
 /// Becomes the reader of a database whenever there is no reader.
 pub(crate) async fn run(database: Arc<Database>) {
-    let mut pause = PAUSE.0;
+    let mut backoff = Backoff::new();
     loop {
-        wait_for_silence(&database).await;
+        if wait_for_silence(&database).await {
+            backoff.reset();
+        }
         let shared = &database.shared;
         match shared.log.open_reader(&database.name).await {
             Ok(Some(stream)) => {
-                let began = Instant::now();
-                let _role = Role::new(&database);
-                info!(database = %database.name, "this node reads the changes for all nodes");
-                let error = reader::run(&database, stream).await;
-                info!(database = %database.name, %error, "this node no longer reads the changes for all nodes");
-                if began.elapsed() >= STABLE {
-                    pause = PAUSE.0;
+                if read(&database, stream).await {
+                    backoff.reset();
+                } else {
+                    backoff.wait(database.next_message()).await;
                 }
             }
             Ok(None) => {
                 if database.silence() > FROZEN && shared.connected().is_some() {
                     close_reader(&database).await;
-                    sleep(pause).await;
                     // A node that does not receive the messages of a healthy reader must not keep
                     // terminating it.
-                    pause = (pause * 2).min(PAUSE.1);
+                    backoff.wait(database.next_message()).await;
                 } else {
-                    sleep(PAUSE.0).await;
+                    sleep(HELD).await;
                 }
             }
             Err(error) => {
                 debug!(database = %database.name, %error, "could not become the reader");
-                sleep(pause).await;
-                pause = (pause * 2).min(PAUSE.1);
+                backoff.wait(database.next_message()).await;
             }
         }
     }
+}
+
+/// Reads for all nodes until the stream breaks. Returns whether PostgreSQL has sent anything.
+async fn read(database: &Arc<Database>, stream: Box<dyn LogStream>) -> bool {
+    let _role = Role::new(database);
+    info!(database = %database.name, "this node reads the changes for all nodes");
+    let ended = reader::run(database, stream).await;
+    info!(database = %database.name, error = %ended.error, "this node no longer reads the changes for all nodes");
+    ended.has_read
 }
 
 /// Terminates the reader, unless the NATS server is mute and so every reader is silent.
@@ -75,8 +81,10 @@ async fn close_reader(database: &Database) {
     }
 }
 
-/// Waits until the reader has been silent for too long while this node is connected to NATS.
-async fn wait_for_silence(database: &Database) {
+/// Waits until the reader has been silent for too long while this node is connected to NATS. Returns
+/// whether a reader sent a message during the wait.
+async fn wait_for_silence(database: &Database) -> bool {
+    let began = Instant::now();
     loop {
         let reading = database.shared.reading.load(Ordering::Relaxed);
         let load = u32::try_from(reading).unwrap_or(LOAD.1).min(LOAD.1);
@@ -88,7 +96,7 @@ async fn wait_for_silence(database: &Database) {
         }
         match limit.checked_sub(database.silence()) {
             Some(rest) if !rest.is_zero() => sleep(rest).await,
-            _ => return,
+            _ => return database.silence() < began.elapsed(),
         }
     }
 }

@@ -1,5 +1,6 @@
 #![doc = include_str!("../README.md")]
 
+mod backoff;
 pub mod batch;
 mod bus;
 pub mod chain;

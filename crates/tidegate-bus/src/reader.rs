@@ -4,8 +4,9 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
-use tidegate_changelog::{LogError, LogIdentity, LogMessage, LogPosition, LogStream};
+use tidegate_changelog::{LogError, LogIdentity, LogMessage, LogPosition, LogResult, LogStream};
 use tokio::sync::mpsc;
+use tokio::time::error::Elapsed;
 use tokio::time::{Instant, MissedTickBehavior, interval, interval_at, timeout};
 
 use crate::batch::Batcher;
@@ -37,6 +38,8 @@ struct Reader<'a> {
     database: &'a Arc<Database>,
     stream: Box<dyn LogStream>,
     batcher: Batcher,
+    /// Whether PostgreSQL has sent anything.
+    has_read: bool,
     /// Whether a node has asked for the reader's position and was not answered yet.
     owes_progress: bool,
     complete: LogPosition,
@@ -59,8 +62,15 @@ enum Contact {
     AskedAgain,
 }
 
+/// How a reader has ended.
+pub(crate) struct Ended {
+    pub(crate) error: LogError,
+    /// Whether PostgreSQL had sent anything.
+    pub(crate) has_read: bool,
+}
+
 /// Reads until the stream breaks.
-pub(crate) async fn run(database: &Arc<Database>, stream: Box<dyn LogStream>) -> LogError {
+pub(crate) async fn run(database: &Arc<Database>, stream: Box<dyn LogStream>) -> Ended {
     let start = stream.start();
     *database.stored.lock() = Stored::at(start);
     let nats = database.shared.connected();
@@ -71,6 +81,7 @@ pub(crate) async fn run(database: &Arc<Database>, stream: Box<dyn LogStream>) ->
         batcher: Batcher::new(stream.lineage().clone(), start, LIMIT.min(longest), longest),
         database,
         stream,
+        has_read: false,
         owes_progress: false,
         complete: start,
         mark: start,
@@ -114,7 +125,8 @@ pub(crate) async fn run(database: &Arc<Database>, stream: Box<dyn LogStream>) ->
             // The next reader begins earlier. The other nodes need the position that this reader
             // reached.
             database.publish(reader.batcher.progress(), true).await;
-            return error;
+            let has_read = reader.has_read;
+            return Ended { error, has_read };
         }
         for message in out.drain(..) {
             database.publish(message, false).await;
@@ -128,6 +140,7 @@ impl Reader<'_> {
         batch: &mut Vec<LogMessage>,
         out: &mut Vec<BusMessage>,
     ) -> Result<(), LogError> {
+        self.has_read = true;
         let mut has_position = false;
         for message in batch.drain(..) {
             has_position |= matches!(message, LogMessage::Reached(_));
@@ -171,7 +184,7 @@ impl Reader<'_> {
         let (database, answered) = (self.database.clone(), self.answered.clone());
         tokio::spawn(async move {
             let asked = database.shared.log.end(&database.name);
-            let has_answered = matches!(timeout(ANSWER, asked).await, Ok(Ok(_)));
+            let has_answered = is_answer(&timeout(ANSWER, asked).await);
             // A reader that has ended needs no answer.
             let _ = answered.try_send(has_answered);
         });
@@ -204,6 +217,11 @@ impl Reader<'_> {
     }
 }
 
+/// Whether PostgreSQL has answered a question on another connection, be it with an error.
+fn is_answer(asked: &Result<LogResult<LogPosition>, Elapsed>) -> bool {
+    !matches!(asked, Err(_) | Ok(Err(LogError::Unavailable(_))))
+}
+
 /// Whether JetStream has all messages of a log up to `mark`. Reports a problem of the bus if
 /// JetStream repeatedly lacks them.
 async fn is_stored(database: &Database, identity: LogIdentity, mark: LogPosition) -> bool {
@@ -222,4 +240,33 @@ async fn is_stored(database: &Database, identity: LogIdentity, mark: LogPosition
     let is_broken = is_broken && database.reads.load(Ordering::Relaxed);
     database.shared.note_unstored(&database.name, is_broken);
     has
+}
+
+#[cfg(test)]
+mod tests {
+    use std::future::{pending, ready};
+
+    use super::*;
+
+    async fn counts_as_answer(asked: impl Future<Output = LogResult<LogPosition>>) -> bool {
+        is_answer(&timeout(ANSWER, asked).await)
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn only_silence_and_an_outage_are_no_answer() {
+        assert!(counts_as_answer(ready(Ok(LogPosition(7)))).await);
+        for error in [
+            LogError::Gone,
+            LogError::Internal("permission denied".into()),
+            LogError::TimedOut {
+                what: "statement timeout".to_owned(),
+                limit: ANSWER,
+            },
+        ] {
+            assert!(counts_as_answer(ready(Err(error))).await);
+        }
+        let outage = LogError::Unavailable("connection refused".into());
+        assert!(!counts_as_answer(ready(Err(outage))).await);
+        assert!(!counts_as_answer(pending()).await);
+    }
 }

@@ -2,4 +2,5 @@
 
 #![expect(clippy::unwrap_used, reason = "a test may panic")]
 
+mod batches;
 mod schedules;

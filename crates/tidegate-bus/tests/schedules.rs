@@ -23,20 +23,20 @@ struct Transaction {
     changes: Vec<(u32, bool)>,
 }
 
-fn begin(commit: u64) -> Bytes {
+pub(crate) fn begin(commit: u64) -> Bytes {
     let mut bytes = vec![b'B'];
     bytes.extend(commit.to_be_bytes());
     bytes.into()
 }
 
-fn commit(end: u64) -> Bytes {
+pub(crate) fn commit(end: u64) -> Bytes {
     let mut bytes = vec![b'C', 0];
     bytes.extend(0_u64.to_be_bytes());
     bytes.extend(end.to_be_bytes());
     bytes.into()
 }
 
-fn insert(table: u32, number: usize, is_long: bool) -> Bytes {
+pub(crate) fn insert(table: u32, number: usize, is_long: bool) -> Bytes {
     let mut bytes = vec![b'I'];
     bytes.extend(table.to_be_bytes());
     bytes.extend(number.to_be_bytes());
@@ -44,7 +44,7 @@ fn insert(table: u32, number: usize, is_long: bool) -> Bytes {
     bytes.into()
 }
 
-fn relation(table: u32) -> Bytes {
+pub(crate) fn relation(table: u32) -> Bytes {
     let mut bytes = vec![b'R'];
     bytes.extend(table.to_be_bytes());
     bytes.into()
@@ -148,6 +148,10 @@ fn publish(log: &[Transaction], reader: (usize, usize, usize)) -> (Vec<BusMessag
         batcher.push(message, &mut sent).unwrap();
         if number % reader.2 == 0 {
             batcher.finish(&mut sent);
+        }
+        // The reader also says at any time how far it is.
+        if number % 3 == 0 {
+            sent.push(batcher.progress());
         }
     }
     batcher.finish(&mut sent);

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use serde_json::{Value, json};
-use tidegate_bus::{BusReport, BusResult};
+use tidegate_bus::BusReport;
 use tidegate_identity::Timestamp;
 use tidegate_service::cluster_status::{
     NodeStatus, ReaderStatus, ReplicaStatus, nodes, readers, replica,
@@ -25,7 +25,7 @@ pub(crate) async fn run(command: &ClusterCommand, settings: &Settings) -> Result
     let control = KeptConnection::new(&config, &config.control_database);
     let nodes = nodes(&control).await.map_err(failure)?;
     let readers = readers(&control).await.map_err(failure)?;
-    let bus = bus::report(settings).await?;
+    let bus = bus::report(settings).await;
     let replicas = replicas(&config, settings).await?;
     if *json {
         let document = document(&nodes, &readers, bus.as_ref(), &replicas);
@@ -99,7 +99,7 @@ fn print_readers(readers: &[ReaderStatus]) -> Result {
     print_table(&["DATABASE", "READ BY NODE", "PROCESS", "LAG"], &rows)
 }
 
-fn print_bus(bus: &BusResult<BusReport>) -> Result {
+fn print_bus(bus: &Result<BusReport>) -> Result {
     print("\n")?;
     let row = match bus {
         Ok(bus) => vec![
@@ -108,9 +108,7 @@ fn print_bus(bus: &BusResult<BusReport>) -> Result {
             format!("{} B", bus.bytes),
             "-".to_owned(),
         ],
-        Err(error) => ["-", "-", "-", &error.to_string()]
-            .map(str::to_owned)
-            .into(),
+        Err(failure) => ["-", "-", "-", &failure.text()].map(str::to_owned).into(),
     };
     print_table(
         &["COPIES IN JETSTREAM", "MESSAGES", "SIZE", "PROBLEM"],
@@ -138,7 +136,7 @@ fn print_replicas(replicas: &[ReplicaStatus]) -> Result {
 fn document(
     nodes: &[NodeStatus],
     readers: &[ReaderStatus],
-    bus: Option<&BusResult<BusReport>>,
+    bus: Option<&Result<BusReport>>,
     replicas: &[ReplicaStatus],
 ) -> Value {
     let node = |node: &NodeStatus| {
@@ -167,7 +165,7 @@ fn document(
             "expected_copies": report.map(|report| report.expected_copies),
             "messages": report.map(|report| report.messages),
             "bytes": report.map(|report| report.bytes),
-            "problem": bus.as_ref().err().map(ToString::to_string),
+            "problem": bus.as_ref().err().map(Failure::text),
         })
     });
     let replica = |replica: &ReplicaStatus| {

@@ -44,7 +44,7 @@ async fn open_slot(
     let slot = (place.retention_slot_name.as_str(), place.lineage);
     let slot_log = shared.missing_log.of(slot.0, start);
     let stream = slot::stream(shared, session, slot, start).await?;
-    Ok(stream.of_slot(slot_log).keep_window())
+    Ok(stream.of_slot(slot_log).for_all_nodes())
 }
 
 async fn is_read(session: &mut ReplicationSession) -> LogResult<bool> {

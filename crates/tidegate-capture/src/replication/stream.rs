@@ -19,7 +19,9 @@ use crate::error;
 const REPORT: Duration = Duration::from_secs(10);
 /// The interval at which the stream is read while transactions are dense. PostgreSQL sends each
 /// message separately, and each would wake the task. With several thousand transactions a second
-/// the wake-ups would cost more than the changes themselves.
+/// the wake-ups would cost more than the changes themselves. The reader for all nodes is never read
+/// more often, because what it returns at once is one message to NATS, which costs the NATS servers
+/// and the other nodes more than the changes.
 const GATHER: Duration = Duration::from_millis(1);
 /// Transactions count as dense if they arrive within this time of the previous ones, or if at least
 /// this many arrive at once.
@@ -43,8 +45,8 @@ pub(super) struct Stream {
     report_at: Instant,
     /// The time at which the last data arrived.
     came_at: Instant,
-    /// The time until which nothing is read, because transactions are dense; `None` if they are
-    /// not.
+    /// The time until which nothing is read, so that more is read at once; `None` if the next message
+    /// is read when it arrives.
     rest_until: Option<Instant>,
     /// Whether PostgreSQL has asked for a report. The report is sent at the next read, after the
     /// received messages were processed and confirmed. A server that shuts down waits until
@@ -52,9 +54,9 @@ pub(super) struct Stream {
     owes_report: bool,
     /// The position up to which everything was received; `None` inside a transaction.
     complete: Option<LogPosition>,
-    /// Whether positions are confirmed late, so that the slot keeps the log of the retention
-    /// window.
-    keeps_window: bool,
+    /// Whether the stream is the one that is read for all nodes. It confirms positions late, so that
+    /// the slot keeps the log of the retention window.
+    is_for_all_nodes: bool,
     /// The log of the retention slot that the stream reads, directly or through a copy of the slot.
     slot_log: Option<SlotLog>,
     /// The time at which PostgreSQL last asked for a report, and the number of requests in quick
@@ -75,16 +77,16 @@ impl Stream {
             rest_until: None,
             owes_report: false,
             complete: Some(start),
-            keeps_window: false,
+            is_for_all_nodes: false,
             slot_log: None,
             awaited: (Instant::now(), 0),
         }
     }
 
-    /// Makes the stream confirm late. Such a stream ends when the server shuts down. Otherwise the
-    /// server would wait until everything is confirmed.
-    pub(super) fn keep_window(mut self) -> Self {
-        self.keeps_window = true;
+    /// Makes the stream the one that is read for all nodes. Such a stream confirms late, so it ends
+    /// when the server shuts down. Otherwise the server would wait until everything is confirmed.
+    pub(super) fn for_all_nodes(mut self) -> Self {
+        self.is_for_all_nodes = true;
         self
     }
 
@@ -147,7 +149,7 @@ impl Stream {
         let (soon, most) = AWAITED;
         let count = if last.elapsed() < soon { count + 1 } else { 1 };
         self.awaited = (Instant::now(), count);
-        if self.keeps_window && count >= most {
+        if self.is_for_all_nodes && count >= most {
             return Err(LogError::Unavailable("PostgreSQL is shutting down".into()));
         }
         Ok(())
@@ -185,8 +187,13 @@ impl Stream {
                 self.report(false);
             }
             if batch.len() > before {
-                let is_dense = is_dense(&batch[before..], now - self.came_at);
-                self.rest_until = is_dense.then_some(now + GATHER);
+                let new = &batch[before..];
+                let gathers = if self.is_for_all_nodes {
+                    ends_transaction(new)
+                } else {
+                    is_dense(new, now - self.came_at)
+                };
+                self.rest_until = gathers.then_some(now + GATHER);
                 self.came_at = now;
                 return Ok(());
             }
@@ -240,13 +247,22 @@ fn complete_after(complete: Option<LogPosition>, change: &[u8]) -> Option<LogPos
 /// Whether to pause reading, because more transactions will arrive soon. Never pauses inside a
 /// transaction, because PostgreSQL may wait for this client.
 fn is_dense(messages: &[LogMessage], pause: Duration) -> bool {
-    let is_end = |message: &LogMessage| match message {
-        LogMessage::Change(bytes) => bytes.first() == Some(&b'C'),
-        LogMessage::Reached(_) => false,
-    };
     let ends = messages.iter().filter(|message| is_end(message)).count();
     let (soon, many) = DENSE;
     messages.last().is_some_and(is_end) && (pause < soon || ends >= many)
+}
+
+/// Whether the last change of the messages is the end of a transaction.
+fn ends_transaction(messages: &[LogMessage]) -> bool {
+    let is_change = |message: &&LogMessage| matches!(message, LogMessage::Change(_));
+    messages.iter().rfind(is_change).is_some_and(is_end)
+}
+
+fn is_end(message: &LogMessage) -> bool {
+    match message {
+        LogMessage::Change(bytes) => bytes.first() == Some(&b'C'),
+        LogMessage::Reached(_) => false,
+    }
 }
 
 fn outage(error: io::Error) -> LogError {
@@ -289,6 +305,19 @@ mod tests {
         let commit = b"C\0\0\0\0\0\0\0\0\x09\0\0\0\0\0\0\0\x0Arest";
         assert_eq!(complete_after(begun, commit), Some(LogPosition(10)));
         assert_eq!(complete_after(start, b"R123"), start);
+    }
+
+    #[test]
+    fn a_transaction_ends_whatever_positions_follow() {
+        let reached = LogMessage::Reached(LogPosition(7));
+        let mut messages = vec![reached.clone()];
+        assert!(!ends_transaction(&messages));
+        messages.extend(transactions(1));
+        assert!(ends_transaction(&messages));
+        messages.push(reached);
+        assert!(ends_transaction(&messages));
+        messages.push(change(b'B'));
+        assert!(!ends_transaction(&messages));
     }
 
     #[test]
