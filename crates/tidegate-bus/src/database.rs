@@ -26,8 +26,9 @@ const QUEUE: usize = 256;
 const HEAD_TIMEOUT: Duration = Duration::from_millis(1500);
 /// The interval at which the node asks the reader for its position during [`HEAD_TIMEOUT`].
 const HEAD_QUESTION: Duration = Duration::from_millis(100);
-/// The silence after which the reader counts as lost. A healthy reader sends more often.
-pub(crate) const SILENCE: Duration = Duration::from_millis(650);
+/// The silence after which the reader counts as lost: two heartbeats are missing. An attempt to
+/// replace a reader that is only late fails, because PostgreSQL gives the slot to one process.
+pub(crate) const SILENCE: Duration = Duration::from_millis(450);
 /// How long a node that has just started to use a database waits for a message of a reader.
 const FIRST_SILENCE: Duration = Duration::from_millis(300);
 
