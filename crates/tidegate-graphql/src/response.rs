@@ -98,9 +98,9 @@ pub(crate) fn end(
         body.put_slice(b"}");
     }
     body.put_slice(b"}");
-    let gaps = outcome.gaps.iter().copied().zip(introspections);
+    let insertions = outcome.insertion_points.iter().copied().zip(introspections);
     GraphqlResponse {
-        body: ResponseText::with(body.freeze(), gaps),
+        body: ResponseText::with(body.freeze(), insertions),
         executed: true,
         errors: ErrorSummary::of(&errors),
     }

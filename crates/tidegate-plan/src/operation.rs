@@ -44,10 +44,10 @@ pub enum RootField<'a> {
     /// introspection.
     Verbatim(Bytes),
     /// A field whose JSON text is not part of the plan. The caller inserts the text into the
-    /// output, at the offset that [`PlanOutcome::gaps`] reports.
+    /// output, at the offset that [`PlanOutcome::insertion_points`] reports.
     ///
-    /// [`PlanOutcome::gaps`]: crate::PlanOutcome::gaps
-    Gap,
+    /// [`PlanOutcome::insertion_points`]: crate::PlanOutcome::insertion_points
+    Inserted,
 }
 
 /// A list of rows of a relation, or of the rows that a relationship leads to.

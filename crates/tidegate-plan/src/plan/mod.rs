@@ -64,8 +64,8 @@ enum RootOutput {
     Rows { tree: usize, level: usize },
     /// JSON text that is known before any statement runs.
     Verbatim(Bytes),
-    /// A gap into which the caller inserts JSON text.
-    Gap,
+    /// JSON text that the caller inserts at one of [`PlanOutcome::insertion_points`].
+    Inserted,
 }
 
 /// How the statements of a plan must be run.
