@@ -184,7 +184,7 @@ enum CaptureFault {
 }
 
 /// Whether no mark of a table's capture exists. The result is `true` if PostgreSQL does not answer.
-pub(crate) async fn is_missing(database: &DatabaseFeed, capture: &TableCapture) -> bool {
+pub(crate) async fn is_capture_gone(database: &DatabaseFeed, capture: &TableCapture) -> bool {
     let table = capture.demand.relation;
     let (query, tables) = (database.log.health_query(), oid_array(&[table]));
     let Ok(rows) = database.catalog.query_once(query, &[&tables]).await else {
