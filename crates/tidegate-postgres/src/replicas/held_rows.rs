@@ -68,10 +68,10 @@ impl<'a> HeldRows<'a> {
         self.sink.columns(&self.columns)?;
         let held = std::mem::take(&mut self.rows);
         let mut rest = &held[..];
-        while let Some((size, behind)) = rest.split_first_chunk::<SIZE>() {
-            let split = behind.split_at_checked(u32::from_ne_bytes(*size) as usize);
-            let row = split.and_then(|(row, behind)| {
-                rest = behind;
+        while let Some((size, after)) = rest.split_first_chunk::<SIZE>() {
+            let split = after.split_at_checked(u32::from_ne_bytes(*size) as usize);
+            let row = split.and_then(|(row, after)| {
+                rest = after;
                 RawRow::new(self.columns.len(), row)
             });
             let row = row.ok_or_else(|| Error::internal("a held row is malformed"))?;

@@ -217,15 +217,15 @@ fn is_clause(word: &SqlToken<'_>, before: Option<SqlToken<'_>>) -> bool {
     let Some(before) = before else {
         return word.is("explain");
     };
-    let behind = |keywords: &[&str]| keywords.iter().any(|keyword| before.is(keyword));
+    let follows = |keywords: &[&str]| keywords.iter().any(|keyword| before.is(keyword));
     match builtins::Lower::of(word.text).as_str() {
-        "by" => behind(&["group", "order", "partition"]),
+        "by" => follows(&["group", "order", "partition"]),
         "over" | "filter" => before.kind == TokenKind::CloseParen,
-        "group" => behind(&["within"]),
-        "sets" => behind(&["grouping"]),
-        "rollup" | "cube" => behind(&["by"]),
-        "materialized" => behind(&["as", "not"]),
-        "from" => behind(&["rows"]),
+        "group" => follows(&["within"]),
+        "sets" => follows(&["grouping"]),
+        "rollup" | "cube" => follows(&["by"]),
+        "materialized" => follows(&["as", "not"]),
+        "from" => follows(&["rows"]),
         "join" => {
             !builtins::needs_operand(before.text)
                 && matches!(
@@ -233,7 +233,7 @@ fn is_clause(word: &SqlToken<'_>, before: Option<SqlToken<'_>>) -> bool {
                     TokenKind::Word | TokenKind::Quoted | TokenKind::CloseParen
                 )
         }
-        "zone" => behind(&["time"]),
+        "zone" => follows(&["time"]),
         _ => false,
     }
 }

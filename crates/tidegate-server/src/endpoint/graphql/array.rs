@@ -23,12 +23,12 @@ impl Handler<'_> {
         while !rest.is_empty() {
             let queries = rest.iter().take(MAX_CONCURRENT);
             let queries = queries.take_while(|request| !self.writes(request)).count();
-            let (next, behind) = rest.split_at(queries.max(1));
+            let (next, later) = rest.split_at(queries.max(1));
             match next {
                 [one] => answers.push(self.answer(one, answers.room()).await),
                 queries => self.at_once(queries, &mut answers).await,
             }
-            rest = behind;
+            rest = later;
         }
         answers.end()
     }
