@@ -300,7 +300,7 @@ fn end_reason(privileges: &Result<Arc<Privileges>>, subscriber: &Subscriber) -> 
 /// because the policies have changed or can no longer be applied; `None` if it may continue.
 fn other_policies(privileges: &Privileges, subscriber: &Subscriber) -> Option<Ended> {
     let rule = subscriber.rule.as_ref()?;
-    if rule.is_of(privileges.policy.as_ref()) {
+    if rule.comes_from(privileges.policy.as_ref()) {
         return unusable_policies(privileges, subscriber);
     }
     Some(Ended::Changed {

@@ -148,7 +148,7 @@ impl SendQueue {
         before: &[PipelinedRead<'_>],
     ) -> Option<(Arc<PreparedStatement>, bool)> {
         let is_its_parse = |read: &&PipelinedRead<'_>| {
-            read.unconfirmed && StatementKey::of(read.task.bound).is_of(task.bound)
+            read.unconfirmed && StatementKey::of(read.task.bound).matches(task.bound)
         };
         // An earlier read of this pipeline prepares the same statement.
         if let Some(read) = before.iter().find(is_its_parse) {
@@ -158,7 +158,7 @@ impl SendQueue {
         // Another pipeline, whose response is outstanding, already prepares the statement. This
         // pipeline must not prepare it again.
         let is_pending = |speculative: &SpeculativePrepare| {
-            speculative.prepared.role == prepared.role && speculative.key.is_of(task.bound)
+            speculative.prepared.role == prepared.role && speculative.key.matches(task.bound)
         };
         if unconfirmed && self.speculative.iter().any(is_pending) {
             return self.statements.known(task, false);

@@ -91,7 +91,7 @@ impl StatementCache {
         let key = self.key(bound);
         self.clock += 1;
         let entry = self.entries.get_mut(&key)?;
-        if !entry.key.is_of(bound) {
+        if !entry.key.matches(bound) {
             return None;
         }
         entry.used = self.clock;
