@@ -27,7 +27,7 @@ pub struct NodeStatus {
     /// How many seconds ago the node last registered.
     pub seen: f64,
     /// How many connections the node has claimed.
-    pub budget: i64,
+    pub claimed: i64,
     /// How many connections the node has open.
     pub connections: i64,
 }
@@ -75,7 +75,7 @@ pub async fn nodes(control: &KeptConnection) -> Result<Vec<NodeStatus>, KeptConn
         address: row.get(2),
         since: row.get(3),
         seen: row.get(4),
-        budget: row.get(5),
+        claimed: row.get(5),
         connections: row.get(6),
     };
     let rows = control.query(&query, &[]).await?;
