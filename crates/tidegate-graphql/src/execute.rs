@@ -35,7 +35,7 @@ pub struct Context<'a> {
     /// writes all statements.
     pub options: QueryOptions,
     /// The largest size of the data in bytes. The API's limit applies too.
-    pub room: u64,
+    pub response_budget: u64,
 }
 
 /// The size in bytes of a response that takes about a millisecond to build. Building a larger
@@ -237,7 +237,7 @@ impl Request<'_> {
         share: bool,
     ) -> Result<GraphqlResponse, ExecutionFailure> {
         let mut limits = self.api.limits().rows;
-        limits.bytes = limits.bytes.min(self.context.room);
+        limits.bytes = limits.bytes.min(self.context.response_budget);
         let Planned {
             mut plan,
             introspections,
