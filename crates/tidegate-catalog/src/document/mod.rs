@@ -81,7 +81,7 @@ struct TypeEntry {
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct ComparisonsEntry {
-    /// Those of the operators `=`, `<>`, `<`, `<=`, `>` and `>=` that the type has.
+    /// The operators among `=`, `<>`, `<`, `<=`, `>` and `>=` that the type has.
     operators: Box<[Box<str>]>,
     /// Whether the type has a default B-tree operator class, as ORDER BY requires.
     #[serde(default)]

@@ -23,8 +23,8 @@ use crate::event::item::Resync;
 use crate::metrics::FeedMetrics;
 use crate::settings::FeedSettings;
 
-/// The feed of a database. Its parts have locks of their own. The methods of this type use several
-/// parts, or a counter.
+/// The feed of a database. Its parts have locks of their own. Methods of this type combine several
+/// parts.
 pub(crate) struct DatabaseFeed {
     pub(crate) name: DatabaseName,
     pub(crate) log: Arc<dyn ChangeLog>,
@@ -126,9 +126,9 @@ impl DatabaseFeed {
 
     /// Reports a pending gap to the table's subscriptions, unless it was already reported.
     pub(crate) fn report_gap(&self, relation: u32, gap: Captured) {
-        // Both steps happen under one lock, so no stream of another change log is opened between
-        // them. The gap's positions could not be compared with those of the other log. A stream
-        // that was opened before both steps has removed the gap.
+        // Both steps happen under one lock, because the stream of another change log must not be
+        // opened between them. Positions of two logs cannot be compared. If such a stream was
+        // opened before, it has removed the gap.
         let mut hub = self.hub.lock();
         if self.captures.take_gap(relation, gap) {
             let before = EventPosition::before(gap.since);

@@ -104,8 +104,8 @@ impl LaggingState {
         }
     }
 
-    /// Records that the connection has processed everything up to a position, unless a new stream
-    /// has set another position since the last call.
+    /// Records that the connection has processed everything up to a position. Does nothing if a new
+    /// stream has set another position since the last call.
     pub(crate) fn reach(&mut self, position: EventPosition) {
         if !std::mem::take(&mut self.restarted) {
             self.position = position;

@@ -57,8 +57,8 @@ struct QueueState {
     bytes: usize,
     /// When items were last taken out of the queue, or an event was pushed into the empty queue.
     last_activity: Instant,
-    /// The position up to which everything was queued for all subscriptions that do not replay;
-    /// `None` before the first event or gap.
+    /// Everything up to this position was queued for all subscriptions that do not replay. `None`
+    /// before the first event or gap.
     last: Option<Cursor>,
     /// The tags of the subscriptions that replay, each with the cursor that the replay has reached.
     replaying: Vec<(u64, Cursor)>,

@@ -43,7 +43,7 @@ pub enum ConnectionState {
     /// Idle, with the session in its initial state.
     Idle,
     /// A reset has been sent in full, and no other response is outstanding. The connection can be
-    /// returned to the pool: its next user calls [`Connection::recover`], which then waits for
+    /// returned to the pool. Its next user calls [`Connection::recover`], which then takes only
     /// microseconds.
     Resetting,
     /// A statement may still run, or a reset is due. Call [`Connection::recover`] in the background

@@ -79,8 +79,8 @@ impl SendQueue {
 
     /// Queues a pipeline of reads if all of them are cached, quick and pure.
     pub(super) fn take(&mut self, tasks: &[StatementTask<'_>]) -> Enqueued {
-        // Statements that fill rows check a change for many subscribers at once. The time until all
-        // these statements have ended matters, and not how long each one waits.
+        // Statements that fill rows evaluate one change for many subscribers. Each of them may wait
+        // longer, because only the end of the last one matters.
         let patient = tasks.iter().any(|task| task.bound.statement.fills_rows());
         if !self.has_room(patient) {
             return Enqueued::Full;

@@ -1,5 +1,5 @@
-//! Holds the rows of a replica back until the read has succeeded, so that a read that fails can run
-//! on the primary.
+//! Holds back the rows of a replica until the read has succeeded. If the read fails, it can then
+//! run on the primary.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
