@@ -124,8 +124,8 @@ impl Reservation {
     ///
     /// # Errors
     ///
-    /// [`Exhausted`] if the holder may not reserve that many bytes. Then nothing is reserved by the
-    /// call.
+    /// [`Exhausted`] if the holder may not reserve that many bytes. In this case the call reserves
+    /// nothing.
     pub fn take(&mut self, bytes: u64) -> Result<(), Exhausted> {
         self.memory.lock().take(&self.holder, bytes)?;
         self.reserved += bytes;

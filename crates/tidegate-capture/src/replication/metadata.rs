@@ -41,8 +41,8 @@ pub(super) struct TableMetadata {
     pub(super) begun: Option<LogPosition>,
     /// The replica identity before the service raised it; `None` if the service did not.
     pub(super) before: Option<ReplicaIdentity>,
-    /// A position after the last change of partitions that added rows to the table or removed rows
-    /// from it; `None` if there was none.
+    /// Attaching, detaching, dropping or truncating a partition changed the rows of the table
+    /// before this position; `None` if that never happened.
     pub(super) changed: Option<LogPosition>,
     pub(super) partitions: Option<Partitions>,
 }

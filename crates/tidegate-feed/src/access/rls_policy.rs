@@ -23,8 +23,8 @@ pub(crate) struct RlsPolicy {
     pub(super) equalities: Option<Vec<PolicyEquality>>,
 }
 
-/// The part of the caller, besides the role, on which the result of a policy depends. Callers who
-/// have this part in common share a result.
+/// The property of the caller, besides the role, on which the result of a policy depends. Callers
+/// of a role with the same property share a result.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum CallerPart {
     /// All callers with the role see the same rows.

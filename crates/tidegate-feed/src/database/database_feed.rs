@@ -80,9 +80,8 @@ impl DatabaseFeed {
         self.subscriber_ids.fetch_add(1, Ordering::Relaxed)
     }
 
-    /// Records that a stream was opened. Reports a gap to every subscription, unless the stream
-    /// continues where the last stream ended. `continues` says whether the stream was opened at
-    /// that position.
+    /// Records that a stream was opened. `continues` says whether it was opened where the last
+    /// stream ended. If not, reports a gap to every subscription.
     pub(crate) fn stream_opened(&self, lineage: &Lineage, start: LogPosition, continues: bool) {
         let mut hub = self.hub.lock();
         if !hub.is_continued_by(lineage) {

@@ -81,8 +81,8 @@ impl SharedHub {
         self.0.lock().lineage.log
     }
 
-    /// Whether a cursor belongs to the change log that the stream reads, or to the part of an older
-    /// log that this change log continues.
+    /// Whether a cursor belongs to the lineage of the stream: to its change log, or to an older log
+    /// that this one continues.
     pub(crate) fn is_known(&self, cursor: Cursor) -> bool {
         cursor.is_in(&self.0.lock().lineage)
     }

@@ -128,7 +128,7 @@ pub struct Departure {
 }
 
 impl Departure {
-    /// Waits until the client is to be sent away: at its own time in the second half of the
+    /// Waits until the connection should be closed: at its own time in the second half of the
     /// announced delay, or when the node ends. Cancel safe.
     pub async fn due(&mut self) {
         self.watch.announced().await;

@@ -200,8 +200,8 @@ fn is_name(record: &IssuerRecord, name: &str) -> bool {
     name != record.database && UserName::parse(name).is_ok()
 }
 
-/// The claims for the requests of a token. The caller sets the claims of the user or group
-/// afterwards. The scopes do not allow managing the tenant, because that needs a sign-in.
+/// The claims for requests with a token, without those of the user or group, which the caller adds.
+/// The scopes do not allow managing the tenant, because that needs a sign-in.
 fn claims(token: &ExternalToken, user: &str) -> Claims {
     let expires_at = i64::try_from(token.token.expires_at).unwrap_or(i64::MAX);
     Claims {

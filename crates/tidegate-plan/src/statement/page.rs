@@ -58,7 +58,7 @@ impl Page {
         }
     }
 
-    /// Whether lists with the two pages have the same SQL, except for values.
+    /// Whether a list with this page and a list with `other` have the same SQL, except for values.
     pub(crate) fn has_same_sql(&self, other: &Self) -> bool {
         let text = |page: &Self| {
             let has_parameters = page.has_parameters();

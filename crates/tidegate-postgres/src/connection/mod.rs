@@ -168,10 +168,9 @@ impl Connection {
         }
     }
 
-    /// Whether the connection must be reset before its next use, even if only pure reads ran. That
-    /// is the case if the connection has sealed claims of members and its last reset is too long
-    /// ago. The reason is that a read may have run code whose definition this node did not know
-    /// yet.
+    /// Whether the connection must be reset before its next use, although only pure reads ran. A
+    /// connection that has sealed claims of members is reset from time to time, because a read may
+    /// have run code whose definition this node did not know yet.
     pub(crate) fn is_check_due(&self) -> bool {
         self.session.is_check_due(Instant::now())
     }

@@ -231,8 +231,8 @@ impl Connection {
     }
 }
 
-/// Whether the commit waits until the sink has taken all rows. If the sink refuses a row, the write
-/// is undone. Outside of an explicit transaction PostgreSQL commits at the Sync.
+/// Whether the Sync, at which PostgreSQL commits, is sent only after the sink has taken all rows.
+/// If the sink refuses a row, the write is then rolled back.
 fn commits_after_rows(task: &StatementTask<'_>, prepared: &PreparedStatement) -> bool {
     task.position == TransactionPosition::Alone
         && task.bound.statement.kind() == Kind::Write

@@ -98,10 +98,10 @@ impl StatementCache {
         Some(entry.prepared.clone())
     }
 
-    /// The statement that is prepared for the task's role alone, if the role has one or uses the
-    /// statement often enough to get one; otherwise `prepared`. A new statement for a role is
-    /// unconfirmed, and is returned only if `allow_unconfirmed` is set. Also returns whether the
-    /// returned statement is unconfirmed.
+    /// Returns the statement that is prepared for the task's role alone, and whether it is
+    /// unconfirmed. A role that uses the statement often gets such a statement. It is unconfirmed
+    /// at first, and is returned only if `allow_unconfirmed` is set. In all other cases returns
+    /// `prepared`.
     fn for_role(
         &mut self,
         task: &StatementTask<'_>,
