@@ -232,7 +232,7 @@ pub(super) async fn release(
 /// Drops the event trigger and its schema.
 const FORGET: &str = include_str!("forget.sql");
 
-/// Returns the statements that undo `changes`. A role that was dropped needs no statement.
+/// Returns the statements that undo `changes`. No statement is needed for a role that was dropped.
 fn restore(database: &str, changes: &[RightsChange], logins: &BTreeSet<String>) -> Script {
     let mut script = Script::default();
     for RightsChange { grantee, right } in changes {

@@ -42,7 +42,7 @@ pub enum Severity {
     Good,
     /// The condition cannot be checked, but an operator should know about it.
     Note,
-    /// The service works, but a part of it does not, or could be improved.
+    /// The service works, but one of its features does not, or a setting should be improved.
     Advice,
     /// The service does not work, or is not safe.
     Missing,

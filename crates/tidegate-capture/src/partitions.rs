@@ -64,8 +64,8 @@ impl Partitions {
 /// The stored state of a captured table's partitions.
 #[derive(Debug, Default)]
 pub(crate) struct PartitionRecord {
-    /// Attaching, detaching, dropping or truncating a partition changed the rows of the table
-    /// before this position; `None` if that never happened.
+    /// A position after the last time that a partition with rows was attached, detached, dropped or
+    /// truncated; `None` if that never happened.
     pub(crate) changed: Option<LogPosition>,
     pub(crate) partitions: Option<Partitions>,
 }

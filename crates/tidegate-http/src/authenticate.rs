@@ -316,7 +316,7 @@ async fn known_default_user(app: &App, database: &str) -> Result<Option<Caller>,
     }))
 }
 
-/// Which SQL of their own the anonymous callers of a tenant may run.
+/// The kind of SQL statements that anonymous callers of a tenant may send.
 ///
 /// # Errors
 ///

@@ -45,7 +45,7 @@ struct BudgetState {
     free: u64,
     /// The bytes that all anonymous callers together hold.
     anonymous: u64,
-    /// The bytes that each holder has reserved; holders without bytes are absent.
+    /// The bytes that each holder has reserved. Holders without reserved bytes have no entry.
     holders: HashMap<Holder, u64>,
 }
 

@@ -67,7 +67,7 @@ impl FormError {
         }
     }
 
-    /// A message above the form that reports no error.
+    /// A message above the form that is not an error.
     pub(super) fn notice(text: String) -> Self {
         Self {
             status: StatusCode::OK,

@@ -53,7 +53,7 @@ pub enum Error {
     /// The call was rolled back, because another call of the batch failed.
     #[error("another call of the batch failed, and nothing of it took effect")]
     RolledBack {
-        /// The error object of the other call, if no other response contains it.
+        /// The error object of the call that failed, if no other response contains it.
         cause: Option<Arc<str>>,
     },
 }

@@ -26,7 +26,7 @@ pub struct NodeStatus {
     pub since: i64,
     /// How many seconds ago the node last registered.
     pub seen: f64,
-    /// How many connections the node has claimed.
+    /// How many connections the node has claimed for itself.
     pub claimed: i64,
     /// How many connections the node has open.
     pub connections: i64,

@@ -16,7 +16,7 @@ pub enum Error {
     /// PostgreSQL rejected the statement.
     #[error("PostgreSQL refused the statement")]
     Rejected(Box<DatabaseError>),
-    /// The statement had not ended by its deadline.
+    /// The statement did not end before its deadline.
     #[error("the statement did not end before its deadline")]
     Deadline,
     /// No connection became free in time.
@@ -113,7 +113,7 @@ pub struct DatabaseError {
     /// The path of the value that could not be read as its parameter's type, such as `params.id` or
     /// `params[2].id`. `None` if the statement itself failed.
     pub place: Option<String>,
-    /// Whether the error ended the session. Then the cause is PostgreSQL, not the statement.
+    /// Whether the error ended the session. Such an error is not caused by the statement.
     pub fatal: bool,
 }
 

@@ -9,7 +9,7 @@ pub(super) type Value<'a> = Option<Cow<'a, [u8]>>;
 /// columns.
 pub(super) fn values(image: &[u8], columns: usize) -> Option<Vec<Value<'_>>> {
     let body = image.strip_prefix(b"(")?.strip_suffix(b")")?;
-    // The text of a row without columns equals that of a row with one NULL.
+    // A row without columns has the same text as a row with one NULL.
     if columns == 0 {
         return body.is_empty().then(Vec::new);
     }

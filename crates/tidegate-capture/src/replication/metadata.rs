@@ -41,8 +41,8 @@ pub(super) struct TableMetadata {
     pub(super) begun: Option<LogPosition>,
     /// The replica identity before the service raised it; `None` if the service did not.
     pub(super) before: Option<ReplicaIdentity>,
-    /// Attaching, detaching, dropping or truncating a partition changed the rows of the table
-    /// before this position; `None` if that never happened.
+    /// A position after the last time that a partition with rows was attached, detached, dropped or
+    /// truncated; `None` if that never happened.
     pub(super) changed: Option<LogPosition>,
     pub(super) partitions: Option<Partitions>,
 }

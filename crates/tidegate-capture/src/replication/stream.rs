@@ -43,8 +43,8 @@ pub(super) struct Stream {
     report_at: Instant,
     /// The time at which the last data arrived.
     came_at: Instant,
-    /// The time until which nothing is read, because transactions are dense; `None` if they are
-    /// not.
+    /// The time before which nothing is read, because many transactions arrive; `None` if few
+    /// arrive.
     rest_until: Option<Instant>,
     /// Whether PostgreSQL has asked for a report. The report is sent at the next read, after the
     /// received messages were processed and confirmed. A server that shuts down waits until

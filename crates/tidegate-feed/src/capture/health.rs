@@ -66,8 +66,8 @@ struct HealthWatch {
 
 /// The health of a capture at the last poll.
 struct LastHealth {
-    /// The kinds of changes and the position of the capture. If one of them differs, the table was
-    /// captured again.
+    /// Whether UPDATE and DELETE are captured, and the position of the capture. If one of them has
+    /// changed since the last poll, the table was captured again.
     changes: bool,
     since: LogPosition,
     evidence: Vec<Box<str>>,

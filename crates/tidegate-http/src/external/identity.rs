@@ -316,7 +316,7 @@ fn member(
     })
 }
 
-/// 401: the token is valid, but its claims cannot be given to policies.
+/// 401: the token is valid, but policies cannot use its claims.
 fn unusable(record: &IssuerRecord, error: InvalidMember) -> ApiError {
     let advice = match error {
         InvalidMember::Id => String::new(),
@@ -329,8 +329,8 @@ fn unusable(record: &IssuerRecord, error: InvalidMember) -> ApiError {
     ApiError::invalid_token(text)
 }
 
-/// 401: the token is valid, but its user is disabled. Then neither another claim nor the default
-/// role counts.
+/// 401: the token is valid, but its user is disabled. Other claims and the default role are then
+/// not tried.
 fn disabled() -> ApiError {
     ApiError::invalid_token("the token is not accepted, its user is disabled")
 }

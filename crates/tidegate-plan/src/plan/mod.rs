@@ -71,7 +71,7 @@ enum RootOutput {
 /// How the statements of a plan must be run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ExecutionMode {
-    /// There is at most one statement, which cannot write. It is run by `Executor::query`.
+    /// There is at most one statement, which cannot write. `Executor::query` runs it.
     Single,
     /// The statements are a pipeline in `Mode::Snapshot`, because there are several statements or
     /// because one of them might write.

@@ -255,7 +255,7 @@ impl Authenticators {
     }
 }
 
-/// The tenant's name as it appears in the names of its roles.
+/// The tenant's name, which is the prefix of the names of its roles.
 fn tenant(database: &DatabaseName) -> &str {
     database.as_str().split('/').next().unwrap_or_default()
 }

@@ -171,7 +171,7 @@ impl TenantState {
     pub(super) async fn add(&self, query: &DecisionQuery<'_>, users: &[String]) {
         let _deciding = self.deciding.lock().await;
         let Some(cached) = self.cached().filter(|cached| cached.shares()) else {
-            // The decision is against shared connections, with or without these users.
+            // Connections are not shared, so the decision does not depend on these users.
             return;
         };
         match query.members(users).await {

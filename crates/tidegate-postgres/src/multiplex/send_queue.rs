@@ -33,13 +33,13 @@ pub(crate) enum Enqueued {
     /// The pipeline is queued, and the receiver gets its rows. The sender is dropped if the
     /// pipeline fails.
     Queued(oneshot::Receiver<BufferedRows>),
-    /// No connection is open, or the open ones have no room.
+    /// No connection is open, or the queues of all open connections are full.
     Full,
     /// The statements may not be multiplexed now.
     NotMultiplexed,
 }
 
-/// The pipelines that requests have queued since the driver last took the queued ones.
+/// The pipelines that requests have queued, and that the driver has not taken yet.
 pub(super) struct SendQueue {
     /// The prepared statements of the connection, moved here while it is multiplexed.
     statements: StatementCache,
@@ -71,7 +71,8 @@ impl SendQueue {
         }
     }
 
-    /// Whether a pipeline may be queued. If it is `patient`, a long backlog does not matter.
+    /// Whether a pipeline may be queued. A `patient` pipeline is queued even if the backlog is
+    /// long.
     fn has_room(&self, patient: bool) -> bool {
         let is_short = patient || self.backlog < MAX_BACKLOG;
         self.depth == 0 || (self.depth < MAX_PIPELINES && is_short)

@@ -45,7 +45,7 @@ impl<'a> HeldRows<'a> {
         }
     }
 
-    /// Whether the sink has got rows, so that the statement cannot run again.
+    /// Whether rows were passed to the sink. The statement then cannot run again.
     pub(super) fn passes(&self) -> bool {
         self.passes.load(Ordering::Relaxed)
     }
@@ -55,7 +55,7 @@ impl<'a> HeldRows<'a> {
         self.passes.clone()
     }
 
-    /// Whether the rows were too large to be held back.
+    /// Whether the rows exceeded the limit and are no longer held back.
     pub(super) fn gave_up(&self) -> bool {
         self.gave_up
     }

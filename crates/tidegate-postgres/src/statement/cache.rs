@@ -21,7 +21,8 @@ pub(crate) struct StatementCache {
     role_plans: RolePlans,
     hasher: RandomState,
     capacity: usize,
-    /// Counts uses of statements and new names. It orders the uses, and makes the names unique.
+    /// A counter that increases with each use of a statement and each new name. Uses are ordered by
+    /// it, and names contain it to be unique.
     clock: u64,
     /// Names of dropped statements for which no Close has been queued yet.
     dropped: Vec<String>,

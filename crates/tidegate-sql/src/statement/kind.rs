@@ -55,7 +55,7 @@ enum Explain {
 /// The source of the rows of a new table.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 enum RowSource {
-    /// The source is not known yet.
+    /// The source has not been read yet.
     #[default]
     Open,
     /// The rows come from a query, in which a name may follow `AS`.

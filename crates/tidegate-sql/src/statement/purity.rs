@@ -1,4 +1,4 @@
-//! Finds out whether a statement calls anything except built-in functions without side effects.
+//! Determines whether a statement may call a function that is not built in or has side effects.
 
 use super::builtins;
 use super::lexer::{SqlToken, TokenKind};

@@ -123,10 +123,10 @@ pub enum DecodeError {
     /// A value is in binary format, which was not requested.
     #[error("the message has a value in binary form")]
     Binary,
-    /// A byte that names a kind has an unknown value.
+    /// A byte that specifies a type has an unknown value.
     #[error("unknown kind of {what}: `{}`", kind.escape_ascii())]
     Unknown {
-        /// The part of the protocol whose kind the byte names.
+        /// The element of the protocol whose type the byte specifies.
         what: &'static str,
         /// The value of the byte.
         kind: u8,
