@@ -174,7 +174,7 @@ fn move_public_rights(
     if content.public_rights.is_empty() {
         return changes;
     }
-    script.note("What everybody may do here now, only those may who are there now.");
+    script.note("Grant the privileges of PUBLIC to the existing roles instead.");
     for right in &content.public_rights {
         for role in content.logins_without(*right) {
             let [what, on] = right.parts(database);
