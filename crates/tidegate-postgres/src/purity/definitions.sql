@@ -2,11 +2,11 @@
 -- Left out are the server's own objects (below 16384), objects of an extension that a superuser
 -- created, and the service's functions of claims, which only read.
 --
---   relation   a text that a read of the relation may evaluate; no text where nobody can tell
+--   relation   a text that a read of the relation may evaluate; no text if that is unknown
 --   child      the name is empty, the text the number of a relation that is read with this one
 --   function   the text tells whether one argument is enough
 --   operator, cast
---   write      a text that a write of the relation may evaluate; no text where nobody can tell
+--   write      a text that a write of the relation may evaluate; no text if that is unknown
 --   cascade    the name is empty, the text the number of a relation that is written with this one
 --   type       a text that PostgreSQL may evaluate where a value of the type is read
 --   restricted a relation under row level security; no text
