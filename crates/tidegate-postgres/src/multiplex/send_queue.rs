@@ -48,9 +48,9 @@ pub(super) struct SendQueue {
     /// The encoded messages of `pipelines`.
     staged: BytesMut,
     pipelines: Vec<PendingPipeline>,
-    /// The statements whose Parse belongs to a pipeline without a response.
+    /// The statements whose Parse was sent in a pipeline that has no response yet.
     speculative: Vec<SpeculativePrepare>,
-    /// How many pipelines are queued, or sent and without a complete response. `backlog` is the
+    /// The number of pipelines that are queued or have no complete response yet. `backlog` is the
     /// total time that they are expected to take.
     depth: usize,
     backlog: Duration,

@@ -53,8 +53,8 @@ pub(crate) struct PurityCache {
 struct CachedNames {
     names: UntrustedSets,
     fingerprint: String,
-    /// The number of this set of names; 0 if no names have been read. Each query that finds another
-    /// fingerprint adds 1.
+    /// The version of the names; 0 if no names have been read. Each query that finds another
+    /// fingerprint increases it by 1.
     version: u64,
     /// The value of [`PurityCache::ddl_count`] before the names were read last.
     ddl_count: u64,
