@@ -188,12 +188,12 @@ pub enum InputError {
     /// A value or a format does not fit its type.
     #[error(transparent)]
     Value(#[from] ValueError),
-    /// A member of the request is invalid.
-    #[error("`{member}`: {problem}")]
-    InvalidMember {
-        /// The path of the member.
-        member: String,
-        /// The problem with the member.
+    /// A field of the request is invalid.
+    #[error("`{field}`: {problem}")]
+    InvalidField {
+        /// The path of the field.
+        field: String,
+        /// The problem with the field.
         problem: String,
     },
 }

@@ -115,7 +115,7 @@ impl UserChange {
 }
 
 impl UserDirectory {
-    /// Creates the record of a tenant's owner. Errors: [`Error::Taken`], [`Error::InvalidMember`].
+    /// Creates the record of a tenant's owner. Errors: [`Error::Taken`], [`Error::InvalidField`].
     pub async fn create_owner(&self, new: NewOwner) -> Result<User> {
         let key = UserKey::owner(new.database.as_str());
         let role = new.role.unwrap_or_else(|| new.database.to_string());
@@ -137,7 +137,7 @@ impl UserDirectory {
 
     /// Creates the record of a sub-user. Its role is `database/name`; a member has none.
     ///
-    /// Errors: [`Error::InvalidMember`] with the name of the invalid field, [`Error::Taken`],
+    /// Errors: [`Error::InvalidField`] with the name of the invalid field, [`Error::Taken`],
     /// [`Error::DefaultUserTaken`].
     pub async fn create_user(&self, new: NewUser) -> Result<User> {
         let (user, password_hash) = self.prepare(&new).await?;
@@ -155,8 +155,8 @@ impl UserDirectory {
             return Err(Error::Taken("user"));
         }
         if new.kind == UserKind::Role && new.id.is_some() {
-            return Err(Error::InvalidMember {
-                member: "id",
+            return Err(Error::InvalidField {
+                field: "id",
                 expected: "no id for a user with a role, whose id is its name",
             });
         }
@@ -223,7 +223,7 @@ impl UserDirectory {
     /// whether the role is shared. A member's sessions also end if its group or properties change,
     /// because tokens contain both.
     ///
-    /// Errors: [`Error::NotFound`], [`Error::InvalidMember`], [`Error::DefaultUserTaken`],
+    /// Errors: [`Error::NotFound`], [`Error::InvalidField`], [`Error::DefaultUserTaken`],
     /// [`Error::Busy`].
     pub async fn change_user(&self, key: &UserKey, change: UserChange) -> Result<User> {
         let made_default = change.default_user == Some(true);
@@ -284,7 +284,7 @@ impl UserDirectory {
 
     /// Sets a user's password, ends the user's sessions and clears the counter of wrong passwords.
     ///
-    /// Errors: [`Error::NotFound`]; [`Error::InvalidMember`] unless the password has 8 to 256
+    /// Errors: [`Error::NotFound`]; [`Error::InvalidField`] unless the password has 8 to 256
     /// bytes.
     pub async fn set_password(&self, key: &UserKey, password: &Secret) -> Result<()> {
         self.user(key).await?;
@@ -294,7 +294,7 @@ impl UserDirectory {
 
     /// The hash of a new password.
     ///
-    /// Errors: [`Error::InvalidMember`] unless the password has 8 to 256 bytes.
+    /// Errors: [`Error::InvalidField`] unless the password has 8 to 256 bytes.
     pub(crate) async fn hash_password(&self, password: &Secret) -> Result<String> {
         let hasher = &self.ports.hasher;
         hasher.hash(password, &*self.ports.random).await
@@ -315,7 +315,7 @@ impl UserDirectory {
     /// Drops a sub-user's record and ends its sessions. The owner can only be dropped with its
     /// tenant.
     ///
-    /// Errors: [`Error::NotFound`]; [`Error::InvalidMember`] for the owner.
+    /// Errors: [`Error::NotFound`]; [`Error::InvalidField`] for the owner.
     pub async fn drop_user(&self, key: &UserKey) -> Result<()> {
         refuse_owner(key)?;
         if !self
@@ -374,13 +374,13 @@ impl UserDirectory {
     }
 }
 
-/// Refuses to drop the owner of a tenant: [`Error::InvalidMember`].
+/// Refuses to drop the owner of a tenant: [`Error::InvalidField`].
 pub(crate) fn refuse_owner(key: &UserKey) -> Result<()> {
     if !key.is_owner() {
         return Ok(());
     }
-    Err(Error::InvalidMember {
-        member: "name",
+    Err(Error::InvalidField {
+        field: "name",
         expected: "a sub-user; the owner is dropped with its tenant",
     })
 }

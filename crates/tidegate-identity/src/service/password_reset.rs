@@ -187,7 +187,7 @@ impl IdentityService {
     /// set. If a change before that fails, the request can be repeated. If a change after that
     /// fails, the credentials that an intruder had were removed already.
     ///
-    /// Errors: [`Error::InvalidLink`]; [`Error::InvalidMember`] unless the password has 8 to 256
+    /// Errors: [`Error::InvalidLink`]; [`Error::InvalidField`] unless the password has 8 to 256
     /// bytes.
     pub async fn reset_password(
         &self,

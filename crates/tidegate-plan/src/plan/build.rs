@@ -160,8 +160,8 @@ impl<'a> Builder<'a> {
                     return Err(Error::Unbounded(key.clone()));
                 }
                 if wanted.values.is_empty() {
-                    let (member, problem) = ("data".to_owned(), "names no column".to_owned());
-                    return Err(InputError::InvalidMember { member, problem }.into());
+                    let (field, problem) = ("data".to_owned(), "names no column".to_owned());
+                    return Err(InputError::InvalidField { field, problem }.into());
                 }
                 let model = self.settings.schema.relation(relation);
                 for (id, value) in &wanted.values {

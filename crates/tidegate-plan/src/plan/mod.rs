@@ -315,8 +315,8 @@ impl From<Error> for tidegate_sql::Error {
             Error::Root(_, error) => Self::from(*error),
             Error::TooLarge(limit) => Self::ResultTooLarge(limit),
             Error::Internal(problem) => Self::internal(problem),
-            unbounded @ Error::Unbounded(_) => Self::Input(InputError::InvalidMember {
-                member: "where".to_owned(),
+            unbounded @ Error::Unbounded(_) => Self::Input(InputError::InvalidField {
+                field: "where".to_owned(),
                 problem: unbounded.to_string(),
             }),
         }
