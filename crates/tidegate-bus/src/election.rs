@@ -44,8 +44,8 @@ pub(crate) async fn run(database: Arc<Database>) {
                 if database.silence() > FROZEN && shared.connected().is_some() {
                     close_reader(&database).await;
                     sleep(pause).await;
-                    // A node that does not receive the messages of a healthy reader must not keep
-                    // terminating it.
+                    // The pause grows, because this node may not receive the messages of a healthy
+                    // reader, which must not be terminated again and again.
                     pause = (pause * 2).min(PAUSE.1);
                 } else {
                     sleep(PAUSE.0).await;
@@ -60,7 +60,8 @@ pub(crate) async fn run(database: Arc<Database>) {
     }
 }
 
-/// Terminates the reader, unless the NATS server is mute and so every reader is silent.
+/// Terminates the reader. Does nothing if the NATS server does not answer, because then every
+/// reader seems silent.
 async fn close_reader(database: &Database) {
     if database.shared.is_mute.load(Ordering::Relaxed) {
         return;

@@ -37,7 +37,7 @@ struct Reader<'a> {
     database: &'a Arc<Database>,
     stream: Box<dyn LogStream>,
     batcher: Batcher,
-    /// Whether a node has asked for the reader's position and was not answered yet.
+    /// Whether a node waits for an answer with the reader's position.
     owes_progress: bool,
     complete: LogPosition,
     /// The value of `complete` when the reader last asked JetStream how far its copy reaches. If
@@ -99,8 +99,9 @@ pub(crate) async fn run(database: &Arc<Database>, stream: Box<dyn LogStream>) ->
                 reader.check_contact();
             }
             _ = confirm.tick() => {
-                // Messages that were sent while NATS could not be reached are missing. JetStream
-                // counts as broken until it has a later one, also if nothing changes any more.
+                // Messages that were sent while NATS could not be reached are missing in JetStream.
+                // It counts as broken until it has a later message, even if there are no further
+                // changes.
                 let needs_kept = reader.complete > reader.mark || database.stored.lock().has_missed();
                 reader.look_into_store();
                 if needs_kept {
@@ -151,7 +152,7 @@ impl Reader<'_> {
         self.stream.confirm(keep.min(self.complete));
     }
 
-    /// Asks PostgreSQL whether it still answers, if it was not heard for some time.
+    /// Checks whether PostgreSQL still answers, after it has sent nothing for some time.
     fn check_contact(&mut self) {
         match self.contact {
             Contact::Heard(at) if at.elapsed() > SILENCE.0 => {
@@ -172,7 +173,7 @@ impl Reader<'_> {
         tokio::spawn(async move {
             let asked = database.shared.log.end(&database.name);
             let has_answered = matches!(timeout(ANSWER, asked).await, Ok(Ok(_)));
-            // A reader that has ended needs no answer.
+            // Sending fails if the reader has ended, and then the answer is not needed.
             let _ = answered.try_send(has_answered);
         });
     }
@@ -197,7 +198,7 @@ impl Reader<'_> {
         let (database, kept) = (self.database.clone(), self.kept.clone());
         tokio::spawn(async move {
             if is_stored(&database, identity, mark).await {
-                // A reader that has ended needs no confirmation.
+                // Sending fails if the reader has ended, and then the confirmation is not needed.
                 let _ = kept.try_send(mark);
             }
         });

@@ -31,7 +31,7 @@ const MAX_TRIES: u32 = 20;
 pub struct CreatedClient {
     /// The record of the client.
     pub client: Client,
-    /// The client's new secret, if it got one.
+    /// The client's new secret, if it was created or changed.
     pub secret: Option<Secret>,
 }
 
@@ -44,7 +44,7 @@ pub struct ClientDirectory {
     ports: Ports,
     actor: Option<String>,
     address: Option<IpAddr>,
-    /// Ids that no client may have.
+    /// Ids that tenants cannot register, because built-in clients have them.
     reserved_ids: Arc<[String]>,
 }
 

@@ -37,7 +37,8 @@ pub struct NewUser {
     /// The value that `tidegate.user_id()` returns for a member, of 1 to 255 bytes; `None` for a
     /// random UUID. A user with a role must not have an id.
     pub id: Option<String>,
-    /// The password; without a password the user cannot sign in. A default user usually has none.
+    /// The password; `None` for a user that cannot sign in with a password, such as the default
+    /// user.
     pub password: Option<Secret>,
     /// The hash of a password that the user gave earlier; `password` takes precedence.
     pub password_hash: Option<PasswordHash>,

@@ -37,7 +37,7 @@ const MIN_SALT_BASE64: usize = 11;
 /// The number of bytes of a password that bcrypt uses.
 const BCRYPT_BYTES: usize = 72;
 
-/// The base64 of bcrypt, whose last character may have bits that are not used.
+/// The base64 of bcrypt. The last character may contain unused bits that are not zero.
 const BCRYPT_BASE64: GeneralPurpose = GeneralPurpose::new(&BCRYPT, LENIENT);
 const BASE64: GeneralPurpose = GeneralPurpose::new(&STANDARD, LENIENT);
 const LENIENT: GeneralPurposeConfig = GeneralPurposeConfig::new()

@@ -8,8 +8,8 @@ const MAX_ID_LENGTH: usize = 64;
 const MAX_TEXT_LENGTH: usize = 1024;
 const MAX_URIS: usize = 100;
 
-/// Checks all members. Fails with [`IdentityError::InvalidField`], which names the first invalid
-/// member.
+/// Checks all fields. Fails with [`IdentityError::InvalidField`], which names the first invalid
+/// field.
 pub(super) fn client(client: &Client) -> Result<()> {
     let invalid = |field, expected| Err(IdentityError::InvalidField { field, expected }.into());
     let id = |id: &str| {
