@@ -98,8 +98,8 @@ impl Finding {
 pub enum FeedLogin<'a> {
     /// Logical decoding on every node, with the login of this configuration.
     Logical(&'a Config),
-    /// Logical decoding on one node, which sends the changes to the other nodes, with the login of
-    /// this configuration.
+    /// Logical decoding with the login of this configuration, on one node that sends the changes to
+    /// the other nodes.
     LogicalOverBus(&'a Config),
     /// Outboxes, which the administrator creates.
     Outbox,

@@ -29,7 +29,8 @@ pub struct Context<'a> {
     pub executor: &'a dyn Executor,
     /// The principal of the statements.
     pub principal: &'a Principal,
-    /// Whether the caller has no token. Then errors about privileges say that a token is required.
+    /// Whether the caller has no token. If so, errors about privileges say that a token is
+    /// required.
     pub anonymous: bool,
     /// The options of the statements, such as the deadline. The author is always the service, which
     /// writes all statements.

@@ -1,5 +1,5 @@
-//! `/signout`: ends the browser's session, also for clients (OpenID Connect RP-Initiated Logout
-//! 1.0).
+//! `/signout`: ends the browser session. Clients may send a browser to this page (OpenID Connect
+//! RP-Initiated Logout 1.0).
 
 use http::Response;
 

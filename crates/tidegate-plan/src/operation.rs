@@ -122,7 +122,7 @@ pub struct Subfield {
     pub key: Arc<str>,
     /// The content of the subfield.
     pub output: SubfieldOutput,
-    /// Whether the subfield's GraphQL type is non-null. Then a field error makes the enclosing
+    /// Whether the subfield's GraphQL type is non-null. If so, a field error makes the enclosing
     /// value null.
     pub not_null: bool,
 }

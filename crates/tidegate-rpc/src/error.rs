@@ -6,7 +6,8 @@ use tidegate_methods::StoreError;
 use tidegate_sql::InputError;
 use tidegate_values::ValueError;
 
-/// The reason why a call has no result. [`crate::Reply`] decides what the response shows of it.
+/// The reason why a call has no result. [`crate::Reply`] decides which part of it the response
+/// shows.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
     /// The message is not JSON.

@@ -124,7 +124,7 @@ impl DatabaseError {
     pub const REDEFINED: &'static str =
         "a definition that the statement uses changed while the transaction ran";
 
-    /// Whether the message is [`Self::REDEFINED`]. Then the whole transaction can be retried at
+    /// Whether the message is [`Self::REDEFINED`]. If so, the whole transaction can be retried at
     /// once.
     pub fn is_redefinition(&self) -> bool {
         self.sqlstate == "40001" && self.message == Self::REDEFINED

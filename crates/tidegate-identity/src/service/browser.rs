@@ -26,7 +26,7 @@ pub struct Browser {
     pub lacks_second_factor: bool,
 }
 
-/// A user who is signed in, and since when.
+/// A user who is signed in, and the time of the sign-in.
 #[derive(Clone, Debug)]
 pub struct SignedIn {
     /// The record of the user.

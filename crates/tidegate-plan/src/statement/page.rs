@@ -21,7 +21,8 @@ pub(crate) struct Page {
     pub(crate) offset: u64,
     /// Whether the request has a limit or an offset.
     pub(crate) given: bool,
-    /// Whether the filter selects at most one row. Then the statement needs no order and no limit.
+    /// Whether the filter selects at most one row. If so, the statement needs no order and no
+    /// limit.
     pub(crate) single: bool,
 }
 

@@ -294,9 +294,9 @@ fn push_switch_and_reads(
     }
     let mut unconfirmed = unconfirmed.peekable();
     if unconfirmed.peek().is_some() {
-        // The parameter sets are encoded before the Parse, because their encoding can fail. A Parse
-        // cannot be withdrawn, because the Close of dropped statements comes with it. Then the sets
-        // are moved after the Parse.
+        // The parameter sets are encoded before the Parse is appended, and then moved after it. The
+        // reason is that their encoding can fail, and a Parse cannot be withdrawn, because the
+        // Close of dropped statements comes with it.
         let sets = out.split_off(after_switch);
         unconfirmed.try_for_each(|read| read.push_parse(statements, out))?;
         out.unsplit(sets);

@@ -153,7 +153,7 @@ impl StatementCache {
         self.closing.clear();
     }
 
-    /// Undoes what the last pipeline changed in the internal commands and the dropped names,
+    /// Undoes the changes of the last pipeline to the internal commands and the dropped names,
     /// because the pipeline is not sent.
     pub(crate) fn withdraw_pipeline(&mut self) {
         for text in self.preparing.drain(..) {

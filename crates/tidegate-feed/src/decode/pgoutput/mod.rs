@@ -78,8 +78,8 @@ pub enum PgOutputMessage {
 /// An old row.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum OldRow {
-    /// A row of which only the columns of the replica identity are known. The message contains NULL
-    /// for the other columns.
+    /// A row with only the columns of the replica identity. The message contains NULL for the other
+    /// columns.
     Key(Tuple),
     /// The whole row.
     Row(Tuple),
