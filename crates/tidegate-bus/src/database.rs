@@ -142,7 +142,7 @@ impl Database {
                 None => None,
             };
         });
-        // Fails if the node has no stream, and then the message is not needed.
+        // Sending fails if the node has no stream, and then the message is not needed.
         let _ = self.live.send(Arc::new(message));
     }
 

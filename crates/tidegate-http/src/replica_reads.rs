@@ -1,5 +1,5 @@
-//! Reads from replicas that have replayed the changes that the client knows: its own writes, and
-//! the changes of events that it has received.
+//! Chooses replicas for reads. A replica must have replayed all changes that the client knows: its
+//! own writes, and those of received events.
 
 use http::{HeaderMap, HeaderName, HeaderValue};
 use tidegate_feed::Cursor;

@@ -1,5 +1,5 @@
-//! Errors of settings, which the owner can correct; of tokens, which the caller can correct; and of
-//! requests to an issuer.
+//! The errors of settings (the owner can correct them), of tokens (the caller can correct them),
+//! and of requests to an issuer.
 
 use crate::ClaimPath;
 

@@ -1,5 +1,5 @@
-//! Reads from PostgreSQL which nodes are registered in the cluster, which change logs they read,
-//! and how far its replicas have replayed the WAL.
+//! Reads the status of the cluster from PostgreSQL: the registered nodes, the change logs that they
+//! read, and the positions up to which replicas have replayed the WAL.
 
 use std::time::Duration;
 
@@ -82,7 +82,7 @@ pub async fn nodes(control: &KeptConnection) -> Result<Vec<NodeStatus>, KeptConn
     Ok(rows.iter().map(node).collect())
 }
 
-/// Reads which nodes read the changes of which databases.
+/// Reads the list of streams: for each, the database and the node that reads its changes.
 ///
 /// # Errors
 ///

@@ -118,9 +118,9 @@ pub struct DatabaseError {
 }
 
 impl DatabaseError {
-    /// The message of an error that an executor itself reports, with SQLSTATE 40001: a definition
-    /// that a statement uses has changed since the statement was prepared, and the transaction has
-    /// earlier statements that cannot be repeated.
+    /// The message of an error with SQLSTATE 40001 that an executor itself reports. A definition
+    /// that a statement uses has changed since the statement was prepared. The executor cannot
+    /// prepare it again, because it cannot repeat the earlier statements of the transaction.
     pub const REDEFINED: &'static str =
         "a definition that the statement uses changed while the transaction ran";
 

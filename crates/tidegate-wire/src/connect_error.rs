@@ -30,8 +30,8 @@ pub enum ConnectError {
     /// with settings of the role.
     #[error("PostgreSQL refused the settings of the session: {} ({})", .0.message, .0.sqlstate)]
     InvalidSettings(Box<DatabaseError>),
-    /// PostgreSQL requests an MD5 password. It stores the role's password as an MD5 hash, so the
-    /// password was not set by Tidegate, which uses SCRAM.
+    /// PostgreSQL requests an MD5 password, because it stores the role's password as an MD5 hash.
+    /// Tidegate did not set this password, because it uses SCRAM.
     #[error("PostgreSQL asks for an MD5 password, which is not supported")]
     Md5,
     /// TLS is required, and it is not available or the certificate is not valid.

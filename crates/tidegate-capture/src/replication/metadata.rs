@@ -56,8 +56,8 @@ impl TableMetadata {
         (self.since, self.begun) = (None, Some(begun));
     }
 
-    /// The position from which the log has every change of the table. If `changes` is false, the
-    /// position from which it has every INSERT. `None` if the position is not known.
+    /// The position from which the log has every change of the table, or every INSERT if `changes`
+    /// is false. `None` if the position is not known.
     pub(super) fn complete(&self, changes: bool) -> Option<LogPosition> {
         let inserts = self.inserts.filter(|_| !changes);
         let since = inserts.or(self.since);

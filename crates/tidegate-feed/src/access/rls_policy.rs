@@ -18,8 +18,8 @@ pub(crate) struct RlsPolicy {
     columns: Option<Vec<Box<str>>>,
     /// Whether no row can pass, because there is no permissive policy.
     pub(super) denies_all: bool,
-    /// The comparisons, one for each policy. A visible row passes at least one of them. `None` if a
-    /// policy is restrictive or not such a comparison, or if there is no policy.
+    /// The comparisons, one for each policy. A visible row passes at least one of them. `None`
+    /// without policies, and if one of the policies is restrictive or does more than compare.
     pub(super) equalities: Option<Vec<PolicyEquality>>,
 }
 

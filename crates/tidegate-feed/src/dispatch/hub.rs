@@ -103,9 +103,9 @@ impl Hub {
         }
     }
 
-    /// Reports that changes of a table before a position may be missing. A subscription gets no
-    /// report in two cases: it began at that position or later, or it already got a report about a
-    /// gap that ends at that position or later.
+    /// Reports that changes of a table before a position may be missing. A subscription that began
+    /// at this position or later gets no report, nor does one that already got the report of a gap
+    /// that ends there or later.
     pub(crate) fn report_missed(&mut self, relation: u32, before: EventPosition, reason: Resync) {
         let mut affected = Vec::new();
         for connection in self.connections.values_mut() {

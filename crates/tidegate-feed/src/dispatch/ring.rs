@@ -22,8 +22,7 @@ pub(crate) struct Ring {
     limit: usize,
     /// The ring contains every change after this position.
     start: EventPosition,
-    /// The position of the last change, or the position that the stream has reached if that is
-    /// later.
+    /// The position of the last change, or the position of the stream if it is later.
     head: EventPosition,
 }
 

@@ -181,8 +181,8 @@ impl UserDirectory {
         check(&user)?;
         check_groups(&user.key.database, &user.user_groups)?;
         let hash = self.hash(new.password.as_ref()).await?;
-        // The check comes after the hashing, so that the response takes equally long for a name
-        // that is taken and for one that is free.
+        // The check comes after the hashing. Otherwise the response would be faster for a taken
+        // name than for a free one.
         if new.self_registered {
             self.require_distinct_name(new).await?;
         }

@@ -229,8 +229,8 @@ pub(super) fn size(roots: &[Root], trees: &[Tree<'_>]) -> u64 {
     sizes.fold(0, u64::saturating_add)
 }
 
-/// The size in bytes of the rows of `levels[0]` with the rows of the levels below it, which follow
-/// it in `levels`. The slice may also contain levels of later root fields, which do not count.
+/// The size in bytes of the rows of `levels[0]` and of the levels below it, which follow it in the
+/// slice. Levels of later root fields may come after these and do not count.
 fn size_of_rows(levels: &[Level<'_>]) -> u64 {
     let mut below = levels.iter().skip(1);
     let next = below.position(|level| level.above.is_none());

@@ -93,7 +93,7 @@ struct NewIssuer {
     settings: IssuerSettings,
 }
 
-/// Handles `GET`, which lists the issuers, and `POST`, which adds one or several.
+/// Handles `GET`, which lists the issuers, and `POST`, which adds new issuers.
 pub(crate) async fn collection<B>(mut call: Call<'_, B>) -> Result<Response<Body>, ApiError>
 where
     B: http_body::Body<Data = Bytes> + Send + Unpin,
