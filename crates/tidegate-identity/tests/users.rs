@@ -12,10 +12,7 @@ async fn the_role_is_the_tenant_and_the_name_and_fits_an_identifier() {
     let fitting = api.directory.create_user(fits).await.unwrap();
     assert_eq!(fitting.subject().len(), 63);
     let long = NewUser::new(database, UserName::parse(&"u".repeat(23)).unwrap());
-    assert_eq!(
-        fault(api.directory.create_user(long).await),
-        "InvalidField"
-    );
+    assert_eq!(fault(api.directory.create_user(long).await), "InvalidField");
 }
 
 #[tokio::test]

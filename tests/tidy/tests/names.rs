@@ -263,10 +263,16 @@ fn a_type_name_means_one_thing() {
 fn comments_and_texts_of_other_files_are_found() {
     let marks: &[&str] = &["//", "/*"];
     assert_eq!(comment("a(); // one", marks), Some(" one"));
-    assert_eq!(comment("a(); /* two // three", marks), Some(" two // three"));
+    assert_eq!(
+        comment("a(); /* two // three", marks),
+        Some(" two // three")
+    );
     assert_eq!(comment("a();", marks), None);
     let line = r#"error("nobody", "asked in vain for it", x)"#;
-    assert_eq!(sentences(line).collect::<Vec<_>>(), ["asked in vain for it"]);
+    assert_eq!(
+        sentences(line).collect::<Vec<_>>(),
+        ["asked in vain for it"]
+    );
 }
 
 #[test]

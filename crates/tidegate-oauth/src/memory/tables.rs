@@ -36,7 +36,8 @@ impl DependentTables for IssuerTables {
                     .database
                     .as_deref()
                     .zip(client.service_user.as_deref());
-                if named.is_some_and(|(database, name)| is_affected(&UserKey::new(database, name))) {
+                if named.is_some_and(|(database, name)| is_affected(&UserKey::new(database, name)))
+                {
                     client.service_user = None;
                 }
             }
