@@ -139,8 +139,8 @@ struct RelationEntry {
 #[serde(deny_unknown_fields)]
 struct ColumnEntry {
     name: Box<str>,
-    /// The number of the column (`attnum`). If it is missing, the column has the number after that
-    /// of the previous column, beginning with 1.
+    /// The number of the column (`attnum`). By default the columns are numbered from 1, and a
+    /// column follows the number of the previous column.
     number: Option<i16>,
     r#type: TypeName,
     modifier: Option<i32>,

@@ -10,8 +10,7 @@ use crate::{
     UserKey, UserKind, UserName, UserQuery, WriteOutcome, rate_limit,
 };
 
-/// The maximum number of attempts at a change of a user. An attempt fails if another request
-/// changes the user at the same time.
+/// The maximum number of attempts at a change. A concurrent change makes an attempt fail.
 const MAX_TRIES: u32 = 20;
 
 /// The owner of a new tenant.
