@@ -196,8 +196,8 @@ pub trait IssuerStore: IdentityStore {
     ) -> StoreFuture<'a, Option<DevicePoll>>;
 
     /// Approves a device code that is pending and not expired at `now`, or denies it if `approval`
-    /// is `None`. Returns whether there was such a device code. The store deletes an approved
-    /// device code with its browser session.
+    /// is `None`. Returns `false` if the device code is not pending or has expired. The store
+    /// deletes an approved device code with its browser session.
     fn decide_device_code<'a>(
         &'a self,
         user_code: &'a str,
