@@ -82,7 +82,7 @@ function packageOf(input) {
   return parts.join("node_modules/");
 }
 
-// Whoever hands the pages on hands these on with them.
+// The licences must be distributed together with the page.
 const licences = [];
 for (const path of [...new Set([...inputs].map(packageOf).filter(Boolean))].sort()) {
   const { name, version, license } = JSON.parse(await readFile(join(here, path, "package.json"), "utf8"));

@@ -1,4 +1,4 @@
--- The tables of the cases, made once for each data folder by the demo's administrator.
+-- The tables of the cases. The demo's administrator creates them once for each data folder.
 create table bench (id int primary key, name text not null, price numeric(8,2),
     created_at timestamptz not null);
 insert into bench select i, 'name of row ' || i, (i % 10000) / 100.0,
@@ -8,7 +8,8 @@ alter table bench_update add primary key (id);
 create table bench_write (id bigint generated always as identity primary key, name text,
     price numeric(10,2));
 
--- Ten of each in one of the level above: 100 labels, 1,000 artists, 10,000 albums, 100,000 tracks.
+-- Each row has ten rows of the next level: 100 labels, 1,000 artists, 10,000 albums, 100,000
+-- tracks.
 create table bench_labels as select i as id, 'label ' || i as name, i % 50 + 1950 as founded
     from generate_series(1, 100) i;
 create table bench_artists as select i as id, (i + 9) / 10 as label_id, 'artist ' || i as name

@@ -37,7 +37,7 @@ pub(crate) struct BenchTenant {
     pub(crate) owner_token: String,
     /// Whether its users are members.
     pub(crate) members: bool,
-    /// Whether the owner gets the tokens of its users. Then the users do not sign in.
+    /// Whether the owner gets the tokens of its users. If so, the users do not sign in.
     pub(crate) impersonate: bool,
 }
 

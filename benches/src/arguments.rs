@@ -18,12 +18,12 @@ pub(crate) enum Command {
 ///
 /// Columns: req/s is the rate of the service, floor/s that of pgbench with the case's SQL, ratio
 /// the first to the second; `of one` is the rate of many users to that of one user in the same case
-/// (behind `sign-ups` is how many there were); aim is the least ratio that is meant, with `<` where
-/// it is missed (of many users: to one user, of others: to the floor); p50 and p99 are the latency;
-/// `server`, `pg` and `load` are the CPU time of the service, of PostgreSQL and of this program for
-/// each request; `logins` counts the sessions that PostgreSQL (14 and later) started in the
-/// meantime; peer/s is the rate of the other server, `times` ours to it and `floor times` the floor
-/// to it.
+/// (after `sign-ups` stands the number of sign-ups); aim is the least ratio that is meant, with `<`
+/// where it is missed (of many users: to one user, of others: to the floor); p50 and p99 are the
+/// latency; `server`, `pg` and `load` are the CPU time of the service, of PostgreSQL and of this
+/// program for each request; `logins` counts the sessions that PostgreSQL (14 and later) started in
+/// the meantime; peer/s is the rate of the other server, `times` ours to it and `floor times` the
+/// floor to it.
 #[derive(Parser, Debug)]
 #[expect(
     clippy::struct_excessive_bools,

@@ -23,7 +23,7 @@ const NAME: &str = "bus, three nodes with 1,000 sockets each";
 const DATABASES: usize = 3;
 const NODES: usize = 3;
 const ROUNDS: usize = 3;
-const PATIENCE: Duration = Duration::from_mins(1);
+const TIMEOUT: Duration = Duration::from_mins(1);
 
 /// The result of one round.
 #[derive(Clone, Copy, Debug)]
@@ -135,7 +135,7 @@ impl Case {
             let now: i64 = client.query_one(query, &[]).await?.get(0);
             Ok((usize::try_from(now)? == count).then_some(()))
         };
-        eventually(&format!("{count} walsenders"), PATIENCE, counted).await
+        eventually(&format!("{count} walsenders"), TIMEOUT, counted).await
     }
 }
 

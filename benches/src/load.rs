@@ -194,8 +194,8 @@ async fn one_connection(work: Rc<ThreadState>) -> Result<(), String> {
             due += interval;
             sent = Instant::now();
         }
-        let room = [&mut body, &mut request];
-        work.plan.write(caller, &mut random, room);
+        let buffers = [&mut body, &mut request];
+        work.plan.write(caller, &mut random, buffers);
         let exchange = connection.exchange(&request).await;
         let exchange = exchange.map_err(|error| error.to_string())?;
         let done = Instant::now();

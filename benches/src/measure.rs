@@ -197,9 +197,9 @@ impl Bench<'_> {
     /// Signs people up at a constant rate until `time` has passed. Returns the number of people.
     async fn sign_ups(&self, time: Duration) -> Result<u32> {
         let end = Instant::now() + time;
-        let pace = Duration::from_secs(1) / self.arguments.sign_ups.max(1);
+        let interval = Duration::from_secs(1) / self.arguments.sign_ups.max(1);
         let mut connection = Connection::open(self.service.address).await?;
-        let mut due = tokio::time::interval(pace);
+        let mut due = tokio::time::interval(interval);
         let mut count = 0;
         loop {
             due.tick().await;

@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 use crate::service::{Service, send};
 use crate::{Result, process};
 
-const PATIENCE: Duration = Duration::from_mins(1);
+const TIMEOUT: Duration = Duration::from_mins(1);
 
 /// A node. It ends when this value is dropped.
 #[derive(Debug)]
@@ -53,10 +53,10 @@ impl Node {
             child,
         };
         let listens = async || Ok(says(&log, "listening").and_then(|line| port(&line)));
-        let port = eventually(name, PATIENCE, listens).await;
+        let port = eventually(name, TIMEOUT, listens).await;
         let port = port.map_err(|error| format!("{error}: {}", end(&log)))?;
         node.address.set_port(port);
-        let ready = eventually(name, PATIENCE, async || node.is_ready().await).await;
+        let ready = eventually(name, TIMEOUT, async || node.is_ready().await).await;
         ready.map_err(|error| format!("{error}: {}", end(&log)))?;
         Ok(node)
     }

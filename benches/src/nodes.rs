@@ -111,7 +111,7 @@ impl Cost {
         self.reads / self.seconds
     }
 
-    /// Microseconds for each read.
+    /// The CPU time for each read, in microseconds.
     fn each(&self, cpu: f64) -> f64 {
         cpu * 1e6 / self.reads
     }

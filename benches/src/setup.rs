@@ -149,7 +149,7 @@ async fn idle_tenant(service: &Service, number: u32) -> Result<()> {
     Ok(())
 }
 
-/// Creates a tenant without users, unless it exists. Returns the tenant, and whether it is new.
+/// Creates a tenant without users if it does not exist. Returns the tenant, and whether it is new.
 pub(crate) async fn owner(service: &Service, number: u32) -> Result<(BenchTenant, bool)> {
     let name = tenant_name(number);
     let client = format!("{name}-app");

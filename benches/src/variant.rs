@@ -58,7 +58,8 @@ pub(crate) fn of(shape: &Shape, arguments: &Arguments) -> Vec<Variant> {
     let compared = |one: &Variant| compared.iter().any(|many| many.is_compared_to(one));
     all.retain(|variant| wanted(variant) || compared(variant));
     let alone = all.iter().all(|variant| variant.callers == Callers::One);
-    // One user without a comparison and without a floor needs no row.
+    // A row for one user is left out if the shape has neither a floor nor a variant to compare
+    // with.
     if alone && shape.script().is_none() {
         all.clear();
     }

@@ -29,7 +29,7 @@ export async function loadUsersToView(): Promise<void> {
 
 /** Views as a user; as oneself again without a name. */
 export async function become(name: string): Promise<void> {
-  // The owner's own token asks, also when somebody else is viewed as.
+  // The request needs the owner's own token, even while the owner views as a user.
   actor.value = null;
   if (name === "") return;
   try {
@@ -64,7 +64,7 @@ export function ViewAs() {
   );
 }
 
-/** Says that somebody else is viewed as. */
+/** A bar that shows as which user the owner views the database. */
 export function ActingBar() {
   if (!actor.value) return null;
   return (

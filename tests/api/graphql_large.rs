@@ -140,7 +140,7 @@ async fn an_introspection_of_hundreds_of_megabytes_uses_memory_only_as_it_is_rea
     while size < 8 << 20 {
         let chunk = tokio::time::timeout(TIMEOUT, stream.next()).await.unwrap();
         let Some(chunk) = chunk else {
-            panic!("it ends behind {size} bytes")
+            panic!("it ends after {size} bytes")
         };
         size += chunk.unwrap().len();
     }

@@ -20,7 +20,7 @@ export async function demo(settings) {
       stdio: ["ignore", "pipe", "inherit"],
     },
   );
-  // Also when the client fails: nobody else would end it.
+  // Ends the demo even if the client fails.
   process.on("exit", () => child.kill());
   let ready = false;
   for await (const line of createInterface({ input: child.stdout })) {

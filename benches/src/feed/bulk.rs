@@ -31,7 +31,7 @@ pub(crate) async fn measure(service: &Service) -> Result<()> {
     let last = subscribers.received().last.unwrap_or(committed);
     let elapsed = last.saturating_duration_since(committed).as_secs_f64();
     println!(
-        "{NAME}: insert {:.1} s, last event {elapsed:.1} s behind its commit ({:.0} events/s), \
+        "{NAME}: insert {:.1} s, last event {elapsed:.1} s after its commit ({:.0} events/s), \
          {:.1} us of server CPU an event, {} MiB resident before, {} at the peak",
         (committed - started).as_secs_f64(),
         ROWS as f64 / elapsed,

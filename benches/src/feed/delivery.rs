@@ -98,7 +98,7 @@ impl Case {
             process::family_cpu(service.postmaster)?,
         );
         let started = Instant::now();
-        let (changes, behind) = self.write(service, &subscribers, &writer, seconds).await?;
+        let (changes, delay) = self.write(service, &subscribers, &writer, seconds).await?;
         let server = process::cpu(service.server)? - before.0;
         let database = process::family_cpu(service.postmaster)? - before.1;
         let mut received = subscribers.received();
@@ -125,7 +125,7 @@ impl Case {
             server * 1e6 / changes as f64,
             server * 1e6 / events,
             database * 1e6 / changes as f64,
-            behind.as_secs_f64() * 1e3,
+            delay.as_secs_f64() * 1e3,
             process::resident(service.server)? >> 20,
         ))
     }

@@ -11,7 +11,7 @@ use crate::Result;
 use crate::node::{end, eventually};
 use crate::service::Service;
 
-const PATIENCE: Duration = Duration::from_mins(1);
+const TIMEOUT: Duration = Duration::from_mins(1);
 const PORT: &str = "5432";
 
 /// A standby. It ends when this value is dropped.
@@ -42,7 +42,7 @@ impl Standby {
         let url = format!("{credentials}@/postgres?host={host}&port={PORT}");
         let standby = Self { url, child };
         let accepts = async || Ok(standby.accepts().await.then_some(()));
-        let accepts = eventually(name, PATIENCE, accepts).await;
+        let accepts = eventually(name, TIMEOUT, accepts).await;
         accepts.map_err(|error| format!("{error}: {}", end(&log)))?;
         Ok(standby)
     }

@@ -30,7 +30,7 @@ const SESSIONS: &str = "\
         now() + interval '30 days', now() + interval '90 days' \
       from generate_series(1, $1::bigint, 10) n";
 
-/// Measures the steps before and after the others are added, and prints a line for each step.
+/// Measures the steps before and after `others` members are added, and prints a line for each step.
 pub(crate) async fn measure(service: &Service, others: u32) -> Result<()> {
     create(service, "few").await?;
     create(service, "many").await?;

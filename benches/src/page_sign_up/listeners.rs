@@ -14,7 +14,7 @@ use crate::Result;
 use crate::feed::sockets::{PONG, frame, messages, open};
 
 /// The timeout for a step of all sockets together.
-const PATIENCE: Duration = Duration::from_mins(2);
+const TIMEOUT: Duration = Duration::from_mins(2);
 
 /// How many messages all sockets or streams together have received.
 #[derive(Debug, Default)]
@@ -102,8 +102,8 @@ impl Listeners {
     async fn until(&self, count: impl Fn(&Counts) -> &AtomicU32, expected: u32) -> Result<()> {
         let started = Instant::now();
         while count(&self.counts).load(Ordering::Relaxed) < expected {
-            if started.elapsed() > PATIENCE {
-                return Err(format!("after {PATIENCE:?}: {:?}", self.counts).into());
+            if started.elapsed() > TIMEOUT {
+                return Err(format!("after {TIMEOUT:?}: {:?}", self.counts).into());
             }
             tokio::time::sleep(Duration::from_millis(5)).await;
         }

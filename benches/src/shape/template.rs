@@ -15,21 +15,21 @@ pub(crate) fn split(text: &str, names: &[&str]) -> Vec<TemplatePart> {
     let mut plain = String::new();
     let mut rest = text;
     while let Some(at) = rest.find(':') {
-        let (before, behind) = rest.split_at(at);
+        let (before, after) = rest.split_at(at);
         plain.push_str(before);
-        let colons = behind.len() - behind.trim_start_matches(':').len();
-        let behind_colons = &behind[colons..];
-        let word = behind_colons
+        let colons = after.len() - after.trim_start_matches(':').len();
+        let after_colons = &after[colons..];
+        let word = after_colons
             .find(|c: char| !c.is_ascii_alphanumeric() && c != '_')
-            .map_or(behind_colons, |end| &behind_colons[..end]);
+            .map_or(after_colons, |end| &after_colons[..end]);
         match names.iter().position(|name| *name == word) {
             Some(index) if colons == 1 => {
                 parts.push(TemplatePart::Text(std::mem::take(&mut plain)));
                 parts.push(TemplatePart::Parameter(index));
             }
-            _ => plain.push_str(&behind[..colons + word.len()]),
+            _ => plain.push_str(&after[..colons + word.len()]),
         }
-        rest = &behind_colons[word.len()..];
+        rest = &after_colons[word.len()..];
     }
     plain.push_str(rest);
     parts.push(TemplatePart::Text(plain));

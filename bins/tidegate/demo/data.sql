@@ -1,5 +1,5 @@
--- The rows of the demonstration: made up, and the same in every run. A number that looks random
--- is the hash of what it is for.
+-- The rows of the demonstration. They are invented, and the same in every run. Numbers that look
+-- random are hashes of a name and of the row's number.
 
 create function pg_temp.pick(what text, choices int) returns int language sql immutable as $$
     select 1 + (('x' || substr(md5(what), 1, 7))::bit(28)::int % choices)

@@ -1,4 +1,4 @@
--- Who may do what in the demonstration. Runs after the rows are there, as the tenant's owner.
+-- The privileges of the demonstration. Runs as the tenant's owner, after the rows were inserted.
 
 alter table public.notes enable row level security;
 alter table public.notes force row level security;

@@ -278,7 +278,7 @@ mod tests {
         }
         assert!(
             format!("{:?}", parse(&["client", "drop", ID, "--yes"])).contains("yes: true"),
-            "a flag behind the identifier stays a flag"
+            "a flag after the identifier stays a flag"
         );
     }
 }

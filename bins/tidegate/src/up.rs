@@ -157,8 +157,8 @@ async fn examine(admin: &Admin, settings: &Settings) -> Result {
     )))
 }
 
-/// Fails if the control database was created with another master key. Then the database cannot be
-/// used with this key.
+/// Fails if the control database was created with another master key, because it cannot be used
+/// with this key.
 async fn require_same_key(admin: &Admin, master: &MasterKey) -> Result {
     match admin.recorded_fingerprint().await? {
         Some(kept) if kept != master.fingerprint() => Err(Failure::Refused(

@@ -121,7 +121,7 @@ function receive(message: Message): void {
 }
 
 function ready(subscription: Subscription): void {
-  // Without a cursor nobody knows what happened while the connection was away.
+  // Without a cursor, changes during the interruption cannot be determined.
   if (subscription.wasLive && !subscription.cursor) subscription.onResync("the connection was lost");
   subscription.wasLive = true;
   subscription.onReady();

@@ -25,7 +25,7 @@ async function send(path: string, options: Options): Promise<Response> {
       headers,
       body: options.body === undefined ? undefined : JSON.stringify(options.body),
       signal: options.signal,
-      // A redirect after a change leads to the changed object, which nobody asked for here.
+      // A redirect after a change leads to the changed object, which is not needed here.
       redirect: options.method === "PATCH" ? "manual" : "follow",
       cache: "no-store",
     });

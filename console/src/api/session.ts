@@ -8,7 +8,7 @@ export type Session = { access: string; refresh: string; claims: Claims; clientI
 export const session = signal<Session | null>(null);
 /** The session can no longer be renewed: the page asks to sign in again and keeps its state. */
 export const sessionEnded = signal(false);
-/** Somebody as whom the owner looks at the database (View as). */
+/** The user as whom the owner views the database (View as). */
 export const actor = signal<{ name: string; access: string; claims: Claims } | null>(null);
 
 /** The claims in force: those of the user who is viewed as, else of the person. */
@@ -100,7 +100,7 @@ export async function resume(): Promise<string | null> {
 async function comeBack(answer: URLSearchParams, pending: Pending): Promise<string | null> {
   sessionStorage.removeItem(PENDING);
   history.replaceState(null, "", `${location.pathname}${pending.hash}`);
-  // Replacing the address tells nobody.
+  // `replaceState` triggers no event.
   dispatchEvent(new HashChangeEvent("hashchange"));
   try {
     await redeem(answer, pending);

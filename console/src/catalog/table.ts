@@ -37,8 +37,8 @@ export type Table = {
   canDelete: boolean;
 };
 
-// A default names no column, so `pg_get_expr` need not know them. It would name all columns anew for
-// each default, which takes seconds for a thousand.
+// A default refers to no column, so `pg_get_expr` gets no relation. With a relation it would look up
+// the names of all columns for each default, which takes seconds for a thousand columns.
 const COLUMNS = `
 select a.attname as name, format_type(a.atttypid, a.atttypmod) as type, format_type(a.atttypid, -1) as "cast",
        t.typname as typname, t.typcategory::text as category, a.attnotnull as not_null,

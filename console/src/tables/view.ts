@@ -147,7 +147,7 @@ export class TableView {
     this.refreshSoon();
   }
 
-  /** What was sent that became this change. Somebody else may have changed the same row meanwhile. */
+  /** The sent edit that this change confirms. Another user may have changed the same row as well. */
   private takeSent(change: Change, key: string): Sent | undefined {
     const name = this.sent.has(key) ? key : change.op === "INSERT" ? "insert" : key;
     const sent = this.sent.get(name);

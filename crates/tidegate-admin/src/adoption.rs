@@ -174,7 +174,7 @@ fn move_public_rights(
     if content.public_rights.is_empty() {
         return changes;
     }
-    script.note("What everybody may do here now, only those may who are there now.");
+    script.note("Grant the privileges of PUBLIC to the existing roles instead.");
     for right in &content.public_rights {
         for role in content.logins_without(*right) {
             let [what, on] = right.parts(database);
@@ -232,7 +232,7 @@ pub(super) async fn release(
 /// Drops the event trigger and its schema.
 const FORGET: &str = include_str!("forget.sql");
 
-/// Returns the statements that undo `changes`. A role that was dropped needs no statement.
+/// Returns the statements that undo `changes`. No statement is needed for a role that was dropped.
 fn restore(database: &str, changes: &[RightsChange], logins: &BTreeSet<String>) -> Script {
     let mut script = Script::default();
     for RightsChange { grantee, right } in changes {

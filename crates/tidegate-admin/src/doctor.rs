@@ -42,7 +42,7 @@ pub enum Severity {
     Good,
     /// The condition cannot be checked, but an operator should know about it.
     Note,
-    /// The service works, but a part of it does not, or could be improved.
+    /// The service works, but one of its features does not, or a setting should be improved.
     Advice,
     /// The service does not work, or is not safe.
     Missing,
@@ -98,8 +98,8 @@ impl Finding {
 pub enum FeedLogin<'a> {
     /// Logical decoding on every node, with the login of this configuration.
     Logical(&'a Config),
-    /// Logical decoding on one node, which sends the changes to the other nodes, with the login of
-    /// this configuration.
+    /// Logical decoding with the login of this configuration, on one node that sends the changes to
+    /// the other nodes.
     LogicalOverBus(&'a Config),
     /// Outboxes, which the administrator creates.
     Outbox,

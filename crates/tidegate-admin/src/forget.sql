@@ -1,5 +1,5 @@
--- Takes our event trigger out of a database that is served no more. What others have put into the
--- schema stays, and the schema with it.
+-- Drops the service's event trigger in a database that is no longer served. If the schema contains
+-- objects of others, keeps the schema and these objects.
 DO $forget$
 BEGIN
     IF EXISTS (SELECT FROM pg_catalog.pg_event_trigger e
@@ -17,8 +17,8 @@ BEGIN
 END
 $forget$
 ;
--- Takes out the functions of claims too, unless a policy or another object of the database depends on
--- one: without the functions it would fail. They stay then and return NULL and no claims.
+-- Drops the functions of claims too, unless a policy or another object of the database depends on
+-- one of them and would fail without it. Functions that are kept return NULL and no claims.
 DO $forget_claims$
 BEGIN
     IF (SELECT pg_catalog.count(*) FROM pg_catalog.pg_namespace n

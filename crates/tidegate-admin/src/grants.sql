@@ -1,6 +1,7 @@
--- The grants to and by the roles $1, and with them all others on the same objects: they tell in which
--- order those go. $2 is the mark of our roles, $3 what lets one become
--- a role that one is a member of, $4 whether roles of ours need the ADMIN OPTION for that.
+-- The grants to and by the roles $1, and all other grants on the same objects, which determine the
+-- order in which the first are revoked. $2 is the mark of the service's roles. $3 is the privilege
+-- with which a member of a role can become that role. $4 says whether the service's roles need the
+-- ADMIN OPTION for that.
 WITH gone AS (
     SELECT oid FROM pg_catalog.pg_roles WHERE rolname = ANY ($1::text[])
 ), who AS (
@@ -59,7 +60,8 @@ WITH gone AS (
     SELECT o.kind, o.name, o.oid, o.sub, o.part, o.schema, o.owner,
            a.grantor, a.grantee, a.privilege_type AS privilege, a.is_grantable,
            a.grantor IN (SELECT oid FROM gone) OR a.grantee IN (SELECT oid FROM gone) AS touches
-    -- The || copies the list out of its TOAST table: aclexplode would for each of its rows.
+    -- The || copies the list out of its TOAST table once. Otherwise aclexplode would copy it for
+    -- each of its rows.
     FROM objects o, pg_catalog.aclexplode(o.acl || '{}') a
     WHERE o.acl IS NOT NULL AND a.grantor <> a.grantee
 ), touched AS (

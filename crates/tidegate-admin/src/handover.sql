@@ -1,6 +1,6 @@
--- What would run with the rights of a new owner ($2) that others reach, among what the roles $1 own
--- or, once it is reassigned ($3), what this transaction has given to that owner. Each row describes
--- an object and says why.
+-- The objects that others could use to run code with the privileges of a new owner ($2). The
+-- candidates are the objects that the roles $1 own or, after they were reassigned ($3), the objects
+-- that this transaction has given to the new owner. Each row describes an object and the reason.
 WITH RECURSIVE leaving AS (
     SELECT r.oid FROM pg_catalog.pg_roles r WHERE r.rolname = ANY ($1::text[])
 ), heir AS (
@@ -35,13 +35,15 @@ WITH RECURSIVE leaving AS (
         SELECT FROM pg_catalog.pg_constraint f
         WHERE f.contype = 'f' AND c.oid IN (f.conrelid, f.confrelid))
 ), cascading (oid) AS (
-    -- Their actions change rows, and fire triggers, as the owner of the referencing table.
+    -- The actions of foreign keys change rows, and fire triggers, as the owner of the referencing
+    -- table.
     SELECT c.oid FROM relations c WHERE EXISTS (
         SELECT FROM pg_catalog.pg_constraint f WHERE f.contype = 'f' AND f.conrelid = c.oid
           AND (f.confupdtype IN ('c', 'n', 'd') OR f.confdeltype IN ('c', 'n', 'd')))
     UNION SELECT i.inhrelid FROM pg_catalog.pg_inherits i JOIN cascading c ON c.oid = i.inhparent
 ), starts (class, object, why) AS (
-    -- ANALYZE, VACUUM and REINDEX compute these as the table's owner, autovacuum too.
+    -- ANALYZE, VACUUM, REINDEX and autovacuum compute the expressions of indexes and statistics as
+    -- the table's owner.
     SELECT 'pg_catalog.pg_class'::pg_catalog.regclass::oid, i.indexrelid, 'maintenance'
     FROM pg_catalog.pg_index i JOIN relations c ON c.oid = i.indrelid
     UNION ALL
@@ -109,7 +111,7 @@ WITH RECURSIVE leaving AS (
     SELECT 'pg_catalog.pg_class'::pg_catalog.regclass, t.partrelid, t.partexprs::text
     FROM pg_catalog.pg_partitioned_table t
     UNION ALL
-    -- The column is there since PostgreSQL 14.
+    -- The column `stxexprs` exists since PostgreSQL 14.
     SELECT 'pg_catalog.pg_statistic_ext'::pg_catalog.regclass, s.oid,
            pg_catalog.to_jsonb(s) ->> 'stxexprs'
     FROM pg_catalog.pg_statistic_ext s
@@ -126,8 +128,8 @@ WITH RECURSIVE leaving AS (
     CROSS JOIN LATERAL pg_catalog.regexp_matches(
         t.tree, ':(?:funcid|aggfnoid|winfnoid) (\d+)', 'g') called (match)
 )
--- Code is not handed over at all: others reach it in more ways than can be listed, and what calls it
--- may be handed over later.
+-- Code is never handed over. Others can reach it in more ways than can be listed, and an object
+-- that calls it may be handed over later.
 SELECT pg_catalog.pg_describe_object('pg_catalog.pg_proc'::pg_catalog.regclass, p.oid, 0)
        || CASE WHEN p.prosecdef THEN ' is SECURITY DEFINER' ELSE ' is code of the former owner' END
 FROM routines p
@@ -145,8 +147,8 @@ SELECT pg_catalog.pg_describe_object(r.class, r.object, 0)
 FROM reached r JOIN untrusted u ON u.oid = r.object
 WHERE r.class = 'pg_catalog.pg_proc'::pg_catalog.regclass
 UNION
--- Functions that may run a text or read a view, such as query_to_xml and dblink. Those that are
--- immutable cannot, nor can the stable ones of the server but the ones that are named.
+-- Functions that may run SQL text or read a view, such as query_to_xml and dblink. Immutable
+-- functions cannot. Of the server's own stable functions only those that are listed here can.
 SELECT pg_catalog.pg_describe_object(c.class, c.object, 0) || ' calls '
        || c.function::pg_catalog.regprocedure || ' for ' || c.why || ' as the owner of a table'
 FROM calls c JOIN pg_catalog.pg_proc p ON p.oid = c.function

@@ -145,9 +145,9 @@ impl<'a> RevocationWriter<'a> {
         self.script.push(&revoke);
     }
 
-    /// Adds the statements that revoke a grant as its grantor. Privileges that the grantor lacks
-    /// for this are granted before and revoked after. Adds nothing if the administrator cannot act
-    /// as the grantor, or if such a privilege cannot be granted.
+    /// Adds the statements that revoke a grant as its grantor. If the grantor lacks privileges for
+    /// the REVOKE, they are granted before it and revoked after it. Adds nothing if that is
+    /// impossible, or if the administrator cannot act as the grantor.
     fn as_grantor(&mut self, grant: &'a ObjectGrant) {
         let grantor = &grant.grantor;
         let Some(missing_privileges) = missing_privileges(grant).filter(|_| grantor.reached) else {

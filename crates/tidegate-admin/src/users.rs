@@ -10,8 +10,8 @@ use super::session::{self, Session};
 use super::user_role::{self, NewUser};
 use super::{Admin, Error, GroupLock, Result, authenticator, claims, group, role, shared, tenant};
 
-/// The SQLSTATEs of the errors if PostgreSQL refuses to drop a role:
-/// `dependent_objects_still_exist`, and `insufficient_privilege` if PostgreSQL detects that first.
+/// The SQLSTATEs with which PostgreSQL refuses to drop a role: `dependent_objects_still_exist` and
+/// `insufficient_privilege`.
 const DEPENDENT: [&str; 2] = ["2BP01", "42501"];
 
 impl Admin {

@@ -8,8 +8,8 @@ use tidegate_changelog::{Lineage, LogMessage, LogPosition};
 use crate::message::BusMessage;
 use crate::place::{Malformed, MessageKind, Place};
 
-/// Cuts the messages of a stream into [`BusMessage`]s. Each of them can be read without the earlier
-/// ones.
+/// Divides the messages of a stream into [`BusMessage`]s. Each [`BusMessage`] can be read without
+/// the earlier ones.
 #[derive(Debug)]
 pub struct Batcher {
     lineage: Lineage,

@@ -228,9 +228,9 @@ impl ChangeLog for Bus {
     }
 
     /// Abandons the database only if no other node uses it, because all nodes share the slot. If
-    /// another node was heard recently, waits for `PRESENCE` first, because that node may have
-    /// stopped using the database. The node counts only if it is heard during this wait. The change
-    /// log does not drop a slot that is being read.
+    /// another node has reported its use recently, waits for `PRESENCE` first, because that node
+    /// may have stopped using the database. The node counts only if it reports its use again during
+    /// this wait. The change log does not drop a slot that is being read.
     fn abandon<'a>(&'a self, database: &'a DatabaseName) -> BoxFuture<'a, LogResult<()>> {
         Box::pin(async move {
             if self.is_shared(database) {

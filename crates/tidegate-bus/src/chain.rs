@@ -157,9 +157,10 @@ impl Chain {
         }
     }
 
-    /// Moves over a part of the log without changes.
+    /// Skips a part of the log that contains no changes.
     fn advance(&mut self, to: Place, out: &mut Vec<LogMessage>) -> Offered {
-        // Inside a transaction at least the commit has to follow, so a message is missing.
+        // A transaction is open, so at least its commit must follow. A message is therefore
+        // missing.
         if self.place.is_open() || to.is_open() {
             return Offered::Gap;
         }

@@ -58,7 +58,7 @@ pub(crate) struct Database {
     pub(crate) asked: Notify,
     /// The start of the retention window of this node's feed, as a position of the log.
     pub(crate) keep: AtomicU64,
-    /// The messages of the reader in this process that JetStream is known to have had.
+    /// The messages of the reader in this process that JetStream has stored at some time.
     pub(crate) stored: Mutex<Stored>,
     /// Whether a message was refused. Only the first refused message is logged.
     has_refused: AtomicBool,
@@ -149,7 +149,7 @@ impl Database {
                 None => None,
             };
         });
-        // Fails if the node has no stream, and then the message is not needed.
+        // Sending fails if the node has no stream, and then the message is not needed.
         let _ = self.live.send(Arc::new(message));
     }
 

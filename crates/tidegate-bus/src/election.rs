@@ -66,7 +66,8 @@ async fn read(database: &Arc<Database>, stream: Box<dyn LogStream>) -> bool {
     ended.has_read
 }
 
-/// Terminates the reader, unless the NATS server is mute and so every reader is silent.
+/// Terminates the reader. Does nothing if the NATS server does not answer, because then every
+/// reader seems silent.
 async fn close_reader(database: &Database) {
     if database.shared.is_mute.load(Ordering::Relaxed) {
         return;

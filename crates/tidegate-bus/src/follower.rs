@@ -77,7 +77,8 @@ impl Follower {
                 self.source = Source::Store;
                 self.waiting = Some(message.clone());
             }
-            // The reader is not ahead of this node, so its next message leaves no gap.
+            // The next message of the reader continues at this node's place or before it, so there
+            // is no gap.
             (Offered::Taken | Offered::Known, Source::Slot) => {
                 self.source = Source::Live;
                 self.local = None;

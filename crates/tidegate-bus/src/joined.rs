@@ -14,7 +14,7 @@ use crate::election;
 use crate::seal::SealedKind;
 use crate::shared::SharedBus;
 
-/// The interval at which a node that does not read reports that it uses the database.
+/// The interval at which a node that is not the reader reports that it uses the database.
 const PRESENCE: Duration = Duration::from_secs(1);
 /// The minimum time between two questions to the reader.
 const QUESTION: Duration = Duration::from_millis(5);

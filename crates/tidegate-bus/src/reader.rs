@@ -21,9 +21,9 @@ const HEARTBEAT: Duration = Duration::from_millis(200);
 /// The interval at which the reader checks whether JetStream has kept the messages that it sent.
 /// PostgreSQL keeps the changes of one to two intervals, in case JetStream loses the last messages.
 const CONFIRM: Duration = Duration::from_secs(10);
-/// The silence of PostgreSQL after which the reader asks the stream for a position, and the silence
-/// after which it asks on another connection. A walsender that decodes a large transaction may leave
-/// the first question unanswered for long.
+/// If PostgreSQL sends nothing for the first time, the reader asks the stream for a position. After
+/// the second time it asks on another connection, because a walsender that decodes a large
+/// transaction may not answer for long.
 const SILENCE: (Duration, Duration) = (Duration::from_secs(1), Duration::from_millis(2500));
 /// How long PostgreSQL may take to answer on the other connection. A reader that cannot reach
 /// PostgreSQL ends, because the other nodes wait for it.
@@ -40,7 +40,7 @@ struct Reader<'a> {
     batcher: Batcher,
     /// Whether PostgreSQL has sent anything.
     has_read: bool,
-    /// Whether a node has asked for the reader's position and was not answered yet.
+    /// Whether a node waits for an answer with the reader's position.
     owes_progress: bool,
     complete: LogPosition,
     /// The value of `complete` when the reader last asked JetStream how far its copy reaches. If
@@ -110,8 +110,9 @@ pub(crate) async fn run(database: &Arc<Database>, stream: Box<dyn LogStream>) ->
                 reader.check_contact();
             }
             _ = confirm.tick() => {
-                // Messages that were sent while NATS could not be reached are missing. JetStream
-                // counts as broken until it has a later one, also if nothing changes any more.
+                // Messages that were sent while NATS could not be reached are missing in JetStream.
+                // It counts as broken until it has a later message, even if there are no further
+                // changes.
                 let needs_kept = reader.complete > reader.mark || database.stored.lock().has_missed();
                 reader.look_into_store();
                 if needs_kept {
@@ -164,7 +165,7 @@ impl Reader<'_> {
         self.stream.confirm(keep.min(self.complete));
     }
 
-    /// Asks PostgreSQL whether it still answers, if it was not heard for some time.
+    /// Checks whether PostgreSQL still answers, after it has sent nothing for some time.
     fn check_contact(&mut self) {
         match self.contact {
             Contact::Heard(at) if at.elapsed() > SILENCE.0 => {
@@ -185,7 +186,7 @@ impl Reader<'_> {
         tokio::spawn(async move {
             let asked = database.shared.log.end(&database.name);
             let has_answered = is_answer(&timeout(ANSWER, asked).await);
-            // A reader that has ended needs no answer.
+            // Sending fails if the reader has ended, and then the answer is not needed.
             let _ = answered.try_send(has_answered);
         });
     }
@@ -210,7 +211,7 @@ impl Reader<'_> {
         let (database, kept) = (self.database.clone(), self.kept.clone());
         tokio::spawn(async move {
             if is_stored(&database, identity, mark).await {
-                // A reader that has ended needs no confirmation.
+                // Sending fails if the reader has ended, and then the confirmation is not needed.
                 let _ = kept.try_send(mark);
             }
         });

@@ -7,10 +7,10 @@ use tidegate_changelog::LogPosition;
 /// A single check may come too early after an interruption.
 const MISSES: u32 = 2;
 
-/// The messages of this node's reader that JetStream is known to have had.
+/// The messages of this node's reader that JetStream has stored at some time.
 #[derive(Debug, Default)]
 pub(crate) struct Stored {
-    /// JetStream has had all messages of this reader up to this position.
+    /// JetStream has stored all messages of this reader up to this position.
     to: LogPosition,
     misses: u32,
 }
@@ -27,8 +27,8 @@ impl Stored {
     /// Notes whether JetStream has the messages up to `mark`. Returns whether JetStream counts as
     /// broken.
     pub(crate) fn note(&mut self, mark: LogPosition, has: bool) -> bool {
-        // Messages up to `self.to` do not count as missing. JetStream had them, and they may have
-        // expired since.
+        // Messages up to `self.to` do not count as missing, because JetStream has stored them. They
+        // may have expired since then.
         let has = has || mark <= self.to;
         self.misses = if has { 0 } else { self.misses + 1 };
         self.to = if has { self.to.max(mark) } else { self.to };

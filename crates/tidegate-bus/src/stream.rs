@@ -59,7 +59,7 @@ impl BusStream {
             live,
             local,
             kept: KeptMessages::default(),
-            has_asked: false,
+            store_searched: false,
             wanted: wanted.clone(),
         };
         let (sender, batches) = mpsc::channel(QUEUE);
@@ -115,9 +115,9 @@ struct Worker {
     local: Option<Box<dyn LogStream>>,
     /// The messages from JetStream that fill a gap.
     kept: KeptMessages,
-    /// Whether JetStream was asked for the missing changes and does not have them, or cannot answer
-    /// because of a problem of the bus.
-    has_asked: bool,
+    /// Whether JetStream was searched for the missing changes. It also counts as searched if it
+    /// cannot answer because of a problem of the bus.
+    store_searched: bool,
     wanted: Arc<Notify>,
 }
 
@@ -144,15 +144,15 @@ impl Worker {
     /// Waits for live messages.
     async fn live(&mut self, out: &mut Vec<LogMessage>) -> LogResult<()> {
         let silence = self.joined.database.silence();
-        let Some(patience) = SILENCE.checked_sub(silence) else {
+        let Some(timeout) = SILENCE.checked_sub(silence) else {
             debug!(database = %self.joined.database.name, "no reader is heard; reading the changes");
-            self.has_asked = false;
+            self.store_searched = false;
             self.follower.leave();
             return Ok(());
         };
         tokio::select! {
             received = self.live.recv() => self.take(received, out)?,
-            () = sleep(patience) => return Ok(()),
+            () = sleep(timeout) => return Ok(()),
         }
         while self.follower.source() == Source::Live
             && let Ok(message) = self.live.try_recv()
@@ -186,10 +186,10 @@ impl Worker {
         let database = &self.joined.database;
         let (identity, place) = (self.follower.identity(), self.follower.place());
         let message = self.kept.next(database, identity, place).await;
-        // A failed request does not count as asked, because JetStream may answer as soon as it has
-        // a leader. It counts if the bus has a problem, because JetStream may then not answer for
-        // long.
-        self.has_asked = message.is_ok() || database.shared.problem.lock().is_some();
+        // A failed request does not count as a search, because JetStream may answer as soon as it
+        // has a leader. If the bus has a problem it does count, because JetStream may then not
+        // answer for long.
+        self.store_searched = message.is_ok() || database.shared.problem.lock().is_some();
         let message = message.ok().flatten();
         if message.is_some() {
             let count = &database.shared.counters.from_store;
@@ -262,10 +262,10 @@ impl Worker {
     }
 
     /// The error that ends the stream. If PostgreSQL no longer has the changes but JetStream was
-    /// not asked yet, the error lets the feed open the stream again.
+    /// not searched yet, the error lets the feed open the stream again.
     fn explain(&self, error: LogError) -> LogError {
         match error {
-            LogError::Gone if !self.has_asked => {
+            LogError::Gone if !self.store_searched => {
                 LogError::Unavailable("no node reads the changes".into())
             }
             error => error,

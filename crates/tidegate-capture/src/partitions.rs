@@ -64,8 +64,8 @@ impl Partitions {
 /// The stored state of a captured table's partitions.
 #[derive(Debug, Default)]
 pub(crate) struct PartitionRecord {
-    /// A position after the last change of partitions that added rows to the table or removed rows
-    /// from it; `None` if there was none.
+    /// A position after the last time that a partition with rows was attached, detached, dropped or
+    /// truncated; `None` if that never happened.
     pub(crate) changed: Option<LogPosition>,
     pub(crate) partitions: Option<Partitions>,
 }

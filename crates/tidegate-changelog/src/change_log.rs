@@ -23,7 +23,7 @@ pub enum LogMessage {
 pub enum LogStart {
     /// At the earliest position in the retention window.
     Earliest,
-    /// At this position, with the transactions that commit at or after it.
+    /// At this position. The stream returns the transactions that commit at or after it.
     At {
         /// The log to which the position belongs.
         log: LogIdentity,

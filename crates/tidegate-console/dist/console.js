@@ -5839,7 +5839,7 @@ var TableView = class _TableView {
     setTimeout(() => this.endFlash(flashed), FLASH);
     this.refreshSoon();
   }
-  /** What was sent that became this change. Somebody else may have changed the same row meanwhile. */
+  /** The sent edit that this change confirms. Another user may have changed the same row as well. */
   takeSent(change, key) {
     const name = this.sent.has(key) ? key : change.op === "INSERT" ? "insert" : key;
     const sent = this.sent.get(name);

@@ -32,7 +32,7 @@ pub enum Error {
         /// The limit in bytes.
         limit: usize,
     },
-    /// The archive is not the pinned one.
+    /// The checksum of the archive is not the expected one.
     #[error(
         "{url} is not the archive that this version of Tidegate knows: its SHA-256 is {found}, and {expected} was expected; nothing was unpacked"
     )]

@@ -52,7 +52,7 @@ impl FeedMetrics {
         }
     }
 
-    /// How far a stream that has reached `reached` is behind the last observed end.
+    /// How far a stream at the position `reached` is behind the last observed end.
     pub(crate) fn lag(&self, reached: LogPosition) -> StreamLag {
         let ends = self.ends.lock();
         let oldest = ends.iter().find(|(_, end)| *end > reached);

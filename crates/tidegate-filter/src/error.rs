@@ -94,7 +94,7 @@ pub enum Error {
         problem: String,
     },
     /// A condition cannot be evaluated exactly outside PostgreSQL.
-    #[error("`{place}` cannot be judged for events: {problem}")]
+    #[error("`{place}` cannot be evaluated for events: {problem}")]
     Unsupported {
         /// The path of the condition.
         place: String,

@@ -103,7 +103,7 @@ impl Comparison {
     }
 
     /// The parameter of the comparison with another JSON value; `None` if the value is invalid or
-    /// needs other SQL. Then [`Filter::parse`] reports the error. The comparison must be
+    /// needs other SQL; [`Filter::parse`] then reports the error. The comparison must be
     /// [uniform](Comparison::is_uniform).
     pub fn rebind(&self, relation: &Relation, value: &Json<'_>) -> Option<Parameter> {
         let target = ComparedColumn::of(relation, self.column);

@@ -76,7 +76,7 @@ async fn main() -> Result<(), Box<dyn Error>> {
         principal: &Principal::Control,
         anonymous: false,
         options: QueryOptions::default(),
-        room: u64::MAX,
+        response_budget: u64::MAX,
     };
     for what in ["first", "second"] {
         let begin = Instant::now();

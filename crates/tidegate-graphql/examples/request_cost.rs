@@ -169,7 +169,7 @@ async fn measure(what: &str, times: u32, query: &str, variables: &str, rows: &Ro
             principal: &principal,
             anonymous: false,
             options: QueryOptions::default(),
-            room: u64::MAX,
+            response_budget: u64::MAX,
         };
         let answer = api
             .execute(&prepared, Some(variables), context)

@@ -29,13 +29,14 @@ pub struct Context<'a> {
     pub executor: &'a dyn Executor,
     /// The principal of the statements.
     pub principal: &'a Principal,
-    /// Whether the caller has no token. Then errors about privileges say that a token is required.
+    /// Whether the caller has no token. If so, errors about privileges say that a token is
+    /// required.
     pub anonymous: bool,
     /// The options of the statements, such as the deadline. The author is always the service, which
     /// writes all statements.
     pub options: QueryOptions,
     /// The largest size of the data in bytes. The API's limit applies too.
-    pub room: u64,
+    pub response_budget: u64,
 }
 
 /// The size in bytes of a response that takes about a millisecond to build. Building a larger
@@ -237,7 +238,7 @@ impl Request<'_> {
         share: bool,
     ) -> Result<GraphqlResponse, ExecutionFailure> {
         let mut limits = self.api.limits().rows;
-        limits.bytes = limits.bytes.min(self.context.room);
+        limits.bytes = limits.bytes.min(self.context.response_budget);
         let Planned {
             mut plan,
             introspections,

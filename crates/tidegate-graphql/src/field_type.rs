@@ -256,7 +256,8 @@ impl FieldType {
         Self::of_type(&relation.column(id).r#type)
     }
 
-    /// Whether a column value that is not NULL may be written as null, because it is a JSON null.
+    /// Whether a value that is not NULL in SQL may be written as null, because the column contains
+    /// JSON nulls.
     pub(crate) fn may_be_json_null(relation: &Relation, id: ColumnId) -> bool {
         let r#type = base_type(&relation.column(id).r#type);
         !relation.is_key(id) && matches!(*r#type, Type::JSON | Type::JSONB)

@@ -37,7 +37,7 @@ pub(crate) enum GeneratedText {
 }
 
 impl LargeText {
-    /// Generates the text, unless it is large.
+    /// Generates the text if it is small.
     pub(crate) fn write(self) -> GeneratedText {
         let mut out = String::with_capacity(1 << 14);
         if self.writer().write_chunk(&mut out, WHOLE) {
@@ -78,7 +78,7 @@ mod tests {
 
     use super::*;
 
-    /// A text that takes practically forever to generate.
+    /// A text that takes too long to generate in a test.
     fn endless() -> LargeText {
         let schema = Schema::parse(r#"{"name":"s","relations":[]}"#).unwrap();
         let types = Types::of(Arc::new(schema), false);

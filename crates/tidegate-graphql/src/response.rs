@@ -18,7 +18,7 @@ use crate::large_text::{GeneratedText, LargeText};
 pub struct GraphqlResponse {
     /// The JSON text of the response.
     pub body: ResponseText,
-    /// Whether the operation was executed. Then the response has the member `data`.
+    /// Whether the operation was executed. If so, the response has the member `data`.
     pub executed: bool,
     /// A summary of the response's errors, for the log and the metrics.
     pub errors: ErrorSummary,
@@ -98,9 +98,9 @@ pub(crate) fn end(
         body.put_slice(b"}");
     }
     body.put_slice(b"}");
-    let gaps = outcome.gaps.iter().copied().zip(introspections);
+    let insertions = outcome.insertion_points.iter().copied().zip(introspections);
     GraphqlResponse {
-        body: ResponseText::with(body.freeze(), gaps),
+        body: ResponseText::with(body.freeze(), insertions),
         executed: true,
         errors: ErrorSummary::of(&errors),
     }
@@ -113,7 +113,7 @@ fn write_errors(errors: &[Error], body: &mut BytesMut) {
 
 /// Appends a value as JSON.
 fn put(value: &impl Serialize, body: &mut BytesMut) {
-    // Serializing strings and numbers does not fail, nor does writing to memory.
+    // Neither the serialisation of strings and numbers nor writing to memory can fail.
     let _ = serde_json::to_writer(body.writer(), value);
 }
 

@@ -138,8 +138,8 @@ impl Transaction for Recorder {
     }
 }
 
-/// The body of the response to a document. Its data may have `room` bytes.
-async fn ask(recorder: &Recorder, anonymous: bool, document: &str, room: u64) -> Value {
+/// The body of the response to a document. Its data may have `response_budget` bytes.
+async fn ask(recorder: &Recorder, anonymous: bool, document: &str, response_budget: u64) -> Value {
     let api = api();
     let prepared = api.prepare(document, None).expect(document);
     let context = Context {
@@ -147,7 +147,7 @@ async fn ask(recorder: &Recorder, anonymous: bool, document: &str, room: u64) ->
         principal: &Principal::Control,
         anonymous,
         options: QueryOptions::default(),
-        room,
+        response_budget,
     };
     let answer = api.execute(&prepared, None, context).await.unwrap();
     serde_json::from_slice(&answer.body.into_bytes().unwrap()).unwrap()
@@ -164,9 +164,9 @@ async fn a_mutation_is_committed_only_when_its_answer_fits() {
     assert_eq!(body["data"][&key][0]["name"], "Ann", "{body}");
     let reported = ["pipeline", "statement", "statement", "commit"];
     assert_eq!(*recorder.log.lock().unwrap(), reported);
-    for room in [10, 20] {
+    for response_budget in [10, 20] {
         let recorder = Recorder::default();
-        let body = ask(&recorder, false, &document, room).await;
+        let body = ask(&recorder, false, &document, response_budget).await;
         assert_eq!(body["data"], Value::Null, "{body}");
         let error = &body["errors"][0];
         assert_eq!(error["extensions"]["code"], "TOO_COMPLEX", "{body}");

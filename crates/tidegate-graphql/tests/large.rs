@@ -43,7 +43,7 @@ async fn ask(api: &Api, document: &str) -> GraphqlResponse {
         principal: &Principal::Control,
         anonymous: false,
         options: QueryOptions::default(),
-        room: u64::MAX,
+        response_budget: u64::MAX,
     };
     api.execute(&prepared, None, context).await.unwrap()
 }

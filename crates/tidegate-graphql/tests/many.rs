@@ -121,7 +121,7 @@ async fn the_first_errors_of_variables_are_reported() {
         principal: &Principal::Control,
         anonymous: false,
         options: QueryOptions::default(),
-        room: u64::MAX,
+        response_budget: u64::MAX,
     };
     let values = |value: &str| {
         let members = (0..MANY).map(|number| format!("\"v{number}\":{value}"));

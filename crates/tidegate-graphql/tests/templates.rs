@@ -92,7 +92,7 @@ async fn ask(api: &Api, document: &str, variables: &str) -> (Vec<String>, String
         principal: &Principal::Control,
         anonymous: false,
         options: QueryOptions::default(),
-        room: u64::MAX,
+        response_budget: u64::MAX,
     };
     let answer = api.execute(&prepared, Some(&variables), context).await;
     let body = answer.unwrap().body.into_bytes().unwrap();

@@ -53,7 +53,7 @@ async fn refusal(document: &str, variables: &str) -> Option<(String, bool)> {
         principal: &Principal::Control,
         anonymous: false,
         options: QueryOptions::default(),
-        room: u64::MAX,
+        response_budget: u64::MAX,
     };
     let answer = api
         .execute(&prepared, Some(&variables), context)

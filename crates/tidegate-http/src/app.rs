@@ -105,18 +105,20 @@ impl App {
         AppBuilder::new(executor, issuer, store)
     }
 
-    /// Removes the default user of `database` from the cache. Should be called when the tenant's
-    /// users or settings have changed; otherwise the change takes effect only after five seconds.
+    /// Removes the default user of `database` from the cache. Call this function when the tenant's
+    /// users or settings have changed. Without the call, the change takes effect after five
+    /// seconds.
     pub fn forget_default_user(&self, database: &str) {
         self.0.default_users.forget(database);
     }
 
-    /// Reads the external issuers of all tenants again if they have changed. Must be called when
-    /// any node has changed an issuer, and every few seconds, because a notification may be lost.
+    /// Reads the external issuers of all tenants again if they have changed. Call this function
+    /// when a node has changed an issuer, and also every few seconds, because a notification may be
+    /// lost.
     ///
     /// # Errors
     ///
-    /// [`StoreError`] if the store fails. Then the issuers that were read before remain in use.
+    /// [`StoreError`] if the store fails. The issuers that were read before then remain in use.
     pub async fn reload_issuers(&self) -> Result<(), StoreError> {
         match &self.0.external_tokens {
             Some(tokens) => tokens.issuers().reload().await,

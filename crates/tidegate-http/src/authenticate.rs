@@ -22,8 +22,8 @@ const DATABASE: HeaderName = HeaderName::from_static("tidegate-database");
 pub struct Caller {
     /// The database and role that the caller's statements run as.
     pub principal: Principal,
-    /// Whether the request had no token, or its token is ignored. Then errors about privileges say
-    /// that a token is required.
+    /// Whether the request had no token, or its token is ignored. If so, errors about privileges
+    /// say that a token is required.
     pub anonymous: bool,
     /// The scopes of the caller's token. They are unrestricted for a caller without a token.
     pub scopes: Scopes,
@@ -266,7 +266,7 @@ pub async fn by_token<'a>(
     Err(ApiError::from_bearer(error))
 }
 
-/// Whether an error shows that the service's own issuer did not issue the token. Then an external
+/// Whether an error shows that the service's own issuer did not issue the token. If so, an external
 /// issuer may have issued it.
 fn is_unknown(error: &tidegate_oauth::Error) -> bool {
     use tidegate_oauth::TokenError::{TooLong, UnknownHeader};
@@ -316,7 +316,7 @@ async fn known_default_user(app: &App, database: &str) -> Result<Option<Caller>,
     }))
 }
 
-/// Which SQL of their own the anonymous callers of a tenant may run.
+/// The kind of SQL statements that anonymous callers of a tenant may send.
 ///
 /// # Errors
 ///

@@ -168,8 +168,8 @@ impl ApiError {
         Self::new(StatusCode::CONFLICT, "ALREADY_EXISTS", message)
     }
 
-    /// 403: another site sent the form, or its token does not belong to the browser's current
-    /// cookie.
+    /// 403: another site sent the form, or the form's token does not belong to the browser's
+    /// current cookie.
     pub fn stale_form() -> Self {
         let text = "This form is out of date, or your browser keeps no cookies for this site. Go \
                     back, load the page again and repeat it.";

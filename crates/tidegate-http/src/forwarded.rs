@@ -16,7 +16,7 @@ pub struct Peer {
     pub address: IpAddr,
     /// Whether the connection to this service is encrypted.
     pub encrypted: bool,
-    /// Whether this service's end of the connection has a loopback address. Then other machines
+    /// Whether this service's end of the connection has a loopback address. If so, other machines
     /// cannot intercept the traffic.
     pub loopback: bool,
 }

@@ -42,8 +42,8 @@ pub struct Limits {
 pub struct Timeouts {
     /// How long the TLS handshake may take.
     pub handshake: Duration,
-    /// How long the head of a request may take, from its first byte to its last. The same time
-    /// applies to a new connection until its first byte.
+    /// The timeout for the head of a request, from its first byte to its last. It is also the
+    /// timeout for the first byte of a new connection.
     pub header: Duration,
     /// How long a connection may exist without a request.
     pub idle: Duration,

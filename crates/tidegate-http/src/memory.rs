@@ -45,7 +45,7 @@ struct BudgetState {
     free: u64,
     /// The bytes that all anonymous callers together hold.
     anonymous: u64,
-    /// The bytes that each holder has reserved; holders without bytes are absent.
+    /// The bytes that each holder has reserved. Holders without reserved bytes have no entry.
     holders: HashMap<Holder, u64>,
 }
 
@@ -124,8 +124,8 @@ impl Reservation {
     ///
     /// # Errors
     ///
-    /// [`Exhausted`] if the holder may not reserve that many bytes. Then nothing is reserved by the
-    /// call.
+    /// [`Exhausted`] if the holder may not reserve that many bytes. In this case the call reserves
+    /// nothing.
     pub fn take(&mut self, bytes: u64) -> Result<(), Exhausted> {
         self.memory.lock().take(&self.holder, bytes)?;
         self.reserved += bytes;

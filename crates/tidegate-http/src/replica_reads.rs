@@ -1,5 +1,5 @@
-//! Reads from replicas that have replayed the changes that the client knows: its own writes, and
-//! the changes of events that it has received.
+//! Chooses replicas for reads. A replica must have replayed all changes that the client knows: its
+//! own writes, and those of received events.
 
 use http::{HeaderMap, HeaderName, HeaderValue};
 use tidegate_feed::Cursor;
@@ -42,7 +42,7 @@ fn parse(value: &HeaderValue, reads: ReplicaReads) -> Option<ReadFrom> {
     let text = value.to_str().ok()?.trim();
     match text.parse() {
         Ok(after) => Some(ReadFrom::Replica { after }),
-        Err(_) => Some(behind(text.parse().ok()?, reads)),
+        Err(_) => Some(servers_for(text.parse().ok()?, reads)),
     }
 }
 
@@ -54,11 +54,11 @@ pub fn read_after(app: &App, sent: Option<Cursor>) -> ReadFrom {
         (Some(_), None) => ReadFrom::Replica {
             after: WalPosition(0),
         },
-        (Some(reads), Some(sent)) => behind(sent, reads),
+        (Some(reads), Some(sent)) => servers_for(sent, reads),
     }
 }
 
-fn behind(cursor: Cursor, reads: ReplicaReads) -> ReadFrom {
+fn servers_for(cursor: Cursor, reads: ReplicaReads) -> ReadFrom {
     if reads.cursors_in_wal {
         let after = WalPosition(cursor.end().0);
         ReadFrom::Replica { after }

@@ -127,7 +127,7 @@ pub struct Errors {
 }
 
 impl Errors {
-    /// One error, of which only the code is known.
+    /// The summary of one error with this code and without details.
     pub fn one(protocol: Protocol, code: &'static str) -> Self {
         Self::new(protocol, vec![(code, 1)], None)
     }

@@ -1,4 +1,4 @@
-//! Whether anonymous callers of a tenant may run SQL of their own.
+//! The setting for SQL statements of anonymous callers.
 
 /// The kinds of SQL that a tenant runs for anonymous callers. The SQL runs as the default user.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -6,7 +6,7 @@ pub enum AnonymousSql {
     /// No SQL of anonymous callers.
     #[default]
     Off,
-    /// One read-only statement at a time, in a read-only transaction, with tight limits.
+    /// One read-only statement in each request, in a read-only transaction and with tight limits.
     Read,
     /// All SQL that the default user's privileges allow.
     On,

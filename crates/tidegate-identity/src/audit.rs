@@ -119,7 +119,7 @@ impl AuditEvent {
         }
     }
 
-    /// The same event with the user who changed a record.
+    /// Sets the user who changed the record.
     #[must_use]
     pub fn with_acting_user(self, actor: Option<String>) -> Self {
         Self { actor, ..self }

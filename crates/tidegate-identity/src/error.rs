@@ -59,10 +59,10 @@ pub enum Error {
         retry_after: Duration,
     },
     /// A field of a record has an invalid value.
-    #[error("invalid {member}, expected {expected}")]
-    InvalidMember {
+    #[error("invalid {field}, expected {expected}")]
+    InvalidField {
         /// The name of the field.
-        member: &'static str,
+        field: &'static str,
         /// The values that are allowed.
         expected: &'static str,
     },

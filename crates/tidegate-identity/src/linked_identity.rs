@@ -43,6 +43,6 @@ pub enum UnlinkOutcome {
     Done,
     /// The user has no such account or passkey.
     Missing,
-    /// The user would have no way left to sign in.
+    /// The user would have no credential left with which to sign in.
     LastCredential,
 }

@@ -14,7 +14,7 @@ const LENGTH: usize = 32;
 /// The HKDF salt. It makes the derived keys differ from the keys that another program derives from
 /// the same bytes.
 const SALT: &[u8] = b"tidegate";
-/// The first byte of all encrypted data, so that another format can follow.
+/// The first byte of all encrypted data. Another format would begin with another byte.
 const SEAL_VERSION: u8 = 1;
 
 /// 32 random bytes, known only to the operator and the running service.

@@ -28,8 +28,8 @@ impl TenantName {
         if first && rest && name.len() <= TENANT_BYTES && !name.starts_with("pg_") {
             return Ok(Self(name.to_owned()));
         }
-        Err(Error::InvalidMember {
-            member: "database",
+        Err(Error::InvalidField {
+            field: "database",
             expected: "[a-z_][a-z0-9_]*, at most 30 bytes, not starting with pg_",
         })
     }
@@ -42,8 +42,8 @@ impl TenantName {
         if allowed && !name.is_empty() && name.len() <= IDENTIFIER_BYTES {
             return Ok(Self(name.to_owned()));
         }
-        Err(Error::InvalidMember {
-            member: "database",
+        Err(Error::InvalidField {
+            field: "database",
             expected: "1 to 63 bytes without a slash or control characters",
         })
     }
@@ -71,15 +71,15 @@ fn is_dot_segment(name: &str) -> bool {
 pub struct UserName(String);
 
 impl UserName {
-    /// Checks the name; [`Error::InvalidMember`] if it is not allowed.
+    /// Checks the name; [`Error::InvalidField`] if it is not allowed.
     pub fn parse(name: &str) -> Result<Self> {
         let allowed = |b: u8| b.is_ascii_alphanumeric() || b"_.@+-".contains(&b);
         let length = 1..=USER_CHARACTERS;
         if length.contains(&name.len()) && name.bytes().all(allowed) && !is_dot_segment(name) {
             return Ok(Self(name.to_owned()));
         }
-        Err(Error::InvalidMember {
-            member: "name",
+        Err(Error::InvalidField {
+            field: "name",
             expected: "1 to 32 characters of A-Z a-z 0-9 _ . @ + -, not . or ..",
         })
     }
@@ -115,15 +115,15 @@ pub(crate) fn is_official(name: &str) -> bool {
 /// The role of a group: `database/group/name`. No user can have this role, because user names have
 /// no slash.
 ///
-/// Errors: [`Error::InvalidMember`] unless the name is a valid [`UserName`] and the role has at
+/// Errors: [`Error::InvalidField`] unless the name is a valid [`UserName`] and the role has at
 /// most 63 bytes.
 pub fn group_role(database: &str, group: &str) -> Result<String> {
     let role = format!("{database}/group/{group}");
     if UserName::parse(group).is_ok() && role.len() <= IDENTIFIER_BYTES {
         return Ok(role);
     }
-    Err(Error::InvalidMember {
-        member: "user_group",
+    Err(Error::InvalidField {
+        field: "user_group",
         expected: "1 to 32 characters of A-Z a-z 0-9 _ . @ + -, not . or .., at most 63 bytes \
                    together with the database's name and /group/",
     })
@@ -137,8 +137,8 @@ pub(crate) fn role_name(key: &UserKey) -> Result<String> {
     if role.len() <= IDENTIFIER_BYTES {
         return Ok(role);
     }
-    Err(Error::InvalidMember {
-        member: "name",
+    Err(Error::InvalidField {
+        field: "name",
         expected: "at most 63 bytes together with the database's name and a slash",
     })
 }

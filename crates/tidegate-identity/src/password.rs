@@ -78,12 +78,12 @@ impl PasswordHasher {
 
     /// The hash of a new password, in PHC form.
     ///
-    /// Errors: [`Error::InvalidMember`] unless the password has 8 to 256 bytes; [`Error::Busy`]
+    /// Errors: [`Error::InvalidField`] unless the password has 8 to 256 bytes; [`Error::Busy`]
     /// when the queue is full.
     pub async fn hash(&self, password: &Secret, random: &dyn SecureRandom) -> Result<String> {
         if !LENGTHS.contains(&password.expose().len()) {
-            return Err(Error::InvalidMember {
-                member: "password",
+            return Err(Error::InvalidField {
+                field: "password",
                 expected: "8 to 256 bytes",
             });
         }

@@ -1,4 +1,4 @@
-//! Sign-in, sign-up and recovery. One file for each task.
+//! Sign-in, sign-up and recovery, with one file for each task.
 
 mod account_linking;
 mod attempts;

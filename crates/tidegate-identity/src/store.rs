@@ -26,7 +26,7 @@ pub enum WriteOutcome {
     Done,
     /// Update: the record does not exist, or was changed concurrently.
     Missing,
-    /// Insert: the name is taken. For a user, also: the role is taken.
+    /// After an insert: the name is taken, or the role of a user is taken.
     Taken,
     /// The tenant has another default user.
     DefaultUserTaken,
@@ -122,10 +122,12 @@ pub trait IdentityStore: Send + Sync {
     /// The tenant's default user, if it has one.
     fn default_user<'a>(&'a self, database: &'a str) -> StoreFuture<'a, Option<User>>;
 
-    /// Which SQL the tenant runs for its default user; `Off` when the tenant does not exist.
+    /// The kind of SQL statements that the tenant's default user may send; `Off` when the tenant
+    /// does not exist.
     fn anonymous_sql<'a>(&'a self, database: &'a str) -> StoreFuture<'a, AnonymousSql>;
 
-    /// Sets which SQL the tenant runs for its default user. `false` if the tenant does not exist.
+    /// Sets the kind of SQL statements that the tenant's default user may send. `false` if the
+    /// tenant does not exist.
     fn set_anonymous_sql<'a>(
         &'a self,
         database: &'a str,

@@ -102,8 +102,8 @@ async fn a_changed_hash_ends_sessions_as_a_new_password_does() {
 /// What was expected instead of a hash that is refused.
 fn expected(hash: &str) -> &'static str {
     match PasswordHash::imported(hash) {
-        Err(Error::InvalidMember { member, expected }) => {
-            assert_eq!(member, "password_hash");
+        Err(Error::InvalidField { field, expected }) => {
+            assert_eq!(field, "password_hash");
             expected
         }
         other => panic!("{hash} gave {other:?}"),

@@ -20,14 +20,14 @@ fn names_of_tenants_follow_the_rule() {
         "a/b",
         &"a".repeat(31),
     ] {
-        assert_eq!(fault(TenantName::parse(bad)), "InvalidMember", "{bad}");
+        assert_eq!(fault(TenantName::parse(bad)), "InvalidField", "{bad}");
     }
     assert_eq!(
         TenantName::adopted("My Database").unwrap().as_str(),
         "My Database"
     );
     for bad in ["", "a/b", "a\0b", &"a".repeat(64)] {
-        assert_eq!(fault(TenantName::adopted(bad)), "InvalidMember", "{bad}");
+        assert_eq!(fault(TenantName::adopted(bad)), "InvalidField", "{bad}");
     }
 }
 
@@ -49,6 +49,6 @@ fn names_of_users_follow_the_rule() {
     for bad in [
         "", ".", "..", "a b", "a/b", "ä", "a'b", "a\"b", "<b>", &long,
     ] {
-        assert_eq!(fault(UserName::parse(bad)), "InvalidMember", "{bad}");
+        assert_eq!(fault(UserName::parse(bad)), "InvalidField", "{bad}");
     }
 }

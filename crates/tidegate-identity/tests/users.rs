@@ -12,10 +12,7 @@ async fn the_role_is_the_tenant_and_the_name_and_fits_an_identifier() {
     let fitting = api.directory.create_user(fits).await.unwrap();
     assert_eq!(fitting.subject().len(), 63);
     let long = NewUser::new(database, UserName::parse(&"u".repeat(23)).unwrap());
-    assert_eq!(
-        fault(api.directory.create_user(long).await),
-        "InvalidMember"
-    );
+    assert_eq!(fault(api.directory.create_user(long).await), "InvalidField");
 }
 
 #[tokio::test]
@@ -86,7 +83,7 @@ async fn bad_members_of_a_user_are_named() {
     ];
     for (expected, user) in cases {
         match api.directory.create_user(user).await {
-            Err(Error::InvalidMember { member, .. }) => assert_eq!(member, expected),
+            Err(Error::InvalidField { field, .. }) => assert_eq!(field, expected),
             other => panic!("{expected} gave {other:?}"),
         }
     }

@@ -85,7 +85,7 @@ impl ClaimPath {
                 return;
             };
             let child = object.entry(name).or_insert_with(|| Map::new().into());
-            // A shorter path has copied the whole object, or a value that is no object.
+            // A shorter path was copied before: the whole object, or a value that is not an object.
             let Value::Object(child) = child else { return };
             object = child;
         }

@@ -1,13 +1,13 @@
-//! Errors of settings, which the owner can correct; of tokens, which the caller can correct; and of
-//! requests to an issuer.
+//! The errors of settings (the owner can correct them), of tokens (the caller can correct them),
+//! and of requests to an issuer.
 
 use crate::ClaimPath;
 
 /// The reason why the settings of an issuer are rejected.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum SettingsError {
-    /// The issuer's URL or the URL of its keys does not use https, or has a user or a fragment. Or
-    /// the issuer's URL has a query.
+    /// The issuer's URL or the URL of its keys does not use https, or has a user or a fragment. A
+    /// query in the issuer's URL is invalid too.
     #[error(
         "`{member}` is {url}: an https URL without user, query and fragment was expected (http only for this machine, if private addresses are allowed)"
     )]

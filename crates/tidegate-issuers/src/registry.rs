@@ -38,7 +38,7 @@ pub struct TenantIssuer {
 /// Why no issuer verifies a token.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum SelectionError {
-    /// No tenant accepts tokens of this issuer, or the tenant that the request names does not
+    /// No tenant accepts tokens of this issuer. If the request names a tenant, this tenant does not
     /// accept them.
     #[error("its issuer is not one that the database accepts")]
     Unknown,

@@ -44,7 +44,7 @@ pub struct IssuerSettings {
     /// The path of the claim that names one or more roles, as a string or an array of strings.
     #[serde(default)]
     pub role_claim: Option<ClaimPath>,
-    /// The role for tokens that name neither a user nor a role that exists.
+    /// The role for tokens that name no existing user and no existing role.
     #[serde(default)]
     pub default_role: Option<String>,
     /// Whether a person in a group is recorded as a member of the tenant at the first request.

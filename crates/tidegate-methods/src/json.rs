@@ -58,9 +58,9 @@ pub(crate) fn text(raw: &RawValue, place: impl Fn() -> String) -> Result<String,
     Ok(text.into_owned())
 }
 
-pub(crate) fn invalid(member: String, problem: impl Into<String>) -> InputError {
-    InputError::InvalidMember {
-        member,
+pub(crate) fn invalid(field: String, problem: impl Into<String>) -> InputError {
+    InputError::InvalidField {
+        field,
         problem: problem.into(),
     }
 }

@@ -213,7 +213,7 @@ fn there(known: &Methods, names: &[MethodName]) -> Result<Vec<Record>, WriteOutc
     }
 }
 
-/// The names that are taken by existing methods, or by an earlier name of the same call.
+/// The names that existing methods have, or that occur earlier in the same call.
 fn taken<'a>(
     known: Option<&Methods>,
     names: impl Iterator<Item = &'a MethodName>,

@@ -18,7 +18,7 @@ pub struct Record {
     pub definition: Definition,
     /// The name of the user who defined the method.
     pub creator: String,
-    /// Whether the tenant's owner wrote `q`. Then the statement may run on shared connections of
+    /// Whether the tenant's owner wrote `q`. If so, the statement may run on shared connections of
     /// the tenant.
     pub by_owner: bool,
     /// The types that the last dry run inferred. `None` before the first dry run, and after a

@@ -13,8 +13,8 @@ pub struct Caller<'a> {
 }
 
 impl Caller<'_> {
-    /// Whether the user may change and remove a method of `creator`. The owner may do so with every
-    /// method, a sub-user with its own.
+    /// Whether the user may change and remove a method of `creator`. The owner may change every
+    /// method, a sub-user only its own.
     pub fn may_change(&self, creator: &str) -> bool {
         self.owner || self.user == creator
     }

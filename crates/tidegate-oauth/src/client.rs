@@ -58,7 +58,7 @@ impl Client {
 /// How a client authenticates (RFC 6749, section 2.1).
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum ClientAuthentication {
-    /// A public client, which cannot keep a secret and has none.
+    /// A public client. It has no secret, because it could not keep one.
     Public,
     /// A confidential client. After a rotation the previous secret works for another day.
     Confidential {

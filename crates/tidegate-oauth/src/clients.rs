@@ -31,7 +31,7 @@ const MAX_TRIES: u32 = 20;
 pub struct CreatedClient {
     /// The record of the client.
     pub client: Client,
-    /// The client's new secret, if it got one.
+    /// The client's new secret, if it was created or changed.
     pub secret: Option<Secret>,
 }
 
@@ -44,7 +44,7 @@ pub struct ClientDirectory {
     ports: Ports,
     actor: Option<String>,
     address: Option<IpAddr>,
-    /// Ids that no client may have.
+    /// Ids that tenants cannot register, because built-in clients have them.
     reserved_ids: Arc<[String]>,
 }
 
@@ -82,7 +82,7 @@ impl ClientDirectory {
 
     /// Registers a client.
     ///
-    /// Errors: [`IdentityError::InvalidMember`] with the name of the invalid member,
+    /// Errors: [`IdentityError::InvalidField`] with the name of the invalid field,
     /// [`IdentityError::Taken`] when the id is taken.
     pub async fn create_client(&self, new: NewClient) -> Result<CreatedClient> {
         check::secret(new.secret.as_ref(), new.public)?;
@@ -138,7 +138,7 @@ impl ClientDirectory {
     /// Checks the service user of a client. The user must exist and must not be the default user,
     /// and the client must be confidential.
     ///
-    /// Errors: [`IdentityError::InvalidMember`].
+    /// Errors: [`IdentityError::InvalidField`].
     async fn check_service_user(&self, client: &Client) -> Result<()> {
         let named = client
             .database
@@ -154,8 +154,8 @@ impl ClientDirectory {
             (_, Some(user)) if user.default_user => "a user other than the default user",
             (_, Some(_)) => return Ok(()),
         };
-        let member = "service_user";
-        Err(IdentityError::InvalidMember { member, expected }.into())
+        let field = "service_user";
+        Err(IdentityError::InvalidField { field, expected }.into())
     }
 
     /// A tenant's clients, sorted by id.
@@ -177,8 +177,8 @@ impl ClientDirectory {
     /// After a rotation the previous secret stays valid for 24 hours; older secrets become invalid
     /// at once. A client that becomes public loses its secrets at once.
     ///
-    /// Errors: [`IdentityError::NotFound`]; [`IdentityError::InvalidMember`] with the name of the
-    /// invalid member, also if the change rotates the secret of a public client.
+    /// Errors: [`IdentityError::NotFound`]; [`IdentityError::InvalidField`] with the name of the
+    /// invalid field, also if the change rotates the secret of a public client.
     pub async fn change_client(
         &self,
         database: &str,
@@ -234,8 +234,8 @@ impl ClientDirectory {
         if public.unwrap_or(before.is_none()) {
             client.authentication = ClientAuthentication::Public;
             let expected = "a confidential client";
-            let refused = IdentityError::InvalidMember {
-                member: "rotate_secret",
+            let refused = IdentityError::InvalidField {
+                field: "rotate_secret",
                 expected,
             };
             return if rotate {

@@ -56,7 +56,7 @@ pub enum Error {
     /// The client wants no page, and the person must sign in.
     #[error("the person must sign in")]
     LoginRequired,
-    /// The client wants no page, and the person must be asked for consent.
+    /// The client requested no page, but the person must be asked for consent.
     #[error("the person must be asked for consent")]
     ConsentRequired,
     /// The client wants no page, and the person must use a second factor.
@@ -90,10 +90,11 @@ pub enum Error {
     /// No device waits with this user code.
     #[error("unknown user code")]
     UnknownUserCode,
-    /// This client requires a second factor, whose code this grant cannot carry.
+    /// This client requires a second factor, and requests of this grant have no parameter for its
+    /// code.
     #[error("the client requires a second factor")]
     SecondFactorNeeded,
-    /// This user has a second factor, whose code this grant cannot carry.
+    /// This user has a second factor, and requests of this grant have no parameter for its code.
     #[error("the user has a second factor")]
     SecondFactorMissing,
     /// This client does not allow sign-up.

@@ -70,7 +70,7 @@ pub trait IssuerStore: IdentityStore {
     /// Inserts a session, whose id must not exist yet.
     fn insert_session<'a>(&'a self, session: &'a Session) -> StoreFuture<'a, ()>;
 
-    /// The session with this id, alive or not.
+    /// The session with this id, even if it has ended or expired.
     fn session(&self, id: SessionId) -> StoreFuture<'_, Option<Session>>;
 
     /// A tenant's sessions that are alive at `now` and were not opened by the guest grant, the most
@@ -169,7 +169,7 @@ pub trait IssuerStore: IdentityStore {
     /// with its client, and sets `browser` to `None` when the browser session is deleted.
     fn insert_code<'a>(&'a self, code: &'a AuthorizationCode) -> StoreFuture<'a, ()>;
 
-    /// The code with this hash, used or not, expired or not.
+    /// The code with this hash, even if it was used or has expired.
     fn code(&self, hash: SecretHash) -> StoreFuture<'_, Option<AuthorizationCode>>;
 
     /// Redeems a code in one atomic step: adds the session, and stores the session's id with the
@@ -196,8 +196,8 @@ pub trait IssuerStore: IdentityStore {
     ) -> StoreFuture<'a, Option<DevicePoll>>;
 
     /// Approves a device code that is pending and not expired at `now`, or denies it if `approval`
-    /// is `None`. Returns whether there was such a device code. The store deletes an approved
-    /// device code with its browser session.
+    /// is `None`. Returns `false` if the device code is not pending or has expired. The store
+    /// deletes an approved device code with its browser session.
     fn decide_device_code<'a>(
         &'a self,
         user_code: &'a str,

@@ -21,7 +21,7 @@ use crate::Scopes;
 /// The maximum length of a token in bytes. Longer tokens are refused without being parsed.
 pub(crate) const MAX_LENGTH: usize = 8 * 1024;
 
-/// The parameters of tokens that are issued for a session.
+/// The values from which the tokens of a session are issued.
 pub(crate) struct Issue<'a> {
     /// The number of the refresh token.
     pub(crate) number: u64,

@@ -118,8 +118,8 @@ async fn bad_members_of_a_client_are_named() {
     ];
     for (expected, client) in cases {
         match api.clients.create_client(client).await {
-            Err(Error::Identity(IdentityError::InvalidMember { member, .. })) => {
-                assert_eq!(member, expected);
+            Err(Error::Identity(IdentityError::InvalidField { field, .. })) => {
+                assert_eq!(field, expected);
             }
             other => panic!("{expected} gave {other:?}"),
         }

@@ -60,8 +60,8 @@ fn of_users() -> [IdentityError; 19] {
         IdentityError::Busy {
             retry_after: second,
         },
-        IdentityError::InvalidMember {
-            member: "name",
+        IdentityError::InvalidField {
+            field: "name",
             expected: "a name",
         },
         IdentityError::Taken("user"),

@@ -150,7 +150,7 @@ async fn change_password(
         }
         Err(Error::Identity(error)) => {
             let field = match error {
-                IdentityError::InvalidMember { .. } | IdentityError::ReauthenticationRequired => {
+                IdentityError::InvalidField { .. } | IdentityError::ReauthenticationRequired => {
                     "new_password"
                 }
                 _ => "password",

@@ -43,7 +43,7 @@ where
             Err(Error::Identity(IdentityError::InvalidLink)) => {
                 return Ok(invalid_link_page(&context));
             }
-            // The most likely cause: a parallel request with the same link created the user.
+            // Most likely, a parallel request with the same link has created the user.
             Err(error) => refused = Some(FormError::of("", error)?),
         }
     }

@@ -67,7 +67,7 @@ impl FormError {
         }
     }
 
-    /// A message above the form that reports no error.
+    /// A message above the form that is not an error.
     pub(super) fn notice(text: String) -> Self {
         Self {
             status: StatusCode::OK,
@@ -112,10 +112,10 @@ fn identity_message(error: &IdentityError, wait: u64) -> Option<(u16, String)> {
             409,
             "This is your only way to sign in. Set a password first.",
         ),
-        IdentityError::InvalidMember {
-            member: "password", ..
+        IdentityError::InvalidField {
+            field: "password", ..
         } => (400, "Choose a password of 8 to 256 characters."),
-        IdentityError::InvalidMember { expected, .. } => {
+        IdentityError::InvalidField { expected, .. } => {
             return Some((400, format!("Give {expected}.")));
         }
         IdentityError::Taken(_) | IdentityError::Role(RoleError::Taken(_)) => {

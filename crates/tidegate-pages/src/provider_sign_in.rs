@@ -73,7 +73,7 @@ where
         Err(Error::Identity(IdentityError::Taken("linked account"))) => already_linked(&context),
         Err(Error::Identity(IdentityError::InvalidLink)) => Ok(invalid_link_page(&context)),
         Err(Error::SignUpClosed) => Err(ApiError::sign_up_closed()),
-        Err(Error::Identity(IdentityError::InvalidMember { expected, .. })) => {
+        Err(Error::Identity(IdentityError::InvalidField { expected, .. })) => {
             Err(ApiError::input(format!("To sign in you need {expected}.")))
         }
         Err(Error::Identity(IdentityError::WrongCredentials)) => Err(ApiError::input(

@@ -236,7 +236,7 @@ pub(super) async fn enrol(
             .map_err(failure)?,
         None => match begin_enrolment(context, &browser).await {
             Ok(enrolment) => enrolment,
-            // Without a password only a new sign-in shows who the person is.
+            // The account has no password, so only a new sign-in proves the identity of the person.
             Err(IdentityError::ReauthenticationRequired)
                 if browser.user.password_hash.is_none() =>
             {

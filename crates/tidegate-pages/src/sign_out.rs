@@ -1,5 +1,5 @@
-//! `/signout`: ends the browser's session, also for clients (OpenID Connect RP-Initiated Logout
-//! 1.0).
+//! `/signout`: ends the browser session. Clients may send a browser to this page (OpenID Connect
+//! RP-Initiated Logout 1.0).
 
 use http::Response;
 
@@ -40,7 +40,7 @@ where
     };
     match &context.browser {
         // The client has an ID token of the user, so it may sign the user out.
-        Some(browser) if !context.is_head() && request.is_of(&browser.user) => {
+        Some(browser) if !context.is_head() && request.names_user(&browser.user) => {
             context.sign_out().await?;
             Ok(signed_out_page(&context, next.as_deref()))
         }

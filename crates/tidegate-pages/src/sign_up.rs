@@ -106,10 +106,10 @@ fn read(context: &PageContext<'_>, client: &Client) -> Result<NewUser, Error> {
 fn form_error(error: Error) -> Result<FormError, ApiError> {
     let field = match &error {
         Error::MissingParameter(field) => return Ok(FormError::missing(field)),
-        Error::Identity(IdentityError::InvalidMember {
-            member: member @ ("email" | "password"),
+        Error::Identity(IdentityError::InvalidField {
+            field: field @ ("email" | "password"),
             ..
-        }) => member,
+        }) => field,
         _ => "username",
     };
     FormError::of(field, error)

@@ -81,7 +81,7 @@ pub(crate) fn redirect(location: &str) -> Response<Body> {
             *response.status_mut() = StatusCode::SEE_OTHER;
             response.headers_mut().insert(LOCATION, location);
         }
-        // This does not happen: redirect URIs are ASCII, which registration and parsing check.
+        // This cannot happen, because registration and parsing ensure that redirect URIs are ASCII.
         Err(_) => *response.status_mut() = StatusCode::INTERNAL_SERVER_ERROR,
     }
     protect(response.headers_mut(), None);

@@ -44,10 +44,10 @@ pub enum RootField<'a> {
     /// introspection.
     Verbatim(Bytes),
     /// A field whose JSON text is not part of the plan. The caller inserts the text into the
-    /// output, at the offset that [`PlanOutcome::gaps`] reports.
+    /// output, at the offset that [`PlanOutcome::insertion_points`] reports.
     ///
-    /// [`PlanOutcome::gaps`]: crate::PlanOutcome::gaps
-    Gap,
+    /// [`PlanOutcome::insertion_points`]: crate::PlanOutcome::insertion_points
+    Inserted,
 }
 
 /// A list of rows of a relation, or of the rows that a relationship leads to.
@@ -122,7 +122,7 @@ pub struct Subfield {
     pub key: Arc<str>,
     /// The content of the subfield.
     pub output: SubfieldOutput,
-    /// Whether the subfield's GraphQL type is non-null. Then a field error makes the enclosing
+    /// Whether the subfield's GraphQL type is non-null. If so, a field error makes the enclosing
     /// value null.
     pub not_null: bool,
 }
@@ -168,7 +168,7 @@ pub struct Insert<'a> {
 /// How an insert handles a row that conflicts with an existing row.
 #[derive(Debug)]
 pub struct OnConflict {
-    /// The conflicts that are handled. Other conflicts are errors.
+    /// The conflicts to which the clause applies. Other conflicts are errors.
     pub target: ConflictTarget,
     /// The columns of the existing row that are overwritten with the new row's values. If the list
     /// is empty, the existing row is unchanged and is not returned.

@@ -23,10 +23,10 @@ pub struct PlanOutcome {
     /// The paths of the lists that had more rows than [`Limits`](crate::Limits) allow and were cut.
     pub truncated: Vec<Path>,
     /// The byte offsets in the output buffer at which the caller inserts the texts of the fields
-    /// [`RootField::Gap`], in ascending order.
+    /// [`RootField::Inserted`], in ascending order.
     ///
-    /// [`RootField::Gap`]: crate::operation::RootField::Gap
-    pub gaps: Vec<usize>,
+    /// [`RootField::Inserted`]: crate::operation::RootField::Inserted
+    pub insertion_points: Vec<usize>,
 }
 
 /// A value that GraphQL cannot represent.

@@ -216,7 +216,7 @@ async fn a_document_is_one_transaction() {
 fn place(error: &Error) -> String {
     match error {
         Error::Input(InputError::Value(ValueError::InvalidValue { place, .. })) => place.clone(),
-        Error::Input(InputError::InvalidMember { member, .. }) => member.clone(),
+        Error::Input(InputError::InvalidField { field, .. }) => field.clone(),
         Error::Rejected(rejection) => rejection.place.clone().unwrap_or_default(),
         other => panic!("{other:?}"),
     }

@@ -59,7 +59,7 @@ impl<K: Connector> Inner<K> {
     }
 
     /// Closes a connection and waits until PostgreSQL has freed its slot, because PostgreSQL may
-    /// have no other slot. If that takes too long, the close continues in the background.
+    /// have no other slot. If this takes too long, the connection is closed in the background.
     async fn close_first(&self, entry: Box<PoolEntry<K>>) {
         let closing = timeout(self.limits.reset, self.connector.close(entry.connection));
         let closing = self.runtime.spawn(closing);

@@ -17,10 +17,9 @@ pub const SET_CLAIMS: &str = "SELECT pg_catalog.set_config('tidegate.identity', 
      $3::pg_catalog.text), true) IS NULL";
 
 /// Selects the generation of the key with which the functions of a database check claims, as
-/// `integer`. Returns no row if the functions do not exist. Returns no row either if another role
-/// could replace their code. That is the case if a role other than the current one owns one of the
-/// functions' schemas, or a function in one of these schemas. For a superuser, objects of other
-/// superusers count as its own.
+/// `integer`. Returns no row if the functions do not exist, or if another role could replace their
+/// code, because it owns one of their schemas or a function in these schemas. If the current role
+/// is a superuser, objects of other superusers count as its own.
 pub const CLAIMS_GENERATION: &str = "SELECT pg_catalog.substring(p.prosrc, ', generation ([0-9]+)')::pg_catalog.int4 \
      FROM pg_catalog.pg_proc p \
      JOIN pg_catalog.pg_namespace n ON n.oid OPERATOR(pg_catalog.=) p.pronamespace \

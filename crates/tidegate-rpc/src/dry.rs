@@ -122,7 +122,7 @@ fn check_input_formats(
     Ok(())
 }
 
-/// The error of a dry run. No value of the caller can be its cause.
+/// The error of a dry run. A dry run has no values, so a value of the caller cannot be the cause.
 fn of_description(error: tidegate_sql::Error) -> Error {
     Error::of_statement(error, &[])
 }

@@ -249,7 +249,7 @@ impl<'a> Data<'a> {
             InputError::Value(ValueError::InvalidFormat { name, .. }) => {
                 (Some(name.as_str()), None)
             }
-            InputError::InvalidMember { member, .. } => (parameter(member), Some(member.clone())),
+            InputError::InvalidField { field, .. } => (parameter(field), Some(field.clone())),
             _ => (None, None),
         };
         Self {

@@ -78,7 +78,7 @@ impl ResultWriter {
         Ok(())
     }
 
-    /// Appends output of the row writer in the form that `data` has.
+    /// Appends output of the row writer to the member `data`, in the form of its format.
     fn append(
         &mut self,
         out: &mut BytesMut,

@@ -1,6 +1,7 @@
--- Lets a database tell that a definition or a right has changed (PostgreSQL, "Event Triggers").
+-- Makes a database notify nodes when a definition or a privilege has changed (PostgreSQL, "Event
+-- Triggers").
 --
--- The schema is made here or not at all: in one that somebody else made before, that somebody could
--- put code of his own behind the trigger.
+-- Fails if the schema exists already. The owner of an existing schema could replace the code that
+-- the trigger calls.
 BEGIN;
 CREATE SCHEMA tidegate_catalog;

@@ -1,28 +1,30 @@
--- Notifies everybody who listens, and by a notice the service's own session that ran the definition:
--- the caller's next request must know. Temporary objects are their session's own, as long as the
--- command names any. It runs with its owner's rights and with a path of schemas that only the service may write to.
--- Apart from what is said below it fails no statement.
+-- Notifies all listening nodes. A notice also informs the service's session that ran the
+-- definition, so that the caller's next request sees the change. Temporary objects belong to their
+-- session and are not reported if the command names only such objects. The function runs with its
+-- owner's privileges, and its search path has only schemas that no other role may write to. It
+-- makes no statement fail except as described below.
 --
--- The row in `objections` ends the sharing of connections in the definition's own transaction, so
--- that no node can act on an older decision. Grants to a new user, which the service makes with
--- `tidegate.provisioning`, change nothing that the decision depends on, nor anything that a node
--- knows of other users: they are not announced. The setting counts only in a superuser's session.
+-- The row in `objections` ends the sharing of connections in the transaction of the definition, so
+-- that no node can act on an older decision. Grants to a new user, which the service makes with the
+-- setting `tidegate.provisioning`, are not announced. They affect neither the decision nor the data
+-- that nodes cache about other users. The setting only counts in a superuser's session.
 --
--- A session of a tenant's user is treated apart. If, with what it has defined, the decision would be
--- to share (`harmless`, see decide.sql), nothing is written, so that users cannot end the sharing for
--- others by grants that change nothing. Otherwise its code must not run in a transaction that has
--- switched to another user already, such as one that waits for a lock that this session holds:
+-- A session of a tenant's user is treated differently. If the decision with the new definition
+-- would still be to share (`harmless`, see decide.sql), nothing is written. Therefore users cannot
+-- end the sharing by grants that change nothing. Otherwise the user's code must not run in a
+-- transaction that has already switched to another user, for example one that waits for a lock of
+-- this session:
 --
--- - Where a row is committed, no switch succeeds any more. The lock on the row keeps a decision from
---   removing it before this transaction ends. Nothing else is needed once no authenticator has a
---   transaction that may have begun before.
--- - Otherwise the lock on the table waits for the transactions that have switched, because each has
---   read the table, and holds up new ones until this transaction ends. It fails soon: the
---   transaction that it waits for may wait for this one.
+-- - If a row is committed already, no role switch succeeds any more. The lock on the row prevents a
+--   decision from removing it before this transaction ends. Nothing else is needed after all
+--   earlier transactions of authenticators have ended.
+-- - Otherwise this function locks the table. It waits for the transactions that have switched,
+--   because each of them has read the table, and new ones wait until this transaction ends. The
+--   lock has a short timeout, because a transaction that it waits for may wait for this one.
 CREATE OR REPLACE FUNCTION tidegate_catalog.announce() RETURNS event_trigger
 LANGUAGE plpgsql SECURITY DEFINER
 SET search_path = pg_catalog, pg_temp SET client_min_messages = notice AS $announce$
--- Version 3.
+-- Version 4.
 DECLARE
     defined pg_catalog.bool;
     provisioned pg_catalog.bool;
@@ -36,7 +38,7 @@ BEGIN
     IF NOT defined THEN
         RETURN;
     END IF;
-    -- Nothing was made, or not known, where a command only drops.
+    -- For a command that only drops objects, `defined` is false or NULL.
     IF defined THEN
         SELECT r.rolsuper INTO provisioned FROM pg_catalog.pg_roles r
         WHERE r.rolname OPERATOR(pg_catalog.=) session_user
@@ -58,7 +60,7 @@ BEGIN
                 pg_catalog.concat(pg_catalog.current_database(), '/'))) INTO is_user;
         IF is_user THEN
             SELECT NOT EXISTS (/* decide.sql */) INTO harmless;
-            -- Such a transaction does not see what others have granted since it began.
+            -- Such a transaction does not see grants that others have made since it started.
             IF harmless AND pg_catalog.current_setting('transaction_isolation')
                 OPERATOR(pg_catalog.<>) 'read committed' THEN
                 RAISE EXCEPTION USING ERRCODE = 'feature_not_supported',
@@ -73,8 +75,8 @@ BEGIN
                 WHERE o.tx OPERATOR(pg_catalog.<>) pg_catalog.pg_current_xact_id()
                 LIMIT 1 FOR KEY SHARE;
                 IF NOT FOUND THEN
-                    -- A decision may have replaced the row while this waited for it. The new one
-                    -- is in the next snapshot.
+                    -- A decision may have replaced the row while this session waited for its lock.
+                    -- The next snapshot contains the new row.
                     PERFORM FROM tidegate_catalog.objections o
                     WHERE o.tx OPERATOR(pg_catalog.<>) pg_catalog.pg_current_xact_id()
                     LIMIT 1 FOR KEY SHARE;
@@ -101,7 +103,7 @@ BEGIN
             INSERT INTO tidegate_catalog.objections (tx) VALUES (pg_catalog.pg_current_xact_id())
             ON CONFLICT DO NOTHING;
         EXCEPTION WHEN undefined_table THEN
-            -- Without the table no connection is shared.
+            -- If the table does not exist, no connection is shared.
             NULL;
         END;
     END IF;

@@ -1,6 +1,6 @@
 -- The functions that policies call. ADR 0012 explains them.
 --
--- A request of a member runs on a connection that logged in as the member's group. In front of its
+-- A request of a member runs on a connection that logged in as the member's group. Before its
 -- statements, in the same transaction, the service sets two settings:
 --
 --   tidegate.identity = head: SHA-256 of the claims in hex, then the user's id
@@ -10,16 +10,17 @@
 --   token = SHA-384 of (key, backend pid as 4 bytes, head); the service computes it
 --
 -- The token is a parameter of a statement, which SQL cannot read, and the seal is valid for one
--- transaction of one backend. SHA-384 is a truncated SHA-512, so the key in front of the message
--- makes a sound MAC (no length extension).
+-- transaction of one backend. SHA-384 is a truncated SHA-512, which has no length extension, so the
+-- hash of the key and the message is a secure MAC.
 --
--- The functions of policies have one expression each and no SET search_path: PostgreSQL initialises
--- each expression again in each transaction, and a SET costs as much as the check. Therefore every
--- name is qualified, operators too.
+-- The functions that policies call have one expression each and no SET search_path, because
+-- PostgreSQL initialises each expression again in each transaction, and a SET costs as much as the
+-- check. Therefore every name is qualified, including operators.
 
--- The role of a session in which users act as roles. Code of a caller cannot change session_user, and
--- sessions of an authenticator run no code of callers (ADR 0004). Sessions of a group always need a
--- seal: NULL would satisfy a policy such as tidegate.claim('blocked') IS NULL.
+-- The role as which the statements of a user with a role run. A caller's code cannot change
+-- session_user, and sessions of an authenticator run no code of callers (ADR 0004). Fails in a
+-- session of a group, which always needs a seal. If claims without a seal were NULL instead, they
+-- would satisfy a policy such as tidegate.claim('blocked') IS NULL.
 CREATE OR REPLACE FUNCTION tidegate_private.user_role() RETURNS pg_catalog.text
 LANGUAGE plpgsql STABLE PARALLEL RESTRICTED AS $tidegate$
 DECLARE
@@ -63,8 +64,9 @@ BEGIN
 END
 $tidegate$;
 
--- A missing key (a sequence without a value, as after a restore of definitions without data) makes
--- the seal NULL, because byteacat and int8send are strict. Never pass the key to concat().
+-- If the key is missing, the seal is NULL, because byteacat and int8send are strict. The key is
+-- missing if its sequences have no value, for example after a restore of definitions without data.
+-- Never pass the key to concat(), which ignores NULL.
 CREATE OR REPLACE FUNCTION tidegate.user_id() RETURNS pg_catalog.text
 LANGUAGE plpgsql STABLE PARALLEL RESTRICTED SECURITY DEFINER COST 100 AS $tidegate$
 -- Version 1, generation {generation}.
@@ -100,7 +102,7 @@ BEGIN
     ELSE tidegate_private.role_claims() END;
 END
 $tidegate$;
--- PostgreSQL puts the body in place of a call when it plans.
+-- The planner replaces a call by the body of this function.
 CREATE OR REPLACE FUNCTION tidegate.claim(name pg_catalog.text) RETURNS pg_catalog.text
 LANGUAGE sql STABLE PARALLEL RESTRICTED AS $tidegate$
     SELECT tidegate.claims() OPERATOR(pg_catalog.->>) $1

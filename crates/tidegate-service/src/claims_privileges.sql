@@ -1,6 +1,6 @@
--- Every role may call the functions in the schema tidegate, and no role but the service may do
--- anything else in the two schemas, whatever default privileges of the database have granted there.
--- Changes nothing where that is so already.
+-- Lets every role call the functions in the schema tidegate. Revokes all other privileges on the
+-- two schemas from other roles than the service's, including those that come from default
+-- privileges of the database. Changes nothing if the privileges are right already.
 GRANT USAGE ON SCHEMA tidegate TO PUBLIC;
 GRANT EXECUTE ON FUNCTION tidegate.user_id(), tidegate.claims(), tidegate.claim(pg_catalog.text) TO PUBLIC;
 DO $own$

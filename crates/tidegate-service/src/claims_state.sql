@@ -1,4 +1,4 @@
--- What a database has of the functions of claims. Run by the service's role.
+-- The state of the functions of claims in a database. The service's role runs this query.
 --
 --   foreign   the first object in the schemas that another role owns, and its owner
 --   there     both schemas exist
@@ -24,13 +24,14 @@ WITH schema (oid, nspname, owner, acl) AS (
     SELECT r.oid, r.rolsuper FROM pg_catalog.pg_roles r
     WHERE r.rolname OPERATOR(pg_catalog.=) current_user
 ), alien (name) AS (
-    -- For a superuser, what another superuser owns is the service's too.
+    -- If the service's role is a superuser, objects of other superusers count as its own.
     SELECT pg_catalog.concat(o.name, ' of ', r.rolname) FROM object o
     JOIN pg_catalog.pg_roles r ON r.oid OPERATOR(pg_catalog.=) o.owner CROSS JOIN me
     WHERE r.oid OPERATOR(pg_catalog.<>) me.oid AND NOT (me.super AND r.rolsuper)
     ORDER BY o.name LIMIT 1
 ), made (name, current) AS (
-    -- Without to_regprocedure() and the like, which fail where the service may not use a schema.
+    -- This does not use to_regprocedure() and similar functions, which fail if the service may not
+    -- use a schema.
     SELECT pg_catalog.concat(s.nspname, '.', p.proname),
            CASE WHEN p.prosecdef THEN
                pg_catalog.substring(p.prosrc, '-- Version ([0-9]+), generation ')::pg_catalog.int4

@@ -1,5 +1,5 @@
-//! Reads from PostgreSQL which nodes are registered in the cluster, which change logs they read,
-//! and how far its replicas have replayed the WAL.
+//! Reads the status of the cluster from PostgreSQL: the registered nodes, the change logs that they
+//! read, and the positions up to which replicas have replayed the WAL.
 
 use std::time::Duration;
 
@@ -26,8 +26,8 @@ pub struct NodeStatus {
     pub since: i64,
     /// How many seconds ago the node last registered.
     pub seen: f64,
-    /// How many connections the node has claimed.
-    pub budget: i64,
+    /// How many connections the node has claimed for itself.
+    pub claimed: i64,
     /// How many connections the node has open.
     pub connections: i64,
 }
@@ -75,14 +75,14 @@ pub async fn nodes(control: &KeptConnection) -> Result<Vec<NodeStatus>, KeptConn
         address: row.get(2),
         since: row.get(3),
         seen: row.get(4),
-        budget: row.get(5),
+        claimed: row.get(5),
         connections: row.get(6),
     };
     let rows = control.query(&query, &[]).await?;
     Ok(rows.iter().map(node).collect())
 }
 
-/// Reads which nodes read the changes of which databases.
+/// Reads the list of streams: for each, the database and the node that reads its changes.
 ///
 /// # Errors
 ///

@@ -1,14 +1,15 @@
--- Why users of this database may not share connections, most important first, with what sets it
--- right; no row when they may. On a shared connection, code that a statement reaches could become
--- another user (`set_config('role', …)`), so that no code may come from anybody who is not trusted
--- with the data of all users: from any role that a caller other than the owner can act as. Roles that
--- no caller reaches are trusted.
+-- The reasons why users of this database may not share connections, most important first, with the
+-- SQL that removes each reason. No row if they may. On a shared connection, code that a statement
+-- calls could become another user (`set_config('role', …)`). Therefore all code must come from
+-- roles that are trusted with the data of all users. A role is not trusted if a caller other than
+-- the owner can act as it. Roles that no caller can act as are trusted.
 WITH RECURSIVE caller (oid) AS (
     SELECT r.oid FROM pg_catalog.pg_roles r
     WHERE pg_catalog.starts_with(r.rolname::text, pg_catalog.current_database() || '/')
 ), barrier (oid) AS (
-    -- Users who can act as one of these are an objection by themselves. What these roles may do, and
-    -- the roles that they are members of, are none: the remedy must not take rights from the owner.
+    -- A user that can act as one of these roles is an objection in itself. The privileges and
+    -- memberships of these roles are no objections, because the remedy must not revoke privileges
+    -- of the owner.
     SELECT r.oid FROM pg_catalog.pg_roles r
     WHERE r.rolname::text = :owner::pg_catalog.text OR r.rolsuper AND NOT pg_catalog.starts_with(
         r.rolname::text, pg_catalog.current_database() || '/')
@@ -39,8 +40,9 @@ WITH RECURSIVE caller (oid) AS (
     SELECT r.oid, r.quoted FROM role r WHERE pg_catalog.starts_with(
         r.rolname::text, pg_catalog.current_database() || '/$authenticator')
 ), code (class, id, part, body) AS (
-    -- What a statement can reach, made by users of the server (PostgreSQL, "FirstNormalObjectId").
-    -- pg_proc has no `prosqlbody` before PostgreSQL 14: there the name means that of `fallback`.
+    -- The code that a statement can call and that users of the server have created (PostgreSQL,
+    -- "FirstNormalObjectId"). pg_proc has no `prosqlbody` before PostgreSQL 14; there the name
+    -- refers to that of `fallback`.
     SELECT 'pg_catalog.pg_policy'::pg_catalog.regclass, p.oid, 0,
            pg_catalog.concat(p.polqual::text, p.polwithcheck::text)
     FROM pg_catalog.pg_policy p
@@ -67,7 +69,7 @@ WITH RECURSIVE caller (oid) AS (
     CROSS JOIN LATERAL (SELECT p.oid, p.proargdefaults, prosqlbody AS sqlbody
                         FROM pg_catalog.pg_proc p WHERE p.oid >= 16384) f
 ), login_name (class, id, part) AS (
-    -- Who calls the code by the role that logged in: 12 is SVFOP_SESSION_USER in primnodes.h.
+    -- Code that uses session_user: 12 is SVFOP_SESSION_USER in primnodes.h.
     SELECT c.class, c.id, c.part FROM code c
     WHERE pg_catalog.strpos(c.body, '{SQLVALUEFUNCTION :op 12 ') > 0
        OR pg_catalog.strpos(c.body, pg_catalog.concat('{FUNCEXPR :funcid ',
@@ -82,15 +84,16 @@ WITH RECURSIVE caller (oid) AS (
           WHEN pg_catalog.to_regproc('pg_catalog.system_user') IS NULL
           THEN '[[:<:]]session_(user|authorization)[[:>:]]'
           ELSE '[[:<:]](session_(user|authorization)|system_user)[[:>:]]' END
-      -- The service's own functions know authenticators.
+      -- The service's own functions handle sessions of authenticators correctly.
       AND NOT (o.rolsuper AND n.nspname IN ('tidegate', 'tidegate_private', 'tidegate_catalog'))
 ), here (oid, owner, acl) AS (
-    -- The || copies a list of rights out of its TOAST table: aclexplode would for each of its rows.
+    -- The || copies an ACL out of its TOAST table once. Otherwise aclexplode would copy it for each
+    -- of its rows.
     SELECT d.oid, d.datdba, coalesce(d.datacl, pg_catalog.acldefault('d', d.datdba)) || '{}'
     FROM pg_catalog.pg_database d WHERE d.datname = pg_catalog.current_database()
 ), watch (is_on) AS (
-    -- The event trigger with the function of this release, or of a later one: nodes of two releases
-    -- may run side by side. Only a superuser can have made it.
+    -- The event trigger with the function of this release or a later one, because nodes of two
+    -- releases may run at the same time. Only a superuser can have created it.
     SELECT e.evtenabled = 'A'
     FROM pg_catalog.pg_event_trigger e
     JOIN pg_catalog.pg_proc p ON p.oid = e.evtfoid
@@ -136,7 +139,7 @@ WITH RECURSIVE caller (oid) AS (
     LEFT JOIN leave l ON l.oid = r.oid
     CROSS JOIN LATERAL pg_catalog.pg_identify_object(d.classid, d.objid, d.objsubid) i
     WHERE d.refclassid = 'pg_catalog.pg_authid'::pg_catalog.regclass AND d.deptype = 'o'
-      -- None of these is code, and no event trigger fires for large objects.
+      -- Objects of these kinds contain no code. No event trigger fires for large objects.
       AND d.classid NOT IN ('pg_catalog.pg_default_acl'::pg_catalog.regclass,
                             'pg_catalog.pg_user_mapping'::pg_catalog.regclass,
                             'pg_catalog.pg_largeobject'::pg_catalog.regclass)
@@ -159,7 +162,7 @@ WITH RECURSIVE caller (oid) AS (
     FROM here h CROSS JOIN LATERAL pg_catalog.aclexplode(h.acl) a
     JOIN grantee g ON g.oid = a.grantee WHERE a.privilege_type = 'CREATE'
     UNION ALL
-    -- A trigger's condition is code too, so that TRIGGER is enough.
+    -- The condition of a trigger is code too. Therefore the privilege TRIGGER suffices as a reason.
     SELECT pg_catalog.format('%s may make triggers on %I.%I', g.quoted, n.nspname, c.relname),
            pg_catalog.format('REVOKE TRIGGER ON %I.%I FROM %s;', n.nspname, c.relname, g.quoted)
     FROM pg_catalog.pg_class c
@@ -169,7 +172,8 @@ WITH RECURSIVE caller (oid) AS (
     WHERE c.relkind IN ('r', 'p', 'v', 'm', 'f') AND a.privilege_type = 'TRIGGER'
       AND c.relpersistence <> 't'
     UNION ALL
-    -- It stays when the right to make it is revoked, and does not say who made it.
+    -- A trigger stays after the privilege to create it was revoked, and it does not record its
+    -- creator.
     SELECT DISTINCT pg_catalog.format('the condition of the %s calls the function %s',
                pg_catalog.pg_describe_object('pg_catalog.pg_trigger'::pg_catalog.regclass, t.oid, 0),
                p.oid::pg_catalog.regprocedure),
@@ -190,7 +194,7 @@ WITH RECURSIVE caller (oid) AS (
     WHERE c.oid = pg_catalog.to_regclass('tidegate_catalog.objections')
       AND a.privilege_type <> 'SELECT'
     UNION ALL
-    -- An authenticator needs CONNECT, and to read the objections.
+    -- An authenticator needs only CONNECT and SELECT on the objections.
     SELECT pg_catalog.format('the authenticator %s has a right of its own on %s', a.quoted,
                pg_catalog.pg_describe_object(d.classid, d.objid, 0)),
            CASE WHEN k.kind IS NULL THEN '-- REVOKE this right'
@@ -219,14 +223,16 @@ WITH RECURSIVE caller (oid) AS (
     JOIN pg_catalog.pg_roles g ON g.oid = m.roleid
     WHERE pg_catalog.starts_with(g.rolname::text, 'pg_')
     UNION ALL
-    -- On a shared connection that is the authenticator, the same for all of its users.
+    -- On a shared connection, session_user is the authenticator, which is the same for all of its
+    -- users.
     SELECT pg_catalog.format('session_user is not the caller on a shared connection, and the %s names it',
                pg_catalog.pg_describe_object(l.class, l.id, l.part)),
            '-- name current_user there, or in a function with SECURITY DEFINER tidegate.user_id()'
     FROM login_name l
     CROSS JOIN LATERAL pg_catalog.pg_identify_object(l.class, l.id, l.part) i
-    -- Temporary objects belong to one session. The event trigger, which gives no owner, leaves this
-    -- out: a user's definition names session_user only in an object of its own.
+    -- Temporary objects belong to one session. The event trigger passes no owner and skips this
+    -- check, because a definition of a user can use session_user only in an object of the user's
+    -- own.
     WHERE i.identity !~ '(^| )pg_temp(_[0-9]+)?[.]' AND :owner::pg_catalog.text IS NOT NULL
 )
 SELECT o.reason, o.remedy FROM objection o LIMIT 5

@@ -1,4 +1,4 @@
-//! A connection of the administrator that is kept open between statements.
+//! A connection of the administrator that stays open between statements.
 
 use std::fmt;
 use std::sync::Arc;

@@ -1,6 +1,6 @@
--- Why users of the database may not share connections: nothing in it means that they may. A row
--- without a reason stands for a definition or a grant since the last decision. It begins with one,
--- because nothing is decided yet.
+-- The reasons why users of the database may not share connections; they may if the table is empty.
+-- A row without a reason stands for a definition or a grant since the last decision. Initially the
+-- table has such a row, because nothing has been decided yet.
 DO $objections$
 BEGIN
     IF pg_catalog.to_regclass('tidegate_catalog.objections') IS NULL THEN

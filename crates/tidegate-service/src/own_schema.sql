@@ -1,6 +1,7 @@
--- Takes from everybody else what default privileges of the database gave on what is ours: whoever
--- could make things in the schema would have them among ours. Authenticators alone may read whether
--- there are objections. Changes nothing where nothing is so.
+-- Revokes the privileges of other roles on the service's schema, which come from default privileges
+-- of the database. Otherwise another role could create objects in the schema that look like the
+-- service's own. Only authenticators may read the objections. Changes nothing if there are no such
+-- privileges.
 DO $own$
 DECLARE
     statement pg_catalog.text;

@@ -16,7 +16,7 @@ pub enum Error {
     /// PostgreSQL rejected the statement.
     #[error("PostgreSQL refused the statement")]
     Rejected(Box<DatabaseError>),
-    /// The statement had not ended by its deadline.
+    /// The statement did not end before its deadline.
     #[error("the statement did not end before its deadline")]
     Deadline,
     /// No connection became free in time.
@@ -113,18 +113,18 @@ pub struct DatabaseError {
     /// The path of the value that could not be read as its parameter's type, such as `params.id` or
     /// `params[2].id`. `None` if the statement itself failed.
     pub place: Option<String>,
-    /// Whether the error ended the session. Then the cause is PostgreSQL, not the statement.
+    /// Whether the error ended the session. Such an error is not caused by the statement.
     pub fatal: bool,
 }
 
 impl DatabaseError {
-    /// The message of an error that an executor itself reports, with SQLSTATE 40001: a definition
-    /// that a statement uses has changed since the statement was prepared, and the transaction has
-    /// earlier statements that cannot be repeated.
+    /// The message of an error with SQLSTATE 40001 that an executor itself reports. A definition
+    /// that a statement uses has changed since the statement was prepared. The executor cannot
+    /// prepare it again, because it cannot repeat the earlier statements of the transaction.
     pub const REDEFINED: &'static str =
         "a definition that the statement uses changed while the transaction ran";
 
-    /// Whether the message is [`Self::REDEFINED`]. Then the whole transaction can be retried at
+    /// Whether the message is [`Self::REDEFINED`]. If so, the whole transaction can be retried at
     /// once.
     pub fn is_redefinition(&self) -> bool {
         self.sqlstate == "40001" && self.message == Self::REDEFINED
@@ -188,12 +188,12 @@ pub enum InputError {
     /// A value or a format does not fit its type.
     #[error(transparent)]
     Value(#[from] ValueError),
-    /// A member of the request is invalid.
-    #[error("`{member}`: {problem}")]
-    InvalidMember {
-        /// The path of the member.
-        member: String,
-        /// The problem with the member.
+    /// A field of the request is invalid.
+    #[error("`{field}`: {problem}")]
+    InvalidField {
+        /// The path of the field.
+        field: String,
+        /// The problem with the field.
         problem: String,
     },
 }

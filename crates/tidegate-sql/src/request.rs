@@ -184,8 +184,8 @@ impl RequestPosition {
     }
 
     fn error(self, member: &str, problem: impl Into<String>) -> InputError {
-        InputError::InvalidMember {
-            member: self.member(member),
+        InputError::InvalidField {
+            field: self.member(member),
             problem: problem.into(),
         }
     }
@@ -205,8 +205,8 @@ fn read(
     place: RequestPosition,
     longest: usize,
 ) -> Result<SqlRequest<'_>, RequestError> {
-    let invalid = |problem| InputError::InvalidMember {
-        member: place.to_string(),
+    let invalid = |problem| InputError::InvalidField {
+        field: place.to_string(),
         problem,
     };
     let kind = JsonKind::of(text);
@@ -296,8 +296,8 @@ fn decode(q: &str) -> Result<Cow<'static, str>, &'static str> {
 
 /// The text of a member that must be a string.
 fn text(raw: &RawValue, member: impl Fn() -> String) -> Result<Cow<'_, str>, InputError> {
-    let invalid = |problem| InputError::InvalidMember {
-        member: member(),
+    let invalid = |problem| InputError::InvalidField {
+        field: member(),
         problem,
     };
     match JsonKind::of(raw.get()) {
@@ -308,8 +308,8 @@ fn text(raw: &RawValue, member: impl Fn() -> String) -> Result<Cow<'_, str>, Inp
 
 /// The members of an object whose values must be strings.
 fn texts<'a>(raw: &'a RawValue, member: &str) -> Result<StringMembers<'a>, InputError> {
-    let invalid = |member: &str, problem: String| InputError::InvalidMember {
-        member: member.to_owned(),
+    let invalid = |member: &str, problem: String| InputError::InvalidField {
+        field: member.to_owned(),
         problem,
     };
     let kind = JsonKind::of(raw.get());

@@ -40,8 +40,8 @@ pub enum ReadFrom {
     /// Only the primary.
     #[default]
     Primary,
-    /// Also a replica that has replayed the WAL up to the position. An executor without replicas
-    /// uses the primary.
+    /// The primary, or a replica that has replayed the WAL up to the position. An executor without
+    /// replicas uses the primary.
     Replica {
         /// The position after all changes that the statement must see.
         after: WalPosition,

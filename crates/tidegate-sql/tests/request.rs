@@ -251,6 +251,6 @@ fn limits_are_kept() {
 fn input_errors_keep_their_kind() {
     assert!(matches!(
         error(r#"{"q":1}"#),
-        RequestError::Input(InputError::InvalidMember { member, .. }) if member == "q"
+        RequestError::Input(InputError::InvalidField { field, .. }) if field == "q"
     ));
 }

@@ -1,13 +1,14 @@
--- Who may sign in, what they signed in to, and what signs their tokens.
--- A statement ends with a semicolon at the end of a line.
+-- Tenants, users, clients, sessions, signing keys and the audit log. A statement ends with a
+-- semicolon at the end of a line.
 
--- Made by the command line. Users, clients and sessions name their tenant but do not refer to its
--- row: sessions outlive it, so that every node learns that they have ended.
+-- The command line creates tenants. Users, clients and sessions contain the name of their tenant
+-- without a foreign key, because sessions must outlive their tenant. Otherwise nodes would not
+-- notice that the sessions have ended.
 create table tidegate.tenants (
     name text primary key,
     owner_role text not null unique,
     adopted boolean not null,
-    -- What adopting granted and revoked, for the way back.
+    -- The grants and revokes of the adoption, which dropping the tenant reverts.
     grants json,
     created_at timestamptz not null
 );
@@ -18,7 +19,7 @@ create table tidegate.users (
     role text not null constraint users_role unique,
     password_hash text,
     email text,
-    -- json, not jsonb: it goes into tokens as it was written.
+    -- json instead of jsonb, because the text is copied into tokens unchanged.
     properties json,
     user_group text,
     default_user boolean not null,
@@ -43,14 +44,15 @@ create table tidegate.clients (
     two_factor boolean not null,
     allow_signup boolean not null,
     social_signup boolean not null,
-    -- Null: all that there are.
+    -- Null allows all grants.
     grants json,
     created_at timestamptz not null
 );
 
 create index clients_database on tidegate.clients (database);
 
--- No index on what a refresh changes, and room in the pages: refreshing touches no index.
+-- No index covers the columns that a refresh changes, and the pages have free space. Therefore a
+-- refresh updates no index.
 create table tidegate.sessions (
     id uuid primary key,
     database text not null,
@@ -76,7 +78,7 @@ create index sessions_ended on tidegate.sessions (ended_at) where ended_at is no
 create table tidegate.signing_keys (
     id text primary key,
     state text not null check (state in ('next', 'active', 'retired')),
-    -- When the state was reached; a key is next from its creation.
+    -- When the key entered its state. A new key is in the state `next`.
     since timestamptz,
     public_key bytea not null,
     sealed_private_key bytea not null,
@@ -87,7 +89,7 @@ create table tidegate.signing_keys (
 create unique index signing_keys_state on tidegate.signing_keys (state)
     where state in ('next', 'active');
 
--- One row: what is sealed in this schema was sealed by this key.
+-- One row, for the master key that encrypted the secrets in this schema.
 create table tidegate.master_key (
     only_row boolean primary key default true check (only_row),
     fingerprint text not null

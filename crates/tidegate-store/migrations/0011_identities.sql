@@ -1,5 +1,5 @@
--- Accounts elsewhere with which users sign in.
--- A statement ends with a semicolon at the end of a line.
+-- Accounts at identity providers with which users sign in. A statement ends with a semicolon at the
+-- end of a line.
 
 create table tidegate.identities (
     database text not null,

@@ -1,6 +1,6 @@
--- What flows through a browser leave behind.
+-- Browser sessions, authorization codes, device codes and links.
 
--- What the browser carries is the 256-bit preimage of the hash.
+-- The code in the redirect is the 256-bit preimage of the hash.
 create table tidegate.authorization_codes (
     hash bytea primary key,
     client_id text not null,
@@ -9,7 +9,7 @@ create table tidegate.authorization_codes (
     database text not null,
     user_name text not null,
     expires_at timestamptz not null,
-    -- What it gave: a second use ends it.
+    -- The session that the code opened. A second use of the code ends it.
     session uuid
 );
 
@@ -22,7 +22,7 @@ create table tidegate.device_codes (
     state text not null check (state in ('pending', 'approved', 'denied', 'consumed')),
     database text,
     user_name text,
-    -- Seconds that a device must wait between two polls.
+    -- The number of seconds that a device must wait between two polls.
     pause bigint not null,
     poll_at timestamptz,
     -- Whether the last poll came too early.

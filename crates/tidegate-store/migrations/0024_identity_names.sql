@@ -1,5 +1,5 @@
--- What a page shows of an account elsewhere. Links that were made before have none of it.
--- A statement ends with a semicolon at the end of a line.
+-- The data of a linked account that pages show. Accounts that were linked before have none. A
+-- statement ends with a semicolon at the end of a line.
 
 alter table tidegate.identities add column provider text;
 

@@ -1,12 +1,13 @@
--- In which browser a code was allowed: it is good no longer than that browser is signed in, and
--- than its client is there. Codes that are under way are given up.
--- A statement ends with a semicolon at the end of a line.
+-- The browser session in which a code was approved. The code is invalid after the browser session
+-- has ended or the client was deleted. Existing codes are deleted. A statement ends with a
+-- semicolon at the end of a line.
 
 delete from tidegate.authorization_codes;
 
 delete from tidegate.device_codes;
 
--- A used code stays without its browser, so that a second use still ends what the first gave.
+-- A used code is kept when its browser session is deleted, because a second use must still end the
+-- session that the first use opened.
 alter table tidegate.authorization_codes
     add column browser bytea references tidegate.browser_sessions (id) on delete set null,
     add foreign key (client_id) references tidegate.clients (id) on delete cascade;

@@ -1,6 +1,5 @@
--- What a tenant lets its default user do with SQL of its own. Tenants that were there before allow
--- none, like new ones.
--- A statement ends with a semicolon at the end of a line.
+-- Whether a tenant's default user may run SQL of its own. Existing tenants do not allow it, like
+-- new ones. A statement ends with a semicolon at the end of a line.
 
 alter table tidegate.tenants
     add column anonymous_sql text not null default 'off'

@@ -1,10 +1,10 @@
--- What tokens may be used for, who made personal access tokens, what people allowed applications.
--- A statement ends with a semicolon at the end of a line.
+-- The scopes of tokens, personal access tokens, and the consents of users. A statement ends with a
+-- semicolon at the end of a line.
 
 alter table tidegate.sessions
-    -- Empty: all rights of the user.
+    -- Empty for all rights of the user.
     add column scope text not null default '',
-    -- A personal access token: its name, and the SHA-256 of it.
+    -- The name of a personal access token, and the SHA-256 of the token.
     add column token_name text,
     add column token_hash bytea,
     add check ((token_name is null) = (token_hash is null));
@@ -20,14 +20,15 @@ alter table tidegate.authorization_codes
 alter table tidegate.device_codes
     add column scope text not null default '';
 
--- The user that the client acts as by its own credentials. Statements that delete users clear it.
+-- The user as which the client acts with its own credentials. Statements that delete users set it
+-- to null.
 alter table tidegate.clients
     add column service_user text;
 
 create table tidegate.consents (
     database text not null,
     user_name text not null,
-    -- Built-in clients have no row, so this is no reference.
+    -- Not a foreign key, because built-in clients have no row.
     client_id text not null,
     scope text not null,
     given_at timestamptz not null,

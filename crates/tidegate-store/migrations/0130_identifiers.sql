@@ -1,5 +1,5 @@
--- What clients know of users: ids that are not given to others, and confirmed email addresses.
--- A statement ends with a semicolon at the end of a line.
+-- The data of users that clients see: ids that are never assigned to another user, and confirmed
+-- email addresses. A statement ends with a semicolon at the end of a line.
 
 -- The last address that the user confirmed; null for none. It may differ from `email`.
 alter table tidegate.users add column confirmed_email text;

@@ -76,7 +76,7 @@ impl PgIssuerStore {
         version.ok_or_else(|| Error::failed("a version was expected"))
     }
 
-    /// The issuers that `query` finds and that this release can read.
+    /// The issuers that `query` selects, without those whose settings this release cannot read.
     async fn readable(
         &self,
         query: &'static Query,

@@ -9,7 +9,7 @@ pub type Result<T, E = MalformedValue> = std::result::Result<T, E>;
 #[error("PostgreSQL sent bytes that are not a value of the column's type")]
 pub struct MalformedValue;
 
-/// A value or format of a request does not fit its type. This is the caller's fault.
+/// The error for a value or format of a request that does not fit its type.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum ValueError {
     /// A value does not fit the type of its placeholder.

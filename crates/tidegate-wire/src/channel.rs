@@ -310,7 +310,7 @@ mod tests {
             .with_tls(TlsMode::Require, None);
         let server = tokio::spawn(async move { talk(listener.accept().await?.0).await });
         let mut channel = Channel::new(Stream::connect(&config, &config.targets[0]).await.unwrap());
-        // The data is larger than all buffers, so only a part of it is sent.
+        // The data is larger than all buffers, so one call sends only a part of it.
         channel.outbound.resize(64 << 20, 0);
         let mut left = 0;
         while left != channel.outbound.len() {

@@ -16,7 +16,7 @@ pub enum ConnectError {
     /// Connecting took longer than the configured time.
     #[error("PostgreSQL did not answer within {0:?}")]
     TimedOut(Duration),
-    /// PostgreSQL refused the connection, for a reason that has no variant of its own.
+    /// PostgreSQL refused the connection for a reason that no other variant covers.
     #[error("PostgreSQL refused the connection: {} ({})", .0.message, .0.sqlstate)]
     Refused(Box<DatabaseError>),
     /// The `CONNECTION LIMIT` of the role or of its database is reached.
@@ -30,8 +30,8 @@ pub enum ConnectError {
     /// with settings of the role.
     #[error("PostgreSQL refused the settings of the session: {} ({})", .0.message, .0.sqlstate)]
     InvalidSettings(Box<DatabaseError>),
-    /// PostgreSQL requests an MD5 password. It stores the role's password as an MD5 hash, so the
-    /// password was not set by Tidegate, which uses SCRAM.
+    /// PostgreSQL requests an MD5 password, because it stores the role's password as an MD5 hash.
+    /// Tidegate did not set this password, because it uses SCRAM.
     #[error("PostgreSQL asks for an MD5 password, which is not supported")]
     Md5,
     /// TLS is required, and it is not available or the certificate is not valid.
@@ -165,7 +165,7 @@ impl ConnectError {
             Self::Refused(mut said)
                 if said.sqlstate.starts_with("28") || said.sqlstate == "42501" =>
             {
-                // The error refused a login, so it does not end a session.
+                // The error refused a login, so there is no session that it could end.
                 said.fatal = false;
                 Self::AccessDenied(said)
             }

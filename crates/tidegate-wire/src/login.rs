@@ -241,7 +241,8 @@ async fn receive(channel: &mut Channel) -> Result<u8, ConnectError> {
             }
             Ok(tag) => return Ok(tag),
             Err(ReadError::Io(error)) => return Err(ConnectError::Unreachable(error)),
-            // This is never reached, because only the login as a whole has a deadline.
+            // This cannot happen, because a single read has no deadline; only the whole login has
+            // one.
             Err(ReadError::Deadline) => {
                 return Err(ConnectError::TimedOut(std::time::Duration::ZERO));
             }

@@ -33,12 +33,12 @@ const query = page.getByLabel('Query');
 const told = (text) => page.waitForFunction((text) => document.getElementById('docs').textContent.includes(text), text);
 await page.goto(schema);
 await page.locator('#token').fill(owner);
-// The schema is read again when the token is left. It comes while somebody is in the editor: that stays theirs.
+// The schema is read again when the token loses the focus. The editor has the focus when it arrives, so the text of the editor stays.
 await query.focus();
 const [anybodys, owners] = [await next(), await next()];
 await go(owners);
 await told('PageNumbers');
-// One that was asked for before and comes later says what somebody else may see.
+// A schema that was requested earlier but arrives later is that of another caller.
 await go(anybodys);
 await told('PageNumbers');
 assert.equal(await query.inputValue(), '');

@@ -15,7 +15,7 @@ export const LONGEST = {
   // After a process froze, which only its silence shows, or while JetStream has no majority and what a node
   // missed comes from PostgreSQL.
   frozen: 5000,
-  // Since PostgreSQL answers again. Nodes try in vain until then, and pause longer each time.
+  // From the time when PostgreSQL answers again. Until then nodes retry with growing delays.
   postgresql: 5000,
   // After any fault. A machine that is busy with something else may delay single events.
   ever: 10_000,

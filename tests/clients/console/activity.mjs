@@ -84,7 +84,7 @@ await row("copy albums").waitFor();
 assert.equal(await row("pg_sleep").count(), 0);
 await page.getByLabel("Find a statement").fill("");
 
-// Subscriptions and the lag, while somebody looks at a table.
+// Subscriptions and the lag, while a user views a table.
 const fact = (name) => page.locator(".facts > div").filter({ hasText: name }).locator("dd");
 const bob = await person(scene);
 await signIn(bob);
@@ -126,7 +126,7 @@ await page.clock.runFor(20_000);
 assert.equal(asked, left, "another area asks nothing");
 await ada.leave();
 
-// Somebody else has no such area.
+// Other users have no such area.
 const eve = await person(scene);
 await signIn(eve, "alice", "alice1234");
 assert.equal(await eve.page.getByRole("link", { name: "Activity" }).count(), 0);

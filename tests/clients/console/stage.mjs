@@ -106,7 +106,7 @@ export async function accessible(page, view) {
   assert.deepEqual(found, [], `axe on ${view}`);
 }
 
-/** A picture, where somebody asked for pictures. */
+/** Takes a picture if CONSOLE_PICTURES is set. */
 export async function picture(page, name) {
   if (process.env.CONSOLE_PICTURES) await page.screenshot({ path: `${process.env.CONSOLE_PICTURES}/${name}.png` });
 }

@@ -74,7 +74,7 @@ assert.equal((await sql("select title from albums where id = 1"))[0].title, "Edi
 await picture(page, "live");
 await accessible(page, "live change");
 
-// Somebody else's change shows in the grid.
+// A change of another user appears in the grid.
 await sql("update albums set title = :t where id = 1", { t: before });
 await title.filter({ hasText: before }).waitFor();
 const theirs = page.locator(".event.update").first();

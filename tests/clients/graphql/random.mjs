@@ -219,7 +219,7 @@ const functionForm = (t, c, name) => {
 };
 const aggregate = async (t) => {
   const [w, sw] = condition(t, "x");
-  // The sum of floats depends on the order of the rows, which nobody promises.
+  // The sum of floats depends on the order of the rows, which is undefined.
   const takes = {
     sum: (c) => numbers.has(c._typname) && c._typname !== "float8", avg: (c) => numbers.has(c._typname) && c._typname !== "float8",
     min: (c) => !["bool", "uuid"].includes(c._typname), max: (c) => !["bool", "uuid"].includes(c._typname),

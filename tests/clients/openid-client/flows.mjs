@@ -55,7 +55,7 @@ assert.equal(info.name, "alice");
 const next = await client.refreshTokenGrant(config, tokens.refresh_token);
 assert.equal(next.claims().auth_time, claims.auth_time);
 
-// The person is not asked again, and a stranger gets the error that the library knows.
+// The person is not asked again. A browser without a session gets the error that the library knows.
 const silent = await signIn(browser, { prompt: "none", id_token_hint: next.id_token });
 assert.equal(silent.claims().sub, "demo/alice");
 await assert.rejects(signIn(new Browser(), { prompt: "none" }), { error: "login_required" });

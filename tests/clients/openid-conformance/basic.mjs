@@ -26,7 +26,7 @@ const scopes = (scope) => async (party) => {
   if (absent.length === 0) party.warnOfMissing(info, scope);
 };
 
-/** Two requests in one browser; nobody is asked the second time, and the sign-in is the same. */
+/** Two requests in one browser. The person is not asked the second time, and the sign-in is the same. */
 const sameSignIn = (first, second) => async (party) => {
   const before = await party.signIn(first);
   const after = await party.signIn(typeof second === "function" ? second(before) : second);

@@ -62,7 +62,7 @@ function withoutSignature(token) {
   return `${header}.${token.split(".")[1]}.`;
 }
 
-/** An ID token with the right claims, signed by somebody else. */
+/** An ID token with the right claims, signed with another key. */
 async function forged(claims) {
   const { privateKey } = await generateKeyPair("ES256");
   const header = { alg: "ES256", kid: "forged", typ: "JWT" };

@@ -102,7 +102,7 @@ try {
       body: JSON.stringify(body),
     });
 
-  // Nobody gets an account unless the client lets people sign up in this way.
+  // An account is only created if the client allows sign-up with an identity provider.
   let browser = new Browser();
   let closed = await browser.get(await depart(browser, "nora"));
   assert.equal(closed.status, 403, closed.text);

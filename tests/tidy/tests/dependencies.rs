@@ -67,8 +67,8 @@ fn is_allowed(expression: &str, allowed: &[String]) -> bool {
 
 fn any_of<'w>(words: &'w [&'w str], allowed: &[String]) -> (bool, &'w [&'w str]) {
     let (mut value, mut rest) = all_of(words, allowed);
-    while let ["OR", behind @ ..] = rest {
-        let (other, next) = all_of(behind, allowed);
+    while let ["OR", after @ ..] = rest {
+        let (other, next) = all_of(after, allowed);
         (value, rest) = (value || other, next);
     }
     (value, rest)
@@ -76,8 +76,8 @@ fn any_of<'w>(words: &'w [&'w str], allowed: &[String]) -> (bool, &'w [&'w str])
 
 fn all_of<'w>(words: &'w [&'w str], allowed: &[String]) -> (bool, &'w [&'w str]) {
     let (mut value, mut rest) = one(words, allowed);
-    while let ["AND", behind @ ..] = rest {
-        let (other, next) = one(behind, allowed);
+    while let ["AND", after @ ..] = rest {
+        let (other, next) = one(after, allowed);
         (value, rest) = (value && other, next);
     }
     (value, rest)

@@ -152,6 +152,78 @@ fn names_and_comments_use_the_words_of_the_glossary() {
     }
 }
 
+/// The marks that begin a comment in the files with these extensions.
+const COMMENT_MARKS: [(&str, &[&str]); 9] = [
+    ("sql", &["--"]),
+    ("mjs", &["//", "/*", " * "]),
+    ("js", &["//", "/*", " * "]),
+    ("ts", &["//", "/*", " * "]),
+    ("tsx", &["//", "/*", " * "]),
+    ("html", &["//", "<!--"]),
+    ("css", &["/*", " * "]),
+    ("sh", &["#"]),
+    ("toml", &["#"]),
+];
+
+/// The text of a line after the first mark of a comment; `None` for a line without a comment.
+fn comment<'l>(line: &'l str, marks: &[&str]) -> Option<&'l str> {
+    let begin = |mark: &&str| line.find(mark).map(|at| at + mark.len());
+    let at = marks.iter().filter_map(begin).min()?;
+    line.get(at..)
+}
+
+/// The sentences among the string literals of a line: those of at least three words.
+fn sentences(line: &str) -> impl Iterator<Item = &str> {
+    let literals = line.split('"').skip(1).step_by(2);
+    literals.filter(|literal| literal.split_whitespace().count() > 2)
+}
+
+#[test]
+fn other_files_use_the_words_of_the_glossary() {
+    let in_prose = words("banned-prose");
+    let mut found_words = Vec::new();
+    for (extension, marks) in COMMENT_MARKS {
+        let mut paths = Vec::new();
+        files(&root(), extension, &mut paths);
+        assert!(!paths.is_empty(), "no file ends with {extension}");
+        // The built console contains comments of libraries.
+        paths.retain(|path| !path.components().any(|part| part.as_os_str() == "dist"));
+        for path in paths {
+            let text = fs::read_to_string(&path).unwrap();
+            for comment in text.lines().filter_map(|line| comment(line, marks)) {
+                for word in found(&prose(comment), &in_prose) {
+                    found_words.push(format!("{}: {word}: {comment}", path.display()));
+                }
+            }
+        }
+    }
+    assert_eq!(found_words, Vec::<String>::new());
+}
+
+#[test]
+fn texts_use_the_words_of_the_glossary() {
+    let in_prose = words("banned-prose");
+    let mut found_words = Vec::new();
+    for folder in ["crates", "bins"] {
+        let mut paths = Vec::new();
+        files(&root().join(folder), "rs", &mut paths);
+        paths.retain(|path| path.components().any(|part| part.as_os_str() == "src"));
+        for path in paths {
+            let code = fs::read_to_string(&path).unwrap();
+            let production = code.split("#[cfg(test)]").next().unwrap();
+            let lines = production.lines();
+            for line in lines.filter(|line| !line.trim().starts_with("//")) {
+                for text in sentences(line) {
+                    for word in found(&prose(text), &in_prose) {
+                        found_words.push(format!("{}: {word}: {text}", path.display()));
+                    }
+                }
+            }
+        }
+    }
+    assert_eq!(found_words, Vec::<String>::new());
+}
+
 #[test]
 fn documents_use_the_words_of_the_glossary() {
     let in_prose = words("banned-prose");
@@ -185,6 +257,22 @@ fn a_type_name_means_one_thing() {
             "{name} is defined in {packages:?}"
         );
     }
+}
+
+#[test]
+fn comments_and_texts_of_other_files_are_found() {
+    let marks: &[&str] = &["//", "/*"];
+    assert_eq!(comment("a(); // one", marks), Some(" one"));
+    assert_eq!(
+        comment("a(); /* two // three", marks),
+        Some(" two // three")
+    );
+    assert_eq!(comment("a();", marks), None);
+    let line = r#"error("nobody", "asked in vain for it", x)"#;
+    assert_eq!(
+        sentences(line).collect::<Vec<_>>(),
+        ["asked in vain for it"]
+    );
 }
 
 #[test]

@@ -69,7 +69,7 @@ fn print_nodes(nodes: &[NodeStatus]) -> Result {
             node.address.clone().unwrap_or_else(|| "-".to_owned()),
             time(Timestamp::from_seconds(node.since)),
             format!("{:.1} s ago", node.seen),
-            node.budget.to_string(),
+            node.claimed.to_string(),
             node.connections.to_string(),
         ]
     };
@@ -146,7 +146,7 @@ fn document(
             "address": node.address,
             "since": time(Timestamp::from_seconds(node.since)),
             "seen_seconds_ago": node.seen,
-            "budget": node.budget,
+            "budget": node.claimed,
             "connections": node.connections,
         })
     };

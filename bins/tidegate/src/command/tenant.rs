@@ -213,7 +213,7 @@ struct Record<'a> {
 
 impl Record<'_> {
     /// Writes the record of the owner and the record of the tenant. If the second record cannot be
-    /// written, removes both records, as far as the control database can be reached.
+    /// written, tries to remove both records.
     async fn insert(self, service: &Service, password: Secret) -> Result {
         // An interrupted run may have left the owner's record without the tenant's record.
         if service.tenants.find(self.name.as_str()).await?.is_none() {

@@ -14,9 +14,8 @@ impl Login<'_> {
     }
 }
 
-/// The role of all users, if it is missing and a user cannot connect without it. Users of a tenant
-/// of an older release can connect without it: they have grants of their own until a node creates
-/// the role.
+/// The name of the role of all users, if the role is missing and a user needs it to connect. Users
+/// of an older release have grants of their own until a node creates the role.
 pub(super) fn needed<'a, 'b>(roles: &'b TenantRoles<'a>) -> Option<&'b Login<'a>> {
     let of_users = roles.of_users.as_ref().filter(|login| !login.exists())?;
     let mut logins = roles.logins.iter();

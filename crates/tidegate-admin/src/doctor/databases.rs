@@ -91,7 +91,7 @@ fn cannot_open(home: &Session, database: &str, error: &Error) -> Finding {
 
 /// The functions that an outbox calls to detect that the database is a copy, or that the server was
 /// promoted.
-const PLACE: [&str; 3] = [
+const LOG_FUNCTIONS: [&str; 3] = [
     "pg_catalog.pg_control_system()",
     "pg_catalog.pg_current_wal_insert_lsn()",
     "pg_catalog.pg_walfile_name(pg_catalog.pg_lsn)",
@@ -109,7 +109,7 @@ async fn outbox(session: &Session, database: &str) -> Result<Finding> {
                     ARRAY(SELECT f FROM pg_catalog.unnest($1::text[]) f \
                      WHERE NOT pg_catalog.has_function_privilege( \
                          pg_catalog.to_regprocedure(f)::pg_catalog.oid, 'EXECUTE'))",
-            &[&&PLACE[..]],
+            &[&&LOG_FUNCTIONS[..]],
         )
         .await?;
     let (may_create, refused): (bool, Vec<&str>) = (row.get(0), row.get(1));

@@ -12,8 +12,8 @@ use super::{Finding, Severity};
 /// Replication Failover").
 const SYNCHRONIZES_SLOTS: u32 = 170_000;
 
-/// Selects whether the server has standbys, and those names in `synchronized_standby_slots` that
-/// are no slots.
+/// Selects whether the server has standbys, and the names in `synchronized_standby_slots` for which
+/// no slot exists.
 const STANDBYS: &str = "\
     SELECT EXISTS (SELECT FROM pg_catalog.pg_stat_replication r \
                    WHERE NOT EXISTS (SELECT FROM pg_catalog.pg_replication_slots s \

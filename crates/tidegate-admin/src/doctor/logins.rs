@@ -229,7 +229,7 @@ async fn roles_to_try(home: &Session, tenant: &RecordedTenant) -> Result<Vec<Str
     Ok(rows.iter().map(|row| row.get(0)).collect())
 }
 
-/// The maximum number of users whose login is tried only to check their passwords.
+/// The maximum number of users for which a login is tried to check the password.
 const MAX_TRIED: i64 = 100;
 
 /// Logs in as the temporary role. A missing CONNECT privilege counts as success, because PostgreSQL

@@ -253,7 +253,7 @@ fn single_connect_grants(tenant: &RecordedTenant, roles: &TenantRoles<'_>) -> Op
     (count > MAX_GRANTED).then(|| Finding::advice(text, None))
 }
 
-/// The first [`MAX_NAMES`] of these names, and how many more there are.
+/// The first [`MAX_NAMES`] of these names, and the number of the remaining names.
 pub(super) fn names<'a>(names: impl ExactSizeIterator<Item = &'a str>) -> String {
     let more = names.len().saturating_sub(MAX_NAMES);
     let mut text = names.take(MAX_NAMES).collect::<Vec<_>>().join(", ");

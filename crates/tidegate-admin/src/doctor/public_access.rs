@@ -1,4 +1,4 @@
-//! Checks whether databases of tenants let PUBLIC connect. They do so after a restore without
+//! Checks whether PUBLIC may connect to databases of tenants, as after a restore without
 //! privileges.
 
 use SqlPart::{Name, Syntax};

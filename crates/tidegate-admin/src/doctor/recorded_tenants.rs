@@ -115,7 +115,8 @@ pub(super) struct Login<'a> {
     pub(super) role: &'a str,
     /// Whether the role exists, and whether Tidegate created it.
     pub(super) origin: RoleOrigin,
-    /// If PostgreSQL refuses the role's login: the clause of `ALTER ROLE` that allows it again.
+    /// The clause of `ALTER ROLE` that allows the role to log in again; `None` if PostgreSQL
+    /// accepts its login.
     pub(super) locked_out: Option<&'static str>,
     /// By which privilege the role may connect to the database. Never `Refused` if the database
     /// does not exist.
@@ -142,9 +143,9 @@ pub(super) enum ConnectPrivilege {
     Granted,
     /// The role's membership in the role of all users.
     Member,
-    /// A grant to PUBLIC or to another role that this role is a member of.
+    /// A grant to PUBLIC, or to a role of which this role is a member.
     Inherited,
-    /// None: the role may not connect.
+    /// There is no grant, so the role may not connect.
     Refused,
 }
 

@@ -79,7 +79,7 @@ impl SettingChange {
     }
 }
 
-/// Quotes a text for a shell, if it needs that.
+/// Quotes a text for a shell, if necessary.
 fn shell_word(text: &str) -> String {
     let is_plain = |byte: u8| byte.is_ascii_alphanumeric() || b"-_.".contains(&byte);
     if !text.is_empty() && text.bytes().all(is_plain) {

@@ -1,4 +1,5 @@
-//! Checks what all databases of the cluster share, and what anonymous callers could exhaust.
+//! Checks the resources that all databases of the cluster share, and those that anonymous callers
+//! could exhaust.
 
 use std::fmt::Write as _;
 

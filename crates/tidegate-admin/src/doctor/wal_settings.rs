@@ -83,7 +83,7 @@ impl Need {
         self.nodes.saturating_mul(self.databases)
     }
 
-    /// Checks one of the limits. It is given as its name, its value, and the number that others
+    /// Checks one of the limits. The arguments are its name, its value, and how much of it others
     /// use.
     fn check(
         &self,

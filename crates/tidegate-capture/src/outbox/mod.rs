@@ -51,7 +51,7 @@ pub struct OutboxSettings {
     pub lease: Duration,
     /// The shortest poll interval, used after a change was read, and the longest, used when nothing
     /// was read for long.
-    pub pace: (Duration, Duration),
+    pub poll_intervals: (Duration, Duration),
     /// The timeout for a lock on a table. Writers of the table may have to wait as long as this.
     pub lock_timeout: Duration,
     /// The id of the node. It is part of the `application_name` of the sessions of the node's
@@ -64,7 +64,7 @@ impl Default for OutboxSettings {
         Self {
             retention: 256 << 20,
             lease: Duration::from_mins(10),
-            pace: (Duration::from_millis(5), Duration::from_millis(80)),
+            poll_intervals: (Duration::from_millis(5), Duration::from_millis(80)),
             lock_timeout: Duration::from_millis(250),
             node: None,
         }

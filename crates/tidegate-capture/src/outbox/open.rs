@@ -41,7 +41,7 @@ pub(super) async fn open(
         LogStart::Now => now,
     };
     let confirmed = shared.register(database, start);
-    let (busy, idle) = shared.settings.pace;
+    let (busy, idle) = shared.settings.poll_intervals;
     let tailer = OutboxTailer::new(reader, start, renewed);
     Ok(Stream::new(
         tailer,

@@ -1,6 +1,6 @@
--- Revokes what default privileges of the database have granted on the outbox. Otherwise the owner
--- of an adopted database could change and create events: it gets the privileges on everything that
--- the administrator creates there.
+-- Revokes the privileges on the outbox that come from default privileges of the database. Otherwise
+-- the owner of an adopted database could change and create events, because it gets privileges on
+-- everything that the administrator creates there.
 DO $own$
 DECLARE
     grantee pg_catalog.text;

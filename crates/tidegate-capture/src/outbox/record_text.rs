@@ -9,16 +9,16 @@ pub(super) type Value<'a> = Option<Cow<'a, [u8]>>;
 /// columns.
 pub(super) fn values(image: &[u8], columns: usize) -> Option<Vec<Value<'_>>> {
     let body = image.strip_prefix(b"(")?.strip_suffix(b")")?;
-    // The text of a row without columns equals that of a row with one NULL.
+    // A row without columns has the same text as a row with one NULL.
     if columns == 0 {
         return body.is_empty().then(Vec::new);
     }
     let mut values = Vec::with_capacity(columns);
     let mut rest = body;
     loop {
-        let (value, behind) = value(rest)?;
+        let (value, after) = value(rest)?;
         values.push(value);
-        match behind.split_first() {
+        match after.split_first() {
             None => break,
             Some((b',', next)) => rest = next,
             Some(_) => return None,
@@ -53,19 +53,19 @@ fn unquote(text: &[u8]) -> Option<(Cow<'_, [u8]>, &[u8])> {
     let mut rest = text;
     loop {
         let at = rest.iter().position(|byte| matches!(byte, b'"' | b'\\'))?;
-        let (plain, behind) = rest.split_at(at);
+        let (plain, after) = rest.split_at(at);
         if value.is_empty() {
             value = Cow::Borrowed(plain);
         } else {
             value.to_mut().extend_from_slice(plain);
         }
-        let (mark, behind) = behind.split_first()?;
-        match behind.split_first() {
+        let (mark, after) = after.split_first()?;
+        match after.split_first() {
             Some((next, after)) if next == mark => {
                 value.to_mut().push(*mark);
                 rest = after;
             }
-            _ if *mark == b'"' => return Some((value, behind)),
+            _ if *mark == b'"' => return Some((value, after)),
             _ => return None,
         }
     }

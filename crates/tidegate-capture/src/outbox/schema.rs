@@ -116,7 +116,7 @@ pub(super) async fn exists(admin: &CaptureSession) -> LogResult<bool> {
     let owner: &str = row.get(1);
     Err(LogError::NotAllowed {
         reason: format!("the schema tidegate_outbox belongs to {owner}"),
-        remedy: "run `tidegate feed drop` as whom it belongs to, or DROP SCHEMA tidegate_outbox \
+        remedy: "run `tidegate feed drop` as that role, or DROP SCHEMA tidegate_outbox \
                  CASCADE"
             .to_owned(),
     })

@@ -1,21 +1,22 @@
--- The outbox of one database. Everything belongs to the administrator; nobody else may read or
--- write it. Writers reach it through trigger functions that run as the administrator, so these
--- call nothing of a writer's: no cast, no operator, no function of another schema. `format` writes
--- a row by the output functions of its types, which only a superuser can make.
+-- The outbox of one database. The administrator owns everything in it, and no other role may read
+-- or write it. Writers reach it through trigger functions that run as the administrator. Therefore
+-- these functions call no code of a writer: no cast, no operator, no function of another schema.
+-- `format` writes a row with the output functions of its types, which only a superuser can create.
 
 CREATE SCHEMA tidegate_outbox;
 COMMENT ON SCHEMA tidegate_outbox IS 'Tidegate: the changes of tables with subscribers (version 1)';
 
--- The changes, in the order in which they were made. Which transactions have committed, and in
--- which order they are told, is in "commit".
+-- The changes, in the order in which they were made. The table "commit" lists the committed
+-- transactions in the order in which they are reported.
 CREATE TABLE tidegate_outbox.change (
     id bigint GENERATED ALWAYS AS IDENTITY (CACHE 1) NOT NULL,
     xid xid8 NOT NULL,
     layout bigint NOT NULL,
     relation oid NOT NULL,
-    -- I, U, D, T; G where a change cannot be told, and the layout is the number of the root
+    -- I, U, D, T, or G for a change that cannot be reported. For G, `layout` is the oid of the
+    -- root.
     operation "char" NOT NULL,
-    -- the new row, or the old one of a DELETE
+    -- The new row; for DELETE, the old row.
     image text
 ) WITH (
     autovacuum_vacuum_scale_factor = 0, autovacuum_vacuum_threshold = 20000,
@@ -24,8 +25,8 @@ CREATE TABLE tidegate_outbox.change (
 );
 CREATE INDEX change_of ON tidegate_outbox.change (xid, id);
 
--- The transactions that have committed. Positions count bytes, so that they can be compared with
--- what may be kept.
+-- The committed transactions. Positions count bytes, so that they can be compared with the maximum
+-- size of the outbox.
 CREATE TABLE tidegate_outbox.commit (
     position bigint PRIMARY KEY,
     xid xid8 NOT NULL,
@@ -33,8 +34,8 @@ CREATE TABLE tidegate_outbox.commit (
     bytes bigint NOT NULL
 ) WITH (autovacuum_vacuum_scale_factor = 0, autovacuum_vacuum_threshold = 20000);
 
--- What the rows of a table looked like. Not unique: two writers may learn the same at once, and
--- neither must wait for the other.
+-- The columns of a table's rows at the time of a change. There is no unique constraint, because two
+-- writers may store the same layout concurrently, and neither may wait for the other.
 CREATE TABLE tidegate_outbox.layout (
     relation oid NOT NULL,
     layout bigint NOT NULL,
@@ -47,8 +48,9 @@ CREATE TABLE tidegate_outbox.layout (
 );
 CREATE INDEX layout_of ON tidegate_outbox.layout (relation, layout);
 
--- The tables that are captured, and from which position on without a gap; of partitioned ones the
--- partitions as they were last seen, and the position before which rows came or went with them.
+-- The captured tables. `since` is the position from which on no change is missing. For a
+-- partitioned table, `partitions` lists its partitions when they were last read, and `changed` is
+-- the position before which attaching or detaching a partition added or removed rows.
 CREATE TABLE tidegate_outbox.captured (
     relation oid PRIMARY KEY,
     since bigint,
@@ -60,21 +62,23 @@ CREATE TABLE tidegate_outbox.state (
     one boolean PRIMARY KEY DEFAULT true CHECK (one),
     log uuid NOT NULL,
     origin text NOT NULL,
-    -- where the next transaction will be told
+    -- The position of the next transaction.
     position bigint NOT NULL,
-    -- from here on everything is kept
+    -- The position from which on everything is kept.
     earliest bigint NOT NULL,
-    -- the transactions that were told, or had nothing to tell
+    -- The transactions that are in "commit" or have no changes.
     seen pg_catalog.pg_snapshot NOT NULL,
-    -- transactions before this one may have written what was not captured
+    -- Transactions before this one may have made changes that were not captured.
     renewed xid8 NOT NULL
 ) WITH (fillfactor = 10);
 
--- Until when, in seconds, writers fill the outbox: if nobody reads, it must not grow for ever.
--- A sequence, because every transaction sees its value of now, whatever its isolation.
+-- The time, in seconds since 1970, until which writers fill the outbox. It limits the growth of an
+-- outbox that no node reads. It is a sequence because every transaction sees the current value of a
+-- sequence, at every isolation level.
 CREATE SEQUENCE tidegate_outbox.lease;
 
--- Where this database is: a copy, or a server that went back in time, is another place.
+-- Identifies the database and the timeline of its server. It differs in a copy of the database, and
+-- after the server was restored to an earlier time.
 CREATE FUNCTION tidegate_outbox.origin() RETURNS text
 LANGUAGE sql STABLE SET search_path = pg_catalog, pg_temp
 AS $$
@@ -87,12 +91,13 @@ INSERT INTO tidegate_outbox.state (log, origin, position, earliest, seen, renewe
 VALUES (pg_catalog.gen_random_uuid(), tidegate_outbox.origin(), 1, 1,
         pg_catalog.pg_current_snapshot(), '3');
 
--- Writes down what the rows of a table look like now.
+-- Stores the current columns of a table.
 CREATE FUNCTION tidegate_outbox.learn(relation oid, root oid, layout bigint) RETURNS void
 LANGUAGE plpgsql SET search_path = pg_catalog, pg_temp
 AS $$
 BEGIN
-    -- Nobody makes events of a table of which theirs is no partition.
+    -- The owner of a table must not create events of another table. Therefore `root` only counts if
+    -- the table is a partition of it.
     IF root <> relation AND root IS DISTINCT FROM pg_partition_root(relation)::oid THEN
         root := relation;
     END IF;
@@ -105,9 +110,10 @@ BEGIN
     WHERE c.oid = learn.root GROUP BY n.nspname, c.relname;
 END $$;
 
--- Whether this transaction sees another definition of a table than its rows have: from REPEATABLE
--- READ on it sees the catalog as of its beginning. These functions answer as of now. A column that
--- was only added is found by whoever reads: then there are too many values.
+-- Whether this transaction sees an older definition of a table than that of its rows. From
+-- REPEATABLE READ on, a transaction sees the catalogs as of its start, but the functions here use
+-- the current catalogs. A column that was only added is not found here. The reader detects it,
+-- because the row then has too many values.
 CREATE FUNCTION tidegate_outbox.is_stale(relation oid) RETURNS boolean
 LANGUAGE sql VOLATILE SET search_path = pg_catalog, pg_temp
 AS $$
@@ -119,8 +125,8 @@ AS $$
                    (pg_identify_object_as_address(1259, a.attrelid, a.attnum)).object_names[3])
 $$;
 
--- The trigger of rows. Its argument is the number of the table that is subscribed to, of which
--- the trigger's own may be a partition.
+-- The trigger for rows. Its argument is the oid of the captured table. The table of the trigger is
+-- this table or a partition of it.
 CREATE FUNCTION tidegate_outbox.note() RETURNS trigger
 LANGUAGE plpgsql SECURITY DEFINER
 SET search_path = pg_catalog, pg_temp SET plan_cache_mode = force_generic_plan
@@ -157,7 +163,7 @@ BEGIN
         wide := CASE TG_OP WHEN 'DELETE' THEN pg_column_size(OLD) > 262144
                 ELSE pg_column_size(NEW) > 262144 END;
         IF wide THEN
-            -- A text ends at 1 GB; what is longer must not fail the writer.
+            -- A text has at most 1 GB. A longer row must not make the writer fail.
             BEGIN
                 IF TG_OP = 'DELETE' THEN
                     this_image := format('%s', OLD);
@@ -183,7 +189,7 @@ BEGIN
     RETURN NULL;
 END $$;
 
--- The trigger of TRUNCATE.
+-- The trigger for TRUNCATE.
 CREATE FUNCTION tidegate_outbox.note_truncate() RETURNS trigger
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, pg_temp
 AS $$
@@ -196,8 +202,9 @@ BEGIN
     RETURN NULL;
 END $$;
 
--- Between which numbers transactions stand that have ended since a snapshot. What an open
--- transaction has written is not looked through again and again, however much it is.
+-- Ranges of ids (both ends exclusive) that contain the transactions that have ended since a
+-- snapshot. Open transactions are outside of the ranges, so their changes are not read again each
+-- time.
 CREATE FUNCTION tidegate_outbox.ended(seen pg_catalog.pg_snapshot)
 RETURNS TABLE (above xid8, below xid8)
 LANGUAGE sql STABLE SET search_path = pg_catalog, pg_temp
@@ -216,9 +223,9 @@ AS $$
     SELECT above::text::xid8, below::text::xid8 FROM gap WHERE above < below - 1
 $$;
 
--- Gives the transactions that have committed since the last time their positions; returns where
--- the next one will be told. Of those that are new, the one that wrote its last change first comes
--- first: what depends on another wrote something after the other had committed.
+-- Assigns positions to the transactions that have committed since the last call, and returns the
+-- position of the next transaction. New transactions are ordered by their last change, because a
+-- transaction that depends on another writes after the other has committed.
 CREATE FUNCTION tidegate_outbox.advance() RETURNS bigint
 LANGUAGE plpgsql SET search_path = pg_catalog, pg_temp
 SET enable_seqscan = off SET plan_cache_mode = force_generic_plan
@@ -233,7 +240,7 @@ BEGIN
             WHERE h.xid > e.above AND h.xid < e.below LIMIT 1) h ON true) THEN
         RETURN s.position;
     END IF;
-    -- The next statement sees everything that the one who had the lock before has seen.
+    -- The next statement sees everything that the previous holder of the lock has seen.
     SELECT * INTO s FROM tidegate_outbox.state FOR UPDATE;
     WITH fresh AS MATERIALIZED (
         SELECT h.xid, max(h.id) AS last, count(*) AS changes,
@@ -256,8 +263,9 @@ BEGIN
     RETURN s.position;
 END $$;
 
--- Looks whether captured tables still have their triggers, which their owners may drop or disable.
--- Where one is missing, nothing counts as captured, and streams begin anew.
+-- Checks whether captured tables still have their triggers, which their owners may drop or disable.
+-- If a trigger is missing, its table no longer counts as captured. Returns whether one was missing.
+-- Streams must then be restarted.
 CREATE FUNCTION tidegate_outbox.inspect() RETURNS boolean
 LANGUAGE plpgsql SET search_path = pg_catalog, pg_temp
 AS $$
@@ -275,8 +283,9 @@ BEGIN
     RETURN false;
 END $$;
 
--- Has writers fill the outbox for so many seconds more. Returns whether they may have stopped
--- since the last time: then nothing is captured without a gap any more.
+-- Extends the time during which writers fill the outbox to `seconds` from now. Returns whether they
+-- may have stopped since the last call. In this case changes may be missing, and no table counts as
+-- captured.
 CREATE FUNCTION tidegate_outbox.renew(seconds bigint) RETURNS boolean
 LANGUAGE plpgsql SET search_path = pg_catalog, pg_temp
 AS $$
@@ -296,8 +305,8 @@ BEGIN
     RETURN until <= today + 1;
 END $$;
 
--- Forgets everything, because this is another place than before. What is written meanwhile stays
--- and is told.
+-- Deletes all changes and starts a new log, because the database has another origin than before.
+-- Changes that are written during the call stay and are reported.
 CREATE FUNCTION tidegate_outbox.restart() RETURNS void
 LANGUAGE plpgsql SET search_path = pg_catalog, pg_temp
 AS $$

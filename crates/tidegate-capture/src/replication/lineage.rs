@@ -60,8 +60,8 @@ async fn switches(
             Ok(content.map(parse).unwrap_or_default())
         }
         Err(error @ (LogError::Unavailable(_) | LogError::TimedOut { .. })) => Err(error),
-        // The file is missing, for example in a cluster that was restored without its archive. Then
-        // the log continues no other log.
+        // The file is missing, for example in a cluster that was restored without its archive. In
+        // this case the log continues no other log.
         Err(error) => {
             debug!(%error, "the server has no timeline history");
             Ok(Vec::new())

@@ -41,8 +41,8 @@ pub(super) struct TableMetadata {
     pub(super) begun: Option<LogPosition>,
     /// The replica identity before the service raised it; `None` if the service did not.
     pub(super) before: Option<ReplicaIdentity>,
-    /// A position after the last change of partitions that added rows to the table or removed rows
-    /// from it; `None` if there was none.
+    /// A position after the last time that a partition with rows was attached, detached, dropped or
+    /// truncated; `None` if that never happened.
     pub(super) changed: Option<LogPosition>,
     pub(super) partitions: Option<Partitions>,
 }
@@ -56,8 +56,8 @@ impl TableMetadata {
         (self.since, self.begun) = (None, Some(begun));
     }
 
-    /// The position from which the log has every change of the table. If `changes` is false, the
-    /// position from which it has every INSERT. `None` if the position is not known.
+    /// The position from which the log has every change of the table, or every INSERT if `changes`
+    /// is false. `None` if the position is not known.
     pub(super) fn complete(&self, changes: bool) -> Option<LogPosition> {
         let inserts = self.inserts.filter(|_| !changes);
         let since = inserts.or(self.since);

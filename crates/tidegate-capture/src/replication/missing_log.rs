@@ -26,7 +26,8 @@ impl MissingLog {
         self.0.lock().remove(slot);
     }
 
-    /// The value that a stream of the slot uses to record that the slot's log is missing.
+    /// The record for a stream of the slot, in which the stream notes that the slot's log is
+    /// missing.
     pub(super) fn of(&self, slot: &str, position: LogPosition) -> SlotLog {
         SlotLog {
             missing: self.clone(),

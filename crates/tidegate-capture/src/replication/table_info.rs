@@ -117,8 +117,8 @@ impl TableInfo {
         }
         if self.partitioned && !self.has_primary_key {
             return Err(LogError::Unsupported(
-                "a partitioned table without a primary key gives its INSERTs only: partitions that \
-                 are made later would refuse UPDATE and DELETE"
+                "only INSERTs of a partitioned table without a primary key can be captured: \
+                 partitions that are created later would refuse UPDATE and DELETE"
                     .to_owned(),
             ));
         }
@@ -127,8 +127,8 @@ impl TableInfo {
         let breaks = |leaf: &Leaf| leaf.is_virtual && (leaf.identity.is_none() || must(&leaf));
         if self.leaves.iter().any(breaks) {
             return Err(LogError::Unsupported(
-                "a table with a virtual generated column gives whole old rows to nobody: with \
-                 REPLICA IDENTITY FULL it would refuse UPDATE and DELETE"
+                "whole old rows of a table with a virtual generated column cannot be captured: \
+                 with REPLICA IDENTITY FULL it would refuse UPDATE and DELETE"
                     .to_owned(),
             ));
         }

@@ -42,9 +42,9 @@ const RETENTION_TICKS: u64 = 1200;
 /// effect.
 pub trait DdlCounter: Send + Sync {
     /// A number that grows after each statement of this node that may have changed a definition of
-    /// the database. It counts DDL statements. It also counts statements if the database reported a
-    /// definition while they ran. `visibility` decides whether it also counts statements that may
-    /// have called a function that runs DDL.
+    /// the database: DDL statements, and statements during which the database reported a
+    /// definition. `visibility` says whether statements count that may have called a function that
+    /// runs DDL.
     fn count(&self, database: &DatabaseName, visibility: DdlVisibility) -> u64;
 }
 
@@ -200,8 +200,9 @@ impl CatalogCache {
         }
     }
 
-    /// Does the same as [`CatalogCache::watch`], after [`DdlCounter`] counted a definition. Does
-    /// not compare the fingerprint if a request has compared it since, which is usual.
+    /// Does the same as [`CatalogCache::watch`], after [`DdlCounter`] counted a definition. Usually
+    /// a request has compared the fingerprint since then, and this function does not compare it
+    /// again.
     ///
     /// # Errors
     ///

@@ -134,8 +134,8 @@ impl DatabaseState {
         self.state.lock().role_groups.change(change);
     }
 
-    /// Records that nothing has changed since the last comparison, unless that is more than
-    /// [`WATCH_TICKS`] ticks ago.
+    /// Records that nothing has changed since the last comparison. Does nothing if the comparison
+    /// was more than [`WATCH_TICKS`] ticks ago.
     pub(super) fn unchanged(&self, now: u64) {
         let mut state = self.state.lock();
         if now.saturating_sub(state.compared) < WATCH_TICKS {

@@ -81,7 +81,7 @@ struct TypeEntry {
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct ComparisonsEntry {
-    /// Those of the operators `=`, `<>`, `<`, `<=`, `>` and `>=` that the type has.
+    /// The operators among `=`, `<>`, `<`, `<=`, `>` and `>=` that the type has.
     operators: Box<[Box<str>]>,
     /// Whether the type has a default B-tree operator class, as ORDER BY requires.
     #[serde(default)]
@@ -139,8 +139,8 @@ struct RelationEntry {
 #[serde(deny_unknown_fields)]
 struct ColumnEntry {
     name: Box<str>,
-    /// The number of the column (`attnum`). If it is missing, the column has the number after that
-    /// of the previous column, beginning with 1.
+    /// The number of the column (`attnum`). By default the columns are numbered from 1, and a
+    /// column follows the number of the previous column.
     number: Option<i16>,
     r#type: TypeName,
     modifier: Option<i32>,

@@ -1,10 +1,11 @@
--- A text that changes whenever what the documents are made of changes, in any schema and for any
--- role (PostgreSQL, "System Columns": xmin is the transaction that wrote a row). Which rights a role
--- has on schemas and by its memberships is no part of it: usage.sql and roles.sql compare those.
+-- A text that changes whenever a catalog row changes from which documents are made, in any schema
+-- and for any role (PostgreSQL, "System Columns": xmin is the transaction that wrote a row). The
+-- privileges of roles on schemas and through memberships are not part of it; usage.sql and
+-- roles.sql compare those.
 --
--- Of each catalog it holds how many rows there are and the sum of the transactions that wrote them:
--- whatever replaces a row is newer than it, so that a change that keeps the number raises the sum.
--- Temporary relations come and go unseen.
+-- For each catalog it contains the number of rows and the sum of the transactions that wrote them.
+-- A row that replaces another is newer, so a change that keeps the number increases the sum.
+-- Temporary relations do not count.
 select pg_catalog.concat_ws(' ',
     (select pg_catalog.concat_ws(',', pg_catalog.count(*), pg_catalog.sum(c.xmin::pg_catalog.text::pg_catalog.int8))
      from pg_catalog.pg_class c
@@ -21,7 +22,8 @@ select pg_catalog.concat_ws(' ',
      from pg_catalog.pg_constraint k
      where k.connamespace operator(pg_catalog.<>) all (
          select n.oid from pg_catalog.pg_namespace n where n.nspname operator(pg_catalog.~) '^pg_temp_')),
-    -- Every user that is made is granted USAGE, so that the row is written each time.
+    -- The name is hashed instead of xmin, because each new user is granted USAGE, which writes the
+    -- row of the schema.
     (select pg_catalog.concat_ws(',', pg_catalog.count(*), pg_catalog.sum(
                 pg_catalog.hashtextextended(n.nspname::pg_catalog.text, n.oid::pg_catalog.int8)))
      from pg_catalog.pg_namespace n

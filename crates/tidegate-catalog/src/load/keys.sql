@@ -1,15 +1,14 @@
--- What decides what each of some roles sees of the database: the role's name and number, and a key.
--- Roles of one key see the same, as long as no definition changes. Roles that do not exist are left
--- out.
+-- For each of the given roles: its name, its oid, and a key. Roles with the same key see the same
+-- part of the database, as long as no definition changes. Roles that do not exist are left out.
 --
--- The key says whether the role has all rights, whether it sees all rows, which schemas it may use,
--- and what the roles were granted whose rights it has: for each of them a hash of what it owns and of
--- its entries in the ACLs of relations and columns. So members of a group have one key, and so have
--- users that were granted the same one by one. What PUBLIC was granted all roles have. A role with
--- the rights of a predefined role that reads or writes all has that as if it were an ACL's.
+-- The key contains whether the role is a superuser, whether it sees all rows, the schemas that it
+-- may use, and a hash for each role whose privileges it has. The hash covers the objects that this
+-- role owns and its entries in the ACLs of relations and columns. So all members of a group have
+-- the same key, and so have users with equal grants. Grants to PUBLIC apply to all roles and are
+-- left out. A predefined role that reads or writes all data counts like an entry in an ACL.
 --
--- Which memberships count PostgreSQL decides (pg_has_role); the recursion only finds the candidates.
--- pg_database_owner has no member in pg_auth_members.
+-- PostgreSQL decides which memberships count (pg_has_role). The recursion only finds the
+-- candidates. pg_database_owner has no members in pg_auth_members.
 with recursive asked as materialized (
     select r.oid, r.rolname, r.rolsuper, r.rolbypassrls
     from pg_catalog.pg_roles r
@@ -45,22 +44,23 @@ with recursive asked as materialized (
     where c.relkind operator(pg_catalog.=) any (array['r', 'p', 'f', 'v', 'm']::pg_catalog."char"[])
       and not c.relispartition
 ), acl_group as materialized (
-    -- Many relations have the same ACL, which is read once for all of them. They are the same
-    -- relations for each grantee in it, so that equal rights give equal keys.
+    -- Many relations have the same ACL, which is read once for all of them. The relations are the
+    -- same for each grantee of the ACL, so equal privileges give equal keys.
     --
-    -- Concatenated, because aclexplode reads an ACL that is stored out of line for each entry again.
+    -- The || copies an ACL that is stored out of line. Otherwise aclexplode would read it for each
+    -- entry again.
     select l.acl operator(pg_catalog.||) '{}' as acl,
            (select pg_catalog.string_agg(m.oid::pg_catalog.text, ' ' order by m.oid)
             from pg_catalog.unnest(l.members) m(oid)) as relations
     from (
-        -- An ACL can be hashed, but not sorted, so that no aggregate can be ordered here.
+        -- An ACL can be hashed but not sorted, so the aggregate is not ordered.
         select r.relacl as acl, pg_catalog.array_agg(r.oid) as members
         from shown_relation r
         where r.relacl is not null
         group by r.relacl
     ) l
 ), granted(grantee, privilege) as (
-    -- What the owner may do is not asked: the key names what a role owns.
+    -- The privileges of owners are not read, because the key contains the owned relations.
     select r.relowner, pg_catalog.concat('OWNER ', pg_catalog.string_agg(r.oid::pg_catalog.text, ' ' order by r.oid))
     from shown_relation r
     join grantee g on g.oid operator(pg_catalog.=) r.relowner

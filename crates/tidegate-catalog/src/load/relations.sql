@@ -1,19 +1,19 @@
--- One row for each schema that a role may use (no schema given), or for one of them (its name
--- given): its name, and as the last column the types that its relations may need, as src/document
--- reads them (PostgreSQL, "System Catalogs"). One row for each of its relations: the schema's name,
--- the relation's version, that of the types of its columns, and its document, which is left out
--- where the caller knows that version (known).
+-- One row for each schema that a role may use, or only for the given schema: its name and, in the
+-- last column, the types that its relations may need, in the form that src/document reads
+-- (PostgreSQL, "System Catalogs"). Also one row for each relation: the name of its schema, the
+-- version of the relation, the version of the types of its columns, and its document. The document
+-- is left out if the caller has this version already (known).
 --
--- A version differs once the document or the type of a column differs. It is a hash of the
--- transactions that wrote the rows of which the document is made (PostgreSQL, "System Columns":
--- xmin), and of what depends on other rows: the role's rights, what can be done to a view, the
--- names of what a key references, the types.
+-- A version changes when the document or the type of a column changes. It is a hash of the
+-- transactions that wrote the catalog rows from which the document is made (PostgreSQL, "System
+-- Columns": xmin), and of values that depend on other rows: the role's privileges, the updatability
+-- of a view, the names that a foreign key references, and the types.
 --
 -- The role is a parameter of the privilege functions, so no connection of the role is needed.
--- What differs between the versions of PostgreSQL is read out of the row as JSON: the locale
--- provider of a database (15), multiranges (14). No relation is opened but views and foreign
--- tables, of which pg_relation_is_updatable needs the definition; where that fails, they can be left
--- alone and count as read only (ask_views).
+-- Columns that not every version of PostgreSQL has are read from the row as JSON: the locale
+-- provider of a database (15), multiranges (14). Only views and foreign tables are opened, because
+-- pg_relation_is_updatable needs their definition. If that fails, the caller sets ask_views to
+-- false, and they count as read only.
 with caller as materialized (
     select r.oid, r.rolsuper or r.rolbypassrls as sees_all_rows
     from pg_catalog.pg_roles r
@@ -28,8 +28,8 @@ with caller as materialized (
       and (:schema::pg_catalog.text is null or n.nspname operator(pg_catalog.=) :schema::pg_catalog.text)
       and pg_catalog.has_schema_privilege(w.oid, n.oid, 'USAGE')
 ), granted as materialized (
-    -- A right on the table counts for each column. What the relation lets be done to it, with and
-    -- without triggers, is bits: 4 UPDATE, 8 INSERT, 16 DELETE.
+    -- A privilege on the table counts for each column. The commands that the relation supports,
+    -- with and without triggers, are bits: 4 UPDATE, 8 INSERT, 16 DELETE.
     select c.oid, c.relnamespace, s.nspname, c.relname, c.relkind, c.relpersistence, c.xmin as written,
            s.caller,
            c.relrowsecurity and not s.sees_all_rows
@@ -46,7 +46,7 @@ with caller as materialized (
     from shown_schema s
     join pg_catalog.pg_class c on c.relnamespace operator(pg_catalog.=) s.oid
     cross join lateral (
-        -- A foreign table without a handler cannot even be asked.
+        -- pg_relation_is_updatable fails for a foreign table without a handler.
         select :ask_views::pg_catalog.bool
                and (c.relkind operator(pg_catalog.=) 'v'
                     or c.relkind operator(pg_catalog.=) 'f'
@@ -68,9 +68,9 @@ with caller as materialized (
     where g.can_select or g.can_insert or g.can_update or g.can_delete
        or pg_catalog.has_any_column_privilege(g.caller, g.oid, 'SELECT, INSERT, UPDATE')
 ), shown_column as materialized (
-    -- Read once, because pg_attribute is the largest of the catalogs. Only where a column has rights
-    -- of its own, or a view decides what can be done to each of its columns, the rights on the
-    -- relation do not tell those on the column.
+    -- Read once, because pg_attribute is the largest of the catalogs. The privileges on the
+    -- relation hold for its columns too, except if a column has an ACL of its own, or the relation
+    -- is a view, whose columns differ in updatability.
     select a.attrelid, a.atttypid,
            pg_catalog.hashtextextended(a.xmin::pg_catalog.text, a.attnum) as written,
            case when a.attacl is not null or r.allowed_by_itself operator(pg_catalog.&) 12 operator(pg_catalog.<>) 0 then
@@ -117,7 +117,7 @@ with caller as materialized (
     union all
     select g.multirange, g.rngsubtype from range_part g where g.multirange is not null
 ), type_part(root, oid) as (
-    -- The types of columns, each with all that it is made of.
+    -- The types of columns, each with the types that it consists of.
     with recursive tree(root, oid) as (
         (select distinct c.atttypid, c.atttypid from shown_column c)
         union
@@ -135,8 +135,8 @@ with caller as materialized (
     )
     select tree.root, tree.oid from tree
 ), least as materialized (
-    -- Only the server, or the extension that the type is of, makes an aggregate function that
-    -- others call unawares.
+    -- Only aggregate functions of the server, or of the extension to which the type belongs. Others
+    -- would be called by users who do not know them.
     select f.oid, f.proargtypes[0] as type, f.pronamespace as namespace
     from pg_catalog.pg_proc f
     where f.proname operator(pg_catalog.=) 'min'
@@ -204,9 +204,9 @@ with caller as materialized (
                                 and b.objid operator(pg_catalog.=) t.oid
                                 and b.deptype operator(pg_catalog.=) 'e'))
                ) then true end as has_min_max,
-               -- The operators that compare values of a type that is not built in. Those of another
-               -- owner than the type's are left out: everybody who filters by a column of the type
-               -- would call them.
+               -- The operators that compare values of a type that is not built in. Operators of
+               -- another owner than the type's are left out, because each filter on a column of the
+               -- type would call them.
                case when t.oid operator(pg_catalog.>=) 16384::pg_catalog.oid
                          and t.typtype operator(pg_catalog.=) 'b' and p.inner_type is null
                then pg_catalog.json_build_object(
@@ -236,8 +236,9 @@ with caller as materialized (
     left join type_version t on t.oid operator(pg_catalog.=) c.atttypid
     group by c.attrelid
 ), constraint_version as materialized (
-    -- What a key references can be renamed without writing the key. The key's number is part of each
-    -- term: two keys that exchange what they reference would leave the sum as it was.
+    -- The names that a foreign key references can change without a new row of the key. The key's
+    -- oid is part of each term, because otherwise two keys that exchange their references would not
+    -- change the sum.
     select k.conrelid as oid,
            pg_catalog.sum(pg_catalog.hashtextextended(pg_catalog.concat_ws(',', k.oid, k.xmin),
                case when k.confrelid operator(pg_catalog.=) 0::pg_catalog.oid then 0
@@ -370,7 +371,7 @@ with caller as materialized (
         ) d
         where k.conrelid operator(pg_catalog.=) u.oid
           and k.contype operator(pg_catalog.=) any (array['p', 'f', 'u', 'c', 'x']::pg_catalog."char"[])
-          -- A key to a partitioned table has a copy for each of its partitions.
+          -- A foreign key to a partitioned table has a copy for each partition.
           and not (k.contype operator(pg_catalog.=) 'f'
                    and exists (select from pg_catalog.pg_constraint whole
                                where whole.oid operator(pg_catalog.=) k.conparentid
@@ -387,9 +388,9 @@ with caller as materialized (
                case when u.relpersistence operator(pg_catalog.=) 'u' then 'unlogged'
                     when u.relpersistence operator(pg_catalog.=) 't' then 'temporary' end as persistence,
                case when u.row_security then true end as row_security,
-               -- What a policy calls stands in its tree, by the numbers of functions. A subquery that
-               -- reads a relation, a domain and a type of the database's own may lead to others. The
-               -- service's functions of claims only read.
+               -- The expression tree of a policy contains the oids of the functions that it calls.
+               -- A subquery on a relation, a domain, and a user-defined type may call further
+               -- functions. The service's functions of claims only read.
                case when u.row_security and not exists (
                    select from pg_catalog.pg_policy p
                    cross join lateral (values (p.polqual::pg_catalog.text)) q(tree)

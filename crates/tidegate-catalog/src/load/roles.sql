@@ -1,11 +1,11 @@
--- The roles and inherited memberships of the cluster: a fingerprint of those of roles up to the
--- number `newest`, one of all, and the number of the newest role. Numbers grow, so the first equals
--- the second of the last time when nothing has come but new roles. (When the numbers start over, a
--- new role looks like a change.)
+-- The roles and inherited memberships of the cluster: a fingerprint for the roles with an oid up to
+-- `newest`, a fingerprint for all roles, and the oid of the newest role. New roles have higher
+-- oids. So if only new roles were added, the first fingerprint equals the second one of the
+-- previous query. (When oids wrap around, a new role looks like a change.)
 --
--- A membership that its member does not inherit gives no rights. Since PostgreSQL 16 the membership
--- says whether it does, before that the member: where pg_auth_members has no such column, the name
--- means that of `fallback`. An authenticator inherits nothing, so that a new user is no change to it.
+-- A membership without inheritance gives no privileges. Since PostgreSQL 16 the membership has this
+-- option; before, the member has it. If pg_auth_members has no such column, the name refers to that
+-- of `fallback`. An authenticator inherits nothing, so a new user does not change it.
 select pg_catalog.concat_ws(' ', m.known, r.known) as known,
        pg_catalog.concat_ws(' ', m.whole, r.whole) as whole,
        r.newest
@@ -30,7 +30,7 @@ cross join (
            pg_catalog.concat_ws(',', pg_catalog.count(*), pg_catalog.sum(e.digest)) as whole,
            pg_catalog.max(e.number) as newest
     from (
-        -- pg_roles is a view: what matters of a role is who it is and what it is let do.
+        -- pg_roles is a view without xmin, so the columns are hashed that affect privileges.
         select r.oid::pg_catalog.int8 as number,
                r.oid::pg_catalog.int8 operator(pg_catalog.<=) :newest::pg_catalog.int8 as known,
                pg_catalog.hashtextextended(pg_catalog.concat_ws(',',

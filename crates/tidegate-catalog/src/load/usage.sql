@@ -1,8 +1,8 @@
--- Who may use the schemas of the database, as roles.sql: a fingerprint of what roles up to the number
--- `newest` may, and PUBLIC, and one of all.
+-- The privileges on the schemas of the database. As in roles.sql, a fingerprint for PUBLIC and the
+-- roles with an oid up to `newest`, and a fingerprint for all roles.
 --
--- An ACL that is concatenated is no longer stored out of line: aclexplode would read it from there
--- again for each of its entries.
+-- Concatenation copies an ACL that is stored out of line. Otherwise aclexplode would read it again
+-- for each of its entries.
 select pg_catalog.concat_ws(',', pg_catalog.count(*) filter (where e.known),
             pg_catalog.sum(e.digest) filter (where e.known)) as known,
        pg_catalog.concat_ws(',', pg_catalog.count(*), pg_catalog.sum(e.digest)) as whole
@@ -15,7 +15,7 @@ from (
     where a.privilege_type operator(pg_catalog.=) 'USAGE'
       and n.nspname operator(pg_catalog.!~) '^pg_(toast_)?temp_'
     union all
-    -- Without an ACL the owner's default counts, which is not the same as an empty one.
+    -- A missing ACL stands for the default privileges of the owner. An empty ACL grants nothing.
     select n.nspowner::pg_catalog.int8 operator(pg_catalog.<=) :newest::pg_catalog.int8,
            pg_catalog.hashoidextended(n.nspowner, n.oid::pg_catalog.int8
                operator(pg_catalog.*) case when n.nspacl is null then 2 else 1 end)

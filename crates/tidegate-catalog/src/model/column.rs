@@ -49,8 +49,8 @@ pub struct Column {
 pub struct Comparisons {
     /// The OID of the type, `pg_type.oid`.
     pub r#type: u32,
-    /// The operators among `=`, `<>`, `<`, `<=`, `>` and `>=` that the type's schema has for the
-    /// type.
+    /// The comparison operators of the type (`=`, `<>`, `<`, `<=`, `>`, `>=`) that exist in the
+    /// type's schema.
     pub operators: Box<[Box<str>]>,
     /// Whether the type has a default B-tree operator class, as ORDER BY requires.
     pub sorts: bool,

@@ -72,7 +72,8 @@ pub enum Persistence {
     /// The rows are in a table whose changes are written to the WAL.
     #[default]
     Permanent,
-    /// The rows are in a table without WAL, so the change log has no changes of it.
+    /// The rows are in a table without WAL, so the change log does not contain changes of the
+    /// table.
     Unlogged,
     /// The rows are in a temporary table of a session.
     Temporary,

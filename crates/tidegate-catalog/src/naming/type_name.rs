@@ -5,8 +5,8 @@ use std::collections::HashSet;
 use super::LastNumbers;
 use super::case::pascal_case;
 
-/// The names of GraphQL types that no relation gets: those of the root types, scalars and value
-/// objects.
+/// The type names that relations must not get, because root types, scalars and value objects have
+/// them.
 pub const RESERVED: &[&str] = &[
     "Query",
     "Mutation",

@@ -115,7 +115,8 @@ fn text((schema, name): (&str, &str), numbers: &[(Box<str>, Box<str>)], conditio
     let mut number = String::from("number of the row");
     for (_, column) in numbers {
         // The name of the row number must differ from the names of all columns. If a column's name
-        // starts with it, the column's name with an underscore appended is used instead.
+        // starts with the chosen name, the column's name with an underscore appended is used
+        // instead.
         if column.starts_with(&*number) {
             number = format!("{column}_");
         }

@@ -52,7 +52,7 @@ impl MemberRule {
     }
 
     /// Whether the rule was made from the comparisons in these policies.
-    pub(crate) fn is_of(&self, policy: Option<&RlsPolicy>) -> bool {
+    pub(crate) fn comes_from(&self, policy: Option<&RlsPolicy>) -> bool {
         policy.and_then(|policy| policy.equalities.as_ref()) == Some(&self.equalities)
     }
 
@@ -146,7 +146,7 @@ mod tests {
         };
         let policy = RlsPolicy::new(("public", "t"), "", policies, &[("1".into(), "a".into())]);
         let rule = MemberRule::new(&login, &policy)?;
-        assert!(rule.is_of(Some(&policy)) && !rule.is_of(None));
+        assert!(rule.comes_from(Some(&policy)) && !rule.comes_from(None));
         let text = |key: &RuleKey| String::from_utf8(key.value.to_vec()).unwrap();
         Some(rule.keys().iter().map(text).collect())
     }

@@ -28,11 +28,11 @@ use crate::event::cursor::EventPosition;
 const MAX_CACHED: usize = 4096;
 
 /// How long a result is used. A policy may depend on the time or on other tables, so a subscription
-/// that resumes later needs a result of its own.
+/// that resumes later must not use an old result.
 const LIFETIME: Duration = Duration::from_secs(5);
 
-/// Decides which row images a caller may see. All subscriptions of the caller to one table share
-/// the results, and so do all callers that the policies do not tell apart.
+/// Decides which row images a caller may see. The results are shared by all subscriptions of the
+/// caller to one table, and by callers that the policies do not distinguish.
 pub(crate) struct RlsEvaluator {
     executor: Arc<dyn Executor>,
     /// PostgreSQL evaluates the policies as this caller.
@@ -101,8 +101,8 @@ impl RlsEvaluator {
         }
     }
 
-    /// Replaces the policies by those of `privileges`, unless the current policies were queried
-    /// later. Waits until a running evaluation has ended.
+    /// Replaces the policies by those of `privileges`. Does nothing if the current policies were
+    /// queried later. Waits until a running evaluation has ended.
     pub(crate) async fn update(&self, privileges: &Privileges) {
         self.state.lock().await.update(privileges);
     }
@@ -125,10 +125,10 @@ impl RlsEvaluator {
     }
 
     /// Decides for each change whether the role may see it. A TRUNCATE is always visible. A row
-    /// image that lacks a column which the policies read is not visible. Returns `None` if the
-    /// changes cannot be judged yet. One reason is that their transactions are not visible to
-    /// queries yet, and the policies may read other effects of these transactions. The other reason
-    /// is that the columns of the table have changed since the policies were read.
+    /// image without a column that the policies read is not visible. Returns `None` if the changes
+    /// cannot be evaluated yet. Either their transactions are not visible to queries yet, and the
+    /// policies may read other effects of these transactions; or the columns of the table have
+    /// changed since the policies were read.
     ///
     /// # Errors
     ///

@@ -148,8 +148,8 @@ fn attach(
             replay::spawn(database.clone(), subscriber.clone(), position);
         }
     }
-    // The state is checked after the subscription was added, because a feed that stops ends only
-    // the subscriptions that were added before.
+    // A feed that stops ends only the subscriptions that exist at that time. Therefore its state is
+    // checked after the subscription was added.
     if database.stream.state().stopped {
         hub.detach(&subscriber);
         return Err(Error::Unavailable(None));
@@ -157,8 +157,8 @@ fn attach(
     Ok(Some(Subscription::new(hub, subscriber)))
 }
 
-/// Where the subscription starts: at the next commit, after its cursor, or after a gap if the
-/// changes after its cursor are not available.
+/// The start of the subscription: the next commit, its cursor, or a gap if the changes after its
+/// cursor are not available.
 async fn start_at(
     database: &DatabaseFeed,
     after: Option<Cursor>,

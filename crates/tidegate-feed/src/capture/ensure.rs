@@ -92,7 +92,7 @@ async fn extend(
 ) -> Result<Captured> {
     // A missing capture must be detected before the table is captured again, because afterwards it
     // would look intact.
-    if !known.stale && health::is_missing(database, &known).await {
+    if !known.stale && health::is_capture_gone(database, &known).await {
         database
             .captures
             .mark_stale(demand.relation, known.captured.since);

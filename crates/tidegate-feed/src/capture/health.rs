@@ -66,8 +66,8 @@ struct HealthWatch {
 
 /// The health of a capture at the last poll.
 struct LastHealth {
-    /// The kinds of changes and the position of the capture. If one of them differs, the table was
-    /// captured again.
+    /// Whether UPDATE and DELETE are captured, and the position of the capture. If one of them has
+    /// changed since the last poll, the table was captured again.
     changes: bool,
     since: LogPosition,
     evidence: Vec<Box<str>>,
@@ -184,7 +184,7 @@ enum CaptureFault {
 }
 
 /// Whether no mark of a table's capture exists. The result is `true` if PostgreSQL does not answer.
-pub(crate) async fn is_missing(database: &DatabaseFeed, capture: &TableCapture) -> bool {
+pub(crate) async fn is_capture_gone(database: &DatabaseFeed, capture: &TableCapture) -> bool {
     let table = capture.demand.relation;
     let (query, tables) = (database.log.health_query(), oid_array(&[table]));
     let Ok(rows) = database.catalog.query_once(query, &[&tables]).await else {

@@ -57,8 +57,8 @@ impl PartitionWatch {
             return true;
         };
         let deadline = Instant::now() + database.settings.subscribe_timeout;
-        // A TRUNCATE of the whole table empties all partitions, and the change log reports it. The
-        // stream must have passed such a TRUNCATE first, so that it is not also reported as a
+        // The change log reports a TRUNCATE of the whole table, which empties all partitions. The
+        // stream must have reached the TRUNCATE first. Otherwise it would also be reported as a
         // change of partitions.
         let no_change = LogPosition::default();
         let Ok(now) = database.log.retain(&database.name, no_change).await else {

@@ -21,8 +21,8 @@ pub(crate) async fn recapture_table(
     demand: Demand,
 ) -> Result<Captured, LogError> {
     let mut captured = database.log.capture(&database.name, &demand).await?;
-    // A later position means that the table was released in the meantime, or that more kinds of
-    // changes are now captured. The first case is a gap. The second case is not.
+    // The position is later if the table was released in the meantime, which is a gap. It is also
+    // later if more kinds of changes are captured now, which is no gap.
     let has_moved = captured.since > known.captured.since;
     let has_gap = known.stale || has_moved && demand.changes == known.demand.changes;
     if known.stale && !has_moved {
@@ -38,8 +38,8 @@ pub(crate) async fn recapture_table(
             demand,
             captured,
             last_used: known.last_used.max(current.last_used),
-            // If another task has marked the table as stale during the capture, the mark stays,
-            // because this capture may not have repaired the cause.
+            // Another task may have marked the table as stale during the capture. Such a mark
+            // stays, because this capture may not have repaired the cause.
             stale: current.stale && !known.stale,
             ..current
         };

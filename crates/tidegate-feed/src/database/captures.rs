@@ -87,8 +87,8 @@ impl Captures {
         }
     }
 
-    /// Records that changes of a table may be missing, unless the table was captured again after
-    /// the capture at `since`.
+    /// Records that changes of a table may be missing. Does nothing if the table was captured again
+    /// after `since`.
     pub(crate) fn mark_stale(&self, relation: u32, since: LogPosition) {
         self.update(relation, |capture| {
             capture.stale |= capture.captured.since == since;

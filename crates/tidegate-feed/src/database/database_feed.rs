@@ -23,8 +23,8 @@ use crate::event::item::Resync;
 use crate::metrics::FeedMetrics;
 use crate::settings::FeedSettings;
 
-/// The feed of a database. Its parts have locks of their own. The methods of this type use several
-/// parts, or a counter.
+/// The feed of a database. Its parts have locks of their own. Methods of this type combine several
+/// parts.
 pub(crate) struct DatabaseFeed {
     pub(crate) name: DatabaseName,
     pub(crate) log: Arc<dyn ChangeLog>,
@@ -80,9 +80,8 @@ impl DatabaseFeed {
         self.subscriber_ids.fetch_add(1, Ordering::Relaxed)
     }
 
-    /// Records that a stream was opened. Reports a gap to every subscription, unless the stream
-    /// continues where the last stream ended. `continues` says whether the stream was opened at
-    /// that position.
+    /// Records that a stream was opened. `continues` says whether it was opened where the last
+    /// stream ended. If not, reports a gap to every subscription.
     pub(crate) fn stream_opened(&self, lineage: &Lineage, start: LogPosition, continues: bool) {
         let mut hub = self.hub.lock();
         if !hub.is_continued_by(lineage) {
@@ -126,9 +125,9 @@ impl DatabaseFeed {
 
     /// Reports a pending gap to the table's subscriptions, unless it was already reported.
     pub(crate) fn report_gap(&self, relation: u32, gap: Captured) {
-        // Both steps happen under one lock, so no stream of another change log is opened between
-        // them. The gap's positions could not be compared with those of the other log. A stream
-        // that was opened before both steps has removed the gap.
+        // Both steps happen under one lock, because the stream of another change log must not be
+        // opened between them. Positions of two logs cannot be compared. If such a stream was
+        // opened before, it has removed the gap.
         let mut hub = self.hub.lock();
         if self.captures.take_gap(relation, gap) {
             let before = EventPosition::before(gap.since);

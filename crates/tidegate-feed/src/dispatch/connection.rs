@@ -24,8 +24,8 @@ pub(crate) struct ConnectionState {
 pub(crate) struct ConnectionSubscriber {
     pub(crate) subscriber: Arc<Subscriber>,
     pub(crate) mode: DeliveryMode,
-    /// While the subscription is not live, changes up to this position are not delivered, because
-    /// the subscription has already received them or began after them.
+    /// While the subscription is not live, only changes after this position are delivered. The
+    /// subscription has received the earlier ones already, or began after them.
     pub(crate) since: EventPosition,
     /// Gaps before this position were already reported to the subscription, or are from before it
     /// began.
@@ -104,8 +104,8 @@ impl LaggingState {
         }
     }
 
-    /// Records that the connection has processed everything up to a position, unless a new stream
-    /// has set another position since the last call.
+    /// Records that the connection has processed everything up to a position. Does nothing if a new
+    /// stream has set another position since the last call.
     pub(crate) fn reach(&mut self, position: EventPosition) {
         if !std::mem::take(&mut self.restarted) {
             self.position = position;

@@ -167,8 +167,8 @@ impl RowEncoder {
 }
 
 impl EncodedColumn {
-    /// Appends a value. Returns `false` if the value cannot be represented and must not be null, so
-    /// that the whole row becomes null.
+    /// Appends a value. Returns `false` if the whole row must become null, because the value cannot
+    /// be represented and must not be null.
     fn write(
         &self,
         raw: &[u8],

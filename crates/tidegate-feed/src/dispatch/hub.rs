@@ -66,9 +66,8 @@ impl Hub {
         self.lineage.log == LogIdentity(0) || self.ring.head().is_in(lineage, self.lineage.log)
     }
 
-    /// Records that a stream was opened. Reports a gap to every subscription, unless the stream
-    /// continues where the last stream ended. `continues` says whether the stream was opened at
-    /// that position.
+    /// Records that a stream was opened. `continues` says whether it was opened where the last
+    /// stream ended. If not, reports a gap to every subscription.
     pub(crate) fn stream_opened(&mut self, lineage: &Lineage, start: LogPosition, continues: bool) {
         let is_other_log = !self.is_continued_by(lineage);
         self.lineage = lineage.clone();
@@ -77,8 +76,8 @@ impl Hub {
         }
         let start = EventPosition::before(start);
         self.ring.restart(start);
-        // Possibly not all changes before the start were dispatched. A subscription that resumes at
-        // an earlier position therefore replays them from the change log.
+        // Some changes before the start may not have been dispatched. A subscription that resumes
+        // at an earlier position therefore reads them from the change log.
         for table in self.tables.values_mut() {
             table.last_change = start;
         }
@@ -104,9 +103,9 @@ impl Hub {
         }
     }
 
-    /// Reports that changes of a table before a position may be missing. A subscription gets no
-    /// report in two cases: it began at that position or later, or it already got a report about a
-    /// gap that ends at that position or later.
+    /// Reports that changes of a table before a position may be missing. A subscription that began
+    /// at this position or later gets no report, nor does one that already got the report of a gap
+    /// that ends there or later.
     pub(crate) fn report_missed(&mut self, relation: u32, before: EventPosition, reason: Resync) {
         let mut affected = Vec::new();
         for connection in self.connections.values_mut() {
@@ -275,8 +274,8 @@ impl Hub {
         let connection = self.connections.get_mut(&connection_id)?;
         let wake = connection.lagging.as_ref()?.wake.clone();
         connection.member(subscriber.id)?.mode = DeliveryMode::Lagging;
-        // The reader of a connection that already lagged may be waiting, although there are changes
-        // for this subscription.
+        // If the connection already lagged, its reader may be waiting for changes. It must now read
+        // those of this subscription.
         wake.notify_one();
         let table = self.table(subscriber.relation);
         table.add_lagging(subscriber.id, wake);

@@ -19,7 +19,7 @@ pub struct QueueLimits {
     pub events: usize,
     /// The limit on the bytes of the rows of events.
     pub bytes: usize,
-    /// The timeout after which a full queue is closed if no item is taken out of it.
+    /// A full queue is closed if no item is taken out of it for this time.
     pub stall_timeout: Duration,
 }
 
@@ -57,8 +57,8 @@ struct QueueState {
     bytes: usize,
     /// When items were last taken out of the queue, or an event was pushed into the empty queue.
     last_activity: Instant,
-    /// The position up to which everything was queued for all subscriptions that do not replay;
-    /// `None` before the first event or gap.
+    /// Everything up to this position was queued for all subscriptions that do not replay. `None`
+    /// before the first event or gap.
     last: Option<Cursor>,
     /// The tags of the subscriptions that replay, each with the cursor that the replay has reached.
     replaying: Vec<(u64, Cursor)>,
@@ -105,8 +105,8 @@ pub(crate) enum PushError {
 }
 
 impl EventSender {
-    /// Pushes an item. Fails if the queue was closed, or if the item is an event or a gap and the
-    /// queue has no room.
+    /// Pushes an item. Fails if the queue was closed. An event or a gap is refused if the queue has
+    /// no room.
     pub(crate) fn push(&self, delivery: Delivery) -> Result<(), PushError> {
         if self.is_closed() {
             return Err(PushError::Closed);

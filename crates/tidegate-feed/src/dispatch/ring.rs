@@ -22,8 +22,7 @@ pub(crate) struct Ring {
     limit: usize,
     /// The ring contains every change after this position.
     start: EventPosition,
-    /// The position of the last change, or the position that the stream has reached if that is
-    /// later.
+    /// The position of the last change, or the position of the stream if it is later.
     head: EventPosition,
 }
 
@@ -91,8 +90,8 @@ impl Ring {
         position >= self.start
     }
 
-    /// The share of the ring's limit that the changes after a position fill, from 0 to about 1. It
-    /// is estimated from the number of these changes.
+    /// How much of the ring the changes after a position fill, from 0 to about 1. It is estimated
+    /// from their number.
     pub(crate) fn share_after(&self, position: EventPosition) -> f64 {
         let after = self.changes.len() - self.index_after(position);
         #[expect(clippy::cast_precision_loss, reason = "a share, not a count")]

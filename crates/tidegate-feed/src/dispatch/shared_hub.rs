@@ -32,8 +32,9 @@ impl SharedHub {
         self.0.lock().ring.set_limit(bytes);
     }
 
-    /// Locks the hub, for a step that also uses other state. The lock of the captures' map may be
-    /// taken while this lock is held. This lock must not be taken while that lock is held.
+    /// Locks the hub, for a step that also uses other state. Lock order: the lock of the captures'
+    /// map may be taken while the hub is locked, but the hub must not be locked while the map is
+    /// locked.
     pub(crate) fn lock(&self) -> MutexGuard<'_, Hub> {
         self.0.lock()
     }
@@ -51,8 +52,8 @@ impl SharedHub {
         self.0.lock().report_missed(relation, before, reason);
     }
 
-    /// The lower 32 bits of the ids of the last transactions that truncated a table, as far as the
-    /// stream has been read.
+    /// The lower 32 bits of the ids of the last transactions in which the stream reported a
+    /// TRUNCATE of the table.
     pub(crate) fn truncations(&self, relation: u32) -> Vec<u32> {
         let hub = self.0.lock();
         let table = hub.tables.get(&relation);
@@ -80,8 +81,8 @@ impl SharedHub {
         self.0.lock().lineage.log
     }
 
-    /// Whether a cursor belongs to the change log that the stream reads, or to the part of an older
-    /// log that this change log continues.
+    /// Whether a cursor belongs to the lineage of the stream: to its change log, or to an older log
+    /// that this one continues.
     pub(crate) fn is_known(&self, cursor: Cursor) -> bool {
         cursor.is_in(&self.0.lock().lineage)
     }

@@ -51,7 +51,7 @@ const MAX_TRUNCATIONS: usize = 64;
 /// An encoder that subscriptions with equal selections share.
 struct SharedEncoder {
     selection: Arc<Selection>,
-    /// How many live subscriptions use the encoder. The place of an encoder without users is
+    /// How many live subscriptions use the encoder. The index of an encoder without users is
     /// reused.
     users: usize,
     encoder: Option<RowEncoder>,

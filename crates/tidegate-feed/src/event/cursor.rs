@@ -33,8 +33,7 @@ impl EventPosition {
         }
     }
 
-    /// The position in the log directly after this one. Everything up to and including this
-    /// position comes before the returned position.
+    /// The position in the log directly after this one.
     pub(crate) fn end(self) -> LogPosition {
         LogPosition(self.commit.0.saturating_add(u64::from(self.index > 0)))
     }

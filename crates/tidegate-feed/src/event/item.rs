@@ -37,8 +37,8 @@ pub enum Item {
         row: Bytes,
         /// The errors of values that cannot be represented; `None` if there are none.
         field_errors: Option<Arc<[FieldError]>>,
-        /// The names of the columns of the primary key, if the selection requests them and the key
-        /// is known; otherwise `None`.
+        /// The names of the columns of the primary key; `None` if the selection does not request
+        /// them or the key is unknown.
         key: Option<Arc<[Box<str>]>>,
     },
     /// There is a gap, so the client must read the table again. Events continue after the gap.

@@ -94,8 +94,8 @@ async fn read(
         stream,
         decoder: ChangeDecoder::default(),
         types: Arc::default(),
-        // A stream begins with a whole transaction. It may repeat changes of this transaction that
-        // were dispatched before the previous stream broke. They are skipped.
+        // A stream begins at the start of a transaction. Changes of this transaction that were
+        // already dispatched before the previous stream broke are skipped.
         dispatched: if continues {
             database.hub.head()
         } else {

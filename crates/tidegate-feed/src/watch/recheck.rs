@@ -26,8 +26,8 @@ pub(crate) async fn watch(database: Arc<DatabaseFeed>) {
     tick.set_missed_tick_behavior(MissedTickBehavior::Delay);
     tick.tick().await;
     let mut snapshots = database.snapshots.subscribe();
-    // When the privileges of each role on each table were last confirmed or read, or when the
-    // stream was last found closed.
+    // For each role and table, the time when the privileges were last confirmed or read, or when
+    // the stream was last found closed.
     let mut checked: HashMap<RoleTable, Instant> = HashMap::new();
     loop {
         let mut groups;
@@ -35,8 +35,8 @@ pub(crate) async fn watch(database: Arc<DatabaseFeed>) {
             _ = tick.tick() => {
                 groups = group(database.hub.subscribers());
                 checked.retain(|pair, _| groups.contains_key(pair));
-                // The previous check was recorded a moment after its tick, so slightly less than
-                // the interval has passed since that check.
+                // A check is recorded shortly after its tick. So at the next tick slightly less
+                // than the interval has passed since the check.
                 let due = database.settings.recheck_interval.mul_f32(0.9);
                 groups.retain(|pair, _| checked.get(pair).is_none_or(|last| last.elapsed() >= due));
             }
@@ -300,7 +300,7 @@ fn end_reason(privileges: &Result<Arc<Privileges>>, subscriber: &Subscriber) -> 
 /// because the policies have changed or can no longer be applied; `None` if it may continue.
 fn other_policies(privileges: &Privileges, subscriber: &Subscriber) -> Option<Ended> {
     let rule = subscriber.rule.as_ref()?;
-    if rule.is_of(privileges.policy.as_ref()) {
+    if rule.comes_from(privileges.policy.as_ref()) {
         return unusable_policies(privileges, subscriber);
     }
     Some(Ended::Changed {

@@ -66,8 +66,8 @@ async fn release_unused(database: &DatabaseFeed) {
         return;
     }
     let _exclusive = database.captures.lock.write().await;
-    // Once the entries are removed, a new subscription to a released table waits for the lock, and
-    // then captures the table again.
+    // After this removal, a new subscription to one of the tables waits for the lock, and then
+    // captures the table again.
     let kept: Vec<u32> = mark_used(database, |captures| {
         captures.retain(|_, capture| is_used(capture));
         captures.keys().copied().collect()

@@ -22,8 +22,8 @@ impl Filter {
     /// The text compares a column with a quoted string, a number or a boolean. The operators are
     /// `=`, `<>`, `!=`, `<`, `<=`, `>`, `>=`, `IN (…)`, `LIKE`, `ILIKE`, `BETWEEN` and `IS NULL`;
     /// `NOT` can negate the last five. Comparisons are combined by `AND`, `OR`, `NOT` and
-    /// parentheses. Keywords are case-insensitive. So are unquoted column names, unless a column
-    /// has exactly that name.
+    /// parentheses. Keywords are case-insensitive. Unquoted column names are case-insensitive too,
+    /// unless a column has exactly this name.
     ///
     /// # Errors
     ///

@@ -85,9 +85,9 @@ pub(super) fn text(text: &str) -> Option<Vec<u8>> {
 /// The byte string of a number given as decimal digits; `last` is the power of ten of the last
 /// digit.
 fn grouped(negative: bool, mut digits: Vec<u8>, last: i32) -> Vec<u8> {
-    let behind = last.rem_euclid(4);
-    digits.extend((0..behind).map(|_| 0));
-    let last = (last - behind) / 4;
+    let zeros = last.rem_euclid(4);
+    digits.extend((0..zeros).map(|_| 0));
+    let last = (last - zeros) / 4;
     let groups: Vec<u16> = digits
         .rchunks(4)
         .rev()

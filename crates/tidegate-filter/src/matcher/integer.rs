@@ -53,8 +53,8 @@ impl Bounds {
             .take(split)
             .map(char::from)
             .collect();
-        let behind = digits.get(split.min(digits.len())..).unwrap_or_default();
-        let is_whole = behind.bytes().all(|digit| digit == b'0');
+        let fraction = digits.get(split.min(digits.len())..).unwrap_or_default();
+        let is_whole = fraction.bytes().all(|digit| digit == b'0');
         let front = front.trim_start_matches('0');
         let magnitude = match front.len() {
             0 => 0,

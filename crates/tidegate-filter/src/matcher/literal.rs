@@ -307,9 +307,9 @@ fn unit_numbers(text: &str, letters: [char; 3]) -> Option<[i64; 3]> {
     let mut rest = text;
     let mut numbers = [0; 3];
     for (number, letter) in numbers.iter_mut().zip(letters) {
-        if let Some((digits, behind)) = rest.split_once(letter) {
+        if let Some((digits, after)) = rest.split_once(letter) {
             *number = digits.parse().ok()?;
-            rest = behind;
+            rest = after;
         }
     }
     rest.is_empty().then_some(numbers)

@@ -136,17 +136,17 @@ impl Pattern {
     /// Matches each piece at its first possible position, which leaves the most text for the next
     /// ones.
     fn is_matched(&self, text: &[u8]) -> bool {
-        let Some(mut at) = self.first.behind(text, 0) else {
+        let Some(mut at) = self.first.end(text, 0) else {
             return false;
         };
         let Some(last) = &self.last else {
             return at == text.len();
         };
         for piece in &self.middle {
-            let Some(behind) = piece.find(text, at) else {
+            let Some(end) = piece.find(text, at) else {
                 return false;
             };
-            at = behind;
+            at = end;
         }
         last.before_end(text).is_some_and(|start| start >= at)
     }
@@ -165,7 +165,7 @@ impl Piece {
     }
 
     /// The offset after the piece; `None` if the piece does not match at `at`.
-    fn behind(&self, text: &[u8], at: usize) -> Option<usize> {
+    fn end(&self, text: &[u8], at: usize) -> Option<usize> {
         match self {
             Self::Literal(finder) => text
                 .get(at..)?
@@ -186,8 +186,8 @@ impl Piece {
         }
         let mut start = at;
         loop {
-            if let Some(behind) = self.behind(text, start) {
-                return Some(behind);
+            if let Some(end) = self.end(text, start) {
+                return Some(end);
             }
             start = after_character(text, start)?;
         }

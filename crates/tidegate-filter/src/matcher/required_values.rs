@@ -73,8 +73,8 @@ pub(super) fn collect_required(node: &MatchNode) -> Vec<RequiredValues> {
     }
 }
 
-/// The required values of a disjunction. A disjunction requires values of a column if all its
-/// alternatives do. The values are those of all alternatives together.
+/// The required values of a disjunction. A disjunction requires values of a column if each of its
+/// alternatives requires values of this column. The result contains the values of all alternatives.
 fn shared(nodes: &[MatchNode]) -> Vec<RequiredValues> {
     let Some((first, rest)) = nodes.split_first() else {
         return Vec::new();

@@ -55,8 +55,8 @@ impl Filter {
     }
 
     /// A filter for the rows whose column equals the value, which must not be null. For a jsonb
-    /// column, a string that is the text of a JSON value means that value, because GraphQL writes
-    /// an `ID` as a string. Any other string means itself.
+    /// column, a string whose content is JSON stands for that JSON value, because GraphQL writes an
+    /// `ID` as a string. Any other string stands for itself.
     ///
     /// # Errors
     ///
@@ -76,8 +76,8 @@ impl Filter {
     }
 }
 
-/// The JSON value whose text is the content of a JSON string. `None` if `json` is no string, or if
-/// its content is no JSON text or is `null`.
+/// The JSON value that the content of a JSON string describes. `None` if `json` is not a string, or
+/// if its content is `null` or not JSON.
 fn nested_json(json: &Json<'_>) -> Option<Json<'static>> {
     let text = json.string(&"").ok()?;
     serde_json::from_str::<&RawValue>(&text).ok()?;

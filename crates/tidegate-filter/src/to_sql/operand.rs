@@ -56,8 +56,8 @@ impl Comparison {
         }
     }
 
-    /// Whether each element of a list is a parameter of its own. This is so for a list of arrays,
-    /// because an array of arrays would be one array with more dimensions.
+    /// Whether each element of a list is a separate parameter, as in a list of arrays: an array of
+    /// arrays would be one array with more dimensions.
     pub(super) fn is_listed_singly(&self, relation: &Relation) -> bool {
         TypeClass::of(&relation.column(self.column).r#type) == TypeClass::Array
     }

@@ -176,7 +176,7 @@ impl<'s> TypeDefinition<'s> {
         matches!(self.entry().source, TypeSource::Scalar(..))
     }
 
-    /// Those fields of the type that have one of these names.
+    /// The fields of the type with these names.
     pub(crate) fn fields_named(self, names: &HashSet<&str>) -> Vec<FieldDefinition<'s>> {
         if let TypeSource::Operation(kind) = self.entry().source {
             let roots = &self.types.roots;

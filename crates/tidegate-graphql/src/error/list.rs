@@ -23,8 +23,7 @@ impl Errors {
         }
     }
 
-    /// Whether an error was left out because the list is full. Then it is pointless to look for
-    /// further errors.
+    /// Whether an error was left out because the list is full. If so, further checks are pointless.
     pub(crate) fn is_full(&self) -> bool {
         self.more
     }

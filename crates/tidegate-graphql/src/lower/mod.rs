@@ -130,7 +130,7 @@ impl<'d> Lowerer<'d> {
                     GeneratedText::Whole(text) => Ok(RootField::Verbatim(text)),
                     GeneratedText::Large(introspection) => {
                         introspections.push(introspection);
-                        Ok(RootField::Gap)
+                        Ok(RootField::Inserted)
                     }
                 };
             }

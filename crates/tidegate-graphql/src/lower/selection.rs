@@ -35,7 +35,7 @@ impl<'d> Lowerer<'d> {
     fn output(&self, id: RelationId, group: &CollectedField<'d>) -> Result<Output, Error> {
         let known = group.field.meaning.get().copied();
         let meaning = known.map_or_else(|| self.meaning(id, &group.field.name), Ok)?;
-        // If a concurrent request has set the meaning already, it has set the same meaning.
+        // A concurrent request may have set the meaning already. Its meaning is the same.
         let _ = group.field.meaning.set(meaning);
         Ok(match meaning {
             Meaning::Typename => Output::Typename,

@@ -6,7 +6,7 @@ use serde_json::Value;
 const LONGEST: usize = 1_000;
 
 /// The statement, document or method name in a request's body, without values. `None` if the body
-/// has none of them. Of an array, only the first request is shown.
+/// has none of them. For an array, uses only the first request.
 pub(super) fn of_body(body: &[u8]) -> Option<String> {
     let body: Value = serde_json::from_slice(body).ok()?;
     let (first, more) = match &body {
@@ -38,7 +38,7 @@ fn outline(text: &str, sql: bool) -> String {
             out.push('…');
             break;
         }
-        let Some((piece, behind)) = piece(rest, first, sql, &out) else {
+        let Some((piece, after)) = piece(rest, first, sql, &out) else {
             out.push('…');
             break;
         };
@@ -46,7 +46,7 @@ fn outline(text: &str, sql: bool) -> String {
         if !spaced {
             out.push_str(piece);
         }
-        rest = behind;
+        rest = after;
     }
     out.trim_end().to_owned()
 }
@@ -61,7 +61,7 @@ fn piece<'t>(rest: &'t str, first: char, sql: bool, before: &str) -> Option<(&'t
         return Some((" ", &rest[end..]));
     }
     if sql && rest.starts_with("/*") {
-        return block_comment(rest).map(|behind| (" ", behind));
+        return block_comment(rest).map(|after| (" ", after));
     }
     if sql && first == '\'' {
         // A quoted string has backslash escapes only after the prefix `E`.
@@ -71,27 +71,27 @@ fn piece<'t>(rest: &'t str, first: char, sql: bool, before: &str) -> Option<(&'t
             && !chars
                 .next()
                 .is_some_and(|c| c.is_alphanumeric() || c == '_');
-        let behind = string(&rest[1..], "'", escaped)?;
-        let content = &rest[..rest.len() - behind.len()];
-        return (!content.contains('\\')).then_some(("?", behind));
+        let after = string(&rest[1..], "'", escaped)?;
+        let content = &rest[..rest.len() - after.len()];
+        return (!content.contains('\\')).then_some(("?", after));
     }
     if sql
         && first == '$'
         && !in_name
         && let Some(tag) = dollar_tag(rest)
     {
-        let behind = rest[tag.len()..].split_once(tag);
-        return behind.map(|(_, behind)| ("?", behind));
+        let after = rest[tag.len()..].split_once(tag);
+        return after.map(|(_, after)| ("?", after));
     }
     if first == '"' {
         if sql {
             return string(&rest[1..], "\"", false).map(|behind| ("?", behind));
         }
-        let behind = match rest.strip_prefix("\"\"\"") {
-            Some(block) => block.split_once("\"\"\"").map(|(_, behind)| behind),
+        let after = match rest.strip_prefix("\"\"\"") {
+            Some(block) => block.split_once("\"\"\"").map(|(_, after)| after),
             None => string(&rest[1..], "\"", true),
         };
-        return behind.map(|behind| ("?", behind));
+        return after.map(|after| ("?", after));
     }
     if first.is_ascii_digit() && !in_name {
         let number = |c: char| c.is_ascii_alphanumeric() || c == '.' || c == '_';

@@ -29,7 +29,7 @@ pub(crate) struct DefaultUser {
     /// The login of the default user; `None` if there is no such database, or it has no default
     /// user.
     pub login: Option<Login>,
-    /// Which SQL of their own the anonymous callers may run.
+    /// The kind of SQL statements that anonymous callers may send.
     pub sql: AnonymousSql,
 }
 

@@ -7,8 +7,8 @@ pub trait Probe: Send + Sync {
     /// The name of the part in the response.
     fn name(&self) -> &'static str;
 
-    /// Whether the node should get no requests while this part is unavailable. A part that is not
-    /// essential is only reported as degraded.
+    /// Whether the node needs this part to serve requests. Without an essential part the node is
+    /// not ready. Without another part it is only degraded.
     fn is_essential(&self) -> bool {
         true
     }

@@ -1,5 +1,6 @@
-//! Limits how many SQL statements of anonymous callers run at once, so that connections remain for
-//! the methods and GraphQL requests of these callers.
+//! Limits how many SQL statements of anonymous callers run at the same time. Otherwise these
+//! statements could take all connections, and methods and GraphQL requests of anonymous callers
+//! would wait.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};

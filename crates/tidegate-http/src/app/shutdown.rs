@@ -23,8 +23,8 @@ const GOLDEN: u32 = 0x9E37_79B9;
 enum ShutdownPhase {
     /// The node serves, and has not announced that it will stop.
     Serving,
-    /// The node serves until `delay` has passed after `since`, and `/readyz` says that it will
-    /// stop.
+    /// The node still serves requests, but `/readyz` says that it will stop when `delay` has passed
+    /// after `since`.
     Announced { since: Instant, delay: Duration },
     /// The node accepts no connections, and ends when the requests in progress have ended.
     Ending,
@@ -89,7 +89,8 @@ impl App {
         self.0.shutdown.watch()
     }
 
-    /// The time at which to send away one client that stays connected for longer than a request.
+    /// The time at which to close the connection of one client that stays connected for longer than
+    /// a request.
     pub fn departure(&self) -> Departure {
         self.0.shutdown.departure()
     }
@@ -102,7 +103,7 @@ pub struct ShutdownWatch(watch::Receiver<ShutdownPhase>);
 impl ShutdownWatch {
     /// Waits until the node has announced that it will stop. Cancel safe.
     pub async fn announced(&mut self) {
-        // An error means that the app is gone, and with it the node.
+        // An error means that the app, and with it the node, no longer exists.
         let _ = self
             .0
             .wait_for(|phase| *phase != ShutdownPhase::Serving)
@@ -118,7 +119,8 @@ impl ShutdownWatch {
     }
 }
 
-/// The time at which to send away one client. The client stays connected for longer than a request.
+/// The time at which to close the connection of one client, which stays connected for longer than a
+/// request.
 #[derive(Debug)]
 pub struct Departure {
     watch: ShutdownWatch,
@@ -128,7 +130,7 @@ pub struct Departure {
 }
 
 impl Departure {
-    /// Waits until the client is to be sent away: at its own time in the second half of the
+    /// Waits until the connection should be closed: at its own time in the second half of the
     /// announced delay, or when the node ends. Cancel safe.
     pub async fn due(&mut self) {
         self.watch.announced().await;

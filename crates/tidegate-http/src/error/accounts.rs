@@ -14,8 +14,8 @@ impl ApiError {
         let error = error.into();
         let after = Duration::from_secs(error.retry_after().unwrap_or(1));
         match (error.kind(), &error) {
-            (_, Error::Identity(IdentityError::InvalidMember { member, expected })) => {
-                Self::input(format!("`{member}`: expected {expected}"))
+            (_, Error::Identity(IdentityError::InvalidField { field, expected })) => {
+                Self::input(format!("`{field}`: expected {expected}"))
             }
             (_, Error::ImpersonationRefused(reason) | Error::PersonalTokenRefused(reason)) => {
                 Self::insufficient_privileges(*reason)

@@ -200,8 +200,8 @@ fn is_name(record: &IssuerRecord, name: &str) -> bool {
     name != record.database && UserName::parse(name).is_ok()
 }
 
-/// The claims for the requests of a token. The caller sets the claims of the user or group
-/// afterwards. The scopes do not allow managing the tenant, because that needs a sign-in.
+/// The claims for requests with a token, without those of the user or group, which the caller adds.
+/// The scopes do not allow managing the tenant, because that needs a sign-in.
 fn claims(token: &ExternalToken, user: &str) -> Claims {
     let expires_at = i64::try_from(token.token.expires_at).unwrap_or(i64::MAX);
     Claims {
@@ -316,7 +316,7 @@ fn member(
     })
 }
 
-/// 401: the token is valid, but its claims cannot be given to policies.
+/// 401: the token is valid, but policies cannot use its claims.
 fn unusable(record: &IssuerRecord, error: InvalidMember) -> ApiError {
     let advice = match error {
         InvalidMember::Id => String::new(),
@@ -329,8 +329,8 @@ fn unusable(record: &IssuerRecord, error: InvalidMember) -> ApiError {
     ApiError::invalid_token(text)
 }
 
-/// 401: the token is valid, but its user is disabled. Then neither another claim nor the default
-/// role counts.
+/// 401: the token is valid, but its user is disabled. Other claims and the default role are then
+/// not tried.
 fn disabled() -> ApiError {
     ApiError::invalid_token("the token is not accepted, its user is disabled")
 }

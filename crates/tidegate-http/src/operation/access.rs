@@ -25,7 +25,7 @@ const DEADLINE: Duration = Duration::from_secs(5);
 pub enum Access {
     /// All SQL that the caller's privileges allow.
     Full,
-    /// One read-only statement at a time.
+    /// The caller may run read-only statements, one in each request.
     Read,
 }
 

@@ -141,8 +141,8 @@ impl Collector {
     }
 }
 
-/// Passes the columns of a result to its writer. Without columns, the format is changed to JSON,
-/// whatever format was requested.
+/// Passes the columns of a result to its writer. A result without columns is always written as
+/// JSON.
 pub(super) fn start(writer: &mut RowWriter, columns: &[Column], out: &mut BytesMut) -> Result<()> {
     if columns.is_empty() {
         writer.fall_back_to_json();

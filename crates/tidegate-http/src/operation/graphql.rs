@@ -43,11 +43,11 @@ pub async fn schema(
 }
 
 /// Runs a query, which needs the scope `read`, or a mutation, which needs the scope `write`. The
-/// data of the response may have at most `room` bytes, and at most as many as the API allows.
+/// data of the response may have at most `response_budget` bytes; the limit of the API applies too.
 pub async fn execute(
     (app, api): (&App, &Api),
     caller: &Caller,
-    (options, room): (QueryOptions, u64),
+    (options, response_budget): (QueryOptions, u64),
     prepared: &PreparedOperation,
     variables: Option<&RawValue>,
 ) -> Result<GraphqlResponse, ApiError> {
@@ -62,7 +62,7 @@ pub async fn execute(
         principal: &caller.principal,
         anonymous: caller.anonymous,
         options,
-        room,
+        response_budget,
     };
     let executed = api.execute(prepared, variables, context).await;
     executed.map_err(|error| ApiError::from_sql(error, caller.anonymous))

@@ -113,7 +113,7 @@ impl Accounts {
     /// the same value as before. Ends the user's sessions before the record changes, and again
     /// after the change. Repeating an interrupted conversion completes it.
     ///
-    /// Errors: [`Error::InvalidMember`] for the owner, the default user, a member without exactly
+    /// Errors: [`Error::InvalidField`] for the owner, the default user, a member without exactly
     /// one group, and a name that is too long for a role; [`Error::NotFound`], also after a
     /// concurrent change of the user; [`Error::Role`] when the role owns something and `reassign`
     /// is not set.
@@ -235,8 +235,8 @@ fn converted(user: &User, to: &Conversion) -> Result<User> {
 }
 
 fn refused<T>(expected: &'static str) -> Result<T> {
-    Err(Error::InvalidMember {
-        member: "kind",
+    Err(Error::InvalidField {
+        field: "kind",
         expected,
     })
 }

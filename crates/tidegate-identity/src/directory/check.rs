@@ -12,13 +12,13 @@ const MAX_GROUPS: usize = 32;
 /// The longest id of a member, in bytes.
 const LONGEST_ID: usize = 255;
 
-/// Checks the names and the number of groups; fails with [`Error::InvalidMember`].
+/// Checks the names and the number of groups; fails with [`Error::InvalidField`].
 pub(crate) fn check_groups(database: &str, groups: &[String]) -> Result<()> {
     for (index, group) in groups.iter().enumerate() {
         group_role(database, group)?;
         if index == MAX_GROUPS || groups[..index].contains(group) {
-            return Err(Error::InvalidMember {
-                member: "user_group",
+            return Err(Error::InvalidField {
+                field: "user_group",
                 expected: "at most 32 different groups",
             });
         }
@@ -26,10 +26,10 @@ pub(crate) fn check_groups(database: &str, groups: &[String]) -> Result<()> {
     Ok(())
 }
 
-/// Checks the fields of a record. Fails with [`Error::InvalidMember`], which names the first
+/// Checks the fields of a record. Fails with [`Error::InvalidField`], which names the first
 /// invalid field.
 pub(crate) fn check(user: &User) -> Result<()> {
-    let invalid = |member, expected| Err(Error::InvalidMember { member, expected });
+    let invalid = |field, expected| Err(Error::InvalidField { field, expected });
     check_kind(user)?;
     let email = |email: &String| {
         let halves = email.rsplit_once('@');
@@ -65,9 +65,9 @@ pub(crate) fn check(user: &User) -> Result<()> {
 }
 
 /// Checks the id, and the fields that depend on the kind of the user; fails with
-/// [`Error::InvalidMember`].
+/// [`Error::InvalidField`].
 fn check_kind(user: &User) -> Result<()> {
-    let invalid = |member, expected| Err(Error::InvalidMember { member, expected });
+    let invalid = |field, expected| Err(Error::InvalidField { field, expected });
     let id = user.id.as_deref();
     if id.is_some_and(|id| id.is_empty() || id.len() > LONGEST_ID || id.contains(char::is_control))
     {

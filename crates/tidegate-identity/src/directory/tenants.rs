@@ -4,13 +4,14 @@ use super::UserDirectory;
 use crate::{AnonymousSql, AuditKind, Error, Result};
 
 impl UserDirectory {
-    /// Which SQL the tenant runs for its default user; [`AnonymousSql::Off`] when the tenant does
-    /// not exist.
+    /// The kind of SQL statements that the tenant's default user may send; [`AnonymousSql::Off`]
+    /// when the tenant does not exist.
     pub async fn anonymous_sql(&self, database: &str) -> Result<AnonymousSql> {
         Ok(self.ports.store.anonymous_sql(database).await?)
     }
 
-    /// Sets which SQL the tenant runs for its default user, and writes an audit event.
+    /// Sets the kind of SQL statements that the tenant's default user may send, and writes an audit
+    /// event.
     ///
     /// Errors: [`Error::NotFound`] when the tenant does not exist.
     pub async fn set_anonymous_sql(&self, database: &str, setting: AnonymousSql) -> Result<()> {

@@ -10,8 +10,7 @@ use crate::{
     UserKey, UserKind, UserName, UserQuery, WriteOutcome, rate_limit,
 };
 
-/// The maximum number of attempts at a change of a user. An attempt fails if another request
-/// changes the user at the same time.
+/// The maximum number of attempts at a change. A concurrent change makes an attempt fail.
 const MAX_TRIES: u32 = 20;
 
 /// The owner of a new tenant.
@@ -37,7 +36,8 @@ pub struct NewUser {
     /// The value that `tidegate.user_id()` returns for a member, of 1 to 255 bytes; `None` for a
     /// random UUID. A user with a role must not have an id.
     pub id: Option<String>,
-    /// The password; without a password the user cannot sign in. A default user usually has none.
+    /// The password; `None` for a user that cannot sign in with a password, such as the default
+    /// user.
     pub password: Option<Secret>,
     /// The hash of a password that the user gave earlier; `password` takes precedence.
     pub password_hash: Option<PasswordHash>,
@@ -115,7 +115,7 @@ impl UserChange {
 }
 
 impl UserDirectory {
-    /// Creates the record of a tenant's owner. Errors: [`Error::Taken`], [`Error::InvalidMember`].
+    /// Creates the record of a tenant's owner. Errors: [`Error::Taken`], [`Error::InvalidField`].
     pub async fn create_owner(&self, new: NewOwner) -> Result<User> {
         let key = UserKey::owner(new.database.as_str());
         let role = new.role.unwrap_or_else(|| new.database.to_string());
@@ -137,7 +137,7 @@ impl UserDirectory {
 
     /// Creates the record of a sub-user. Its role is `database/name`; a member has none.
     ///
-    /// Errors: [`Error::InvalidMember`] with the name of the invalid field, [`Error::Taken`],
+    /// Errors: [`Error::InvalidField`] with the name of the invalid field, [`Error::Taken`],
     /// [`Error::DefaultUserTaken`].
     pub async fn create_user(&self, new: NewUser) -> Result<User> {
         let (user, password_hash) = self.prepare(&new).await?;
@@ -155,8 +155,8 @@ impl UserDirectory {
             return Err(Error::Taken("user"));
         }
         if new.kind == UserKind::Role && new.id.is_some() {
-            return Err(Error::InvalidMember {
-                member: "id",
+            return Err(Error::InvalidField {
+                field: "id",
                 expected: "no id for a user with a role, whose id is its name",
             });
         }
@@ -180,8 +180,8 @@ impl UserDirectory {
         check(&user)?;
         check_groups(&user.key.database, &user.user_groups)?;
         let hash = self.hash(new.password.as_ref()).await?;
-        // The check comes after the hashing, so that the response takes equally long for a name
-        // that is taken and for one that is free.
+        // The check comes after the hashing. Otherwise the response would be faster for a taken
+        // name than for a free one.
         if new.self_registered {
             self.require_distinct_name(new).await?;
         }
@@ -223,7 +223,7 @@ impl UserDirectory {
     /// whether the role is shared. A member's sessions also end if its group or properties change,
     /// because tokens contain both.
     ///
-    /// Errors: [`Error::NotFound`], [`Error::InvalidMember`], [`Error::DefaultUserTaken`],
+    /// Errors: [`Error::NotFound`], [`Error::InvalidField`], [`Error::DefaultUserTaken`],
     /// [`Error::Busy`].
     pub async fn change_user(&self, key: &UserKey, change: UserChange) -> Result<User> {
         let made_default = change.default_user == Some(true);
@@ -284,7 +284,7 @@ impl UserDirectory {
 
     /// Sets a user's password, ends the user's sessions and clears the counter of wrong passwords.
     ///
-    /// Errors: [`Error::NotFound`]; [`Error::InvalidMember`] unless the password has 8 to 256
+    /// Errors: [`Error::NotFound`]; [`Error::InvalidField`] unless the password has 8 to 256
     /// bytes.
     pub async fn set_password(&self, key: &UserKey, password: &Secret) -> Result<()> {
         self.user(key).await?;
@@ -294,7 +294,7 @@ impl UserDirectory {
 
     /// The hash of a new password.
     ///
-    /// Errors: [`Error::InvalidMember`] unless the password has 8 to 256 bytes.
+    /// Errors: [`Error::InvalidField`] unless the password has 8 to 256 bytes.
     pub(crate) async fn hash_password(&self, password: &Secret) -> Result<String> {
         let hasher = &self.ports.hasher;
         hasher.hash(password, &*self.ports.random).await
@@ -315,7 +315,7 @@ impl UserDirectory {
     /// Drops a sub-user's record and ends its sessions. The owner can only be dropped with its
     /// tenant.
     ///
-    /// Errors: [`Error::NotFound`]; [`Error::InvalidMember`] for the owner.
+    /// Errors: [`Error::NotFound`]; [`Error::InvalidField`] for the owner.
     pub async fn drop_user(&self, key: &UserKey) -> Result<()> {
         refuse_owner(key)?;
         if !self
@@ -374,13 +374,13 @@ impl UserDirectory {
     }
 }
 
-/// Refuses to drop the owner of a tenant: [`Error::InvalidMember`].
+/// Refuses to drop the owner of a tenant: [`Error::InvalidField`].
 pub(crate) fn refuse_owner(key: &UserKey) -> Result<()> {
     if !key.is_owner() {
         return Ok(());
     }
-    Err(Error::InvalidMember {
-        member: "name",
+    Err(Error::InvalidField {
+        field: "name",
         expected: "a sub-user; the owner is dropped with its tenant",
     })
 }

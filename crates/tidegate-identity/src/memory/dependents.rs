@@ -6,11 +6,11 @@ use crate::{EndReason, SecretHash, SessionId, Timestamp, UserKey};
 /// users, tenants and browser sessions. A change of a user, tenant or browser session also changes
 /// the dependent rows, in the same atomic step.
 pub trait DependentTables: Send {
-    /// Ends the live sessions of the users for which `is_of` returns `true`. Returns the ids of
-    /// these sessions.
+    /// Ends the live sessions of the users for which `is_affected` returns `true`. Returns the ids
+    /// of these sessions.
     fn end_sessions(
         &mut self,
-        is_of: &dyn Fn(&UserKey) -> bool,
+        is_affected: &dyn Fn(&UserKey) -> bool,
         reason: EndReason,
         at: Timestamp,
     ) -> Vec<SessionId>;
@@ -26,7 +26,7 @@ pub trait DependentTables: Send {
 impl DependentTables for () {
     fn end_sessions(
         &mut self,
-        _is_of: &dyn Fn(&UserKey) -> bool,
+        _is_affected: &dyn Fn(&UserKey) -> bool,
         _reason: EndReason,
         _at: Timestamp,
     ) -> Vec<SessionId> {

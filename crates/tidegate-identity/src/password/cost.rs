@@ -29,8 +29,8 @@ impl Default for PasswordCost {
 impl PasswordCost {
     pub(crate) fn params(self) -> Result<Params> {
         Params::new(self.memory_kib, self.passes, self.lanes, None).map_err(|_| {
-            Error::InvalidMember {
-                member: "password cost",
+            Error::InvalidField {
+                field: "password cost",
                 expected: "parameters of RFC 9106",
             }
         })

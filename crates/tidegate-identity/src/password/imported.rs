@@ -37,7 +37,7 @@ const MIN_SALT_BASE64: usize = 11;
 /// The number of bytes of a password that bcrypt uses.
 const BCRYPT_BYTES: usize = 72;
 
-/// The base64 of bcrypt, whose last character may have bits that are not used.
+/// The base64 of bcrypt. The last character may contain unused bits that are not zero.
 const BCRYPT_BASE64: GeneralPurpose = GeneralPurpose::new(&BCRYPT, LENIENT);
 const BASE64: GeneralPurpose = GeneralPurpose::new(&STANDARD, LENIENT);
 const LENIENT: GeneralPurposeConfig = GeneralPurposeConfig::new()
@@ -52,7 +52,7 @@ impl PasswordHash {
     /// A hash that another system made: argon2id, argon2i, bcrypt, scrypt or PBKDF2 with SHA-256 or
     /// SHA-512, in PHC or crypt form, and PBKDF2 also in Django's form.
     ///
-    /// Errors: [`Error::InvalidMember`] for another form, for a cost that would make a sign-in too
+    /// Errors: [`Error::InvalidField`] for another form, for a cost that would make a sign-in too
     /// expensive, and for a cost that is too low to protect a password.
     pub fn imported(text: &str) -> Result<Self> {
         let scheme = Scheme::parse(text).map_err(invalid)?;
@@ -71,8 +71,8 @@ impl PasswordHash {
 }
 
 fn invalid(expected: &'static str) -> Error {
-    Error::InvalidMember {
-        member: "password_hash",
+    Error::InvalidField {
+        field: "password_hash",
         expected,
     }
 }

@@ -58,7 +58,8 @@ impl Pool {
             if !reply.is_closed() {
                 let result = job();
                 completed.fetch_add(1, Ordering::Relaxed);
-                // Sending fails if the future of `run` was dropped. Then the result is not needed.
+                // Sending fails if the future of `run` was dropped, and then the result is not
+                // needed.
                 let _ = reply.send(result);
             }
         });

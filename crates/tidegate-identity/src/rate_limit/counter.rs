@@ -106,7 +106,8 @@ impl AttemptLimit {
         }
     }
 
-    /// A limit of one attempt. Further attempts are refused for `memory`. It marks a link as used.
+    /// A limit of one attempt, which marks a link as used. Further attempts are refused for
+    /// `memory`.
     pub const fn once(memory: Duration) -> Self {
         Self {
             count: 1,

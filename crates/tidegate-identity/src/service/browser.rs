@@ -26,7 +26,7 @@ pub struct Browser {
     pub lacks_second_factor: bool,
 }
 
-/// A user who is signed in, and since when.
+/// A user who is signed in, and the time of the sign-in.
 #[derive(Clone, Debug)]
 pub struct SignedIn {
     /// The record of the user.
@@ -135,7 +135,7 @@ impl IdentityService {
             return Ok(None);
         };
         let user = store.user(&session.user).await?;
-        let Some(user) = user.filter(|user| is_of(&session, user)) else {
+        let Some(user) = user.filter(|user| is_valid(&session, user)) else {
             return Ok(None);
         };
         if session.seen_at.plus(TOUCH) <= now {
@@ -165,7 +165,7 @@ impl IdentityService {
             return Ok(None);
         };
         let user = store.user(key).await?;
-        let user = user.filter(|user| is_of(&session, user));
+        let user = user.filter(|user| is_valid(&session, user));
         Ok(user.map(|user| SignedIn {
             user,
             since: session.created_at,
@@ -198,8 +198,8 @@ impl IdentityService {
 }
 
 /// Whether a session of this user is still valid: the user is not disabled, and the stored password
-/// hash has not changed since the sign-in.
-fn is_of(session: &BrowserSession, user: &User) -> bool {
+/// hash is the same as at the sign-in.
+fn is_valid(session: &BrowserSession, user: &User) -> bool {
     !user.disabled && password_fingerprint(user) == session.password_fingerprint
 }
 

@@ -81,8 +81,8 @@ impl EmailSignIn {
 
 impl IdentityService {
     /// The messages with a link that signs in: to the user of this name, or to the users with this
-    /// email address. A user without an address gets no message, nor does a user who has reached
-    /// the rate limit.
+    /// email address. Users without an address, and users that have reached the rate limit, get no
+    /// message.
     ///
     /// The call takes longer for an existing user. It must run after the response was sent, so that
     /// the response does not reveal which users exist.

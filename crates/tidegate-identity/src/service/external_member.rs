@@ -40,7 +40,7 @@ impl IdentityService {
     /// Returns `None` if the issuer has reached the limit on new records per minute. The person is
     /// then recorded at a later request.
     ///
-    /// Errors: [`Error::InvalidMember`] for an id that is too long.
+    /// Errors: [`Error::InvalidField`] for an id that is too long.
     pub async fn record_external_member(
         &self,
         person: &ExternalMember<'_>,

@@ -10,7 +10,7 @@ impl IdentityService {
     ///
     /// Errors: [`Error::WrongCredentials`]; [`Error::ReauthenticationRequired`] for a first
     /// password if the sign-in is not recent; [`Error::TooManyAttempts`], [`Error::Busy`];
-    /// [`Error::InvalidMember`] unless the new password has 8 to 256 bytes.
+    /// [`Error::InvalidField`] unless the new password has 8 to 256 bytes.
     pub async fn change_own_password(
         &self,
         browser: &Browser,

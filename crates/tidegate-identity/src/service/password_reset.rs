@@ -43,8 +43,8 @@ impl IdentityService {
     }
 
     /// The messages for a password reset: to the user of this name, or to the users with this email
-    /// address. A user without an address gets no message, nor does a user who has reached the rate
-    /// limit.
+    /// address. Users without an address, and users that have reached the rate limit, get no
+    /// message.
     ///
     /// The call takes longer for an existing user. It must run after the response was sent, so that
     /// the response does not reveal which users exist.
@@ -159,10 +159,10 @@ impl IdentityService {
         user.filter(same).ok_or(Error::InvalidLink)
     }
 
-    /// Records that the user receives messages at its email address. Nothing is recorded if the
-    /// user has a passkey or a linked account. These may belong to another person than the one who
-    /// followed the link, and that person could use the confirmed address in applications. Nothing
-    /// is recorded either if the user is changed at the same time.
+    /// Records that the user receives messages at its email address. Does nothing if the user has a
+    /// passkey or a linked account, because these may belong to a person who does not receive the
+    /// messages. That person could use the confirmed address in applications. Does nothing either
+    /// if another request changes the user.
     async fn confirm_email(&self, user: &User) -> Result<()> {
         let directory = UserDirectory::new(self.ports.clone());
         let credentials = directory.credentials(&user.key).await?;
@@ -187,7 +187,7 @@ impl IdentityService {
     /// set. If a change before that fails, the request can be repeated. If a change after that
     /// fails, the credentials that an intruder had were removed already.
     ///
-    /// Errors: [`Error::InvalidLink`]; [`Error::InvalidMember`] unless the password has 8 to 256
+    /// Errors: [`Error::InvalidLink`]; [`Error::InvalidField`] unless the password has 8 to 256
     /// bytes.
     pub async fn reset_password(
         &self,

@@ -29,7 +29,7 @@ impl IdentityService {
     /// Creates a user for an account of `provider` and links the account. The caller decides
     /// whether sign-up is allowed.
     ///
-    /// Errors: [`Error::InvalidMember`] without a verified email address,
+    /// Errors: [`Error::InvalidField`] without a verified email address,
     /// [`Error::TooManyAttempts`], and the errors of [`Accounts::create`].
     pub async fn sign_up_with_account(
         &self,
@@ -39,8 +39,8 @@ impl IdentityService {
         context: &RequestContext,
     ) -> Result<User> {
         let email = account.verified_email.as_deref();
-        let email = email.ok_or(Error::InvalidMember {
-            member: "email",
+        let email = email.ok_or(Error::InvalidField {
+            field: "email",
             expected: "an account whose e-mail address the provider has verified",
         })?;
         self.count_sign_up(context).await?;

@@ -121,8 +121,8 @@ impl IdentityService {
             ..new
         };
         let (user, password_hash) = directory.prepare(&new).await?;
-        let missing = |member| Error::InvalidMember {
-            member,
+        let missing = |field| Error::InvalidField {
+            field,
             expected: "a value",
         };
         let email = user.email.ok_or(missing("email"))?;

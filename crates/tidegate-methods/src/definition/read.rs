@@ -89,8 +89,8 @@ fn definition(raw: &RawValue, place: DefinitionPosition, limits: Limits) -> Resu
     })
 }
 
-/// A parsed object, and whether its members `method` and `q` are null, which is an error in a patch
-/// only.
+/// A parsed object, and whether its members `method` and `q` are null. In a patch, null is an error
+/// for these members.
 #[derive(Default)]
 struct Read {
     patch: Patch,

@@ -71,7 +71,7 @@ impl Signature {
     }
 
     /// Parses the result of [`to_json`](Self::to_json). `None` if another version of this service
-    /// wrote it in another form. Then a dry run is needed.
+    /// wrote it in another form; a dry run is then needed.
     pub fn from_json(text: &str) -> Option<Self> {
         serde_json::from_str(text).ok()
     }

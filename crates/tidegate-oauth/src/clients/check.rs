@@ -8,10 +8,10 @@ const MAX_ID_LENGTH: usize = 64;
 const MAX_TEXT_LENGTH: usize = 1024;
 const MAX_URIS: usize = 100;
 
-/// Checks all members. Fails with [`IdentityError::InvalidMember`], which names the first invalid
-/// member.
+/// Checks all fields. Fails with [`IdentityError::InvalidField`], which names the first invalid
+/// field.
 pub(super) fn client(client: &Client) -> Result<()> {
-    let invalid = |member, expected| Err(IdentityError::InvalidMember { member, expected }.into());
+    let invalid = |field, expected| Err(IdentityError::InvalidField { field, expected }.into());
     let id = |id: &str| {
         (1..=MAX_ID_LENGTH).contains(&id.len())
             && id
@@ -56,7 +56,7 @@ pub(super) fn client(client: &Client) -> Result<()> {
     Ok(())
 }
 
-/// Checks the secret given for a new client. Fails with [`IdentityError::InvalidMember`] if the
+/// Checks the secret given for a new client. Fails with [`IdentityError::InvalidField`] if the
 /// client may not have the secret.
 pub(super) fn secret(secret: Option<&Secret>, public: bool) -> Result<()> {
     let expected = match secret {
@@ -64,8 +64,8 @@ pub(super) fn secret(secret: Option<&Secret>, public: bool) -> Result<()> {
         Some(secret) if !is_short(secret.expose()) => "a text of at most 1024 bytes",
         _ => return Ok(()),
     };
-    Err(IdentityError::InvalidMember {
-        member: "secret",
+    Err(IdentityError::InvalidField {
+        field: "secret",
         expected,
     }
     .into())

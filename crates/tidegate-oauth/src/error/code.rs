@@ -98,7 +98,7 @@ fn identity(error: &IdentityError) -> (&'static str, ErrorKind) {
         IdentityError::WrongCredentials
         | IdentityError::WrongPasskey
         | IdentityError::WrongSecondFactor => ("invalid_grant", InvalidRequest),
-        IdentityError::InvalidMember { .. } => ("INPUT_VALIDATION_ERROR", InvalidRequest),
+        IdentityError::InvalidField { .. } => ("INPUT_VALIDATION_ERROR", InvalidRequest),
         IdentityError::Taken(_)
         | IdentityError::DefaultUserTaken
         | IdentityError::Role(RoleError::Taken(_)) => ("ALREADY_EXISTS", Conflict),

@@ -94,8 +94,8 @@ fn identity(error: &IdentityError) -> Cow<'static, str> {
         IdentityError::Malformed { part, expected } => {
             return format!("the {part} is malformed, expected {expected}").into();
         }
-        IdentityError::InvalidMember { member, expected } => {
-            return format!("the member {member} is not valid, expected {expected}").into();
+        IdentityError::InvalidField { field, expected } => {
+            return format!("the member {field} is not valid, expected {expected}").into();
         }
         IdentityError::Taken(what) => {
             return format!("a {what} with this name already exists").into();

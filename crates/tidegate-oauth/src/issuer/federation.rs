@@ -63,7 +63,7 @@ impl Issuer {
     ///
     /// Errors: [`IdentityError::InvalidLink`] for a login that another browser began or that took
     /// too long, [`IdentityError::LoginDenied`], [`Error::UnknownClient`] when the client was
-    /// dropped, [`Error::SignUpClosed`], [`IdentityError::InvalidMember`] without a verified email
+    /// dropped, [`Error::SignUpClosed`], [`IdentityError::InvalidField`] without a verified email
     /// address, [`IdentityError::Taken`] when the account is linked to another user,
     /// [`IdentityError::Outbound`].
     pub async fn complete_federated_login(

@@ -15,9 +15,9 @@ pub struct LogoutRequest {
 }
 
 impl LogoutRequest {
-    /// Whether the client sent an ID token of this user. If it did, the user need not be asked
-    /// (section 2).
-    pub fn is_of(&self, user: &User) -> bool {
+    /// Whether the client sent an ID token of this user. The user then need not be asked (section
+    /// 2).
+    pub fn names_user(&self, user: &User) -> bool {
         self.subject.as_deref() == Some(&*subject(user))
     }
 

@@ -57,7 +57,7 @@ pub struct OpenIdRequest {
 enum Hint {
     #[default]
     Absent,
-    /// Not an ID token of this issuer, or signed by a key that does not exist any more.
+    /// The token is not an ID token of this issuer, or its key does not exist any more.
     Unknown,
     /// The subject of the user whom the client expects.
     Subject(String),

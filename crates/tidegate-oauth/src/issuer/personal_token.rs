@@ -69,7 +69,7 @@ impl Issuer {
     /// Errors: [`Error::PersonalTokenRefused`] for the default user, for an owner who acts as a
     /// user, and for a caller that itself uses a personal access token; [`Error::InvalidScope`] for
     /// scopes that the caller's token lacks; [`Error::TooManyPersonalTokens`];
-    /// [`IdentityError::InvalidMember`].
+    /// [`IdentityError::InvalidField`].
     pub async fn create_personal_token(
         &self,
         caller: &Claims,
@@ -95,7 +95,7 @@ impl Issuer {
 
     /// Creates a personal access token of any user, for the operator.
     ///
-    /// Errors: [`IdentityError::InvalidMember`], [`Error::TooManyPersonalTokens`], and
+    /// Errors: [`IdentityError::InvalidField`], [`Error::TooManyPersonalTokens`], and
     /// [`IdentityError::NotFound`] if the user does not exist.
     pub async fn issue_personal_token(
         &self,
@@ -229,7 +229,7 @@ impl Issuer {
 }
 
 fn check(name: &str, expires_at: Timestamp, now: Timestamp) -> Result<()> {
-    let invalid = |member, expected| Err(IdentityError::InvalidMember { member, expected }.into());
+    let invalid = |field, expected| Err(IdentityError::InvalidField { field, expected }.into());
     if name.trim().is_empty() || name.len() > MAX_NAME_LENGTH {
         return invalid("name", "a text of 1 to 100 bytes");
     }

@@ -81,8 +81,7 @@ impl SigningKey {
     }
 
     /// The header segment of all ID tokens of this key. It differs from the header segment of
-    /// access tokens, so an ID token is never accepted as an access token, nor an access token as
-    /// an ID token.
+    /// access tokens, so an ID token is never accepted as an access token, or the reverse.
     pub(crate) fn id_token_header(&self) -> &str {
         &self.id_token_header
     }

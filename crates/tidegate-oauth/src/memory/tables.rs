@@ -25,23 +25,24 @@ pub struct IssuerTables {
 impl DependentTables for IssuerTables {
     fn end_sessions(
         &mut self,
-        is_of: &dyn Fn(&UserKey) -> bool,
+        is_affected: &dyn Fn(&UserKey) -> bool,
         reason: EndReason,
         at: Timestamp,
     ) -> Vec<SessionId> {
         if matches!(reason, EndReason::UserDropped | EndReason::TenantDropped) {
-            self.consents.retain(|(user, _), _| !is_of(user));
+            self.consents.retain(|(user, _), _| !is_affected(user));
             for client in self.clients.values_mut() {
                 let named = client
                     .database
                     .as_deref()
                     .zip(client.service_user.as_deref());
-                if named.is_some_and(|(database, name)| is_of(&UserKey::new(database, name))) {
+                if named.is_some_and(|(database, name)| is_affected(&UserKey::new(database, name)))
+                {
                     client.service_user = None;
                 }
             }
         }
-        self.end_where(|session| is_of(&session.user), reason, at)
+        self.end_where(|session| is_affected(&session.user), reason, at)
     }
 
     fn void_approvals(&mut self, exists: &dyn Fn(&SecretHash) -> bool) {

@@ -118,7 +118,7 @@ impl Denylist {
             .insert(id, at);
     }
 
-    /// The next refresh must read the sessions that ended since this time from the store.
+    /// The time from which on the next refresh must read ended sessions from the store.
     pub(crate) fn since(&self, lifetimes: &Lifetimes, now: Timestamp) -> Timestamp {
         let last_read = *self
             .last_read

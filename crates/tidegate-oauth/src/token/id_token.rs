@@ -115,7 +115,7 @@ fn access_token_hash(token: &str) -> String {
     URL_SAFE_NO_PAD.encode(left)
 }
 
-/// The user whom an ID token is about, and the client that it was issued to.
+/// The subject of an ID token, and the client to which it was issued.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
 pub(crate) struct IdTokenHint {
     iss: String,

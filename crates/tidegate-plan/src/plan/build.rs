@@ -138,7 +138,7 @@ impl<'a> Builder<'a> {
     fn root_field(&mut self, key: &Arc<str>, field: RootField<'a>) -> Result<Option<RootOutput>> {
         match field {
             RootField::Verbatim(text) => return Ok(Some(RootOutput::Verbatim(text))),
-            RootField::Gap => return Ok(Some(RootOutput::Gap)),
+            RootField::Inserted => return Ok(Some(RootOutput::Inserted)),
             RootField::Get(relation, mut list) => {
                 let selection = mem::take(&mut list.selection);
                 self.level(relation, RowSource::List(Arc::new(list)), selection);
@@ -160,8 +160,8 @@ impl<'a> Builder<'a> {
                     return Err(Error::Unbounded(key.clone()));
                 }
                 if wanted.values.is_empty() {
-                    let (member, problem) = ("data".to_owned(), "names no column".to_owned());
-                    return Err(InputError::InvalidMember { member, problem }.into());
+                    let (field, problem) = ("data".to_owned(), "names no column".to_owned());
+                    return Err(InputError::InvalidField { field, problem }.into());
                 }
                 let model = self.settings.schema.relation(relation);
                 for (id, value) in &wanted.values {

@@ -154,8 +154,8 @@ impl Level<'_> {
             .flat_map(|group| &group.objects)
             .copied()
             .collect();
-        // Because of `do nothing` or a trigger, there may be fewer rows than objects. Then it is
-        // unknown which rows are missing, and the order stays as it is.
+        // Because of `do nothing` or a trigger, there may be fewer rows than objects. In this case
+        // it is unknown which rows are missing, and the order is not changed.
         if groups.len() > 1 && objects.len() == self.rows.list.len() {
             self.rows.arrange(&objects);
         }

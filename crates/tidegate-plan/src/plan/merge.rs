@@ -54,7 +54,7 @@ pub(super) fn data(
         merge.out.extend_from_slice(b":");
         match &root.output {
             RootOutput::Verbatim(text) => merge.out.extend_from_slice(text),
-            RootOutput::Gap => merge.outcome.gaps.push(merge.out.len()),
+            RootOutput::Inserted => merge.outcome.insertion_points.push(merge.out.len()),
             RootOutput::Rows { tree, level } => {
                 merge.levels = &trees[*tree].reader.levels;
                 merge.path.push(SegmentRef::Key(&root.key));
@@ -223,14 +223,14 @@ fn copy(rows: &LevelRows, first: u32, out: &mut BytesMut) {
 pub(super) fn size(roots: &[Root], trees: &[Tree<'_>]) -> u64 {
     let sizes = roots.iter().map(|root| match &root.output {
         RootOutput::Verbatim(text) => text.len() as u64,
-        RootOutput::Gap => 0,
+        RootOutput::Inserted => 0,
         RootOutput::Rows { tree, level } => size_of_rows(&trees[*tree].reader.levels[*level..]),
     });
     sizes.fold(0, u64::saturating_add)
 }
 
-/// The size in bytes of the rows of `levels[0]` with the rows of the levels below it, which follow
-/// it in `levels`. The slice may also contain levels of later root fields, which do not count.
+/// The size in bytes of the rows of `levels[0]` and of the levels below it, which follow it in the
+/// slice. Levels of later root fields may come after these and do not count.
 fn size_of_rows(levels: &[Level<'_>]) -> u64 {
     let mut below = levels.iter().skip(1);
     let next = below.position(|level| level.above.is_none());

@@ -64,14 +64,14 @@ enum RootOutput {
     Rows { tree: usize, level: usize },
     /// JSON text that is known before any statement runs.
     Verbatim(Bytes),
-    /// A gap into which the caller inserts JSON text.
-    Gap,
+    /// JSON text that the caller inserts at one of [`PlanOutcome::insertion_points`].
+    Inserted,
 }
 
 /// How the statements of a plan must be run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ExecutionMode {
-    /// There is at most one statement, which cannot write. It is run by `Executor::query`.
+    /// There is at most one statement, which cannot write. `Executor::query` runs it.
     Single,
     /// The statements are a pipeline in `Mode::Snapshot`, because there are several statements or
     /// because one of them might write.
@@ -315,8 +315,8 @@ impl From<Error> for tidegate_sql::Error {
             Error::Root(_, error) => Self::from(*error),
             Error::TooLarge(limit) => Self::ResultTooLarge(limit),
             Error::Internal(problem) => Self::internal(problem),
-            unbounded @ Error::Unbounded(_) => Self::Input(InputError::InvalidMember {
-                member: "where".to_owned(),
+            unbounded @ Error::Unbounded(_) => Self::Input(InputError::InvalidField {
+                field: "where".to_owned(),
                 problem: unbounded.to_string(),
             }),
         }

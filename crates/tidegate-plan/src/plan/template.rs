@@ -65,13 +65,13 @@ enum Value {
 impl Plan<'_> {
     /// Makes a template for other requests of the same structure. Must be called after
     /// [`Plan::steps`]. Returns `None` for an operation that has to be planned each time: an
-    /// aggregate, a write, a query that was restarted, and an operation with a gap or with a filter
-    /// whose SQL depends on the value of a variable.
+    /// aggregate, a write, a query that was restarted, and an operation with an insertion point or
+    /// with a filter whose SQL depends on the value of a variable.
     ///
     /// Every value that may differ between the requests must be in the [`VariableSources`] of its
     /// list.
     pub fn template(&self) -> Option<Template> {
-        let plain = |root: &Root| !matches!(root.output, RootOutput::Gap);
+        let plain = |root: &Root| !matches!(root.output, RootOutput::Inserted);
         if !matches!(self.mode, ExecutionMode::Single | ExecutionMode::Snapshot)
             || !self.roots.iter().all(plain)
         {
@@ -122,7 +122,7 @@ impl Template {
     pub fn size(&self) -> usize {
         let roots = self.roots.iter().map(|root| match &root.output {
             RootOutput::Verbatim(text) => text.len(),
-            RootOutput::Rows { .. } | RootOutput::Gap => 0,
+            RootOutput::Rows { .. } | RootOutput::Inserted => 0,
         });
         roots.chain(self.trees.iter().map(TemplateTree::size)).sum()
     }

@@ -39,7 +39,7 @@ impl EventField {
         }
     }
 
-    /// Whether the field's GraphQL type is non-null. Then a field error makes the whole row null.
+    /// Whether the field's GraphQL type is non-null. If so, a field error makes the whole row null.
     #[must_use]
     pub fn not_null(&self) -> bool {
         self.not_null

@@ -134,10 +134,10 @@ impl Keys {
         self.texts.insert(self.scratch[..].into(), slot);
         let mut rest = &self.scratch[..];
         for (kind, array) in self.kinds.iter().zip(&mut self.arrays) {
-            let Some((value, behind)) = split(rest) else {
+            let Some((value, after)) = split(rest) else {
                 break;
             };
-            rest = behind;
+            rest = after;
             separate(array);
             match kind {
                 KeyKind::Integer => push_integer(integer(value).unwrap_or_default(), array),

@@ -1,4 +1,5 @@
-//! Turns rows into JSON text. The text has gaps, into which the rows of child levels are merged.
+//! Turns rows into JSON text. The text has insertion points, into which the rows of child levels
+//! are merged.
 
 mod cell;
 mod compile;

@@ -57,7 +57,8 @@ pub(crate) enum Op {
         /// The index of the column after the last one of the joined row.
         columns: usize,
     },
-    /// Leaves a gap for the rows of a child level. The next columns are the key of these rows.
+    /// Leaves an insertion point for the rows of a child level. The next columns are the key of
+    /// these rows.
     Children { text: Range<usize>, child: usize },
 }
 

@@ -1,5 +1,5 @@
-//! The rows of a level as JSON text. The text has gaps, into which the rows of child levels are
-//! merged.
+//! The rows of a level as JSON text. The text has insertion points, into which the rows of child
+//! levels are merged.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -49,8 +49,8 @@ pub(crate) enum Grouping {
 pub(crate) struct Row {
     /// The byte range of the row's text.
     pub(crate) text: (u32, u32),
-    /// The index of the first gap of the row. The gaps of a row end before the first gap of the
-    /// next row in [`LevelRows::list`].
+    /// The index of the first insertion point of the row. The insertion points of a row end before
+    /// the first insertion point of the next row in [`LevelRows::list`].
     pub(crate) insertion_points: u32,
     /// The index of the next row of the same list, or `NONE`.
     pub(crate) next: u32,
@@ -141,7 +141,7 @@ impl LevelRows {
         }
     }
 
-    /// The gaps in the text of a row.
+    /// The insertion points in the text of a row.
     pub(crate) fn insertion_points(&self, row: u32) -> &[InsertionPoint] {
         let index = row as usize;
         let next = self

@@ -16,7 +16,8 @@ use crate::PathSegment;
 /// reallocated often.
 const INITIAL_CAPACITY: usize = 1024;
 
-/// Writes the text of a level's rows, and collects the gaps, field errors and keys of the rows.
+/// Writes the text of a level's rows, and collects the insertion points, field errors and keys of
+/// the rows.
 #[derive(Debug, Default)]
 pub(crate) struct RowTextWriter {
     /// The texts of all rows, each followed by a comma.
@@ -33,10 +34,10 @@ pub(crate) struct RowTextWriter {
     inner: Vec<Inner>,
 }
 
-/// A gap in the text, into which the rows of a child are merged.
+/// An insertion point in the text, into which the rows of a child are merged.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct InsertionPoint {
-    /// The byte offset of the gap in the text.
+    /// The byte offset of the insertion point in the text.
     pub(crate) at: u32,
     /// The index of the child.
     pub(crate) child: u32,
@@ -215,7 +216,7 @@ impl RowTextWriter {
         Ok(ValueOutcome::Yes)
     }
 
-    /// Replaces the text from `start` on by null, and removes the gaps from the index
+    /// Replaces the text from `start` on by null, and removes the insertion points from the index
     /// `insertion_points` on.
     fn null_from(&mut self, start: usize, insertion_points: usize) {
         self.text.truncate(start);
@@ -239,8 +240,8 @@ impl RowTextWriter {
         });
     }
 
-    /// Records a gap for a child, whose key is read from `values`; returns the number of key
-    /// columns.
+    /// Records an insertion point for a child, whose key is read from `values`; returns the number
+    /// of key columns.
     fn insertion_point<'v>(
         &mut self,
         child: usize,

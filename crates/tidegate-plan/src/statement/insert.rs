@@ -34,7 +34,7 @@ pub(crate) struct InsertGroup<'a> {
 ///
 /// # Errors
 ///
-/// [`InputError::InvalidMember`] for a row that is not an object, and for a column that is unknown,
+/// [`InputError::InvalidField`] for a row that is not an object, and for a column that is unknown,
 /// computed by PostgreSQL or given twice. [`InputError::Value`] for a number or a boolean in a
 /// column of text.
 pub(crate) fn groups<'a>(
@@ -188,8 +188,8 @@ fn unreadable(place: &ObjectPath, error: &serde_json::Error) -> InputError {
     wrong(place.object(), tidegate_values::json::problem(error))
 }
 
-fn wrong(member: String, problem: String) -> InputError {
-    InputError::InvalidMember { member, problem }
+fn wrong(field: String, problem: String) -> InputError {
+    InputError::InvalidField { field, problem }
 }
 
 /// The statement that inserts a group.
@@ -228,8 +228,8 @@ pub(crate) fn insert(
     returning(schema, program, &mut sql);
     let mut bound = sql.finish(Kind::Write);
     if group.columns.is_empty() {
-        // The objects have no columns, so the statement inserts defaults and runs once for each
-        // object.
+        // The objects have no columns, so the statement inserts a row of defaults. It runs once for
+        // each object.
         bound.sets = group.objects.iter().map(|_| Vec::new()).collect();
     }
     Ok(bound)

@@ -21,7 +21,8 @@ pub(crate) struct Page {
     pub(crate) offset: u64,
     /// Whether the request has a limit or an offset.
     pub(crate) given: bool,
-    /// Whether the filter selects at most one row. Then the statement needs no order and no limit.
+    /// Whether the filter selects at most one row. If so, the statement needs no order and no
+    /// limit.
     pub(crate) single: bool,
 }
 
@@ -58,7 +59,7 @@ impl Page {
         }
     }
 
-    /// Whether lists with the two pages have the same SQL, except for values.
+    /// Whether a list with this page and a list with `other` have the same SQL, except for values.
     pub(crate) fn has_same_sql(&self, other: &Self) -> bool {
         let text = |page: &Self| {
             let has_parameters = page.has_parameters();

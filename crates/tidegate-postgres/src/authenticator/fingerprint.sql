@@ -1,6 +1,6 @@
--- What decides about shared connections and belongs to no database, folded for each tenant: its users
--- with their memberships and settings under the tenant's name up to a slash, the database itself
--- there too, all other roles under an empty name.
+-- Fingerprints of the cluster's own rows on which the decision about shared connections depends,
+-- one for each tenant. A tenant's row covers the database and its users with their memberships and
+-- settings; `place` is its name up to the slash. All other roles are in a row with an empty name.
 SELECT f.place, pg_catalog.concat(pg_catalog.count(*), ' ',
            pg_catalog.sum(pg_catalog.hashtextextended(f.version, 0)))
 FROM (

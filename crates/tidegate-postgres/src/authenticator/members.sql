@@ -1,17 +1,19 @@
--- The users of this database who may use an authenticator, with its name and the seconds for which
--- they may log in. Whatever PostgreSQL would do to a user when it logs in, such as refusing it or
--- applying settings of its own, it does not do when the role is switched: such users log in.
+-- The users of this database that may use an authenticator, with the authenticator's name and the
+-- number of seconds for which they may log in. A role switch does not apply the rules of a login,
+-- such as an expired password or settings of the role. Therefore users to which such rules apply
+-- are left out and log in themselves.
 WITH granted (oid) AS (
     SELECT DISTINCT a.grantee
     FROM pg_catalog.pg_database d
     CROSS JOIN LATERAL pg_catalog.aclexplode(
-        -- The || copies the array out of its TOAST table: aclexplode would for each of its rows.
+        -- The || copies the array out of its TOAST table once. Otherwise aclexplode would copy it
+        -- for each of its rows.
         coalesce(d.datacl, pg_catalog.acldefault('d', d.datdba)) || '{}') a
     WHERE d.datname = pg_catalog.current_database() AND a.privilege_type = 'CONNECT'
 ), entitled (oid) AS MATERIALIZED (
-    -- By a grant of its own, or as a member of a role with one, such as that of all users. How a
-    -- membership inherits is an attribute of the member before PostgreSQL 16, of the membership
-    -- since: where pg_auth_members has no such column, the name means that of `fallback`.
+    -- By a grant to the user, or as a member of a role with a grant, such as the role of all users.
+    -- Since PostgreSQL 16 the membership has the option to inherit; before, the member has it. If
+    -- pg_auth_members has no such column, the name refers to that of `fallback`.
     SELECT g.oid FROM granted g
     UNION
     SELECT m.member
@@ -39,14 +41,15 @@ WITH granted (oid) AS (
             coalesce(n.nspacl, pg_catalog.acldefault('n', n.nspowner)) || '{}') p
         WHERE p.grantee = 0 AND p.privilege_type = 'USAGE')
 ), incomplete (grantee, schema) AS MATERIALIZED (
-    -- PostgreSQL checks USAGE on a schema when it parses, and a statement stays prepared for all: who
-    -- has a right on a table but not on its schema logs in. First those to whom such a right is given.
+    -- PostgreSQL checks USAGE on a schema only when it parses a statement, which then stays
+    -- prepared for all users. Therefore users log in that have a privilege on a table but not on
+    -- its schema. This part selects the grantees of such privileges.
     SELECT g.grantee, g.schema FROM (
         SELECT DISTINCT a.grantee, n.oid
         FROM closed n
         JOIN pg_catalog.pg_class c ON c.relnamespace = n.oid
         CROSS JOIN LATERAL (
-            -- aclexplode() refuses the empty array that NULL || '{}' is.
+            -- aclexplode() rejects an empty array, which is the result of NULL || '{}'.
             SELECT c.relacl WHERE c.relacl IS NOT NULL UNION ALL
             SELECT t.attacl FROM pg_catalog.pg_attribute t
             WHERE t.attrelid = c.oid AND t.attacl IS NOT NULL) l (acl)
@@ -64,8 +67,8 @@ SELECT u.rolname::text, a.rolname::text,
            THEN u.rolvaliduntil - pg_catalog.now() END)::text, '')
 FROM login a
 JOIN pg_catalog.pg_auth_members m ON m.member = a.oid
--- One look-up by key for each member. Of a join PostgreSQL expects few rows, and compares each user
--- with each.
+-- One index lookup for each member. For a join PostgreSQL would expect few rows, and compare each
+-- user with each other user.
 CROSS JOIN LATERAL (SELECT l.* FROM login l WHERE l.oid = m.roleid OFFSET 0) u
 CROSS JOIN place p
 WHERE pg_catalog.starts_with(a.rolname::text, pg_catalog.current_database() || '/$authenticator')
@@ -74,7 +77,7 @@ WHERE pg_catalog.starts_with(a.rolname::text, pg_catalog.current_database() || '
   AND pg_catalog.starts_with(pg_catalog.shobj_description(a.oid, 'pg_authid'), :mark::pg_catalog.text)
   AND pg_catalog.has_schema_privilege(a.oid, p.schema, 'USAGE')
   AND pg_catalog.has_table_privilege(a.oid, p.objections, 'SELECT')
-  -- Since PostgreSQL 16 a membership may be without this right.
+  -- Since PostgreSQL 16 a membership may lack this option.
   AND coalesce((pg_catalog.to_jsonb(m) ->> 'set_option')::pg_catalog.bool, true)
   AND (u.rolvaliduntil IS NULL OR u.rolvaliduntil > pg_catalog.now())
   AND NOT EXISTS (

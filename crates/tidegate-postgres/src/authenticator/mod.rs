@@ -136,9 +136,9 @@ impl Authenticators {
     ///
     /// If only plain users were added, reads only those users. After any other change, compares the
     /// roles of all tenants. A tenant whose roles have changed needs a new decision. This function
-    /// makes it if a request has needed the old decision since the last call of this function or of
-    /// [`Self::decide_outdated`]. Otherwise the next request makes it. A thousand new decisions
-    /// here would delay the check of logins, which runs after this function.
+    /// makes only the decisions that requests have used since the last call of this function or of
+    /// [`Self::decide_outdated`]. The next request of a tenant makes the others, because a thousand
+    /// decisions here would delay the check of logins, which runs next.
     ///
     /// # Errors
     ///
@@ -255,7 +255,7 @@ impl Authenticators {
     }
 }
 
-/// The tenant's name as it appears in the names of its roles.
+/// The tenant's name, which is the prefix of the names of its roles.
 fn tenant(database: &DatabaseName) -> &str {
     database.as_str().split('/').next().unwrap_or_default()
 }

@@ -80,7 +80,7 @@ fn compare(before: Option<&RoleRows>, rows: Vec<[String; 4]>) -> Option<(RoleRow
         known.rows.insert(id);
     }
     let change = match before {
-        // Deleted rows are not returned; only the lower total count shows them.
+        // The query does not return deleted rows. They show only as a lower total count.
         Some(before) if before.count + added != known.count => RoleChange::Unknown,
         Some(_) if known.rows.len() > MAX_ROWS || !is_plain => RoleChange::Unknown,
         Some(_) if added == 0 => RoleChange::Nothing,
@@ -118,7 +118,8 @@ mod tests {
             seen(Some(&third), "12", &[user, member]).1,
             RoleChange::Nothing
         );
-        // The cases are a deleted row, a changed row, and a row of a role that is not a plain user.
+        // This occurs after a row was deleted or changed, and for a new role that is not a plain
+        // user.
         assert_eq!(
             seen(Some(&second), "11", &[user, member]).1,
             RoleChange::Unknown

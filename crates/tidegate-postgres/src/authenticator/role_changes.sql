@@ -1,16 +1,16 @@
--- Which rows of the catalogs that all databases share have come since `:bound`, the oldest transaction
--- that was running when this was asked last; none when that is empty. What has not changed costs only the scan, so that a new
--- user costs about the same beside ten thousand others as beside a hundred.
+-- The rows of the shared catalogs that were written since `:bound`, which is the oldest transaction
+-- that ran during the previous query. No rows if it is empty. Unchanged rows cost only the scan, so
+-- a new user costs about the same among ten thousand users as among a hundred.
 --
--- First a row of what to remember: the bound for the next time, how many rows there are (less than
--- before and the new ones where one was deleted), and the number of the newest role. Then, for each
--- row that is new, what identifies it, the tenant, and a text that is not empty where it belongs to
--- a plain new user, to which the decision for its tenant (decide.sql) does not apply: the number of
--- the role, or `member`.
+-- The first row has the values for the next query: the bound, the number of rows (a deleted row
+-- shows as a difference from the previous number plus the new rows), and the oid of the newest
+-- role. Then follows one row for each new row of a catalog: its identity, the tenant, and a text.
+-- The text is the oid of the role or `member` if the row belongs to a plain new user, to which the
+-- decision for its tenant (decide.sql) does not apply; otherwise it is empty.
 --
--- A plain user has none of the attributes that decide.sql objects to. It is a member of groups in
--- which older users of the tenant are already, and authenticators are its members. What it owns or
--- was granted are definitions in the tenant's database, which the event trigger there reports.
+-- A plain user has no attribute that decide.sql objects to. It is only a member of groups that have
+-- older users of the tenant as members, and its only members are authenticators. Its objects and
+-- grants are definitions in the tenant's database, which the event trigger there reports.
 WITH bound (age) AS (
     SELECT pg_catalog.age(NULLIF(:bound::pg_catalog.text, '')::pg_catalog.xid)
 ), known (newest) AS (

@@ -17,7 +17,8 @@ const RETRY: Duration = Duration::from_secs(1);
 /// reported.
 const BACKSTOP: Duration = Duration::from_secs(30);
 /// How long a refused login of an authenticator is reported. Requests of its users try the login
-/// again and renew the report. A change of the role leads to a new decision, without the report.
+/// again, and another refusal extends the report. After a change of the role a new decision is
+/// made, which ends the report.
 const REFUSAL: Duration = Duration::from_mins(5);
 
 /// The cached decision about one database, and the lock under which it is made.
@@ -170,7 +171,7 @@ impl TenantState {
     pub(super) async fn add(&self, query: &DecisionQuery<'_>, users: &[String]) {
         let _deciding = self.deciding.lock().await;
         let Some(cached) = self.cached().filter(|cached| cached.shares()) else {
-            // The decision is against shared connections, with or without these users.
+            // Connections are not shared, so the decision does not depend on these users.
             return;
         };
         match query.members(users).await {

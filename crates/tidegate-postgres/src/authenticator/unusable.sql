@@ -1,5 +1,5 @@
--- The authenticators of this database that no user can use, and those that are gone, with what sets
--- them right. They are numbered from 1 without gaps, and each tenant has at least one. The conditions
+-- The unusable and the missing authenticators of this database, with the SQL that repairs them.
+-- Authenticators are numbered from 1 without gaps, and each tenant has at least one. The conditions
 -- are those of members.sql.
 WITH authenticator AS (
     SELECT r.oid, r.rolname,

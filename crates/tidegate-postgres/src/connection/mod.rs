@@ -43,7 +43,7 @@ pub enum ConnectionState {
     /// Idle, with the session in its initial state.
     Idle,
     /// A reset has been sent in full, and no other response is outstanding. The connection can be
-    /// returned to the pool: its next user calls [`Connection::recover`], which then waits for
+    /// returned to the pool. Its next user calls [`Connection::recover`], which then takes only
     /// microseconds.
     Resetting,
     /// A statement may still run, or a reset is due. Call [`Connection::recover`] in the background
@@ -168,10 +168,9 @@ impl Connection {
         }
     }
 
-    /// Whether the connection must be reset before its next use, even if only pure reads ran. That
-    /// is the case if the connection has sealed claims of members and its last reset is too long
-    /// ago. The reason is that a read may have run code whose definition this node did not know
-    /// yet.
+    /// Whether the connection must be reset before its next use, although only pure reads ran. A
+    /// connection that has sealed claims of members is reset from time to time, because a read may
+    /// have run code whose definition this node did not know yet.
     pub(crate) fn is_check_due(&self) -> bool {
         self.session.is_check_due(Instant::now())
     }

@@ -35,8 +35,8 @@ enum Phase {
     PipelineOpen { outstanding: u32 },
     /// A Sync follows all messages that were queued.
     Waiting { outstanding: u32 },
-    /// A Sync follows all messages that were queued. The last `answers` of the outstanding
-    /// responses belong to a reset, which has returned `rows` rows so far.
+    /// Like [`Self::Waiting`], but the last `answers` of the outstanding responses belong to a
+    /// reset. `rows` is the number of rows that the reset has returned so far.
     Resetting {
         outstanding: u32,
         answers: u32,

@@ -129,8 +129,8 @@ impl RoleConnector {
         if let Some(state) = state {
             self.logins.note(key, state);
         }
-        // `admission` was decided on the primary. A standby that has not replayed a lock-out yet
-        // would admit the role.
+        // `admission` was determined on the primary. The standby may still admit a role that may no
+        // longer log in on the primary.
         if self.for_replica && admission != Admission::Admitted {
             return Err(OpenError::access_denied(Arc::new(LockedOut)));
         }

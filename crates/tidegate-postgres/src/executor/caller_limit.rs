@@ -21,8 +21,8 @@ use tokio::time::{Instant, timeout_at};
 /// permitted.
 const RETRY: Duration = Duration::from_secs(1);
 
-/// A user of an authenticator, a member of a group, or all members of a group together as
-/// subscribers to one table.
+/// A caller to which the limit applies: a user of an authenticator, or a member of a group. The
+/// members of a group that subscribe to the same table count as one caller.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub(super) struct LimitedCaller {
     database: DatabaseName,

@@ -34,9 +34,9 @@ impl UserExecutor {
             Enqueued::Queued(answer) => answer,
             Enqueued::NotMultiplexed => return None,
             Enqueued::Full => {
-                // If the role holds only one connection but may open more, this connection is not
-                // multiplexed. Requests that need the connection for themselves could not get it,
-                // and fewer requests would be served than if all requests took turns.
+                // The only connection of a role is not multiplexed if the role may open more.
+                // Otherwise requests that need a connection of their own could not get it, and
+                // fewer requests would be served than if all took turns.
                 if !self.pool.can_use_one_alone(&route.login) {
                     return None;
                 }

@@ -26,7 +26,8 @@ impl RoleDefaults {
     /// Closes the connections whose sessions would now start with other settings. Call it after a
     /// statement of `login`. Does nothing unless `login` is a user's own login.
     pub(super) async fn check(&self, login: &Login) {
-        // The default user's sessions ignore settings that an anonymous caller makes for the role.
+        // Sessions of the default user do not use the settings of the role, so only other users are
+        // checked.
         let (Some(service), RoleUse::User(_)) = (&self.service, &login.role_use) else {
             return;
         };

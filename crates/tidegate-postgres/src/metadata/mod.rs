@@ -136,7 +136,7 @@ impl MetadataCache {
     fn find(&self, bound: &BoundStatement, role: &RoleName) -> Option<Arc<StatementDescription>> {
         let descriptions = self.descriptions.lock();
         let known = descriptions.get(&self.key(bound, role))?;
-        (known.role == *role && known.key.is_of(bound)).then(|| known.description.clone())
+        (known.role == *role && known.key.matches(bound)).then(|| known.description.clone())
     }
 
     pub(crate) fn keep_description(
@@ -280,7 +280,7 @@ impl StatementKey {
         }
     }
 
-    pub(crate) fn is_of(&self, bound: &BoundStatement) -> bool {
+    pub(crate) fn matches(&self, bound: &BoundStatement) -> bool {
         let same_text = Arc::ptr_eq(&self.statement, &bound.statement)
             || self.statement.text() == bound.statement.text();
         same_text && self.hints == bound.hints

@@ -39,8 +39,8 @@ impl BufferedRows {
         let begin = begin.map_or(0, |(_, end)| *end);
         sink.columns(&description.columns)?;
         let mut rest = self.rows.get(begin..*end).unwrap_or_default();
-        while let Some((row, behind)) = next(rest) {
-            rest = behind;
+        while let Some((row, after)) = next(rest) {
+            rest = after;
             let row = RawRow::of_message(description.columns.len(), row).ok_or_else(|| {
                 Error::internal(ConnectError::Protocol(
                     "a row of another description".to_owned(),

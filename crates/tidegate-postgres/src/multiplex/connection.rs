@@ -152,7 +152,8 @@ impl Multiplexed {
         if !ended.is_empty() {
             outcome = outcome.and(self.finish(ended, state));
         }
-        // Pure reads cannot change a definition, so a statement was not pure.
+        // A definition has changed. Pure reads cannot do that, so one of the statements was not
+        // pure.
         if self.pooled.session.has_ddl() {
             return Err(ConnectionFailed);
         }

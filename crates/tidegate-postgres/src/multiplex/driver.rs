@@ -82,9 +82,9 @@ pub(super) async fn drive(mut claim: SlotClaim, mut connection: Multiplexed) {
     connection.end(claim.close(failed));
 }
 
-/// Lets all ready tasks run, so that their pipelines are sent in the same write. `yield_now` queues
-/// this task after the tasks that are ready now, but before those that sockets make ready next.
-/// This task then wakes itself, which queues it after those tasks too.
+/// Lets all ready tasks run, so that their pipelines are sent in the same write. After `yield_now`,
+/// this task runs after the tasks that are ready now. It then wakes itself once more, so it also
+/// runs after the tasks that sockets have made ready in the meantime.
 async fn let_others_run() {
     tokio::task::yield_now().await;
     let mut woken = false;

@@ -155,8 +155,9 @@ impl PendingPipeline {
     }
 }
 
-/// A statement whose Parse belongs to a pipeline without a response. The statement's description
-/// comes from another connection, and PostgreSQL has not confirmed it on this connection.
+/// A statement whose Parse was sent in a pipeline that has no response yet. The statement's
+/// description comes from another connection, and PostgreSQL has not confirmed it on this
+/// connection.
 #[derive(Clone)]
 pub(super) struct SpeculativePrepare {
     pub(super) key: StatementKey,

@@ -33,13 +33,13 @@ pub(crate) enum Enqueued {
     /// The pipeline is queued, and the receiver gets its rows. The sender is dropped if the
     /// pipeline fails.
     Queued(oneshot::Receiver<BufferedRows>),
-    /// No connection is open, or the open ones have no room.
+    /// No connection is open, or the queues of all open connections are full.
     Full,
     /// The statements may not be multiplexed now.
     NotMultiplexed,
 }
 
-/// The pipelines that requests have queued since the driver last took the queued ones.
+/// The pipelines that requests have queued, and that the driver has not taken yet.
 pub(super) struct SendQueue {
     /// The prepared statements of the connection, moved here while it is multiplexed.
     statements: StatementCache,
@@ -48,9 +48,9 @@ pub(super) struct SendQueue {
     /// The encoded messages of `pipelines`.
     staged: BytesMut,
     pipelines: Vec<PendingPipeline>,
-    /// The statements whose Parse belongs to a pipeline without a response.
+    /// The statements whose Parse was sent in a pipeline that has no response yet.
     speculative: Vec<SpeculativePrepare>,
-    /// How many pipelines are queued, or sent and without a complete response. `backlog` is the
+    /// The number of pipelines that are queued or have no complete response yet. `backlog` is the
     /// total time that they are expected to take.
     depth: usize,
     backlog: Duration,
@@ -71,7 +71,8 @@ impl SendQueue {
         }
     }
 
-    /// Whether a pipeline may be queued. If it is `patient`, a long backlog does not matter.
+    /// Whether a pipeline may be queued. A `patient` pipeline is queued even if the backlog is
+    /// long.
     fn has_room(&self, patient: bool) -> bool {
         let is_short = patient || self.backlog < MAX_BACKLOG;
         self.depth == 0 || (self.depth < MAX_PIPELINES && is_short)
@@ -79,8 +80,8 @@ impl SendQueue {
 
     /// Queues a pipeline of reads if all of them are cached, quick and pure.
     pub(super) fn take(&mut self, tasks: &[StatementTask<'_>]) -> Enqueued {
-        // Statements that fill rows check a change for many subscribers at once. The time until all
-        // these statements have ended matters, and not how long each one waits.
+        // Statements that fill rows evaluate one change for many subscribers. Each of them may wait
+        // longer, because only the end of the last one matters.
         let patient = tasks.iter().any(|task| task.bound.statement.fills_rows());
         if !self.has_room(patient) {
             return Enqueued::Full;
@@ -148,7 +149,7 @@ impl SendQueue {
         before: &[PipelinedRead<'_>],
     ) -> Option<(Arc<PreparedStatement>, bool)> {
         let is_its_parse = |read: &&PipelinedRead<'_>| {
-            read.unconfirmed && StatementKey::of(read.task.bound).is_of(task.bound)
+            read.unconfirmed && StatementKey::of(read.task.bound).matches(task.bound)
         };
         // An earlier read of this pipeline prepares the same statement.
         if let Some(read) = before.iter().find(is_its_parse) {
@@ -158,7 +159,7 @@ impl SendQueue {
         // Another pipeline, whose response is outstanding, already prepares the statement. This
         // pipeline must not prepare it again.
         let is_pending = |speculative: &SpeculativePrepare| {
-            speculative.prepared.role == prepared.role && speculative.key.is_of(task.bound)
+            speculative.prepared.role == prepared.role && speculative.key.matches(task.bound)
         };
         if unconfirmed && self.speculative.iter().any(is_pending) {
             return self.statements.known(task, false);
@@ -293,9 +294,9 @@ fn push_switch_and_reads(
     }
     let mut unconfirmed = unconfirmed.peekable();
     if unconfirmed.peek().is_some() {
-        // The parameter sets are encoded before the Parse, because their encoding can fail. A Parse
-        // cannot be withdrawn, because the Close of dropped statements comes with it. Then the sets
-        // are moved after the Parse.
+        // The parameter sets are encoded before the Parse is appended, and then moved after it. The
+        // reason is that their encoding can fail, and a Parse cannot be withdrawn, because the
+        // Close of dropped statements comes with it.
         let sets = out.split_off(after_switch);
         unconfirmed.try_for_each(|read| read.push_parse(statements, out))?;
         out.unsplit(sets);

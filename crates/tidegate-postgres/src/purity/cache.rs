@@ -53,8 +53,8 @@ pub(crate) struct PurityCache {
 struct CachedNames {
     names: UntrustedSets,
     fingerprint: String,
-    /// The number of this set of names; 0 if no names have been read. Each query that finds another
-    /// fingerprint adds 1.
+    /// The version of the names; 0 if no names have been read. Each query that finds another
+    /// fingerprint increases it by 1.
     version: u64,
     /// The value of [`PurityCache::ddl_count`] before the names were read last.
     ddl_count: u64,
@@ -67,8 +67,8 @@ struct CachedNames {
     counted_from: Option<Instant>,
 }
 
-/// Whether one statement mentions one of a set of names, cached for one version of the names. The
-/// value is twice the version, plus 1 if the statement mentions a name.
+/// Caches whether a statement mentions one of the names, for one version of the names. The value is
+/// twice the version, plus 1 if the statement mentions a name.
 #[derive(Debug, Default)]
 pub(crate) struct CachedPurity(AtomicU64);
 
@@ -119,10 +119,10 @@ impl PurityCache {
         !restricted.is_empty() && purity.of(statement.text(), restricted, found.version)
     }
 
-    /// Whether it is certain that a statement calls no function that could run a caller's value as
-    /// SQL, or set a setting to the value. Queries the database first if the cached names are not
-    /// valid. The result is `false` if the names cannot be read in time, or while a statement that
-    /// may change a definition runs on this node. A function that another node creates is noticed
+    /// Whether all functions that a statement calls are safe, that is, they neither run a caller's
+    /// value as SQL nor set a setting to it. Queries the database first if the cached names are not
+    /// valid. Returns `false` if the names cannot be read in time, and while a statement that may
+    /// change a definition runs on this node. A function that another node creates is noticed
     /// within a second.
     pub(crate) async fn calls_are_safe(
         self: &Arc<Self>,

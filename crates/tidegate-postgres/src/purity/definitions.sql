@@ -1,12 +1,12 @@
--- What a read can run beside what stands in its text, as (kind, oid, name, text). The server's own
--- objects, below 16384, what a superuser's extension brought, and the service's functions of claims,
--- which only read, are left out.
+-- The code that a read can run in addition to the code in its text, as (kind, oid, name, text).
+-- Left out are the server's own objects (below 16384), objects of an extension that a superuser
+-- created, and the service's functions of claims, which only read.
 --
---   relation   a text that a read of the relation may evaluate; no text where nobody can tell
+--   relation   a text that a read of the relation may evaluate; no text if that is unknown
 --   child      the name is empty, the text the number of a relation that is read with this one
 --   function   the text tells whether one argument is enough
 --   operator, cast
---   write      a text that a write of the relation may evaluate; no text where nobody can tell
+--   write      a text that a write of the relation may evaluate; no text if that is unknown
 --   cascade    the name is empty, the text the number of a relation that is written with this one
 --   type       a text that PostgreSQL may evaluate where a value of the type is read
 --   restricted a relation under row level security; no text
@@ -17,8 +17,8 @@
 --              the function's body in place of the call. Left out are SECURITY DEFINER, which
 --              cannot change the role, and functions in C of extensions that run no text.
 --
--- Index expressions, predicates, statistics, checks and partition keys are among the texts because
--- the planner evaluates calls in them whose arguments are constants.
+-- The texts include index expressions, predicates, statistics, checks and partition keys, because
+-- the planner evaluates calls in them that have constant arguments.
 with installed as (
     select d.classid, d.objid from pg_catalog.pg_depend d
     where d.deptype operator(pg_catalog.=) 'e'
@@ -47,7 +47,7 @@ with installed as (
     select t.partrelid, pg_catalog.pg_get_expr(t.partexprs, t.partrelid)
     from pg_catalog.pg_partitioned_table t
     union all
-    -- Statistics on expressions, whose text no function tells on every version.
+    -- Statistics on expressions. No function returns their text on all versions of PostgreSQL.
     select s.stxrelid, ''''
     from pg_catalog.pg_statistic_ext s
     where 'e'::pg_catalog."char" operator(pg_catalog.=) any (s.stxkind)
@@ -92,7 +92,7 @@ where a.oid operator(pg_catalog.>=) 16384::pg_catalog.oid
   and not (f.proowner operator(pg_catalog.=) any (select t.oid from trusted t)
            and (2605::pg_catalog.oid, a.oid) operator(pg_catalog.=) any (select n.classid, n.objid from installed n))
 union all
--- Triggers of foreign keys and the like are the server's own.
+-- Internal triggers, such as those of foreign keys, belong to the server.
 select 'write', c.oid::pg_catalog.text, c.relname::pg_catalog.text, ''
 from pg_catalog.pg_class c
 where c.oid operator(pg_catalog.=) any (
@@ -104,7 +104,7 @@ where c.oid operator(pg_catalog.=) any (
         where w.ev_type operator(pg_catalog.<>) '1'::pg_catalog."char"
           and w.oid operator(pg_catalog.>=) 16384::pg_catalog.oid)
 union all
--- A rule of pg_settings sets what is updated, through views over it too.
+-- A rule of pg_settings sets the updated parameter, also through views on pg_settings.
 select 'write', c.oid::pg_catalog.text, c.relname::pg_catalog.text, ''
 from pg_catalog.pg_class c
 where c.oid operator(pg_catalog.>=) 16384::pg_catalog.oid
@@ -121,8 +121,8 @@ where c.oid operator(pg_catalog.>=) 16384::pg_catalog.oid
     )
     select s.oid from settings s)
 union all
--- Of a sequence as such only its last value stays, which no text that runs there asks for. A default
--- that is a constant calls nothing; most are, and their texts would cost the most.
+-- A write of a sequence only changes its last value, which no such text reads. Defaults that are
+-- constants call nothing. Most defaults are constants, and reading their texts would cost the most.
 select 'write', c.oid::pg_catalog.text, c.relname::pg_catalog.text,
     pg_catalog.concat('select ', e.text)
 from (
@@ -153,7 +153,7 @@ select 'type', y.oid::pg_catalog.text, y.typname::pg_catalog.text,
     pg_catalog.concat('select ', e.text)
 from pg_catalog.pg_type y
 cross join lateral (
-    -- Behind the word CHECK.
+    -- The text after the word CHECK.
     select pg_catalog.substr(pg_catalog.pg_get_constraintdef(k.oid), 6) as text
     from pg_catalog.pg_constraint k
     where k.contypid operator(pg_catalog.=) y.oid and k.contype operator(pg_catalog.=) 'c'
@@ -161,7 +161,8 @@ cross join lateral (
     select y.typdefault
 ) e
 where y.oid operator(pg_catalog.>=) 16384::pg_catalog.oid and e.text is not null
-  -- Rows of tables and arrays have neither; a domain over an array has the category of arrays.
+  -- Row types of tables and arrays have neither a check nor a default. A domain over an array has
+  -- the category of arrays.
   and y.typtype operator(pg_catalog.<>) 'c'
   and (y.typtype operator(pg_catalog.=) 'd' or y.typcategory operator(pg_catalog.<>) 'A')
 union all

@@ -1,6 +1,7 @@
--- A text that changes whenever what suspects are found in changes, as of catalogs in
--- tidegate-catalog: how many rows there are and the sum of the transactions that wrote them. What
--- the server came with, below 16384, is not looked at (PostgreSQL, "System Catalogs").
+-- A text that changes whenever a catalog row changes in which untrusted names are searched. As in
+-- tidegate-catalog, it contains for each catalog the number of rows and the sum of the transactions
+-- that wrote them. The server's own objects, below 16384, are left out (PostgreSQL, "System
+-- Catalogs").
 select pg_catalog.concat_ws(' ',
     (select pg_catalog.concat_ws(',', pg_catalog.count(*), pg_catalog.sum(n.xmin::pg_catalog.text::pg_catalog.int8))
      from pg_catalog.pg_namespace n where n.nspname operator(pg_catalog.!~) '^pg_'),

@@ -140,7 +140,8 @@ impl ReplicatedExecutor {
 
 /// Why the statements of a pipeline did not run on a replica.
 enum ReplicaFailure {
-    /// The sinks have nothing yet, and the statements may succeed on the primary.
+    /// The sinks have received nothing yet, so the statements can run again. They may succeed on
+    /// the primary.
     Again(Error),
     Final(PipelineError),
 }

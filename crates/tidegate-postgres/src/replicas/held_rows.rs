@@ -1,5 +1,5 @@
-//! Holds the rows of a replica back until the read has succeeded, so that a read that fails can run
-//! on the primary.
+//! Holds back the rows of a replica until the read has succeeded. If the read fails, it can then
+//! run on the primary.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -45,7 +45,7 @@ impl<'a> HeldRows<'a> {
         }
     }
 
-    /// Whether the sink has got rows, so that the statement cannot run again.
+    /// Whether rows were passed to the sink. The statement then cannot run again.
     pub(super) fn passes(&self) -> bool {
         self.passes.load(Ordering::Relaxed)
     }
@@ -55,7 +55,7 @@ impl<'a> HeldRows<'a> {
         self.passes.clone()
     }
 
-    /// Whether the rows were too large to be held back.
+    /// Whether the rows exceeded the limit and are no longer held back.
     pub(super) fn gave_up(&self) -> bool {
         self.gave_up
     }
@@ -68,10 +68,10 @@ impl<'a> HeldRows<'a> {
         self.sink.columns(&self.columns)?;
         let held = std::mem::take(&mut self.rows);
         let mut rest = &held[..];
-        while let Some((size, behind)) = rest.split_first_chunk::<SIZE>() {
-            let split = behind.split_at_checked(u32::from_ne_bytes(*size) as usize);
-            let row = split.and_then(|(row, behind)| {
-                rest = behind;
+        while let Some((size, after)) = rest.split_first_chunk::<SIZE>() {
+            let split = after.split_at_checked(u32::from_ne_bytes(*size) as usize);
+            let row = split.and_then(|(row, after)| {
+                rest = after;
                 RawRow::new(self.columns.len(), row)
             });
             let row = row.ok_or_else(|| Error::internal("a held row is malformed"))?;

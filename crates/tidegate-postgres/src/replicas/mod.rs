@@ -82,8 +82,8 @@ impl Replicas {
         self.list.iter().map(status).collect()
     }
 
-    /// Keeps reads of the database from the replicas until they have replayed all definitions that
-    /// may have changed until now.
+    /// Records that definitions of the database may have changed. A replica gets no reads of the
+    /// database until it has replayed everything up to now.
     pub fn redefined(self: &Arc<Self>, database: &DatabaseName) {
         self.require(database, WalPosition(u64::MAX));
         let (replicas, database) = (self.clone(), database.clone());

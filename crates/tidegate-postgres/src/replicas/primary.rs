@@ -25,8 +25,9 @@ const LIMIT: Duration = Duration::from_millis(500);
 pub(super) struct Primary {
     config: Arc<Config>,
     connection: Mutex<Option<Arc<PrimaryWal>>>,
-    /// The primary's position of [`LAG`] ago. Until that is known, the largest possible position,
-    /// so that no replica is used.
+    /// The position that the primary had reached [`LAG`] ago. Replicas must have replayed at least
+    /// this position. Before the first measurement it is the largest possible position, so no
+    /// replica is used.
     required: AtomicU64,
     /// The primary's position when it last answered.
     flushed: AtomicU64,
@@ -52,8 +53,8 @@ impl Primary {
         WalPosition(self.flushed.load(Ordering::Relaxed))
     }
 
-    /// The end of the WAL, which is after every completed commit. If the primary does not answer,
-    /// the largest possible position.
+    /// The end of the WAL, which is after every completed commit. Returns the largest possible
+    /// position if the primary does not answer.
     pub(super) async fn inserted(&self) -> WalPosition {
         // A second attempt opens a new connection.
         for _ in 0..2 {
@@ -105,7 +106,7 @@ impl Primary {
     }
 
     /// Keeps [`Self::required`] up to date until the future is dropped. While the primary does not
-    /// answer, a replica must have replayed all that is known to be written.
+    /// answer, it rises to the last position that the primary has reported.
     pub(super) async fn sample(self: Arc<Self>) {
         let mut ticks = interval(INTERVAL);
         ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);

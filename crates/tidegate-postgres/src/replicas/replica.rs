@@ -71,7 +71,7 @@ impl Replica {
         *self.replayed.borrow()
     }
 
-    /// Keeps reads of the database from this replica until it has replayed the WAL up to
+    /// Lets this replica answer no reads of the database until it has replayed the WAL up to
     /// `position`.
     pub(super) fn require(&self, database: &DatabaseName, position: WalPosition) {
         self.outdated.lock().insert(database.clone(), position);

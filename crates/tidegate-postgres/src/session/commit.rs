@@ -1,5 +1,4 @@
-//! Two functions of a connection: one commits a transaction, the other describes a statement
-//! without running it.
+//! Commits a transaction, and describes a statement without running it.
 
 use tidegate_sql::{DatabaseError, Description, Error};
 use tidegate_wire::rejection::ServerError;

@@ -107,8 +107,8 @@ impl Connection {
         task.metadata.forget_hints(task.bound, &task.login.role);
     }
 
-    /// The error (40001) of a statement that was prepared in a transaction, if a definition that
-    /// the statement uses changed afterwards.
+    /// The error (40001) for a statement that was prepared in this transaction, and that uses a
+    /// definition that has changed since then.
     pub(super) fn stale(&mut self, mut error: ServerError, task: &StatementTask<'_>) -> Error {
         "40001".clone_into(&mut error.rejection.sqlstate);
         DatabaseError::REDEFINED.clone_into(&mut error.rejection.message);

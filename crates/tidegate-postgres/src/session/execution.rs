@@ -73,9 +73,9 @@ impl<'a> Execution<'a> {
         }
     }
 
-    /// The place in the request of the value that PostgreSQL could not read. Returns `None` if the
-    /// error is not about a value. The error belongs to a Bind only if every bound set has already
-    /// run.
+    /// The path, in the request, of the value that PostgreSQL could not read. Returns `None` if the
+    /// error is not about a value. If a bound set has not run yet, the error belongs to its
+    /// execution and not to a value.
     pub(super) fn unread(&self, error: &ServerError) -> Option<String> {
         let placeholder = error.parameter?.checked_sub(1)?;
         let binding = self.bound == self.ended;
@@ -231,8 +231,8 @@ impl Connection {
     }
 }
 
-/// Whether the commit waits until the sink has taken all rows. If the sink refuses a row, the write
-/// is undone. Outside of an explicit transaction PostgreSQL commits at the Sync.
+/// Whether the Sync, at which PostgreSQL commits, is sent only after the sink has taken all rows.
+/// If the sink refuses a row, the write is then rolled back.
 fn commits_after_rows(task: &StatementTask<'_>, prepared: &PreparedStatement) -> bool {
     task.position == TransactionPosition::Alone
         && task.bound.statement.kind() == Kind::Write

@@ -150,7 +150,7 @@ impl Connection {
         let mut unknown: Vec<&StatementTask<'_>> = Vec::new();
         for task in &request.tasks {
             let key = StatementKey::of(task.bound);
-            let is_same = |other: &&StatementTask<'_>| key.is_of(other.bound);
+            let is_same = |other: &&StatementTask<'_>| key.matches(other.bound);
             if self.statement(task, allow_unconfirmed).is_none() && !unknown.iter().any(is_same) {
                 unknown.push(task);
             }

@@ -57,7 +57,7 @@ enum TransactionEnd {
     Open,
     /// The end is not queued, because the commit waits until the sinks have taken all rows.
     Held,
-    /// The commit is queued, or the pipeline was aborted or withdrawn.
+    /// The end is queued: a commit or an abort. Also used after the pipeline was withdrawn.
     Queued,
 }
 

@@ -190,8 +190,8 @@ impl Connection {
         }
     }
 
-    /// The error after a read failed with `ended`. It is the last error that PostgreSQL reported.
-    /// If PostgreSQL reported none, or if the deadline has passed, it is `ended`.
+    /// The error to report after a read has failed with `ended`: the last error of PostgreSQL, or
+    /// `ended` if there is none or the deadline has passed.
     pub(crate) fn stream_error(
         &mut self,
         reported: Option<ServerError>,

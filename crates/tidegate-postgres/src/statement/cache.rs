@@ -21,7 +21,8 @@ pub(crate) struct StatementCache {
     role_plans: RolePlans,
     hasher: RandomState,
     capacity: usize,
-    /// Counts uses of statements and new names. It orders the uses, and makes the names unique.
+    /// A counter that increases with each use of a statement and each new name. Uses are ordered by
+    /// it, and names contain it to be unique.
     clock: u64,
     /// Names of dropped statements for which no Close has been queued yet.
     dropped: Vec<String>,
@@ -91,17 +92,17 @@ impl StatementCache {
         let key = self.key(bound);
         self.clock += 1;
         let entry = self.entries.get_mut(&key)?;
-        if !entry.key.is_of(bound) {
+        if !entry.key.matches(bound) {
             return None;
         }
         entry.used = self.clock;
         Some(entry.prepared.clone())
     }
 
-    /// The statement that is prepared for the task's role alone, if the role has one or uses the
-    /// statement often enough to get one; otherwise `prepared`. A new statement for a role is
-    /// unconfirmed, and is returned only if `allow_unconfirmed` is set. Also returns whether the
-    /// returned statement is unconfirmed.
+    /// Returns the statement that is prepared for the task's role alone, and whether it is
+    /// unconfirmed. A role that uses the statement often gets such a statement. It is unconfirmed
+    /// at first, and is returned only if `allow_unconfirmed` is set. In all other cases returns
+    /// `prepared`.
     fn for_role(
         &mut self,
         task: &StatementTask<'_>,
@@ -152,7 +153,7 @@ impl StatementCache {
         self.closing.clear();
     }
 
-    /// Undoes what the last pipeline changed in the internal commands and the dropped names,
+    /// Undoes the changes of the last pipeline to the internal commands and the dropped names,
     /// because the pipeline is not sent.
     pub(crate) fn withdraw_pipeline(&mut self) {
         for text in self.preparing.drain(..) {

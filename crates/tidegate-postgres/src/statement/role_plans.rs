@@ -73,8 +73,8 @@ struct RolePlan {
 }
 
 impl RolePlan {
-    fn is_of(&self, bound: &BoundStatement, role: &RoleName) -> bool {
-        self.prepared.role.as_ref() == Some(role) && self.key.is_of(bound)
+    fn matches(&self, bound: &BoundStatement, role: &RoleName) -> bool {
+        self.prepared.role.as_ref() == Some(role) && self.key.matches(bound)
     }
 }
 
@@ -93,7 +93,7 @@ impl RolePlans {
         let Some(plan) = self.plans.get_mut(&key) else {
             return Err(is_worth_a_plan);
         };
-        if !plan.is_of(bound, role) || !plan.prepared.description.is_described_as(description) {
+        if !plan.matches(bound, role) || !plan.prepared.description.is_described_as(description) {
             return Err(is_worth_a_plan);
         }
         if !Arc::ptr_eq(&plan.prepared.description, description) {

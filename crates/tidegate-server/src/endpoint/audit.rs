@@ -60,8 +60,8 @@ fn beginning(value: &str) -> Result<AuditSince, ApiError> {
     }
     let midnight = || {
         let date = value.parse::<jiff::civil::Date>().ok()?;
-        // Only a date may lack the time zone. A longer value has a time, so it is not accepted
-        // here.
+        // A value without a time zone must be a date. A longer value has a time and therefore needs
+        // a time zone.
         let alone = value.len() == "2026-11-21".len();
         let midnight = date.to_zoned(jiff::tz::TimeZone::UTC).ok()?;
         alone.then(|| midnight.timestamp())

@@ -85,7 +85,7 @@ impl ClientAdmin {
     }
 }
 
-/// Handles `GET`, which lists the clients, and `POST`, which registers one or several.
+/// Handles `GET`, which lists the clients, and `POST`, which registers new clients.
 pub(crate) async fn collection<B>(mut call: Call<'_, B>) -> Result<Response<Body>, ApiError>
 where
     B: http_body::Body<Data = Bytes> + Send + Unpin,

@@ -183,7 +183,7 @@ impl Handler<'_> {
         &self,
         request: &Request<'_>,
         may_write: bool,
-        room: u64,
+        response_budget: u64,
     ) -> Result<GraphqlResponse, ApiError> {
         let operation = request.operation_name.as_deref();
         let prepared = match self.api.prepare(&request.query, operation) {
@@ -200,7 +200,7 @@ impl Handler<'_> {
             return Ok(GraphqlResponse::refused(&[Error::input(text)]));
         }
         let parts = (self.app, self.api);
-        let options = (self.options, room);
+        let options = (self.options, response_budget);
         execute(parts, self.caller, options, &prepared, request.variables).await
     }
 

@@ -29,12 +29,12 @@ struct IssuerView<'a> {
     name: &'a str,
     #[serde(flatten)]
     settings: &'a IssuerSettings,
-    /// `Some(false)` if the flag is false, because `settings` is then written without the flag;
-    /// otherwise `None`.
+    /// Adds the flag if it is false, because `settings` omits a flag that is false. `None` if the
+    /// flag is true.
     #[serde(skip_serializing_if = "Option::is_none")]
     create_members: Option<bool>,
-    /// `Some(())`, which is written as null, if there is no list of claims. `settings` is then
-    /// written without this member.
+    /// Adds a null if there is no list of claims, because `settings` omits a missing list. `None`
+    /// if there is a list.
     #[serde(skip_serializing_if = "Option::is_none")]
     claims: Option<()>,
 }
@@ -93,7 +93,7 @@ struct NewIssuer {
     settings: IssuerSettings,
 }
 
-/// Handles `GET`, which lists the issuers, and `POST`, which adds one or several.
+/// Handles `GET`, which lists the issuers, and `POST`, which adds new issuers.
 pub(crate) async fn collection<B>(mut call: Call<'_, B>) -> Result<Response<Body>, ApiError>
 where
     B: http_body::Body<Data = Bytes> + Send + Unpin,

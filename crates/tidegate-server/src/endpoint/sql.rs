@@ -150,7 +150,7 @@ pub(super) fn answer(
     let headers = response.headers_mut();
     headers.insert(CONTENT_TYPE, HeaderValue::from_static(format.media_type()));
     if let Some(applied) = preferences.applied() {
-        // A value that is invalid in a header was not accepted as a preference, so this does not
+        // Only values that are valid in a header are accepted as preferences, so this does not
         // fail.
         if let Ok(applied) = HeaderValue::try_from(applied) {
             headers.insert(PREFERENCE_APPLIED, applied);

@@ -20,7 +20,7 @@ struct TenantView<'a> {
     impersonation: bool,
 }
 
-/// Handles `GET`, which shows the settings, and `PATCH`, which changes those in the body.
+/// Handles `GET`, which shows the settings, and `PATCH`, which changes the settings in the body.
 pub(crate) async fn settings<B>(mut call: Call<'_, B>) -> Result<Response<Body>, ApiError>
 where
     B: http_body::Body<Data = Bytes> + Send + Unpin,

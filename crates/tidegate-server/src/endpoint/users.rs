@@ -86,8 +86,7 @@ impl UserAdmin {
     }
 }
 
-/// Handles `GET`, which lists the users that the caller may see, and `POST`, which creates one or
-/// several users.
+/// Handles `GET`, which lists the users that the caller may see, and `POST`, which creates users.
 pub(crate) async fn collection<B>(mut call: Call<'_, B>) -> Result<Response<Body>, ApiError>
 where
     B: http_body::Body<Data = Bytes> + Send + Unpin,

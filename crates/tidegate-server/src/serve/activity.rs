@@ -31,8 +31,8 @@ pub(crate) struct ConnectionActivity {
     /// response is incomplete, the connection is reset, because after a normal close the response
     /// would look complete.
     closes_after: AtomicBool,
-    /// Whether a request has waited for its response for so long that the connection to the client
-    /// is to be checked.
+    /// Whether a request has waited for its response so long that the service should check whether
+    /// the client is still connected.
     needs_check: AtomicBool,
     /// Notified when the client has closed its side. hyper does not notice this while there are
     /// unread bytes.

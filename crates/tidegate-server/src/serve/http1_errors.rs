@@ -51,8 +51,8 @@ impl<I> ErrorRewriter<I> {
         }
     }
 
-    /// Sets the replacement if `bytes`, which hyper wants to write, are an error response of
-    /// hyper's own.
+    /// Sets the replacement if the bytes that hyper is about to write are one of its own error
+    /// responses.
     fn detect(&mut self, bytes: &[u8]) {
         let requests_if_idle = self.activity.requests_if_idle();
         if self.replacement.is_some()

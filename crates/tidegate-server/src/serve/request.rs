@@ -151,7 +151,7 @@ impl Timer {
             timer
                 .as_mut()
                 .reset(tokio::time::Instant::now() + CHECK_INTERVAL);
-            // This poll registers the waker for the next check, whose time cannot have come yet.
+            // This poll only registers the waker for the next check, which is not due yet.
             let _ = timer.as_mut().poll(cx);
         }
     }

@@ -41,7 +41,7 @@ const MAX_AGE: HeaderValue = HeaderValue::from_static("7200");
 
 /// The CORS headers of a response.
 pub(crate) enum OriginAccess {
-    /// The response gets no CORS headers, and would get none for any other origin.
+    /// The response gets no CORS headers, whatever the origin of the request is.
     None,
     /// Any origin may read the response.
     Any,

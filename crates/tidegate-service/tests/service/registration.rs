@@ -87,7 +87,7 @@ async fn the_status_shows_the_registered_nodes() {
     let found = nodes(&control).await.unwrap();
     let described: Vec<_> = found
         .iter()
-        .map(|node| (&*node.id, &*node.version, node.budget, node.connections))
+        .map(|node| (&*node.id, &*node.version, node.claimed, node.connections))
         .collect();
     assert_eq!(
         described,

@@ -34,8 +34,8 @@ pub struct BoundStatement {
     /// Whether the request had an array of parameter sets. Errors then name a set `params[i]`,
     /// otherwise `params`.
     pub listed: bool,
-    /// For each placeholder, the path of its value in the request, if the value is not a member of
-    /// `params`; an empty path stands for an unknown one. The list is empty if no paths are known.
+    /// For each placeholder, the path of its value in the request, for values that are not members
+    /// of `params`. An empty path is unknown. The list is empty if no paths are known.
     pub places: Vec<Arc<str>>,
 }
 

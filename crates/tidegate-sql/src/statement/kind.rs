@@ -55,7 +55,7 @@ enum Explain {
 /// The source of the rows of a new table.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 enum RowSource {
-    /// The source is not known yet.
+    /// The source has not been read yet.
     #[default]
     Open,
     /// The rows come from a query, in which a name may follow `AS`.
@@ -152,9 +152,9 @@ impl<'a> KindReader<'a> {
         })
     }
 
-    /// The keywords of a statement that must not run as a role with several users. One user could
-    /// change the role for the others with it, or run a text that was not checked. `None` for other
-    /// statements.
+    /// The keywords of a statement that must not run as a role with several users. With such a
+    /// statement, one user could change the role for the others, or run a text that was not
+    /// checked. `None` for other statements.
     pub(super) fn refused_for_shared(&self) -> Option<&'static str> {
         let words = self.words.each_ref().map(|word| Lower::of(word));
         match words.each_ref().map(Lower::as_str) {

@@ -268,8 +268,8 @@ impl<'a> Lexer<'a> {
         }
     }
 
-    /// Reads a word. If the word is the prefix of a string or quoted identifier, reads that whole
-    /// token.
+    /// Reads a word. If the word is the prefix of a string or quoted identifier, reads the whole
+    /// string or identifier.
     fn word(&mut self) -> Scan<TokenKind> {
         let start = self.at;
         match (self.bytes[start], self.byte(1), self.byte(2)) {

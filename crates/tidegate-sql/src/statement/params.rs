@@ -30,7 +30,7 @@ impl<'a> Params<'a> {
     ///
     /// # Errors
     ///
-    /// [`InputError::InvalidMember`] if it is not null, an object or an array of objects, if the
+    /// [`InputError::InvalidField`] if it is not null, an object or an array of objects, if the
     /// array is empty, or if an object has a name twice.
     pub fn read(raw: &'a RawValue, place: &str) -> Result<Self, InputError> {
         match JsonKind::of(raw.get()) {
@@ -78,8 +78,8 @@ fn set(raw: &RawValue, place: impl Fn() -> String) -> Result<ParameterSet<'_>, I
 }
 
 fn invalid(member: &str, problem: &str) -> InputError {
-    InputError::InvalidMember {
-        member: member.to_owned(),
+    InputError::InvalidField {
+        field: member.to_owned(),
         problem: problem.to_owned(),
     }
 }

@@ -1,4 +1,4 @@
-//! Finds out whether a statement calls anything except built-in functions without side effects.
+//! Determines whether a statement may call a function that is not built in or has side effects.
 
 use super::builtins;
 use super::lexer::{SqlToken, TokenKind};
@@ -150,8 +150,8 @@ impl<'a> PurityReader<'a> {
 
     /// Whether `name` after a dot may call a function with the value before the dot as its
     /// argument. That value may be an expression, as in `(4242).pg_advisory_lock`. If a name
-    /// precedes the dot, it is usually a relation, and `name` its column. Then only names of
-    /// stateful functions count, because they could be called with a row of the relation.
+    /// precedes the dot, it is usually a relation, and `name` its column. In this case only names
+    /// of stateful functions count, because they could be called with a row of the relation.
     fn calls_attribute(&self, name: &SqlToken<'_>) -> bool {
         let (Some(dot), Some(before)) = (self.last(1), self.last(2)) else {
             return false;
@@ -217,15 +217,15 @@ fn is_clause(word: &SqlToken<'_>, before: Option<SqlToken<'_>>) -> bool {
     let Some(before) = before else {
         return word.is("explain");
     };
-    let behind = |keywords: &[&str]| keywords.iter().any(|keyword| before.is(keyword));
+    let follows = |keywords: &[&str]| keywords.iter().any(|keyword| before.is(keyword));
     match builtins::Lower::of(word.text).as_str() {
-        "by" => behind(&["group", "order", "partition"]),
+        "by" => follows(&["group", "order", "partition"]),
         "over" | "filter" => before.kind == TokenKind::CloseParen,
-        "group" => behind(&["within"]),
-        "sets" => behind(&["grouping"]),
-        "rollup" | "cube" => behind(&["by"]),
-        "materialized" => behind(&["as", "not"]),
-        "from" => behind(&["rows"]),
+        "group" => follows(&["within"]),
+        "sets" => follows(&["grouping"]),
+        "rollup" | "cube" => follows(&["by"]),
+        "materialized" => follows(&["as", "not"]),
+        "from" => follows(&["rows"]),
         "join" => {
             !builtins::needs_operand(before.text)
                 && matches!(
@@ -233,7 +233,7 @@ fn is_clause(word: &SqlToken<'_>, before: Option<SqlToken<'_>>) -> bool {
                     TokenKind::Word | TokenKind::Quoted | TokenKind::CloseParen
                 )
         }
-        "zone" => behind(&["time"]),
+        "zone" => follows(&["time"]),
         _ => false,
     }
 }

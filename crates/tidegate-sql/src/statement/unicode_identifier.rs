@@ -24,19 +24,19 @@ fn unescape(quoted: &str, escape: char) -> String {
     let inner = quoted.split_once('"').map_or("", |(_, inner)| inner);
     let mut rest = inner.strip_suffix('"').unwrap_or(inner);
     let mut name = String::with_capacity(rest.len());
-    while let Some((before, behind)) = rest.split_once(escape) {
+    while let Some((before, after)) = rest.split_once(escape) {
         name.push_str(before);
-        let (digits, length) = match behind.strip_prefix('+') {
-            Some(_) => (behind.get(1..7), 7),
-            None => (behind.get(..4), 4),
+        let (digits, length) = match after.strip_prefix('+') {
+            Some(_) => (after.get(1..7), 7),
+            None => (after.get(..4), 4),
         };
         let number = digits.and_then(|digits| u32::from_str_radix(digits, 16).ok());
         if let Some(character) = number.and_then(char::from_u32) {
             name.push(character);
-            rest = &behind[length..];
+            rest = &after[length..];
         } else {
             name.push(escape);
-            rest = behind.strip_prefix(escape).unwrap_or(behind);
+            rest = after.strip_prefix(escape).unwrap_or(after);
         }
     }
     name + rest

@@ -288,7 +288,7 @@ fn session_end(row: &mut Record<'_>) -> Result<Option<SessionEnd>> {
     let Some((at, name)) = at.zip(reason) else {
         return Ok(None);
     };
-    // The reason may be one that only a newer version knows. The session has ended in any case.
+    // Only a newer version may know the reason. The session has ended in any case.
     let reason = EndReason::from_name(name).unwrap_or(EndReason::Revoked);
     Ok(Some(SessionEnd { at, reason }))
 }

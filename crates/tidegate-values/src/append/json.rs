@@ -40,12 +40,12 @@ pub(crate) fn raw_text(text: &[u8], out: &mut BytesMut) {
 
 /// The characters that a text contains.
 enum Scan {
-    /// Only ASCII that needs no escape.
+    /// Contains only ASCII characters that need no escape.
     Plain,
     /// Only ASCII, some of which needs an escape.
     Escapes,
-    /// Bytes beyond ASCII, which may be invalid UTF-8. There may also be characters that need an
-    /// escape.
+    /// Contains bytes beyond ASCII, which may be invalid UTF-8, and possibly characters that need
+    /// an escape.
     Wide,
 }
 

@@ -179,8 +179,8 @@ impl Wkb<'_> {
         Ok(Representation::Yes)
     }
 
-    /// Appends a position if `nesting` is 0, a list of positions if it is 1, or a list of such
-    /// lists if it is 2.
+    /// Appends coordinates: a position if `nesting` is 0, a list of positions if it is 1, a list of
+    /// lists of positions if it is 2.
     fn coordinates(
         &mut self,
         header: Header,

@@ -79,7 +79,8 @@ impl<'a> Tokens<'a> {
         }
     }
 
-    /// Reads the value up to one of `stops`, which is not consumed, or up to the end.
+    /// Reads the value up to the first of the bytes `stops`, or up to the end. The stop byte itself
+    /// is not consumed.
     pub(super) fn token(&mut self, stops: &[u8]) -> TextToken<'a> {
         let plain = |byte: &u8| !stops.contains(byte) && *byte != b'"' && *byte != b'\\';
         let length = self.rest.iter().take_while(|byte| plain(byte)).count();

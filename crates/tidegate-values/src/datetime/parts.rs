@@ -36,7 +36,7 @@ pub(super) struct Parts {
 pub(super) enum ZoneText {
     Offset(i64),
     Zone(Zone),
-    /// An abbreviation that is not known here, but perhaps to PostgreSQL.
+    /// An abbreviation that this module does not know. PostgreSQL may know it.
     Unknown(String),
 }
 

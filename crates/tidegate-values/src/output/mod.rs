@@ -69,7 +69,7 @@ impl OutputFormat {
 /// The options for the output of a request.
 #[derive(Clone, Debug, Default)]
 pub struct OutputOptions {
-    /// Pairs of the name of a column or placeholder, and its format specifiers.
+    /// The format specifiers of columns and placeholders, as pairs of a name and the specifiers.
     pub type_formats: Vec<(String, String)>,
     /// The names of the statement's placeholders. A format for one of these names is valid even if
     /// no column has the name.

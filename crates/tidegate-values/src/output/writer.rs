@@ -199,7 +199,7 @@ impl RowWriter {
         };
         match ValueWriter::formatted(column, format) {
             Some(value) => Ok(value),
-            // The column has no date or time, so the format is meant for the placeholder of the
+            // The column is not a date or time, so the format belongs to the placeholder of the
             // same name.
             None if self
                 .placeholders

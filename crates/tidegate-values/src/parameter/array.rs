@@ -130,7 +130,7 @@ fn is_element(element: &Type, json: &str) -> bool {
     };
     match element.kind() {
         Kind::Domain(base) => is_element(base, json),
-        // The element is a domain over an array. Other arrays have no arrays as elements.
+        // The elements are of a domain over an array. Elements of other types cannot be arrays.
         Kind::Array(_) => true,
         Kind::Multirange(_) => !matches!(first(), Some(JsonKind::Array | JsonKind::Null)),
         _ => match *element {

@@ -119,8 +119,8 @@ impl<'a> Value<'a> {
         json::string(self.json).map_err(|problem| self.invalid(problem))
     }
 
-    /// Writes a string, number or boolean as it is. If there is a date format, parses the value by
-    /// it.
+    /// Writes a string, number or boolean unchanged. If the parameter has a date format, parses the
+    /// value in this format.
     pub(super) fn scalar(self, out: &mut BytesMut) -> Result<(), ValueError> {
         if let Some(format) = self.format {
             return self.formatted(format, out);

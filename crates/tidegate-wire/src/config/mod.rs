@@ -51,7 +51,7 @@ pub struct Config {
     pub(crate) connector: Arc<OnceLock<Arc<rustls::ClientConfig>>>,
 }
 
-/// The maximum number of sessions of administration that are open at the same time.
+/// The maximum number of administration sessions that are open at the same time.
 pub const SESSIONS: usize = 4;
 
 /// The address at which a server listens.

@@ -78,8 +78,8 @@ pub enum PgOutputMessage {
 /// An old row.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum OldRow {
-    /// A row of which only the columns of the replica identity are known. The message contains NULL
-    /// for the other columns.
+    /// A row with only the columns of the replica identity. The message contains NULL for the other
+    /// columns.
     Key(Tuple),
     /// The whole row.
     Row(Tuple),
@@ -123,10 +123,10 @@ pub enum DecodeError {
     /// A value is in binary format, which was not requested.
     #[error("the message has a value in binary form")]
     Binary,
-    /// A byte that names a kind has an unknown value.
+    /// A byte that specifies a type has an unknown value.
     #[error("unknown kind of {what}: `{}`", kind.escape_ascii())]
     Unknown {
-        /// The part of the protocol whose kind the byte names.
+        /// The element of the protocol whose type the byte specifies.
         what: &'static str,
         /// The value of the byte.
         kind: u8,

@@ -17,7 +17,7 @@ impl IdentityService {
 
     /// Gives a passkey of the user who is signed in in `browser` another name.
     ///
-    /// Errors: [`Error::NotFound`]; [`Error::InvalidMember`] unless the trimmed name has 1 to 64
+    /// Errors: [`Error::NotFound`]; [`Error::InvalidField`] unless the trimmed name has 1 to 64
     /// characters.
     pub async fn rename_passkey(
         &self,
@@ -27,8 +27,8 @@ impl IdentityService {
     ) -> Result<()> {
         let (user, name) = (&browser.user, name.trim());
         if name.is_empty() || name.chars().count() > NAME_CHARACTERS {
-            return Err(Error::InvalidMember {
-                member: "name",
+            return Err(Error::InvalidField {
+                field: "name",
                 expected: "a name of 1 to 64 characters",
             });
         }

@@ -28,7 +28,7 @@ impl IdentityService {
         };
         let required = Some(UserVerificationPolicy::Required);
         let wanted = site.new_challenge_authenticate_builder(Vec::new(), required);
-        // A password manager may begin to back up a key that it kept on one device before.
+        // A password manager may back up a key later than at its creation.
         let wanted = wanted.map_err(refused)?.allow_backup_eligible_upgrade(true);
         let begun = site.generate_challenge_authenticate(wanted);
         let (question, state) = begun.map_err(refused)?;

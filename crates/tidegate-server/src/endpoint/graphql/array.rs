@@ -23,12 +23,12 @@ impl Handler<'_> {
         while !rest.is_empty() {
             let queries = rest.iter().take(MAX_CONCURRENT);
             let queries = queries.take_while(|request| !self.writes(request)).count();
-            let (next, behind) = rest.split_at(queries.max(1));
+            let (next, later) = rest.split_at(queries.max(1));
             match next {
-                [one] => answers.push(self.answer(one, answers.room()).await),
+                [one] => answers.push(self.answer(one, answers.remaining()).await),
                 queries => self.at_once(queries, &mut answers).await,
             }
-            rest = behind;
+            rest = later;
         }
         answers.end()
     }
@@ -36,7 +36,7 @@ impl Handler<'_> {
     /// Runs queries concurrently. Each may use an equal part of the remaining response budget. A
     /// query that needs more is run again, with the whole remaining budget.
     async fn at_once(&self, queries: &[Parsed<'_>], answers: &mut CompletedResponses) {
-        let part = answers.room() / queries.len() as u64;
+        let part = answers.remaining() / queries.len() as u64;
         let running = queries.iter().map(|query| self.answer(query, part));
         for (query, answer) in queries.iter().zip(join_all(running).await) {
             let too_large = answer
@@ -44,16 +44,16 @@ impl Handler<'_> {
                 .counts()
                 .any(|(code, _)| code == Code::TooComplex);
             answers.push(if too_large {
-                self.answer(query, answers.room()).await
+                self.answer(query, answers.remaining()).await
             } else {
                 answer
             });
         }
     }
 
-    async fn answer(&self, request: &Parsed<'_>, room: u64) -> GraphqlResponse {
+    async fn answer(&self, request: &Parsed<'_>, response_budget: u64) -> GraphqlResponse {
         let answer = match request {
-            Ok(request) => Box::pin(self.run(request, true, room)).await,
+            Ok(request) => Box::pin(self.run(request, true, response_budget)).await,
             Err(error) => Ok(GraphqlResponse::refused(std::slice::from_ref(error))),
         };
         // Earlier requests of the array have been executed, so their responses must be sent.
@@ -97,7 +97,7 @@ impl CompletedResponses {
 
     /// The remaining response budget in bytes. Once the budget is used up, later requests are
     /// rejected and do not run. Earlier requests are already committed.
-    fn room(&self) -> u64 {
+    fn remaining(&self) -> u64 {
         let held = self.text.held() + self.bytes.len() as u64;
         self.most.saturating_sub(held)
     }
