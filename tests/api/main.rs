@@ -128,6 +128,7 @@ mod prompts;
 mod repair;
 mod replicas;
 mod resource_indicators;
+mod resource_metadata;
 mod restore;
 mod role_settings;
 mod rpc;
