@@ -85,6 +85,7 @@ mod issuer_fixture;
 mod issuers;
 mod issuers_attacks;
 mod issuers_claims;
+mod issuers_databases;
 mod issuers_management;
 mod issuers_people;
 mod keys;
