@@ -135,10 +135,10 @@ async fn the_settings_of_an_issuer_decide_over_its_tokens() {
         (
             json!({"jwks_url": format!("{keys}/of/another")}),
             503,
-            "ISSUER_UNAVAILABLE",
+            "cannot be loaded",
         ),
         (json!({"jwks_url": keys}), 200, "Paint"),
-        (json!({"default_role": null}), 403, "names no"),
+        (json!({"default_role": null}), 403, "no `default_role`"),
     ] {
         // With the URL of the keys, no discovery document is needed.
         if change.get("jwks_url").is_some() {
