@@ -6,7 +6,6 @@ use serde_json::{Value, json};
 use crate::graphql::wait_for_type;
 use crate::methods::METHODS;
 use crate::service::{RestResponse, demo};
-use crate::socket_client::open;
 use crate::users::{SQL, owner, sign_in};
 
 pub(crate) const USERS: &str = "/api/v4/users";
@@ -340,12 +339,6 @@ async fn members_run_no_sql_and_define_nothing() {
         let expected = (403, "INSUFFICIENT_PRIVILEGES");
         assert_eq!((status, code), expected, "{verb} {path} {body}");
     }
-    let mut socket = open(&format!("/?token={}", a.token), &[]).await.unwrap();
-    let refused = socket.ask(json!({"q": "select 1", "id": 1})).await;
-    assert!(
-        refused.to_string().contains("no SQL of their own"),
-        "{refused}"
-    );
     // The owner's method may be called, and nothing has changed it.
     let answer = a.post("/api/v4/call", call).await;
     assert_eq!(
