@@ -4,6 +4,7 @@
 use reqwest::Method;
 use serde_json::{Value, json};
 
+use crate::resource_metadata::challenge;
 use crate::service::demo;
 
 #[tokio::test]
@@ -189,7 +190,10 @@ async fn anonymous_access_follows_path_header_and_setting() {
         .json(&who);
     let nowhere = nowhere.send().await.unwrap();
     assert_eq!(nowhere.status(), 401);
-    assert_eq!(nowhere.headers()["www-authenticate"], "Bearer");
+    assert_eq!(
+        nowhere.headers()["www-authenticate"],
+        challenge(&demo.url, "")
+    );
     assert_eq!(
         nowhere.json::<Value>().await.unwrap()["errorCode"],
         "MISSING_TOKEN"

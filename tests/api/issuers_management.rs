@@ -122,6 +122,39 @@ async fn the_owner_manages_issuers() {
 }
 
 #[tokio::test]
+async fn the_settings_of_an_issuer_decide_over_its_tokens() {
+    let world = world().await;
+    world.accept(json!({"default_role": "staff"})).await;
+    let token = world.token(json!({"org": "acme", "azp": "app"}));
+    let keys = format!("{}/keys", world.server.url);
+    for (change, expected, text) in [
+        (json!({"algorithms": ["RS256"]}), 401, "algorithm"),
+        (json!({"algorithms": ["RS256", "ES256"]}), 200, "Paint"),
+        (json!({"audience_claim": "azp"}), 401, "another audience"),
+        (json!({"audience": ["other", "app"]}), 200, "Paint"),
+        (
+            json!({"jwks_url": format!("{keys}/of/another")}),
+            503,
+            "cannot be loaded",
+        ),
+        (json!({"jwks_url": keys}), 200, "Paint"),
+        (json!({"default_role": null}), 403, "no `default_role`"),
+    ] {
+        // With the URL of the keys, no discovery document is needed.
+        if change.get("jwks_url").is_some() {
+            world.server.remove("/.well-known/openid-configuration");
+        }
+        let path = format!("{ISSUERS}/id");
+        let (status, answer) = world.rest(Method::PATCH, &path, change.clone()).await;
+        assert_eq!(status, 303, "{change} {answer}");
+        let query = json!({"query": "{ getInvoices { title } }"});
+        let (status, answer) = world.node.post(GRAPHQL, Some(&token), query).await;
+        assert_eq!(status, expected, "{change} {answer}");
+        assert!(answer.to_string().contains(text), "{change} {answer}");
+    }
+}
+
+#[tokio::test]
 async fn the_operator_manages_issuers() {
     let world = world().await;
     let run = |arguments: &[&str]| {

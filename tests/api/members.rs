@@ -4,6 +4,7 @@
 use serde_json::{Value, json};
 
 use crate::graphql::wait_for_type;
+use crate::methods::METHODS;
 use crate::service::{RestResponse, demo};
 use crate::users::{SQL, owner, sign_in};
 
@@ -307,33 +308,47 @@ async fn code_that_is_reached_forges_no_claims() {
 #[tokio::test]
 async fn members_run_no_sql_and_define_nothing() {
     let (a, _) = two("mraw").await;
-    let body = json!({"q": "select 1", "method": "mraw_own", "jsonrpc": "2.0", "id": 1});
-    for (verb, path) in [
-        SQL,
-        ("POST", "/api/v4/methods"),
-        ("PUT", "/api/v4/methods/mraw_own"),
-        ("PATCH", "/api/v4/methods/mraw_own"),
-        ("DELETE", "/api/v4/methods/mraw_own"),
-        ("POST", "/api/v4/call/dry"),
-        ("POST", USERS),
-        ("POST", "/api/v4/clients"),
-        ("PATCH", "/api/v4/tenant"),
+    let method = json!({"method": "mraw_owner", "q": "select 1 as n"});
+    assert_eq!(owner("POST", METHODS, method).await.status, 201);
+    let of_owner = format!("{METHODS}/mraw_owner");
+    let other = format!("{USERS}/mraw_b");
+    let select = json!({"q": "select 1 as n"});
+    let define = json!({"method": "mraw_own", "q": "select 1 as n"});
+    let call = json!({"jsonrpc": "2.0", "method": "mraw_owner", "id": 1});
+    for (verb, path, body) in [
+        ("POST", SQL.1, select.clone()),
+        ("POST", SQL.1, json!([select])),
+        ("POST", SQL.1, define.clone()),
+        ("POST", METHODS, define.clone()),
+        ("POST", METHODS, json!([define])),
+        ("PATCH", &of_owner, select),
+        ("DELETE", &of_owner, Value::Null),
+        ("POST", "/api/v4/call/dry", call.clone()),
+        ("POST", USERS, member("mraw_c", "mraw_people")),
+        ("PATCH", &other, json!({"email": "b@example.org"})),
+        ("DELETE", &other, Value::Null),
+        (
+            "POST",
+            "/api/v4/clients",
+            json!({"name": "Own", "redirect_uri": ["https://own.example/"]}),
+        ),
+        ("PATCH", "/api/v4/tenant", json!({"anonymous_sql": "on"})),
     ] {
         let answer = demo().rest_with(Some(&a.token), (verb, path), &body).await;
-        assert!(
-            matches!(answer.status, 403 | 405),
-            "{verb} {path}: {answer:?}"
-        );
-        if answer.status == 403 {
-            assert_eq!(answer.error().1, "INSUFFICIENT_PRIVILEGES", "{path}");
-        }
+        let (status, code, _) = answer.error();
+        let expected = (403, "INSUFFICIENT_PRIVILEGES");
+        assert_eq!((status, code), expected, "{verb} {path} {body}");
     }
-    let transaction = json!({"statements": [{"q": "select 1"}]});
-    let answer = a.post("/api/v4/sql", transaction).await;
-    assert_eq!(answer.status, 403, "{answer:?}");
+    // The owner's method may be called, and nothing has changed it.
+    let answer = a.post("/api/v4/call", call).await;
+    assert_eq!(
+        answer.body["result"]["data"],
+        json!([{"n": 1}]),
+        "{answer:?}"
+    );
     // A user's method is not the owner's: its author could read what members leave in the session.
     let method = json!({"method": "mraw_user", "q": "select 1 as n"});
-    let alice = demo().rest(Some("alice"), ("POST", "/api/v4/methods"), &method);
+    let alice = demo().rest(Some("alice"), ("POST", METHODS), &method);
     assert_eq!(alice.await.status, 201);
     let call = json!({"jsonrpc": "2.0", "method": "mraw_user", "id": 1});
     let answer = a.post("/api/v4/call", call).await;

@@ -4,6 +4,7 @@ use serde_json::{Value, json};
 
 use crate::members::{GRAPHQL, SignedIn, USERS, member, run, two};
 use crate::node::{Node, operator};
+use crate::openid_identifiers::introspected;
 use crate::service::{RestResponse, demo, eventually};
 use crate::users::{SQL, owner, sign_in};
 
@@ -78,6 +79,11 @@ async fn refresh_tokens_personal_tokens_and_introspection_work() {
         id: signed_in.id.clone(),
     };
     assert_eq!(personal.status().await, 200);
+    for token in [&renewed, &personal] {
+        let reported = introspected(&token.token).await;
+        assert_eq!(reported["user_id"], token.id, "{reported}");
+        assert_eq!(reported["username"], "mtok_grants", "{reported}");
+    }
     assert_eq!(
         personal.post(SQL.1, json!({"q": "select 1"})).await.status,
         403

@@ -4,6 +4,7 @@ use reqwest::Method;
 use serde_json::json;
 
 use crate::methods::{METHODS, define, defined, delete, get, patch};
+use crate::resource_metadata::challenge;
 use crate::service::{TextResponse, demo};
 
 #[tokio::test]
@@ -56,7 +57,8 @@ async fn everything_but_calls_needs_a_token() {
             (401, "MISSING_TOKEN".to_owned()),
             "{method} {path}"
         );
-        assert_eq!(answer.header("www-authenticate"), "Bearer");
+        let header = answer.header("www-authenticate");
+        assert_eq!(header, challenge(&demo().url, ""));
         let bad = demo().request(method.clone(), path).bearer_auth("nonsense");
         let answer = TextResponse::of(bad).await;
         assert_eq!(

@@ -9,6 +9,7 @@ use serde_json::{Value, json};
 
 use crate::flows::{client, failure};
 use crate::pages::{Browser, CALLBACK, Page, VERIFIER, authorization, encoded};
+use crate::resource_metadata::challenge;
 use crate::scopes::{GRAPHQL, send};
 use crate::service::{TextResponse, demo};
 
@@ -192,7 +193,7 @@ async fn an_id_token_is_no_access_token() {
     assert_eq!(info.status, 401);
     assert_eq!(
         info.header("www-authenticate"),
-        "Bearer error=\"invalid_token\""
+        challenge(&demo().url, "invalid_token")
     );
     let body = json!({
         "grant_type": "refresh_token", "client_id": "demo-app", "refresh_token": id,
@@ -258,15 +259,16 @@ async fn the_userinfo_endpoint_tells_what_the_scopes_say() {
 
 #[tokio::test]
 async fn the_userinfo_endpoint_refuses_other_callers() {
+    let url = demo().url.as_str();
     let refused = |answer: &TextResponse| {
         let header = answer.header("www-authenticate").to_owned();
         (answer.status, header)
     };
     let anonymous = TextResponse::of(demo().request(Method::GET, USER_INFO)).await;
-    assert_eq!(refused(&anonymous), (401, "Bearer".into()));
+    assert_eq!(refused(&anonymous), (401, challenge(url, "")));
     let empty = TextResponse::of(demo().request(Method::POST, USER_INFO)).await;
-    assert_eq!(refused(&empty), (401, "Bearer".into()));
-    let invalid = (401, "Bearer error=\"invalid_token\"".into());
+    assert_eq!(refused(&empty), (401, challenge(url, "")));
+    let invalid = (401, challenge(url, "invalid_token"));
     assert_eq!(refused(&user_info("nonsense").await), invalid);
     let form = demo()
         .request(Method::POST, USER_INFO)
@@ -276,7 +278,7 @@ async fn the_userinfo_endpoint_refuses_other_callers() {
         let answer = password_tokens("alice", scope).await;
         let token = answer["access_token"].as_str().unwrap();
         let reported = user_info(token).await;
-        let expected = (403, "Bearer error=\"insufficient_scope\"".into());
+        let expected = (403, challenge(url, "insufficient_scope"));
         assert_eq!(refused(&reported), expected, "{scope}");
         assert!(reported.text.contains("INSUFFICIENT_SCOPE") && reported.text.contains("openid"));
     }

@@ -55,6 +55,16 @@ async fn user_id(token: &str) -> Value {
     id.clone()
 }
 
+/// The introspection of a token (RFC 7662).
+pub(crate) async fn introspected(token: &str) -> Value {
+    let body = json!({"token": token, "client_id": "demo-server",
+        "client_secret": "demo-server-secret"});
+    let path = ("POST", "/api/v4/oauth/introspect");
+    let answer = demo().rest_with(None, path, &body).await;
+    assert_eq!(answer.body["active"], true, "{answer:?}");
+    answer.body
+}
+
 async fn open_client(id: &str, kind: &str) {
     let body = json!({"public": true, "confirm": false, "allow_signup": true, "signup_kind": kind,
         "signup_group": "identified"});
@@ -84,6 +94,7 @@ async fn applications_and_policies_know_a_user_by_the_same_id() {
         (&claims["user_id"], &claims["sub"]),
         (&id, &json!("demo/ident"))
     );
+    assert_eq!(introspected(&access).await["user_id"], id);
 
     // A new member with the name of a dropped member has another `user_id` and another `sub`.
     drop_user("ident").await;
@@ -100,12 +111,14 @@ async fn applications_and_policies_know_a_user_by_the_same_id() {
     let token = user("ident-role").await;
     assert_eq!(user_id(&token).await, "ident-role");
     assert_eq!(part(&token, 1)["user_id"], "ident-role");
+    assert_eq!(introspected(&token).await["user_id"], "ident-role");
     let body = json!({"database": "demo", "client_id": "demo-app"});
     let path = ("POST", "/api/v4/oauth/guest");
     let guest = demo().rest_with(None, path, &body).await.body;
     let guest = guest["access_token"].as_str().unwrap();
     assert_eq!(user_id(guest).await, Value::Null);
     assert_eq!(part(guest, 1).get("user_id"), None);
+    assert_eq!(introspected(guest).await.get("user_id"), None);
 }
 
 #[tokio::test]

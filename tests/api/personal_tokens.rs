@@ -5,6 +5,7 @@ use serde_json::{Value, json};
 
 use crate::audit::all_events;
 use crate::node::{Node, operator};
+use crate::openid_identifiers::introspected;
 use crate::service::{RestResponse, Service, demo, eventually};
 
 const PATH: &str = "/api/v4/tokens";
@@ -299,6 +300,24 @@ async fn a_token_expires() {
     .await;
     let list = demo().rest(Some("demo"), ("GET", PATH), &Value::Null).await;
     assert!(!list.body.to_string().contains(&id), "{list:?}");
+}
+
+#[tokio::test]
+async fn a_token_has_the_expiry_that_it_was_given() {
+    let tomorrow = "select to_char(at at time zone 'UTC', 'YYYY-MM-DD\"T\"HH24:MI:SS\"Z\"'), \
+        extract(epoch from at)::bigint \
+        from (select date_trunc('second', now()) + interval '1 day' as at) as tomorrow";
+    let control = demo().control().await;
+    let row = control.query_one(tomorrow, &[]).await.unwrap();
+    let (text, seconds): (String, i64) = (row.get(0), row.get(1));
+    let body = json!({"name": "until tomorrow", "expires_at": text});
+    let (token, id) = token_of("alice", body).await;
+    assert_eq!(introspected(&token).await["exp"], seconds);
+    let own = demo().token("alice").await;
+    let list = call(demo(), &own, Method::GET, PATH, &Value::Null).await;
+    let list = list.body.as_array().unwrap();
+    let shown = list.iter().find(|one| one["id"] == *id).unwrap();
+    assert_eq!(shown["expires_at"], text);
 }
 
 #[tokio::test]

@@ -11,6 +11,7 @@ use tokio::net::TcpStream;
 
 use crate::node::{Node, operator};
 use crate::operator::{text, tidegate};
+use crate::resource_metadata::challenge;
 use crate::service::{Service, TIMEOUT, TextResponse, demo_folder, eventually};
 
 #[tokio::test]
@@ -212,7 +213,8 @@ async fn an_anonymous_caller_needs_a_default_user_in_the_named_database() {
             (401, "MISSING_TOKEN".to_owned()),
             "{name:?}"
         );
-        assert_eq!(refused.header("www-authenticate"), "Bearer", "{name:?}");
+        let header = refused.header("www-authenticate");
+        assert_eq!(header, challenge("http://api.localhost", ""), "{name:?}");
     }
     let create = [
         "user",

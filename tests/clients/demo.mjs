@@ -1,4 +1,5 @@
-// A demo with settings of its own, and a browser that keeps cookies: what several clients need.
+// A demo with settings of its own, a browser that keeps cookies, and a person at another provider:
+// what several clients need.
 
 import { spawn } from "node:child_process";
 import { once } from "node:events";
@@ -113,4 +114,23 @@ export class Browser {
       text: await answer.text(),
     };
   }
+}
+
+// Signs a browser in at npm's oidc-provider, on its pages for developers, and consents. Returns the
+// address below `home` to which the provider sends the browser.
+export async function signInAtProvider(browser, address, name, home) {
+  let page = await browser.get(address);
+  for (let step = 0; step < 12; step += 1) {
+    if (page.location?.startsWith(home)) return page.location;
+    if (page.location) {
+      page = await browser.get(page.location);
+      continue;
+    }
+    const form = /<form[^>]*action="([^"]*)"/.exec(page.text);
+    if (!form) throw new Error(page.text);
+    const prompt = /name="prompt" value="([^"]*)"/.exec(page.text)?.[1];
+    const body = new URLSearchParams({ prompt, login: name, password: "any" });
+    page = await browser.send(new URL(form[1], page.url), { method: "POST", body });
+  }
+  throw new Error("the provider never came to an end");
 }

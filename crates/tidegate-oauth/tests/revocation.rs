@@ -118,6 +118,7 @@ async fn introspection_describes_valid_tokens() {
         (&access["client_id"], &access["database"]),
         (&"app".into(), &"demo".into())
     );
+    assert_eq!(access["user_id"], "alice");
     assert_eq!(
         access["exp"].as_i64().unwrap() - access["iat"].as_i64().unwrap(),
         3600

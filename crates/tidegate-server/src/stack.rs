@@ -7,6 +7,7 @@
 
 mod admission;
 mod observation;
+mod resource_metadata;
 
 use std::any::Any;
 use std::convert::Infallible;
@@ -223,6 +224,12 @@ where
             _ => failure.into_rest(&origin),
         }
     });
+    // The token of `/metrics` is a setting, and no authorization server issues it.
+    if let Ok(route) = route
+        && route.properties().access != Access::Operator
+    {
+        resource_metadata::name(app, &mut response);
+    }
     let mut subject = pending_request.answered();
     replica_reads::announce(app, subject.login.as_ref(), response.headers_mut());
     subject.errors = response.body_mut().subject.errors.take();

@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 use tidegate_identity::AnonymousSql;
 
 use crate::executor::ExecutorCall;
-use crate::fixture::{Api, TestResponse, eventually, request};
+use crate::fixture::{Api, TestResponse, challenge, eventually, request};
 use crate::ports::connected;
 
 const SQL: &str = "/api/v4/sql";
@@ -40,7 +40,7 @@ async fn by_default_nothing_runs_as_the_default_user() {
     for path in [SQL, OF_DATABASE] {
         let refused = ask(&api, path, None, &body).await;
         assert_eq!(refused.error(), (401, "MISSING_TOKEN".to_owned()), "{path}");
-        assert_eq!(refused.header("www-authenticate"), "Bearer");
+        assert_eq!(refused.header("www-authenticate"), challenge(""));
         let text = refused.text();
         for word in ["anonymous_sql", "PATCH /api/v4/tenant", "tenant set"] {
             assert!(text.contains(word), "{word}: {text}");

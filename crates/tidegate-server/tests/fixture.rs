@@ -249,6 +249,17 @@ pub(crate) fn request(method: Method, path: &str) -> http::request::Builder {
         .header("host", "localhost")
 }
 
+/// The value of `WWW-Authenticate` of the service at the URL of [`Api::start`]. `error` is empty for
+/// a request without a token.
+pub(crate) fn challenge(error: &str) -> String {
+    let metadata =
+        "resource_metadata=\"http://127.0.0.1:8080/.well-known/oauth-protected-resource\"";
+    match error {
+        "" => format!("Bearer {metadata}"),
+        error => format!("Bearer error=\"{error}\", {metadata}"),
+    }
+}
+
 pub(crate) fn password(user: &str) -> Value {
     json!({
         "grant_type": "password", "username": user, "password": format!("{user}1234"),

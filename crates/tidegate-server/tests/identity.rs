@@ -4,7 +4,7 @@ use http::Method;
 use serde_json::{Value, json};
 use tidegate_identity::{UserChange, UserKey};
 
-use crate::fixture::{Api, TestResponse, request};
+use crate::fixture::{Api, TestResponse, challenge, request};
 
 async fn run_statement(api: &Api, headers: &[(&str, &str)], path: &str) -> TestResponse {
     let mut request = request(Method::POST, path);
@@ -67,7 +67,7 @@ async fn without_a_token_path_header_and_setting_name_the_database() {
     );
     let nobody = run_statement(&api, &[], SQL).await;
     assert_eq!(nobody.error(), (401, "MISSING_TOKEN".to_owned()));
-    assert_eq!(nobody.header("www-authenticate"), "Bearer");
+    assert_eq!(nobody.header("www-authenticate"), challenge(""));
 
     let api = Api::start().await;
     assert_eq!(principal(&run_statement(&api, &[], SQL).await), guest);
@@ -146,7 +146,7 @@ async fn an_invalid_token_never_falls_back_to_anonymous() {
         assert_eq!(answer.error(), (401, "INVALID_TOKEN".to_owned()), "{value}");
         assert_eq!(
             answer.header("www-authenticate"),
-            "Bearer error=\"invalid_token\""
+            challenge("invalid_token")
         );
     }
     let good = format!("Bearer {token}");
@@ -200,7 +200,7 @@ async fn a_missing_privilege_asks_an_anonymous_caller_for_a_token() {
     let body = json!({"q": "select fail 0 42501"});
     let stranger = api.sql(&body).await;
     assert_eq!(stranger.error(), (401, "SQL_ERROR".to_owned()));
-    assert_eq!(stranger.header("www-authenticate"), "Bearer");
+    assert_eq!(stranger.header("www-authenticate"), challenge(""));
     let bearer = format!("Bearer {}", api.token("alice").await);
     let alice = api.sql_with("authorization", &bearer, &body).await;
     assert_eq!(alice.error(), (403, "SQL_ERROR".to_owned()));

@@ -225,6 +225,9 @@ async fn metrics_with_a_token_are_for_those_who_show_it() {
         let right = [("authorization", "Bearer scrape-scrape-scrape")];
         assert_eq!(metrics(&api, &right).await, 200);
     }
+    // No authorization server issues this token, so the header names none.
+    let refused = api.get("/metrics").await;
+    assert_eq!(refused.header("www-authenticate"), "Bearer");
 }
 
 #[tokio::test]

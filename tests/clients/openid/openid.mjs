@@ -5,7 +5,7 @@ import { createHash, randomBytes } from "node:crypto";
 import { once } from "node:events";
 import { createServer } from "node:http";
 import Provider from "oidc-provider";
-import { Browser, demo, passwordGrant, post } from "../demo.mjs";
+import { Browser, demo, passwordGrant, post, signInAtProvider } from "../demo.mjs";
 
 // The provider needs the demo's address for its client, and the demo the provider's.
 const server = createServer((request, answer) => provider.callback()(request, answer));
@@ -46,23 +46,7 @@ const provider = new Provider(issuer, {
 });
 provider.on("authorization.accepted", (context) => seen.push(context.oidc.params));
 
-// Lets a browser sign in at the provider, as its pages for developers ask for it.
-async function atProvider(browser, address, name) {
-  let page = await browser.get(address);
-  for (let step = 0; step < 12; step += 1) {
-    if (page.location?.startsWith(url)) return page.location;
-    if (page.location) {
-      page = await browser.get(page.location);
-      continue;
-    }
-    const form = /<form[^>]*action="([^"]*)"/.exec(page.text);
-    assert.ok(form, page.text);
-    const prompt = /name="prompt" value="([^"]*)"/.exec(page.text)?.[1];
-    const body = new URLSearchParams({ prompt, login: name, password: "any" });
-    page = await browser.send(new URL(form[1], page.url), { method: "POST", body });
-  }
-  throw new Error("the provider never came to an end");
-}
+const atProvider = (browser, address, name) => signInAtProvider(browser, address, name, url);
 
 const callback = "https://shop.example/back";
 const verifier = randomBytes(32).toString("base64url");

@@ -80,6 +80,7 @@ impl Issuer {
         let token = self.active_token(&session, "Bearer", claims.issued_at, claims.expires_at);
         Ok(Some(ActiveToken {
             subject: Some(claims.subject.clone()),
+            user_id: claims.user_id().map(str::to_owned),
             scopes: claims.scopes,
             ..token
         }))
@@ -121,6 +122,7 @@ impl Issuer {
         ActiveToken {
             issuer: self.settings.issuer().to_owned(),
             subject: None,
+            user_id: None,
             client_id: session.client_id.clone(),
             username: session.user.name.clone(),
             database: session.user.database.clone(),
@@ -149,6 +151,9 @@ pub struct ActiveToken {
     pub issuer: String,
     /// The claim `sub` of an access token; `None` for a refresh token.
     pub subject: Option<String>,
+    /// The result of `tidegate.user_id()` for the user of an access token; `None` for the default
+    /// user, and for a refresh token.
+    pub user_id: Option<String>,
     /// The client that the token was issued to.
     pub client_id: String,
     /// The user's name.
@@ -185,6 +190,8 @@ impl Introspection {
             iss: &'a str,
             sid: String,
             database: &'a str,
+            #[serde(skip_serializing_if = "Option::is_none")]
+            user_id: Option<&'a str>,
         }
         let Self::Active(token) = self else {
             return r#"{"active":false}"#.to_owned();
@@ -202,6 +209,7 @@ impl Introspection {
             iss: &token.issuer,
             sid: token.session.to_string(),
             database: &token.database,
+            user_id: token.user_id.as_deref(),
         };
         json::text(&body)
     }

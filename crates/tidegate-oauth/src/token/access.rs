@@ -150,6 +150,12 @@ impl Claims {
     pub fn acting(&self) -> &str {
         self.actor.as_deref().unwrap_or(&self.user)
     }
+
+    /// The result of `tidegate.user_id()` for the user; `None` for the default user.
+    pub fn user_id(&self) -> Option<&str> {
+        let name = Some(self.user.as_str()).filter(|_| !self.shared);
+        self.member.as_ref().map(|member| &*member.id).or(name)
+    }
 }
 
 /// Encodes and signs a token.
