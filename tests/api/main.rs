@@ -172,4 +172,5 @@ mod unredeemed_codes;
 mod up;
 mod user_roles;
 mod users;
+mod users_arrays;
 mod users_input;

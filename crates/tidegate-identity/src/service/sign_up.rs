@@ -120,13 +120,13 @@ impl IdentityService {
             self_registered: true,
             ..new
         };
-        let (user, password_hash) = directory.prepare(&new).await?;
+        let user = directory.prepare(&new).await?;
         let missing = |member| Error::InvalidMember {
             member,
             expected: "a value",
         };
         let email = user.email.ok_or(missing("email"))?;
-        let password_hash = password_hash.ok_or(missing("password"))?;
+        let password_hash = user.password_hash.ok_or(missing("password"))?;
         // The attempt is not refunded after success: the limit is for messages to one mailbox, not
         // for failures.
         let limit = &self.settings.limits.emails;
