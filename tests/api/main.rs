@@ -18,6 +18,7 @@ mod catalog;
 mod claims;
 mod cli;
 mod cli_changes;
+mod cli_convert;
 mod cli_tenants;
 mod client_credentials;
 mod clients;
