@@ -114,6 +114,7 @@ mod openid_conformance;
 mod openid_identifiers;
 mod openid_logout;
 mod openid_requests;
+mod openid_sign_up;
 mod operations;
 mod own_database;
 #[path = "../../crates/tidegate-server/tests/passkeys/authenticator.rs"]
