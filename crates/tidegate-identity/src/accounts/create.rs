@@ -41,7 +41,7 @@ impl Accounts {
         if (user.properties.is_some() || user.default_user)
             && let Err(error) = self.write_claims(&user.key).await
         {
-            self.drop(&user.key, false).await?;
+            self.drop_new(&user).await?;
             return Err(error);
         }
         Ok(user)
@@ -51,10 +51,17 @@ impl Accounts {
     /// which a user could not be dropped.
     async fn undo(&self, made: &[User], error: Error) -> Error {
         for user in made {
-            if let Err(error) = self.drop(&user.key, false).await {
+            if let Err(error) = self.drop_new(user).await {
                 return error;
             }
         }
         error
+    }
+
+    /// Drops a user that was just created and was never used. Its name is free again, unlike
+    /// after [`Accounts::drop`], because no policy and no application knows the user.
+    pub(crate) async fn drop_new(&self, user: &User) -> Result<()> {
+        self.drop_role(user, false).await?;
+        self.directory.drop_user(&user.key).await
     }
 }
