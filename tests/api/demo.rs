@@ -135,6 +135,24 @@ fn paste(banner: &str) {
     );
 }
 
+/// Runs the command of the operator in the banner.
+fn operate(banner: &str) {
+    let mut lines = banner.lines();
+    let line = lines.find_map(|line| line.trim_start().strip_prefix("operator "));
+    let folder = Path::new(BINARY).parent().unwrap();
+    let output = Command::new("sh")
+        .args(["-c", line.unwrap()])
+        .env("PATH", format!("{}:/usr/bin:/bin", folder.display()))
+        .output()
+        .unwrap();
+    let printed = String::from_utf8(output.stdout).unwrap();
+    assert!(output.status.success(), "{printed}");
+    assert!(
+        printed.contains("demo/alice") && printed.contains("owner"),
+        "{printed}"
+    );
+}
+
 /// The playlists that the commands in the banner created.
 fn pasted_playlists(folder: &Path) -> String {
     let env = std::fs::read_to_string(folder.join("demo.env")).unwrap();
@@ -160,6 +178,7 @@ fn the_commands_of_the_banner_work_and_data_stays_until_fresh() {
     let data = ["--data-dir", path.to_str().unwrap()];
     let (child, banner) = start(&data);
     paste(&banner);
+    operate(&banner);
     for file in ["demo.env", "master.key"] {
         let mode = path.join(file).metadata().unwrap().permissions().mode();
         assert_eq!(mode & 0o777, 0o600, "{file}");

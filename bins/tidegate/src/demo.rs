@@ -142,7 +142,7 @@ async fn serve(
         let service = Service::open(&settings).await.map_err(explain_other_key)?;
         service.admin.close_maintenance_databases().await?;
         seed::fill(&service).await?;
-        folder.write_environment(&url, &cluster.url(TENANT))?;
+        folder.write_environment(&url, (&cluster.url(TENANT), &cluster.admin_url()))?;
         Node::start(&service, &settings, &url, graphiql).await
     };
     let node = tokio::select! {

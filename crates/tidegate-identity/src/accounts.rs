@@ -1,6 +1,7 @@
 //! Users with their PostgreSQL roles. The command line and the management API create, change and
 //! drop users only through [`Accounts`].
 
+mod create;
 mod members;
 
 use std::fmt;
@@ -12,7 +13,6 @@ use tokio::sync::{Mutex, MutexGuard};
 use crate::directory::refuse_owner;
 use crate::{
     Error, GroupLock, NewUser, Result, RoleAdmin, User, UserChange, UserDirectory, UserKey,
-    UserKind,
 };
 
 pub use members::Conversion;
@@ -62,23 +62,12 @@ impl Accounts {
     ///
     /// Errors: those of [`UserDirectory::create_user`], and [`Error::Role`](crate::Error::Role).
     pub async fn create(&self, new: NewUser) -> Result<User> {
-        if new.kind == UserKind::Member {
-            return self.create_member(new).await;
+        let user = self.directory.prepare(&new).await?;
+        if user.is_member() {
+            self.insert_member(user).await
+        } else {
+            self.insert_with_role(user).await
         }
-        let joins = !new.user_groups.is_empty();
-        let _lock = self.lock_groups(joins, new.database.as_str()).await?;
-        let user = self.directory.create_user(new).await?;
-        if let Err(error) = self.roles.create_role(&user).await {
-            self.directory.drop_user(&user.key).await?;
-            return Err(error.into());
-        }
-        if (user.properties.is_some() || user.default_user)
-            && let Err(error) = self.write_claims(&user.key).await
-        {
-            self.drop(&user.key, false).await?;
-            return Err(error);
-        }
-        Ok(user)
     }
 
     /// Changes a user. If the user is a member, only the record changes, and the role of a new

@@ -3,6 +3,7 @@
 mod check;
 mod credentials;
 mod members;
+mod prepare;
 mod tenants;
 mod users;
 

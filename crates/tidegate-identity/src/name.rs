@@ -80,7 +80,7 @@ impl UserName {
         }
         Err(Error::InvalidField {
             field: "name",
-            expected: "1 to 32 characters of A-Z a-z 0-9 _ . @ + -, not . or ..",
+            expected: "1 to 32 characters of A-Z a-z 0-9 _ . @ + - (. and .. alone are no names)",
         })
     }
 

@@ -81,14 +81,43 @@ impl PasswordHasher {
     /// Errors: [`Error::InvalidField`] unless the password has 8 to 256 bytes; [`Error::Busy`]
     /// when the queue is full.
     pub async fn hash(&self, password: &Secret, random: &dyn SecureRandom) -> Result<String> {
-        if !LENGTHS.contains(&password.expose().len()) {
-            return Err(Error::InvalidField {
-                field: "password",
-                expected: "8 to 256 bytes",
-            });
+        self.pool.run(self.hashing(password, random)?).await?
+    }
+
+    /// The hashes of the new passwords of an array of users, each with the index of its user. At
+    /// most as many as there are hashing threads are hashed or queued at a time, over all arrays, so
+    /// that a sign-in waits only shortly behind them.
+    ///
+    /// Errors: those of [`Self::hash`], with the index of the user.
+    pub(crate) async fn hash_all(
+        &self,
+        passwords: &[(usize, &Secret)],
+        random: &dyn SecureRandom,
+    ) -> Result<Vec<(usize, String)>, (usize, Error)> {
+        let mut answers = Vec::with_capacity(passwords.len());
+        for &(index, password) in passwords {
+            let hashing = self.hashing(password, random);
+            let hashing = hashing.map_err(|error| (index, error))?;
+            let answer = self.pool.submit_in_turn(hashing).await;
+            answers.push((index, answer.map_err(|error| (index, error))?));
         }
+        let mut hashes = Vec::with_capacity(answers.len());
+        for (index, answer) in answers {
+            let hash = answer.await.unwrap_or(Err(Error::HasherFailed));
+            hashes.push((index, hash.map_err(|error| (index, error))?));
+        }
+        Ok(hashes)
+    }
+
+    /// The job that hashes a new password. Errors: [`Error::InvalidField`] for its length.
+    fn hashing(
+        &self,
+        password: &Secret,
+        random: &dyn SecureRandom,
+    ) -> Result<impl FnOnce() -> Result<String> + Send + use<>> {
+        check_length(password)?;
         let (salt, cost, password) = (salt(random)?, self.cost, password.clone());
-        self.pool.run(move || hash(&password, &salt, cost)).await?
+        Ok(move || hash(&password, &salt, cost))
     }
 
     /// Verifies a password against a user's hash `known`. Without a hash, verifies against the
@@ -122,6 +151,17 @@ impl PasswordHasher {
             })
             .await?
     }
+}
+
+/// Checks the length of a new password; fails with [`Error::InvalidField`].
+pub(crate) fn check_length(password: &Secret) -> Result<()> {
+    if LENGTHS.contains(&password.expose().len()) {
+        return Ok(());
+    }
+    Err(Error::InvalidField {
+        field: "password",
+        expected: "8 to 256 bytes",
+    })
 }
 
 fn salt(random: &dyn SecureRandom) -> Result<SaltString> {

@@ -20,10 +20,10 @@ where
     B::Error: Into<BodyError>,
 {
     let mut context = PageContext::receive(call).await?;
-    let link = context.parameter("token").unwrap_or_default().to_owned();
+    let sealed = context.parameter("token").unwrap_or_default().to_owned();
     let issuer = context.app.issuer();
-    let name = match issuer.sign_up_user_name(&link).await {
-        Ok(name) => name,
+    let link = match issuer.sign_up_link(&sealed).await {
+        Ok(link) => link,
         Err(Error::Identity(IdentityError::InvalidLink)) => return Ok(invalid_link_page(&context)),
         Err(Error::SignUpClosed) => return Err(ApiError::sign_up_closed()),
         Err(error) => return Err(failure(error)),
@@ -34,7 +34,7 @@ where
             .app
             .accounts()
             .ok_or_else(ApiError::sign_up_closed)?;
-        let made = issuer.confirm_sign_up(accounts, &link, &context.request);
+        let made = issuer.confirm_sign_up(accounts, &sealed, &context.request);
         match made.await {
             Ok((cookie, next)) => {
                 context.switch_cookie(cookie).await?;
@@ -48,22 +48,27 @@ where
         }
     }
     let (here, token) = (context.request_path(), context.token());
-    let card = template::confirm_sign_up(&form(&here, &token, refused.as_ref()), &name);
-    Ok(context.show("Confirm your account", &card, (refused.as_ref(), None)))
+    let card = template::confirm_sign_up(&form(&here, &token, refused.as_ref()), &link.name);
+    let more = (refused.as_ref(), link.returns_to.as_deref());
+    Ok(context.show("Confirm your account", &card, more))
 }
 
 /// Sends the message that confirms a sign-up, and waits until the mail server has accepted it, so
-/// that a wrong address is reported. The inner error is an error of the form.
+/// that a wrong address is reported. `urls` are those of [`Issuer::sign_up_email`]. The inner error
+/// is an error of the form.
+///
+/// [`Issuer::sign_up_email`]: tidegate_oauth::Issuer::sign_up_email
 pub(super) async fn send_confirmation(
     context: &PageContext<'_>,
     client: &Client,
-    (user, next): (NewUser, &str),
+    user: NewUser,
+    urls: (&str, &str),
 ) -> Result<Result<Response<Body>, Error>, ApiError> {
     let Some(mail) = context.app.mailer() else {
         return Err(ApiError::sign_up_closed());
     };
     let issuer = context.app.issuer();
-    let message = issuer.sign_up_email(client, user, next, &context.request);
+    let message = issuer.sign_up_email(client, user, urls, &context.request);
     let message = match message.await {
         Ok(message) => message,
         Err(error) => return Ok(Err(error)),

@@ -36,7 +36,7 @@ where
     let sign_in = from_sign_in.then(|| context.path(&format!("/auth?{}", context.raw_query())));
     let refused = if context.step() == Some("sign_up") {
         let next = sign_in.as_deref().unwrap_or(&redirect_uri);
-        match create(&mut context, &client, next).await? {
+        match create(&mut context, &client, (next, &redirect_uri)).await? {
             Ok(answer) => return Ok(answer),
             Err(error) => Some(form_error(error)?),
         }
@@ -56,18 +56,19 @@ where
 }
 
 /// If email is configured, sends a message, and the user is created after the confirmation.
-/// Otherwise creates the user at once. The inner error is an error of the form.
+/// Otherwise creates the user at once. The browser then goes to `next`, and finally to `returns_to`.
+/// The inner error is an error of the form.
 async fn create(
     context: &mut PageContext<'_>,
     client: &Client,
-    next: &str,
+    (next, returns_to): (&str, &str),
 ) -> Result<Result<Response<Body>, Error>, ApiError> {
     let user = match read(context, client) {
         Ok(user) => user,
         Err(error) => return Ok(Err(error)),
     };
     if context.app.mailer().is_some() {
-        return send_confirmation(context, client, (user, next)).await;
+        return send_confirmation(context, client, user, (next, returns_to)).await;
     }
     let accounts = context
         .app

@@ -282,7 +282,7 @@ async fn unlinking_without_a_recent_sign_in_needs_the_password() {
 }
 
 /// A client that allows sign-up with an identity provider.
-async fn open_client(api: &Api) {
+pub(crate) async fn open_client(api: &Api) {
     let open = NewClient {
         id: Some("open".to_owned()),
         public: true,

@@ -115,6 +115,12 @@ async fn a_sign_up_link_makes_one_account() {
     let confirm = sign_up_link(&api, &mailbox, "zoey", 1).await;
     let mut browser = Browser::default();
     let page = browser.get(&api, &confirm).await;
+    // Chromium applies `form-action` to the redirects after the form, which lead to the client.
+    let policy = page.header("content-security-policy");
+    assert!(
+        policy.ends_with("form-action 'self' http://127.0.0.1:5173"),
+        "{policy}"
+    );
     let taken = NewUser::new(
         TenantName::parse("demo").unwrap(),
         UserName::parse("zoey").unwrap(),

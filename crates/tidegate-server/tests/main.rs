@@ -34,6 +34,7 @@ mod pages;
 mod passkeys;
 mod password_reset;
 mod ports;
+mod provider_sign_up;
 mod sessions;
 mod sign_in_link;
 mod socket;

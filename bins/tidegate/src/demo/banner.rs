@@ -19,7 +19,8 @@ Tidegate demo at {url}
   users    demo / demo1234 (owner), alice / alice1234, guest (anybody, reads only)
   clients  demo-app (public), demo-server / demo-server-secret
   tables   artists albums tracks venues concerts playlists playlist_tracks notes
-  psql     the addresses are in {environment}
+  psql     the address is in {environment}
+  operator set -a; . {environment}; set +a; tidegate user list demo
 
 Query anonymously, list the tables, sign in, write as alice, export:
 

@@ -64,10 +64,20 @@ impl Folder {
         Ok(())
     }
 
-    /// Writes the file with the URLs of the service and of the database. Only the owner can read
-    /// the file, because the database URL contains a password.
-    pub(super) fn write_environment(&self, url: &str, database_url: &str) -> Result {
-        let text = format!("TIDEGATE_URL={url}\nDATABASE_URL={database_url}\n");
+    /// Writes the file with the URLs of the service and of the database, and with the settings that
+    /// commands of the operator need. Only the owner can read the file, because the URLs contain a
+    /// password. The path is quoted, so that a shell can read a path with spaces.
+    pub(super) fn write_environment(
+        &self,
+        url: &str,
+        (database_url, admin_url): (&str, &str),
+    ) -> Result {
+        let master_key = self.master_key()?;
+        let text = format!(
+            "TIDEGATE_URL={url}\nDATABASE_URL={database_url}\nTIDEGATE_ADMIN_URL={admin_url}\n\
+             TIDEGATE_MASTER_KEY_FILE='{}'\n",
+            master_key.display()
+        );
         private_file::replace(&self.environment(), &text)
     }
 }

@@ -7,7 +7,7 @@ use std::time::Duration;
 use super::Accounts;
 use crate::directory::{check, check_groups};
 use crate::name::role_name;
-use crate::{EndReason, Error, NewUser, Result, Timestamp, User, UserChange, UserKey, UserKind};
+use crate::{EndReason, Error, Result, Timestamp, User, UserChange, UserKey, UserKind};
 
 /// A conversion of a user: the new kind and groups.
 #[derive(Clone, Debug)]
@@ -43,28 +43,21 @@ impl ProvidedGroups {
 }
 
 impl Accounts {
-    pub(super) async fn create_member(&self, new: NewUser) -> Result<User> {
-        let created = self.create_members(vec![new]).await;
-        let mut members = created.map_err(|(_, error)| error)?;
+    /// Stores the record of a new member. The role of its group is created if missing.
+    pub(super) async fn insert_member(&self, member: User) -> Result<User> {
+        let stored = self.insert_members(vec![member]).await;
+        let mut members = stored.map_err(|(_, error)| error)?;
         members.pop().ok_or(Error::NotFound("user"))
     }
 
-    /// Creates several members of one tenant, all or none. The roles of their groups are created if
-    /// missing.
+    /// Stores the records of new members of one tenant, all or none. The roles of their groups are
+    /// created if missing.
     ///
-    /// Errors, with the index of the member in `new`: those of
-    /// [`UserDirectory::create_user`](crate::UserDirectory::create_user), and
-    /// [`Error::Role`](crate::Error::Role).
-    pub async fn create_members(&self, new: Vec<NewUser>) -> Result<Vec<User>, (usize, Error)> {
-        let mut members: Vec<User> = Vec::with_capacity(new.len());
-        for (place, new) in new.into_iter().enumerate() {
-            let new = NewUser {
-                kind: UserKind::Member,
-                ..new
-            };
-            let member = self.directory.prepare_with_password(&new).await;
-            members.push(member.map_err(|error| (place, error))?);
-        }
+    /// Errors, with the index of the member in `members`: [`Error::Taken`], [`Error::Role`].
+    pub(super) async fn insert_members(
+        &self,
+        members: Vec<User>,
+    ) -> Result<Vec<User>, (usize, Error)> {
         for (place, member) in members.iter().enumerate() {
             let earlier = &members[..place];
             if (earlier.iter()).all(|earlier| earlier.user_groups != member.user_groups) {

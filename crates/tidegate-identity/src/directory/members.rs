@@ -7,8 +7,8 @@ use data_encoding::HEXLOWER;
 use super::UserDirectory;
 use super::users::written;
 use crate::{
-    AuditEvent, AuditKind, EndReason, Error, NewUser, Result, SecureRandom, Timestamp, User,
-    UserKey, UserName,
+    AuditEvent, AuditKind, EndReason, Error, Result, SecureRandom, Timestamp, User, UserKey,
+    UserName,
 };
 
 impl UserDirectory {
@@ -54,15 +54,6 @@ impl UserDirectory {
 
     pub(crate) fn now(&self) -> Timestamp {
         self.ports.clock.now()
-    }
-
-    /// The validated record of a new user with the hash of its password.
-    pub(crate) async fn prepare_with_password(&self, new: &NewUser) -> Result<User> {
-        let (user, password_hash) = self.prepare(new).await?;
-        Ok(User {
-            password_hash,
-            ..user
-        })
     }
 
     /// Replaces the record of a user that is converted. [`Error::NotFound`] if the stored record is

@@ -4,7 +4,6 @@ use serde_json::{Map, Value};
 
 use super::UserDirectory;
 use super::check::{check, check_groups};
-use crate::name::{is_official, role_name};
 use crate::{
     AuditKind, EndReason, Error, PasswordHash, Result, Secret, StoreError, TenantName, User,
     UserKey, UserKind, UserName, UserQuery, WriteOutcome, rate_limit,
@@ -140,66 +139,8 @@ impl UserDirectory {
     /// Errors: [`Error::InvalidField`] with the name of the invalid field, [`Error::Taken`],
     /// [`Error::DefaultUserTaken`].
     pub async fn create_user(&self, new: NewUser) -> Result<User> {
-        let (user, password_hash) = self.prepare(&new).await?;
-        self.insert(User {
-            password_hash,
-            ..user
-        })
-        .await
-    }
-
-    /// The validated record of a new user without its password, and the password's hash.
-    pub(crate) async fn prepare(&self, new: &NewUser) -> Result<(User, Option<String>)> {
-        let key = UserKey::new(new.database.as_str(), new.name.as_str());
-        if key.is_owner() {
-            return Err(Error::Taken("user"));
-        }
-        if new.kind == UserKind::Role && new.id.is_some() {
-            return Err(Error::InvalidField {
-                field: "id",
-                expected: "no id for a user with a role, whose id is its name",
-            });
-        }
-        let (role, id) = match new.kind {
-            UserKind::Role => (Some(role_name(&key)?), None),
-            UserKind::Member => (None, Some(self.member_id(new.id.as_ref())?)),
-        };
-        let user = User {
-            key,
-            role,
-            id,
-            password_hash: None,
-            email: new.email.clone(),
-            confirmed_email: new.email.clone().filter(|_| new.is_email_confirmed),
-            properties: new.properties.clone(),
-            user_groups: new.user_groups.clone(),
-            default_user: new.default_user,
-            disabled: false,
-            created_at: self.ports.clock.now(),
-        };
-        check(&user)?;
-        check_groups(&user.key.database, &user.user_groups)?;
-        let hash = self.hash(new.password.as_ref()).await?;
-        // The check comes after the hashing. Otherwise the response would be faster for a taken
-        // name than for a free one.
-        if new.self_registered {
-            self.require_distinct_name(new).await?;
-        }
-        let given = new.password_hash.clone().map(PasswordHash::into_text);
-        Ok((user, hash.or(given)))
-    }
-
-    /// Refuses with [`Error::Taken`] a reserved name, the tenant's name, a name that differs from
-    /// the name of another user only in case, and the id of a dropped user.
-    async fn require_distinct_name(&self, new: &NewUser) -> Result<()> {
-        let (database, name) = (new.database.as_str(), new.name.as_str());
-        let similar = is_official(name)
-            || name.eq_ignore_ascii_case(database)
-            || self.ports.store.has_similar_user(database, name).await?;
-        if similar {
-            return Err(Error::Taken("user"));
-        }
-        Ok(())
+        let user = self.prepare(&new).await?;
+        self.insert(user).await
     }
 
     /// A tenant's users with a role, sorted by name.
@@ -361,7 +302,7 @@ impl UserDirectory {
         self.hash_password(password).await.map(Some)
     }
 
-    pub(super) async fn insert(&self, user: User) -> Result<User> {
+    pub(crate) async fn insert(&self, user: User) -> Result<User> {
         written(self.ports.store.insert_user(&user).await?)?;
         self.audit_user(AuditKind::UserCreated, &user.key).await;
         Ok(user)

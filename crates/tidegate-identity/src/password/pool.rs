@@ -7,7 +7,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::thread;
 use std::time::Duration;
 
-use tokio::sync::oneshot;
+use tokio::sync::{Semaphore, oneshot};
 
 use crate::{Error, Result};
 
@@ -22,6 +22,8 @@ type Job = Box<dyn FnOnce() + Send>;
 /// A bounded thread pool. When it is dropped, its threads finish the queue and end.
 pub(crate) struct Pool {
     queue: SyncSender<Job>,
+    /// A permit for each job of [`Pool::submit_in_turn`] that is queued or running.
+    turns: Arc<Semaphore>,
     completed: Arc<AtomicU64>,
 }
 
@@ -29,7 +31,8 @@ impl Pool {
     pub(crate) fn start(threads: usize) -> Result<Self> {
         let (queue, jobs) = sync_channel::<Job>(QUEUE);
         let jobs = Arc::new(Mutex::new(jobs));
-        for _ in 0..threads.max(1) {
+        let threads = threads.max(1);
+        for _ in 0..threads {
             let jobs = Arc::clone(&jobs);
             thread::Builder::new()
                 .name("password-hasher".to_owned())
@@ -38,6 +41,7 @@ impl Pool {
         }
         Ok(Self {
             queue,
+            turns: Arc::new(Semaphore::new(threads.min(QUEUE / 2))),
             completed: Arc::default(),
         })
     }
@@ -52,6 +56,32 @@ impl Pool {
         &self,
         job: impl FnOnce() -> T + Send + 'static,
     ) -> Result<T> {
+        let answer = self.submit(job)?;
+        answer.await.map_err(|_| Error::HasherFailed)
+    }
+
+    /// Queues a job of a caller that has many. Before that, waits until fewer of these jobs than
+    /// there are threads are queued or running, over all callers. So a job of [`Self::run`] waits
+    /// behind only a few of them. Returns the receiver of the result; the job is skipped if the
+    /// receiver is dropped first.
+    ///
+    /// Errors: [`Error::Busy`] when the queue is full.
+    pub(crate) async fn submit_in_turn<T: Send + 'static>(
+        &self,
+        job: impl FnOnce() -> T + Send + 'static,
+    ) -> Result<oneshot::Receiver<T>> {
+        let turn = Arc::clone(&self.turns).acquire_owned().await;
+        let turn = turn.map_err(|_| Error::HasherFailed)?;
+        self.submit(move || {
+            let _turn = turn;
+            job()
+        })
+    }
+
+    fn submit<T: Send + 'static>(
+        &self,
+        job: impl FnOnce() -> T + Send + 'static,
+    ) -> Result<oneshot::Receiver<T>> {
         let (reply, answer) = oneshot::channel();
         let completed = Arc::clone(&self.completed);
         let job: Job = Box::new(move || {
@@ -69,7 +99,7 @@ impl Pool {
             },
             TrySendError::Disconnected(_) => Error::HasherFailed,
         })?;
-        answer.await.map_err(|_| Error::HasherFailed)
+        Ok(answer)
     }
 }
 
@@ -122,25 +152,83 @@ mod tests {
     #[tokio::test]
     async fn a_full_queue_refuses_jobs_at_once() {
         let pool = Arc::new(Pool::start(1).unwrap());
-        let (release, held) = std::sync::mpsc::channel::<()>();
-        let (started, running) = oneshot::channel();
-        let first = Arc::clone(&pool);
-        let first = tokio::spawn(async move {
-            first
-                .run(move || started.send(()).is_ok() && held.recv().is_ok())
-                .await
-        });
-        running.await.unwrap();
+        let release = occupy(&pool).await;
         let mut waiting: Vec<_> = (0..QUEUE).map(|_| Box::pin(pool.run(|| ()))).collect();
         for job in &mut waiting {
             assert!(futures_poll(job).is_none(), "a queued job waits");
         }
         assert!(matches!(pool.run(|| ()).await, Err(Error::Busy { .. })));
         release.send(()).unwrap();
-        assert!(first.await.unwrap().unwrap());
         for job in waiting {
             job.await.unwrap();
         }
+    }
+
+    /// Starts a job that runs until the sender is used or dropped. Returns when it runs.
+    async fn occupy(pool: &Arc<Pool>) -> std::sync::mpsc::Sender<()> {
+        let (release, held) = std::sync::mpsc::channel::<()>();
+        let (started, running) = oneshot::channel();
+        let job = pool.submit(move || started.send(()).is_ok() && held.recv().is_ok());
+        // The receiver is kept, because the job would be skipped without it.
+        tokio::spawn(job.unwrap());
+        running.await.unwrap();
+        release
+    }
+
+    #[tokio::test]
+    async fn jobs_in_turn_run_on_all_threads() {
+        let pool = Pool::start(2).unwrap();
+        let (one, other) = (std::sync::mpsc::channel(), std::sync::mpsc::channel());
+        // Each job waits for the other, so both end only if they run at the same time.
+        let meet = |mine: std::sync::mpsc::Sender<()>, theirs: std::sync::mpsc::Receiver<()>| {
+            move || mine.send(()).is_ok() && theirs.recv_timeout(Duration::from_secs(10)).is_ok()
+        };
+        let first = pool.submit_in_turn(meet(one.0, other.1)).await.unwrap();
+        let second = pool.submit_in_turn(meet(other.0, one.1)).await.unwrap();
+        assert!(first.await.unwrap() && second.await.unwrap());
+    }
+
+    #[tokio::test]
+    async fn a_single_job_overtakes_jobs_in_turn() {
+        let pool = Arc::new(Pool::start(1).unwrap());
+        let release = occupy(&pool).await;
+        let order = Arc::new(Mutex::new(Vec::new()));
+        let note = |name| {
+            let order = Arc::clone(&order);
+            move || order.lock().unwrap().push(name)
+        };
+        let many: Vec<_> = (0..2 * QUEUE).map(|_| note("one of many")).collect();
+        let mut submitting = Box::pin(async {
+            let mut answers = Vec::new();
+            for job in many {
+                answers.push(pool.submit_in_turn(job).await.unwrap());
+            }
+            answers
+        });
+        assert!(futures_poll(&mut submitting).is_none());
+        let mut single = Box::pin(pool.run(note("single")));
+        assert!(futures_poll(&mut single).is_none());
+        release.send(()).unwrap();
+        let (answers, single) = tokio::join!(submitting, single);
+        single.unwrap();
+        for answer in answers {
+            answer.await.unwrap();
+        }
+        let order = order.lock().unwrap();
+        assert_eq!(order.len(), 2 * QUEUE + 1);
+        assert_eq!(order[1], "single", "{order:?}");
+    }
+
+    #[tokio::test]
+    async fn jobs_in_turn_are_skipped_if_their_receiver_is_dropped() {
+        let pool = Arc::new(Pool::start(1).unwrap());
+        let release = occupy(&pool).await;
+        let skipped = pool.submit_in_turn(|| ()).await.unwrap();
+        drop(skipped);
+        release.send(()).unwrap();
+        // This job needs the turn of the skipped job.
+        pool.submit_in_turn(|| ()).await.unwrap().await.unwrap();
+        assert_eq!(pool.completed(), 2);
     }
 
     fn futures_poll<F: Future + Unpin>(future: &mut F) -> Option<F::Output> {

@@ -53,7 +53,7 @@ impl IdentityService {
         // A parallel request of the same person linked the account first. The user that the other
         // request created is returned, and the user of this request is dropped.
         let accounts = accounts.acting_as(&user.key.name, context.address);
-        accounts.drop(&user.key, false).await?;
+        accounts.drop_new(&user).await?;
         let user = self.user_of_account(database, account).await?;
         user.ok_or(Error::InvalidLink)
     }

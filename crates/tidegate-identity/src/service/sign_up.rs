@@ -66,6 +66,10 @@ pub struct SignUpLink {
     email: String,
     password_hash: String,
     next: String,
+    /// The URL of the application to which the browser finally goes. Links of earlier versions have
+    /// none.
+    #[serde(default)]
+    pub returns_to: Option<String>,
     until: i64,
 }
 
@@ -102,8 +106,9 @@ impl IdentityService {
         self.open_browser_session(&user, context, false).await
     }
 
-    /// The message with the link that confirms a sign-up. `next` is the path to which the browser
-    /// goes after the confirmation. The caller must check that sign-up is allowed.
+    /// The message with the link that confirms a sign-up. After the confirmation the browser goes to
+    /// `next`, and finally to the URL `returns_to` of the application. The caller must check that
+    /// sign-up is allowed.
     ///
     /// Errors: [`Error::TooManyAttempts`], [`Error::Taken`], and the validation errors of the user.
     /// The user is validated before the message is sent, but not created yet.
@@ -111,7 +116,7 @@ impl IdentityService {
         &self,
         application: SignUpApplication<'_>,
         new: NewUser,
-        next: &str,
+        (next, returns_to): (&str, &str),
         context: &RequestContext,
     ) -> Result<Email> {
         self.count_sign_up(context).await?;
@@ -120,13 +125,13 @@ impl IdentityService {
             self_registered: true,
             ..new
         };
-        let (user, password_hash) = directory.prepare(&new).await?;
+        let user = directory.prepare(&new).await?;
         let missing = |field| Error::InvalidField {
             field,
             expected: "a value",
         };
         let email = user.email.ok_or(missing("email"))?;
-        let password_hash = password_hash.ok_or(missing("password"))?;
+        let password_hash = user.password_hash.ok_or(missing("password"))?;
         // The attempt is not refunded after success: the limit is for messages to one mailbox, not
         // for failures.
         let limit = &self.settings.limits.emails;
@@ -144,6 +149,7 @@ impl IdentityService {
                 email: email.clone(),
                 password_hash,
                 next: next.to_owned(),
+                returns_to: Some(returns_to.to_owned()),
                 until: until.millis(),
             },
         )?;

@@ -1,6 +1,8 @@
 //! Sign-up through a client, if the client allows it.
 
-use tidegate_identity::{Accounts, Email, NewUser, RequestContext, Secret, SignUpApplication};
+use tidegate_identity::{
+    Accounts, Email, NewUser, RequestContext, Secret, SignUpApplication, SignUpLink,
+};
 
 use super::Issuer;
 use crate::{Client, Error, Result};
@@ -22,8 +24,8 @@ impl Issuer {
         Ok(self.identity.sign_up(accounts, new, context).await?)
     }
 
-    /// The message with the link that confirms a sign-up through a client. `next` is the path to
-    /// which the browser goes after the sign-up.
+    /// The message with the link that confirms a sign-up through a client. After the confirmation
+    /// the browser goes to `next`, and finally to the URL `returns_to` of the application.
     ///
     /// Errors: [`Error::SignUpClosed`], and the errors of
     /// [`IdentityService::sign_up_email`](tidegate_identity::IdentityService::sign_up_email).
@@ -31,7 +33,7 @@ impl Issuer {
         &self,
         client: &Client,
         new: NewUser,
-        next: &str,
+        (next, returns_to): (&str, &str),
         context: &RequestContext,
     ) -> Result<Email> {
         require_open(client, new.database.as_str())?;
@@ -41,33 +43,34 @@ impl Issuer {
             registered_at: client.created_at,
         };
         let new = client.signup.of(new);
-        let email = self.identity.sign_up_email(application, new, next, context);
+        let urls = (next, returns_to);
+        let email = self.identity.sign_up_email(application, new, urls, context);
         Ok(email.await?)
     }
 
-    /// The user name in a sign-up link, to show before the account is created.
+    /// The content of a sign-up link, to show before the account is created.
     ///
     /// Errors: [`IdentityError::InvalidLink`](tidegate_identity::Error::InvalidLink);
     /// [`Error::SignUpClosed`] if the client was dropped after the link was sent, even if its id
     /// was registered again, and if the client no longer allows sign-up.
-    pub async fn sign_up_user_name(&self, token: &str) -> Result<String> {
+    pub async fn sign_up_link(&self, token: &str) -> Result<SignUpLink> {
         Ok(self.open_sign_up_link(token).await?.1)
     }
 
-    /// The client of a sign-up link, and the user name in the link.
-    async fn open_sign_up_link(&self, token: &str) -> Result<(Client, String)> {
+    /// The client of a sign-up link, and the content of the link.
+    async fn open_sign_up_link(&self, token: &str) -> Result<(Client, SignUpLink)> {
         let link = self.identity.sign_up_link(token)?;
         let client = self.ports.store.client(&link.client).await?;
         let client = client.filter(|client| client.created_at == link.registered_at());
         let client = client.ok_or(Error::SignUpClosed)?;
         require_open(&client, &link.database)?;
-        Ok((client, link.name))
+        Ok((client, link))
     }
 
     /// Creates the account of a sign-up link, which can be used once, and signs the browser in.
     /// Returns the new cookie and the path to go to.
     ///
-    /// Errors: those of [`sign_up_user_name`](Self::sign_up_user_name), and those of
+    /// Errors: those of [`sign_up_link`](Self::sign_up_link), and those of
     /// [`IdentityService::confirm_sign_up`](tidegate_identity::IdentityService::confirm_sign_up).
     pub async fn confirm_sign_up(
         &self,

@@ -8,7 +8,7 @@ mod view;
 
 use bytes::Bytes;
 use http::{Method as Verb, Response, StatusCode};
-use tidegate_identity::{Accounts, Error, NewUser, User as Record, UserKey, UserKind};
+use tidegate_identity::{Accounts, User as Record, UserKey};
 
 use super::clients::{absent, refuse_ended};
 use super::rest;
@@ -107,7 +107,7 @@ where
         new.push(user.map_err(|failure| place(failure, index))?);
     }
     let names: Vec<_> = new.iter().map(|user| user.name.to_string()).collect();
-    let created = create(&admin.accounts, new).await;
+    let created = admin.accounts.create_all(&new).await;
     created.map_err(|(index, error)| place(ApiError::from_accounts(error), index))?;
     admin.apply(call.app).await?;
     let names: Vec<_> = names.iter().map(String::as_str).collect();
@@ -161,43 +161,6 @@ where
             }
         }
     }
-}
-
-/// Creates users, all or none. Users with a role are created one after the other, then the members
-/// in one statement. The number in an error is the index in `new` of the user that was refused.
-async fn create(accounts: &Accounts, new: Vec<NewUser>) -> Result<(), (usize, Error)> {
-    let places = new.into_iter().enumerate();
-    let (members, others): (Vec<_>, Vec<_>) =
-        places.partition(|(_, user)| user.kind == UserKind::Member);
-    let mut made: Vec<Record> = Vec::with_capacity(others.len());
-    for (index, user) in others {
-        match accounts.create(user).await {
-            Ok(user) => made.push(user),
-            Err(error) => {
-                undo(accounts, &made)
-                    .await
-                    .map_err(|error| (index, error))?;
-                return Err((index, error));
-            }
-        }
-    }
-    let (places, members): (Vec<_>, Vec<_>) = members.into_iter().unzip();
-    if let Err((place, error)) = accounts.create_members(members).await {
-        let index = places.get(place).copied().unwrap_or_default();
-        undo(accounts, &made)
-            .await
-            .map_err(|error| (index, error))?;
-        return Err((index, error));
-    }
-    Ok(())
-}
-
-/// Drops users that were just created.
-async fn undo(accounts: &Accounts, made: &[Record]) -> Result<(), Error> {
-    for user in made {
-        accounts.drop(&user.key, false).await?;
-    }
-    Ok(())
 }
 
 fn reassign(head: &http::request::Parts) -> Result<bool, ApiError> {

@@ -1,9 +1,10 @@
 //! `tidegate user convert`.
 
+use std::collections::HashSet;
 use std::io;
 use std::path::Path;
 
-use tidegate_identity::{Conversion, UserKey, UserKind};
+use tidegate_identity::{Conversion, User, UserKey, UserKind};
 
 use super::tenant;
 use crate::cli::ConvertedUsers;
@@ -11,8 +12,8 @@ use crate::command::print;
 use crate::failure::{Failure, FileContext, Result};
 use crate::service::Service;
 
-/// Converts users one after the other. Continues with the next user after an error, and fails at
-/// the end.
+/// Checks all users first, and converts none if one would be refused. Then converts them one after
+/// the other, and stops at an error, which names the users that are not converted.
 pub(super) async fn run(given: ConvertedUsers, service: &Service) -> Result {
     tenant(service, &given.database).await?;
     let accounts = service.accounts();
@@ -21,31 +22,55 @@ pub(super) async fn run(given: ConvertedUsers, service: &Service) -> Result {
         user_groups: given.group,
         reassign: given.reassign,
     };
-    let mut failed = Vec::new();
-    for name in &names(given.names, given.names_file.as_deref())? {
-        let key = UserKey::new(&given.database, name);
-        match accounts.convert(&key, &conversion).await {
-            Ok(user) => print(format_args!(
-                "{name} is a {} now; its sessions have ended.\n",
-                match user.kind() {
-                    UserKind::Role => "user with a role",
-                    UserKind::Member => "member",
-                }
-            ))?,
-            Err(error) => failed.push(format!("{name}: {}", Failure::from(error).text())),
+    let names = names(given.names, given.names_file.as_deref())?;
+    let key = |name: &str| UserKey::new(&given.database, name);
+    let mut refused = Vec::new();
+    for name in &names {
+        if let Err(error) = accounts.check_convert(&key(name), &conversion).await {
+            refused.push(format!("{name}: {}", Failure::from(error).text()));
         }
     }
-    if failed.is_empty() {
-        return Ok(());
+    if !refused.is_empty() {
+        refused.push("no user is converted".to_owned());
+        return Err(Failure::Refused(refused.join("\n")));
     }
-    Err(Failure::Refused(failed.join("\n")))
+    for (index, name) in names.iter().enumerate() {
+        match accounts.convert(&key(name), &conversion).await {
+            Ok(user) => report(&user)?,
+            Err(error) => {
+                return Err(Failure::Refused(format!(
+                    "{name}: {}\nnot converted: {}",
+                    Failure::from(error).text(),
+                    names[index..].join(", ")
+                )));
+            }
+        }
+    }
+    Ok(())
 }
 
-/// The names of the command line and, if there is one, those of a file.
-fn names(mut names: Vec<String>, file: Option<&Path>) -> Result<Vec<String>> {
-    let Some(file) = file else {
-        return Ok(names);
+fn report(user: &User) -> Result {
+    let kind = match user.kind() {
+        UserKind::Role => "user with a role",
+        UserKind::Member => "member",
     };
+    let name = &user.key.name;
+    print(format_args!(
+        "{name} is a {kind} now; its sessions have ended.\n"
+    ))
+}
+
+/// The names of the command line and, if there is one, those of a file, without repetitions.
+fn names(mut names: Vec<String>, file: Option<&Path>) -> Result<Vec<String>> {
+    if let Some(file) = file {
+        names.extend(names_in(file)?);
+    }
+    let mut known = HashSet::new();
+    names.retain(|name| known.insert(name.clone()));
+    Ok(names)
+}
+
+fn names_in(file: &Path) -> Result<Vec<String>> {
     let text = if file == Path::new("-") {
         io::read_to_string(io::stdin())
     } else {
@@ -53,6 +78,6 @@ fn names(mut names: Vec<String>, file: Option<&Path>) -> Result<Vec<String>> {
     };
     let text = text.on("read the names of users from", file)?;
     let lines = text.lines().map(str::trim);
-    names.extend(lines.filter(|line| !line.is_empty()).map(str::to_owned));
-    Ok(names)
+    let lines = lines.filter(|line| !line.is_empty());
+    Ok(lines.map(str::to_owned).collect())
 }

@@ -1,0 +1,67 @@
+//! Creation of users with a role, and of users of both kinds together.
+
+use super::Accounts;
+use crate::{Error, NewUser, Result, User};
+
+impl Accounts {
+    /// Creates several users of one tenant for an administrator, all or none. Users with a role are
+    /// created one after the other, then the members in one statement. Nothing is created unless all
+    /// are valid. The passwords are hashed side by side.
+    ///
+    /// Errors: those of [`Accounts::create`], with the index in `new` of the user that was refused.
+    pub async fn create_all(&self, new: &[NewUser]) -> Result<(), (usize, Error)> {
+        let users = self.directory.prepare_all(new).await?;
+        let users = users.into_iter().enumerate();
+        let (members, others): (Vec<_>, Vec<_>) = users.partition(|(_, user)| user.is_member());
+        let mut made = Vec::with_capacity(others.len());
+        for (index, user) in others {
+            match self.insert_with_role(user).await {
+                Ok(user) => made.push(user),
+                Err(error) => return Err((index, self.undo(&made, error).await)),
+            }
+        }
+        let (places, members): (Vec<_>, Vec<_>) = members.into_iter().unzip();
+        if let Err((place, error)) = self.insert_members(members).await {
+            let index = places.get(place).copied().unwrap_or_default();
+            return Err((index, self.undo(&made, error).await));
+        }
+        Ok(())
+    }
+
+    /// Stores the record of a new user with a role, and creates the role. After an error the role
+    /// and the record are dropped.
+    pub(super) async fn insert_with_role(&self, user: User) -> Result<User> {
+        let joins = !user.user_groups.is_empty();
+        let _lock = self.lock_groups(joins, &user.key.database).await?;
+        let user = self.directory.insert(user).await?;
+        if let Err(error) = self.roles.create_role(&user).await {
+            self.directory.drop_user(&user.key).await?;
+            return Err(error.into());
+        }
+        if (user.properties.is_some() || user.default_user)
+            && let Err(error) = self.write_claims(&user.key).await
+        {
+            self.drop_new(&user).await?;
+            return Err(error);
+        }
+        Ok(user)
+    }
+
+    /// Drops users that were just created, because of `error`. Returns `error`, or the error with
+    /// which a user could not be dropped.
+    async fn undo(&self, made: &[User], error: Error) -> Error {
+        for user in made {
+            if let Err(error) = self.drop_new(user).await {
+                return error;
+            }
+        }
+        error
+    }
+
+    /// Drops a user that was just created and was never used. Its name is free again, unlike
+    /// after [`Accounts::drop`], because no policy and no application knows the user.
+    pub(crate) async fn drop_new(&self, user: &User) -> Result<()> {
+        self.drop_role(user, false).await?;
+        self.directory.drop_user(&user.key).await
+    }
+}
