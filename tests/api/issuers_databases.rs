@@ -34,7 +34,7 @@ async fn two_tenants() -> (World, String) {
 }
 
 #[tokio::test]
-async fn a_header_that_names_another_database_refuses_the_token_at_every_door() {
+async fn a_header_that_names_another_database_refuses_the_token_at_every_endpoint() {
     let (world, token) = two_tenants().await;
     let call = json!({"jsonrpc": "2.0", "method": "none", "id": 1});
     for (path, body) in [
