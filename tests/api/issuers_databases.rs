@@ -3,11 +3,12 @@
 //! token, so the header and the parameter `database` of sockets and streams name it.
 
 use serde_json::{Value, json};
+use tokio::time::timeout;
 
 use crate::issuers::{GRAPHQL, World, world};
 use crate::issuers_attacks::second_tenant;
 use crate::pages::encoded;
-use crate::service::TextResponse;
+use crate::service::{TIMEOUT, TextResponse};
 use crate::socket_client::open_at;
 
 /// Gives a database a default user who may read without a token.
@@ -62,7 +63,8 @@ async fn an_address_that_names_another_database_refuses_the_token() {
         let answer = socket.ask(who.clone()).await;
         assert!(answer.to_string().contains("shop/ann"), "{answer}");
         let mut socket = open_at(&world.node.url, &at("other"), &[]).await.unwrap();
-        let refused = socket.receive().await;
+        // Pings are no message, so without the timeout an accepted socket would be waited for forever.
+        let refused = timeout(TIMEOUT, socket.receive()).await.unwrap();
         assert_eq!(refused["error"], "invalid_token", "{refused}");
         assert_eq!(socket.close_code().await, 4401);
         // The database of the address also counts for a token in a message.
