@@ -85,7 +85,11 @@ async fn a_conversion_that_fails_names_the_users_that_are_not_converted() {
     assert_eq!(members(&operator), ["ann"]);
     let mended = "DROP TRIGGER refuse ON tidegate.users";
     control.batch_execute(mended).await.unwrap();
-    let (code, _, error) = convert(&operator, &all, "");
+    let (code, printed, error) = convert(&operator, &all, "");
     assert_eq!(code, 0, "{error}");
+    assert!(
+        printed.starts_with("ann is a member already.\nbea is a member now;"),
+        "{printed}"
+    );
     assert_eq!(members(&operator), ["ann", "bea", "cal"]);
 }

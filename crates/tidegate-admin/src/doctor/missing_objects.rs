@@ -12,7 +12,8 @@ use super::super::session::Session;
 use super::super::{Result, all_users_role, group, tenant};
 use super::connect_privilege::{connect, grantor, is_member, needed, needs_admin_option};
 use super::recorded_tenants::{
-    ConnectPrivilege, Login, Membership, RecordedTenant, TenantRoles, memberships, roles,
+    ConnectPrivilege, Login, Membership, RecordedTenant, TenantRoles, memberships,
+    missing_member_groups, roles,
 };
 use super::{FeedLogin, Finding, public_access};
 
@@ -36,6 +37,8 @@ pub(super) async fn examine(
     findings.extend(foreign(tenant, &roles));
     let memberships = memberships(home, tenant).await?;
     findings.extend(missing_memberships(home, tenant, &memberships));
+    let groups = missing_member_groups(home, tenant).await?;
+    findings.extend(groups_without_role(home, tenant, &groups));
     if found {
         findings.extend(roles_without_login(home, tenant, &roles));
         findings.extend(single_connect_grants(tenant, &roles));
@@ -188,6 +191,27 @@ fn missing_memberships(
     );
     let sql = script.to_string().trim_end().to_owned();
     (!outside.is_empty()).then(|| Finding::missing(text, sql))
+}
+
+/// The finding about groups of members whose roles are missing. A node creates them when it starts,
+/// but a backup of the database can only be restored with its privileges when they exist.
+fn groups_without_role(
+    home: &Session,
+    tenant: &RecordedTenant,
+    groups: &[String],
+) -> Option<Finding> {
+    let mut script = Script::default();
+    for group in groups {
+        script.append(group::create(group));
+        administered(home, group, &mut script);
+    }
+    let text = format!(
+        "groups of members of the tenant {} have no role: {}",
+        tenant.name,
+        names(groups.iter().map(String::as_str))
+    );
+    let sql = script.to_string().trim_end().to_owned();
+    (!groups.is_empty()).then(|| Finding::missing(text, sql))
 }
 
 /// The finding about roles that cannot log in because of an attribute or a missing CONNECT

@@ -26,6 +26,8 @@ pub struct RecordedTenant {
     pub(super) shared: Vec<String>,
     /// Pairs of a user's role and the name of a group of this user.
     memberships: Vec<(String, String)>,
+    /// The names of the groups that have members without a role.
+    member_groups: Vec<String>,
 }
 
 impl RecordedTenant {
@@ -56,10 +58,14 @@ pub(super) async fn tenants(admin: &Admin, home: &Session) -> Result<Vec<Recorde
         .client
         .query(
             "SELECT t.name, t.owner_role, t.adopted, \
-                    coalesce(u.role, t.owner_role), u.user_group, \
+                    u.role, u.user_group, \
                     coalesce(u.default_user, false), \
                     coalesce((pg_catalog.to_jsonb(t) ->> 'claims_generation')::int4, 1) \
-             FROM tidegate.tenants t LEFT JOIN tidegate.users u ON u.database = t.name \
+             FROM tidegate.tenants t LEFT JOIN ( \
+                 SELECT database, role, user_group, default_user FROM tidegate.users \
+                 WHERE role IS NOT NULL \
+                 UNION ALL SELECT DISTINCT database, NULL::text, user_group, false \
+                 FROM tidegate.users WHERE role IS NULL) u ON u.database = t.name \
              ORDER BY t.name COLLATE \"C\", u.role <> t.owner_role, u.role COLLATE \"C\"",
             &[],
         )
@@ -78,22 +84,31 @@ pub(super) async fn tenants(admin: &Admin, home: &Session) -> Result<Vec<Recorde
                 authenticators: Vec::new(),
                 shared: Vec::new(),
                 memberships: Vec::new(),
+                member_groups: Vec::new(),
             });
         }
-        let (login, groups): (String, Option<&str>) = (row.get(3), row.get(4));
-        if let Some(tenant) = tenants.last_mut() {
-            // The store writes groups as a list separated by commas.
-            for group in groups.into_iter().flat_map(|names| names.split(',')) {
-                let membership = (login.clone(), group.to_owned());
-                tenant.memberships.push(membership);
-            }
-            if row.get(5) {
-                tenant.shared.push(login.clone());
-            }
-            tenant.logins.push(login);
+        let Some(tenant) = tenants.last_mut() else {
+            continue;
+        };
+        let (login, groups): (Option<String>, Option<&str>) = (row.get(3), row.get(4));
+        // The store writes groups as a list separated by commas.
+        let groups = groups.into_iter().flat_map(|names| names.split(','));
+        let groups = groups.map(str::to_owned);
+        let Some(login) = login else {
+            tenant.member_groups.extend(groups);
+            continue;
+        };
+        let memberships = groups.map(|group| (login.clone(), group));
+        tenant.memberships.extend(memberships);
+        if row.get(5) {
+            tenant.shared.push(login.clone());
         }
+        tenant.logins.push(login);
     }
     for tenant in &mut tenants {
+        if tenant.logins.is_empty() {
+            tenant.logins.push(tenant.owner_role.clone());
+        }
         let prefix = authenticator::prefix(&tenant.name);
         let count = tenant.logins.len().div_ceil(authenticator::MAX_MEMBERS);
         let names = (1..=count).map(|number| format!("{prefix}{number}"));
@@ -244,6 +259,22 @@ pub(super) async fn memberships<'a>(
         };
     let found = rows.iter().zip(&roles).zip(groups);
     Ok(found.map(membership).collect())
+}
+
+/// The missing roles of groups that have members only.
+pub(super) async fn missing_member_groups(
+    home: &Session,
+    tenant: &RecordedTenant,
+) -> Result<Vec<String>> {
+    let joined = |name: &String| tenant.memberships.iter().any(|(_, group)| group == name);
+    let groups = tenant.member_groups.iter().filter(|name| !joined(name));
+    let groups: Vec<_> = groups
+        .map(|group| group::role_of(&tenant.name, group))
+        .collect();
+    let missing = "SELECT k.role FROM pg_catalog.unnest($1::text[]) k (role) \
+                   WHERE NOT EXISTS (SELECT FROM pg_catalog.pg_roles r WHERE r.rolname = k.role)";
+    let rows = home.client.query(missing, &[&groups]).await?;
+    Ok(rows.iter().map(|row| row.get(0)).collect())
 }
 
 /// The maximum number of databases that are checked.

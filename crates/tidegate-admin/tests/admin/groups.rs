@@ -1,7 +1,7 @@
 //! Groups of users, and memberships that the administrator did not grant.
 
 use tidegate_admin::Error;
-use tidegate_admin::doctor::FeedLogin;
+use tidegate_admin::doctor::{FeedLogin, Severity};
 use tidegate_embedded::testing;
 
 use super::fixture::{
@@ -104,6 +104,47 @@ async fn a_membership_that_the_doctor_prints_is_the_administrators_to_end() {
         let drop = "DROP ROLE \"regroup/group/old\"";
         root.batch_execute(drop).await.unwrap();
     }
+}
+
+#[tokio::test]
+async fn the_doctor_asks_for_the_groups_of_members_and_not_for_memberships() {
+    let mut config = service_admin("svc_crowd").await;
+    config.control_database = database("crowd_control");
+    let admin = admin(config);
+    let (tenant, ann) = (database("crowd"), role("crowd/ann"));
+    admin.create_tenant(&tenant).await.unwrap();
+    admin.create_user(&tenant, &ann).await.unwrap();
+    let staff = role("crowd/group/staff");
+    let set = admin.set_groups(&tenant, &ann, std::slice::from_ref(&staff));
+    set.await.unwrap();
+    record_tenant("crowd_control", "crowd", Some(("crowd/ann", "staff"))).await;
+    let members = "INSERT INTO tidegate.users VALUES ('crowd', 'crowd', NULL), \
+                   ('crowd', NULL, 'staff'), ('crowd', NULL, 'buyers'), ('crowd', NULL, 'buyers')";
+    let control = root("crowd_control").await;
+    control.batch_execute(members).await.unwrap();
+    let bad = async || {
+        let findings = admin.examine_tenants(FeedLogin::Outbox).await.unwrap();
+        let findings = findings.into_iter();
+        let bad = findings.filter(|finding| finding.severity == Severity::Missing);
+        bad.collect::<Vec<_>>()
+    };
+    let found = bad().await;
+    let [missing] = &found[..] else {
+        panic!("{found:?}");
+    };
+    assert_eq!(
+        missing.text,
+        "groups of members of the tenant crowd have no role: crowd/group/buyers"
+    );
+    let root = root("postgres").await;
+    let sql = missing.sql.as_ref().unwrap();
+    root.batch_execute(sql).await.unwrap();
+    let found = bad().await;
+    assert!(found.is_empty(), "{found:?}");
+    let owner = format!("{MEMBER}'crowd'");
+    assert!(!value(&root, &owner).await.contains("crowd/group/"));
+    let buyers = role("crowd/group/buyers");
+    admin.make_group_login(&tenant, &buyers).await.unwrap();
 }
 
 #[tokio::test]

@@ -124,19 +124,17 @@ impl Accounts {
         Ok(converted)
     }
 
-    /// Checks whether [`Self::convert`] would be refused. Changes nothing.
+    /// Checks whether [`Self::convert`] would be refused. Changes nothing. Returns the user as it is.
     ///
     /// Errors: those of [`Self::convert`].
-    pub async fn check_convert(&self, key: &UserKey, to: &Conversion) -> Result<()> {
+    pub async fn check_convert(&self, key: &UserKey, to: &Conversion) -> Result<User> {
         let user = self.directory.user(key).await?;
-        if user.kind() == to.kind {
-            return Ok(());
+        if user.kind() != to.kind {
+            converted(&user, to)?;
+            // Does nothing for a member, who has no role.
+            self.check_drop_role(&user, to.reassign).await?;
         }
-        converted(&user, to)?;
-        match to.kind {
-            UserKind::Member => self.check_drop_role(&user, to.reassign).await,
-            UserKind::Role => Ok(()),
-        }
+        Ok(user)
     }
 
     /// Completes a conversion to the kind that the user already has: drops the role that an

@@ -24,19 +24,22 @@ pub(super) async fn run(given: ConvertedUsers, service: &Service) -> Result {
     };
     let names = names(given.names, given.names_file.as_deref())?;
     let key = |name: &str| UserKey::new(&given.database, name);
-    let mut refused = Vec::new();
+    let (mut before, mut refused) = (Vec::new(), Vec::new());
     for name in &names {
-        if let Err(error) = accounts.check_convert(&key(name), &conversion).await {
-            refused.push(format!("{name}: {}", Failure::from(error).text()));
+        match accounts.check_convert(&key(name), &conversion).await {
+            Ok(user) => before.push(user),
+            Err(error) => refused.push(format!("{name}: {}", Failure::from(error).text())),
         }
     }
     if !refused.is_empty() {
-        refused.push("no user is converted".to_owned());
+        if names.len() > 1 {
+            refused.push("no user is converted".to_owned());
+        }
         return Err(Failure::Refused(refused.join("\n")));
     }
-    for (index, name) in names.iter().enumerate() {
-        match accounts.convert(&key(name), &conversion).await {
-            Ok(user) => report(&user)?,
+    for (index, (name, before)) in names.iter().zip(&before).enumerate() {
+        match accounts.convert(&before.key, &conversion).await {
+            Ok(user) => report(before, &user)?,
             Err(error) => {
                 return Err(Failure::Refused(format!(
                     "{name}: {}\nnot converted: {}",
@@ -49,12 +52,15 @@ pub(super) async fn run(given: ConvertedUsers, service: &Service) -> Result {
     Ok(())
 }
 
-fn report(user: &User) -> Result {
+fn report(before: &User, user: &User) -> Result {
     let kind = match user.kind() {
         UserKind::Role => "user with a role",
         UserKind::Member => "member",
     };
     let name = &user.key.name;
+    if before.kind() == user.kind() {
+        return print(format_args!("{name} is a {kind} already.\n"));
+    }
     print(format_args!(
         "{name} is a {kind} now; its sessions have ended.\n"
     ))

@@ -49,7 +49,7 @@ impl Patch {
     /// Checks whether the user could be converted, if the request changes the kind.
     pub(super) async fn check(&self, accounts: &Accounts, key: &UserKey) -> Result<(), Error> {
         match &self.conversion {
-            Some(conversion) => accounts.check_convert(key, conversion).await,
+            Some(conversion) => accounts.check_convert(key, conversion).await.map(drop),
             None => Ok(()),
         }
     }
