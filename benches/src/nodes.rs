@@ -127,23 +127,6 @@ impl Reads<'_> {
     ) -> Result<Cost> {
         let before = self.cpu(nodes, standbys)?;
         let (reads, seconds) = self.send(nodes, load).await?;
-        self.since(before, (nodes, standbys), (reads, seconds))
-    }
-
-    /// Measures for some time without reads.
-    async fn idle(&self, nodes: &[Node], standbys: &[Standby], time: Duration) -> Result<Cost> {
-        let before = self.cpu(nodes, standbys)?;
-        tokio::time::sleep(time).await;
-        self.since(before, (nodes, standbys), (0.0, time.as_secs_f64()))
-    }
-
-    /// The cost since the CPU times `before`.
-    fn since(
-        &self,
-        before: [f64; 3],
-        (nodes, standbys): (&[Node], &[Standby]),
-        (reads, seconds): (f64, f64),
-    ) -> Result<Cost> {
         let after = self.cpu(nodes, standbys)?;
         Ok(Cost {
             reads,

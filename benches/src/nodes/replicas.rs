@@ -9,23 +9,30 @@ use crate::statistics::median;
 
 pub(super) const NAME: &str = "replicas";
 
-/// A slice with reads, and a slice of the same length without.
+/// The low rate of the slices whose cost is subtracted, in reads a second.
+const FEW: u32 = RATE / 20;
+
+/// A slice with few reads, and one with many.
 struct Slices {
-    idle: Cost,
-    busy: Cost,
+    few: Cost,
+    many: Cost,
 }
 
 impl Slices {
-    /// Microseconds for each read, of which `.1` would not have been used without reads.
-    fn each(&self, cpu: fn(&Cost) -> f64) -> (f64, f64) {
-        let all = self.busy.each(cpu(&self.busy));
-        (all, all - self.busy.each(cpu(&self.idle)))
+    /// Microseconds for each of the many reads.
+    fn each(&self, cpu: fn(&Cost) -> f64) -> f64 {
+        self.many.each(cpu(&self.many))
+    }
+
+    /// Microseconds for each further read.
+    fn further(&self, cpu: fn(&Cost) -> f64) -> f64 {
+        (cpu(&self.many) - cpu(&self.few)) * 1e6 / (self.many.reads - self.few.reads)
     }
 }
 
 /// Prints what a read costs without replicas and with two of them. The primary also replicates,
-/// reports its position and does its own maintenance, so its cost is printed with and without what
-/// it uses in the same time without reads.
+/// reports its position, and is asked once in a while whether definitions have changed. So its cost
+/// is printed with all that, and as what a further read costs.
 pub(super) async fn compare(reads: &Reads<'_>) -> Result<()> {
     reads.head(&[
         "reads",
@@ -33,7 +40,7 @@ pub(super) async fn compare(reads: &Reads<'_>) -> Result<()> {
         "by replicas",
         "node us",
         "primary us",
-        "less idle",
+        "further us",
         "replicas us",
     ]);
     measure(reads, "on the primary", &[]).await?;
@@ -53,30 +60,27 @@ async fn measure(reads: &Reads<'_>, name: &str, standbys: &[Standby]) -> Result<
     let (mut slices, mut total) = (Vec::new(), 0.0);
     let before = answered(&node[0]).await?;
     for _ in 0..reads.arguments.slices() {
-        let idle = reads.idle(&node, standbys, time).await?;
-        let busy = reads.run(&node, standbys, (RATE, time)).await?;
-        total += busy.reads;
-        slices.push(Slices { idle, busy });
+        let few = reads.run(&node, standbys, (FEW, time)).await?;
+        let many = reads.run(&node, standbys, (RATE, time)).await?;
+        total += few.reads + many.reads;
+        slices.push(Slices { few, many });
     }
     let share = (answered(&node[0]).await? - before) / total;
     // The median, because maintenance of PostgreSQL may fall into any slice.
     let middle = |value: &dyn Fn(&Slices) -> f64| median(slices.iter().map(value).collect());
     reads.row(&[
         format!("{NAME}: {name}"),
-        format!("{:.0}", middle(&|slices| slices.busy.rate())),
+        format!("{:.0}", middle(&|slices| slices.many.rate())),
         format!("{:.1} %", share * 100.0),
-        format!("{:.1}", middle(&|slices| slices.each(|cost| cost.nodes).1)),
+        format!("{:.1}", middle(&|slices| slices.further(|cost| cost.nodes))),
+        format!("{:.2}", middle(&|slices| slices.each(|cost| cost.primary))),
         format!(
             "{:.2}",
-            middle(&|slices| slices.each(|cost| cost.primary).0)
-        ),
-        format!(
-            "{:.2}",
-            middle(&|slices| slices.each(|cost| cost.primary).1)
+            middle(&|slices| slices.further(|cost| cost.primary))
         ),
         format!(
             "{:.1}",
-            middle(&|slices| slices.each(|cost| cost.replicas).1)
+            middle(&|slices| slices.further(|cost| cost.replicas))
         ),
     ]);
     Ok(())
