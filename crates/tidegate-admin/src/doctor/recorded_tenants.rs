@@ -45,6 +45,18 @@ impl Admin {
     }
 }
 
+/// One row for each role, and for each group of members.
+const RECORDED: &str = "\
+    SELECT t.name, t.owner_role, t.adopted, u.role, u.user_group, \
+           coalesce(u.default_user, false), \
+           coalesce((pg_catalog.to_jsonb(t) ->> 'claims_generation')::int4, 1) \
+    FROM tidegate.tenants t LEFT JOIN ( \
+        SELECT database, role, user_group, default_user FROM tidegate.users \
+        WHERE role IS NOT NULL \
+        UNION ALL SELECT DISTINCT database, NULL::text, user_group, false \
+        FROM tidegate.users WHERE role IS NULL) u ON u.database = t.name \
+    ORDER BY t.name COLLATE \"C\", u.role <> t.owner_role, u.role COLLATE \"C\"";
+
 pub(super) async fn tenants(admin: &Admin, home: &Session) -> Result<Vec<RecordedTenant>> {
     let control = admin.config.control_database.as_str();
     if !tenant::database_exists(home, control).await? {
@@ -54,22 +66,7 @@ pub(super) async fn tenants(admin: &Admin, home: &Session) -> Result<Vec<Recorde
     let Ok(session) = admin.open(control).await else {
         return Ok(Vec::new());
     };
-    let rows = session
-        .client
-        .query(
-            "SELECT t.name, t.owner_role, t.adopted, \
-                    u.role, u.user_group, \
-                    coalesce(u.default_user, false), \
-                    coalesce((pg_catalog.to_jsonb(t) ->> 'claims_generation')::int4, 1) \
-             FROM tidegate.tenants t LEFT JOIN ( \
-                 SELECT database, role, user_group, default_user FROM tidegate.users \
-                 WHERE role IS NOT NULL \
-                 UNION ALL SELECT DISTINCT database, NULL::text, user_group, false \
-                 FROM tidegate.users WHERE role IS NULL) u ON u.database = t.name \
-             ORDER BY t.name COLLATE \"C\", u.role <> t.owner_role, u.role COLLATE \"C\"",
-            &[],
-        )
-        .await;
+    let rows = session.client.query(RECORDED, &[]).await;
     let mut tenants: Vec<RecordedTenant> = Vec::new();
     for row in rows.unwrap_or_default() {
         let name: String = row.get(0);
