@@ -83,8 +83,8 @@ async fn a_conversion_that_fails_names_the_users_that_are_not_converted() {
     );
     assert!(error.ends_with("not converted: bea, cal\n"), "{error}");
     assert_eq!(members(&operator), ["ann"]);
-    let mended = "DROP TRIGGER refuse ON tidegate.users";
-    control.batch_execute(mended).await.unwrap();
+    let remedy = "DROP TRIGGER refuse ON tidegate.users";
+    control.batch_execute(remedy).await.unwrap();
     let (code, printed, error) = convert(&operator, &all, "");
     assert_eq!(code, 0, "{error}");
     assert!(
