@@ -177,7 +177,8 @@ export class Member {
   async sql(text, database = "postgres") {
     const args = ["-X", "-q", "-A", "-t", "-v", "ON_ERROR_STOP=1", "-c", text, "-d",
       `postgresql://postgres:${this.password}@127.0.0.1:${this.port}/${database}`];
-    const { stdout } = await run("psql", args);
+    // A long run writes some hundred thousand rows, whose ids are read at once.
+    const { stdout } = await run("psql", args, { maxBuffer: 64 << 20 });
     return stdout.split("\n").filter((line) => line !== "");
   }
 }
