@@ -155,7 +155,7 @@ impl Usage {
         cpu * 1e6 / self.changes
     }
 
-    /// What was used since the earlier usage `before`.
+    /// The counters since the earlier measurement `before`. Other values are those of `self`.
     fn since(&self, before: &Self) -> Self {
         Self {
             nodes: self.nodes - before.nodes,

@@ -1,5 +1,5 @@
 //! The functions `tidegate.user_id()`, `tidegate.claims()` and `tidegate.claim(text)` in tenants'
-//! databases, and the identities that they return for users with a role.
+//! databases, and the ids and claims that they return for users with a role.
 
 use std::time::Duration;
 

@@ -22,7 +22,8 @@ pub(crate) struct Chapter {
 }
 
 impl Summary {
-    /// Parses headings `# title` and items `- [title](path)`. Other lines are ignored.
+    /// Parses headings `# title` and the items `- [title](path)` below them. Leaves out headings
+    /// without items, items before the first heading, and other lines.
     pub(crate) fn parse(text: &str) -> Self {
         let mut sections: Vec<Section> = Vec::new();
         for line in text.lines() {

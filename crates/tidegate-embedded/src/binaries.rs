@@ -215,9 +215,9 @@ mod tests {
     /// A directory with fake servers. It is removed on drop.
     struct FakeServers {
         root: PathBuf,
-        /// Keeps other tests of this module from starting child processes. A child would inherit a
-        /// program file that is being written, and the program could not be run until the child
-        /// ends.
+        /// Keeps other tests of this module from starting child processes. Between fork and exec, a
+        /// child holds the descriptor of a program that is being written, and the program cannot be
+        /// run (ETXTBSY).
         _alone: MutexGuard<'static, ()>,
     }
 

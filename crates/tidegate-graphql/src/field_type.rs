@@ -37,7 +37,7 @@ pub(crate) struct ValueObject {
 pub(crate) struct ValueMember {
     /// The name of the field.
     pub name: &'static str,
-    /// The content of the field.
+    /// The type of the field, and where its value is in the JSON form.
     pub content: MemberContent,
     /// Whether the field is non-null.
     pub not_null: bool,

@@ -266,7 +266,7 @@ impl App {
         &self.0.memory
     }
 
-    /// The limit on concurrent statements of anonymous callers.
+    /// The limits on concurrent SQL requests of anonymous callers, one for each database.
     pub(crate) fn read_slots(&self) -> &ReadSlots {
         &self.0.read_slots
     }

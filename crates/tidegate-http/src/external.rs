@@ -207,12 +207,13 @@ impl ExternalTokens {
         }
     }
 
-    /// Checks again whether the token of a user is valid and still names the same role. `own` is
-    /// the service's own issuer.
+    /// Checks again whether the token of a user is valid and still names the same role, and for a
+    /// member the same claims. `own` is the service's own issuer.
     ///
     /// # Errors
     ///
-    /// As [`user`](Self::user), and 401 if the token names another role than before.
+    /// As [`user`](Self::user), and 401 if the role or the member's claims have changed, or if the
+    /// issuer is no longer accepted.
     pub(crate) async fn recheck(&self, own: &Issuer, user: &ExternalUser) -> Result<(), ApiError> {
         let token = &user.token;
         let database = token.issuer.record().database.as_str();

@@ -124,15 +124,16 @@ impl<'de> Deserialize<'de> for EnvelopeMember {
             }
         }
 
-        // The name is read as bytes, because the name of an ignored member may have any content.
+        // The name is read as bytes, because the name of an ignored member may contain an unpaired
+        // surrogate (`\ud800`), which a `str` cannot hold.
         deserializer.deserialize_bytes(Name)
     }
 }
 
-/// The elements of an array.
+/// The first elements of an array, and the number of all.
 pub(crate) struct Elements<'a> {
     pub(crate) kept: Vec<&'a RawValue>,
-    /// The number of elements, including those beyond the limit.
+    /// The number of elements, including those that were not kept.
     pub(crate) count: usize,
 }
 

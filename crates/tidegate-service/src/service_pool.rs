@@ -18,11 +18,11 @@ use super::tls::Tls;
 
 /// How long a statement of the service waits for a connection.
 pub(super) const WAIT: Duration = Duration::from_secs(5);
-/// The delay after which a caller may retry if no connection was free.
+/// The delay after which a caller may retry where no back-off applies.
 pub(super) const RETRY_AFTER: Duration = Duration::from_secs(1);
 
-/// Refuses new service connections for a time after PostgreSQL could not be reached. The time grows
-/// with each failure. The value is the back-off, and the time until which connections are refused.
+/// Refuses new service connections for a time after PostgreSQL could not be reached or had no free
+/// connection. The time grows with each failure. The value is the back-off, and the time until which connections are refused.
 pub(super) struct ServiceCircuitBreaker(Mutex<(Backoff, Option<Instant>)>);
 
 impl ServiceCircuitBreaker {

@@ -22,7 +22,7 @@ const CLUSTER: &str = "SELECT system_identifier FROM pg_catalog.pg_control_syste
 #[derive(Debug)]
 pub struct PrimaryWal(WalConnection);
 
-/// A connection of the administrator that reads the position of a standby.
+/// A connection that reads the position of a standby, as the user in its entry of `replica_urls`.
 #[derive(Debug)]
 pub struct StandbyWal(WalConnection);
 

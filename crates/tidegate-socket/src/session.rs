@@ -61,7 +61,8 @@ enum SessionEvent {
     Deliver(Option<Vec<Delivery>>),
     /// It is time for the next check.
     Tick,
-    /// The deadline has passed: the first message did not arrive in time, or the token has expired.
+    /// The deadline has passed: the first message (in GraphQL's protocol `connection_init`) did not
+    /// arrive in time, or the token has expired.
     Deadline,
     /// The node is shutting down, and the client is to reconnect.
     Drain,

@@ -58,8 +58,8 @@ impl ServerError {
         error
     }
 
-    /// Whether a stale description may have caused the error. It cannot have caused a missing
-    /// privilege (42501).
+    /// Whether a stale description of the statement may have caused the error. That is not so for a
+    /// missing privilege (42501).
     pub fn is_bad_guess(&self) -> bool {
         let is_of_names = self.rejection.sqlstate.starts_with("42") && !self.is("42501");
         is_of_names || self.is("08P01") || self.is("XX000")

@@ -120,10 +120,10 @@ pub(crate) struct ChangedClient {
     /// Group of the users that sign up through the client, empty for none; existing users keep theirs
     #[arg(long, value_name = "GROUP")]
     pub(crate) signup_group: Option<String>,
-    /// Grants that it may use, or `all`
+    /// Grants that the client may use, or `all`
     #[arg(long, value_delimiter = ',', value_name = "GRANT")]
     pub(crate) grants: Vec<String>,
-    /// User of the tenant that it acts as by its own credentials; empty for none
+    /// User as which the client acts with the grant `client_credentials`; empty for none
     #[arg(long, value_name = "USER")]
     pub(crate) service_user: Option<String>,
     /// Make a new secret and print it; the previous one works for another 24 hours

@@ -56,7 +56,7 @@ pub(crate) struct NewIssuer {
     /// Group or user for tokens that name none; a missing group is created
     #[arg(long, value_name = "NAME")]
     pub(crate) default_role: Option<String>,
-    /// Record people in a group as members of the tenant when they first come
+    /// Create a member for each person in a group at the first request of that person
     #[arg(long)]
     pub(crate) create_members: bool,
     /// Claims that policies read, with commas between them; all when left out

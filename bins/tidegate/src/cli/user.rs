@@ -14,9 +14,9 @@ pub(crate) enum UserCommand {
     Create {
         /// The tenant
         database: String,
-        /// The user's name in it
+        /// The user's name in the tenant
         name: String,
-        /// E-mail address
+        /// Email address
         #[arg(long)]
         email: Option<String>,
         /// A group, or several with commas between them; may be repeated
@@ -44,7 +44,7 @@ pub(crate) enum UserCommand {
     },
     /// Change a user; what is not named stays as it is
     Change(ChangedUser),
-    /// Make users members, who have no role, or give members a role; ends their sessions
+    /// Convert users to members, which have no role, or members to users with a role; ends their sessions
     Convert(ConvertedUsers),
     /// Give a user a new password and end its sessions
     Password {

@@ -213,13 +213,13 @@ settings! {
     drain_timeout: Span = Some("30s"), Open;
     /// Maximum number of client connections
     connections: u32 = Some("10000"), Open;
-    /// Maximum number of connections to PostgreSQL for one role; the default user may use a quarter of all instead
+    /// Maximum number of connections to PostgreSQL for the role of one user; a role that several callers share may have a quarter of all
     role_connections: u32 = Some("16"), Open;
     /// Multiplex quick reads on few connections to PostgreSQL while many run at once
     shared_reads: bool = Some("true"), Open;
     /// Maximum time that a request waits for a connection to PostgreSQL
     pool_timeout: Span = Some("5s"), Open;
-    /// Number of threads that serve requests; if not set, half the processors, at least one, if PostgreSQL runs on this machine, else all
+    /// Number of threads that serve requests; if not set, half the processors (at least one) if PostgreSQL runs on this machine, otherwise all
     worker_threads: Option<u32> = None, Open;
     /// Number of threads that hash passwords; if not set, half the cores, at least one
     password_threads: Option<u32> = None, Open;

@@ -14,7 +14,8 @@ use crate::capture_session::CaptureSession;
 /// The shortest and the longest pause between two attempts.
 const PAUSE: (Duration, Duration) = (Duration::from_millis(25), Duration::from_millis(400));
 
-/// Statements that run in a transaction of their own, once their locks are granted.
+/// Statements that wait for locks. They run in a transaction of their own, which is repeated if a
+/// lock is not granted in time.
 #[derive(Clone, Copy)]
 pub(super) enum LockedWork<'a> {
     /// A query.

@@ -26,7 +26,8 @@ pub(super) struct TableInfo {
     everything: bool,
     /// Whether the publication of INSERT has the table with all its rows and columns.
     inserts: bool,
-    /// Whether the publications are as the service created them.
+    /// Whether both publications have the options with which the service created them, or publish
+    /// more operations.
     pub(super) unchanged: bool,
     /// Whether both publications include stored generated columns. Also true if the server cannot
     /// publish such columns.

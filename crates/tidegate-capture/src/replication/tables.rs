@@ -1,4 +1,4 @@
-//! The publications of a database.
+//! Creates the two publications of a database, without tables.
 
 use tidegate_changelog::{LogError, LogResult};
 use tidegate_sql::DatabaseName;

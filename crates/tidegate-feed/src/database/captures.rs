@@ -97,8 +97,8 @@ impl Captures {
 
     /// Records that changes from before `captured` may be missing. This gap is reported once the
     /// stream has reached it. If another gap of the table is already pending, that gap stays, and
-    /// the new gap is reported after it. If the new gap replaced the pending gap, a table that
-    /// becomes stale again and again might never get a report.
+    /// the new gap is reported after it. It does not replace the pending gap, because a table that
+    /// keeps becoming stale would then never get a report. A third gap replaces the second.
     pub(crate) fn record_gap(&self, relation: u32, captured: Captured) {
         let barrier = captured.barrier.max(captured.since);
         self.update(relation, |capture| {

@@ -36,13 +36,13 @@ pub enum ValueForm {
     Json,
     /// A JSON string, regardless of the type.
     String,
-    /// A form that the caller defines.
+    /// A form with its own writer.
     Custom(CustomForm),
     /// A constant text. The column is not read.
     Text(Box<str>),
 }
 
-/// A form that the caller defines.
+/// A form with its own writer, such as that of a GraphQL field.
 #[derive(Clone)]
 pub struct CustomForm {
     name: Arc<str>,

@@ -80,8 +80,8 @@ impl Pattern {
         (!pieces.iter().any(too_long)).then(|| Self::of_pieces(&pieces, fold))
     }
 
-    /// A pattern for the texts that contain `text`. With `open_start` they may have more before it,
-    /// and with `open_end` more after it.
+    /// A pattern that matches `text`. With `open_start`, other text may come before it, and with
+    /// `open_end` after it.
     pub(super) fn substring(text: &str, open_start: bool, open_end: bool) -> Self {
         let mut pieces = vec![text.bytes().map(PatternItem::Byte).collect()];
         if open_start {

@@ -21,8 +21,8 @@ use crate::type_class::TypeClass;
 
 /// The deepest nesting of objects that is accepted.
 pub(crate) const MAX_DEPTH: usize = 32;
-/// The largest number of conditions in a filter. PostgreSQL accepts 65,535 parameters in a
-/// statement.
+/// The largest number of conditions in a filter. Most conditions have one parameter, and PostgreSQL
+/// accepts 65,535 in a statement.
 pub(crate) const MAX_CONDITIONS: usize = 10_000;
 
 impl Filter {

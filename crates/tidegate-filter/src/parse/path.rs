@@ -5,7 +5,8 @@ use std::fmt;
 /// A path as a linked list from the value outwards. It is formatted only when an error needs it.
 #[derive(Clone, Copy)]
 pub(crate) enum Path<'a> {
-    /// The name of the filter itself.
+    /// The start of the path: the name of the filter, such as `where`, or the position in a
+    /// condition text.
     Root(&'a str),
     /// A member of an object.
     Member(&'a Path<'a>, &'a str),

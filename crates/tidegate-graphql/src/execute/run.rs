@@ -14,8 +14,8 @@ use crate::templates::TemplateConditions;
 pub(super) struct Planned<'a> {
     pub(super) plan: Plan<'a>,
     pub(super) introspections: Vec<LargeText>,
-    /// The conditions of the template that is to be made from the plan; `None` if no template is to
-    /// be made.
+    /// The conditions that a later request must meet to use this plan as a template; `None` if no
+    /// template is made.
     pub(super) conditions: Option<TemplateConditions>,
 }
 

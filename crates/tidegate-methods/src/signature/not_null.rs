@@ -26,8 +26,8 @@ pub type ColumnOrigin = (u32, i16);
 pub struct NotNull(HashSet<ColumnOrigin>);
 
 impl NotNull {
-    /// The table columns of the result that are to be looked up. There are none if the statement's
-    /// text could make any of them NULL.
+    /// The table columns that the result shows, for [`load`](Self::load) to look up in the catalog.
+    /// Empty if a keyword of the statement, such as that of an outer join, may add NULLs.
     pub fn candidates(statement: &Statement, description: &Description) -> Vec<ColumnOrigin> {
         if !shows_columns_as_they_are(statement) {
             return Vec::new();

@@ -15,8 +15,8 @@ pub struct LogoutRequest {
 }
 
 impl LogoutRequest {
-    /// Whether the client sent an ID token of this user. The user then need not be asked (section
-    /// 2).
+    /// Whether the client sent an ID token of this user. If so, the user need not confirm the
+    /// sign-out (RP-Initiated Logout, section 2).
     pub fn names_user(&self, user: &User) -> bool {
         self.subject.as_deref() == Some(&*subject(user))
     }

@@ -217,15 +217,13 @@ impl<'a> Plan<'a> {
         }
     }
 
-    /// Adds the path of the rejected value to an error of a statement, if the path can be found.
-    /// `step` has the same meaning as for [`Plan::root`]. Errors that are not from PostgreSQL are
-    /// returned unchanged.
+    /// Completes an error of PostgreSQL. Adds the path of the rejected value, if it can be found,
+    /// and adds the written relation to a violation of a view's check option, which PostgreSQL
+    /// reports without one. Other errors are returned unchanged. `step` has the same meaning as for
+    /// [`Plan::root`].
     ///
-    /// PostgreSQL reports little about a rejected value. An insert of several objects passes one
-    /// array for each column, so only the column is known. For a value that exceeds the length or
-    /// precision of its column, PostgreSQL reports only the limit. For a row that violates a view's
-    /// check option, PostgreSQL reports no relation, so this function adds the name of the written
-    /// relation.
+    /// PostgreSQL reports only the column of a value in an insert of several objects, or only the
+    /// limit that a value exceeds.
     pub fn locate(&self, step: usize, error: tidegate_sql::Error) -> tidegate_sql::Error {
         let tree = self.steps.get(step).and_then(|tree| self.trees.get(*tree));
         match (error, tree) {

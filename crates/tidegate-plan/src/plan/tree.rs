@@ -94,8 +94,9 @@ impl<'a> Tree<'a> {
         groups <= 1 && (self.reader.levels.len() == 1 || !self.writes())
     }
 
-    /// Makes the levels drop rows that cannot be shown, instead of returning an error. This is for
-    /// writes that are committed before the rows arrive.
+    /// Makes a level keep the error of a row that cannot be written, and skip its further rows,
+    /// instead of failing the statement. This is for writes that are committed before the rows
+    /// arrive.
     pub(super) fn drop_refused_rows(&mut self) {
         for level in &mut self.reader.levels {
             level.rows.drop_refused_rows();

@@ -49,10 +49,10 @@ pub(crate) enum Grouping {
 pub(crate) struct Row {
     /// The byte range of the row's text.
     pub(crate) text: (u32, u32),
-    /// The index of the first insertion point of the row. The insertion points of a row end before
-    /// the first insertion point of the next row in [`LevelRows::list`].
+    /// The index of the row's first insertion point. Its insertion points end where those of the
+    /// next element of [`LevelRows::list`] begin.
     pub(crate) insertion_points: u32,
-    /// The index of the next row of the same list, or `NONE`.
+    /// The index in [`LevelRows::list`] of the next row of the same JSON list, or `NONE`.
     pub(crate) next: u32,
 }
 
@@ -62,7 +62,7 @@ pub(crate) struct ListRows {
     pub(crate) first: u32,
     pub(crate) last: u32,
     pub(crate) count: u32,
-    /// Whether rows of the list were left out because of the limit.
+    /// Whether the list had more than [`LevelRows::most`] rows. The others were left out.
     pub(crate) more: bool,
 }
 

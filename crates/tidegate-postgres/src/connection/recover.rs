@@ -187,7 +187,7 @@ async fn terminate_until_gone(backend: &Backend, terminator: &dyn Terminator) {
 enum Errors {
     /// Errors are ignored, because the statement was cancelled.
     Expected,
-    /// An error ends the wait, because the statement is internal. The exception is a prepared
-    /// statement that does not exist (26000).
+    /// An error makes the reset fail, because its statements are the service's own. The exception
+    /// is 26000: the caller's statement may have deallocated a prepared one.
     Fatal,
 }

@@ -139,7 +139,8 @@ impl<'a> Execution<'a> {
         Ok(())
     }
 
-    /// Whether the error may only mean that cached data of the statement was stale.
+    /// Whether a stale description or type hint may be the cause of the error, so that a second
+    /// attempt could succeed.
     pub(super) fn may_be_stale(&self, error: &ServerError) -> bool {
         error.is_stale_statement()
             || self.task.has_stale_hint(error)

@@ -96,7 +96,7 @@ impl Connection {
     ///
     /// # Errors
     ///
-    /// If the connection cannot be used, or PostgreSQL cancels the query.
+    /// If the connection cannot be used, the deadline passes, or PostgreSQL reports an error.
     pub(crate) async fn fingerprint(
         &mut self,
         is_kept: bool,
