@@ -369,4 +369,15 @@ async fn another_node_refuses_a_revoked_token_within_five_seconds_and_the_comman
         let (_, reported) = operator.fails(&wrong, "");
         assert!(reported.contains("scope"), "{scopes}: {reported}");
     }
+    let guest = [
+        "user",
+        "create",
+        "shop",
+        "guest",
+        "--default",
+        "--no-password",
+    ];
+    operator.succeeds(&guest, "");
+    let (_, reported) = operator.fails(&["token", "create", "shop", "guest", "x"], "");
+    assert!(reported.contains("the default user"), "{reported}");
 }
