@@ -88,8 +88,16 @@ async fn consent_is_asked_in_words_remembered_by_scope_and_taken_back() {
         "{}",
         account.text
     );
+    let kept = browser.get(&with("read")).await.parameter("code");
+    assert!(!kept.is_empty());
     let page = browser.submit(&account, "withdraw_consent", &[]).await;
     assert!(page.text.contains("will ask again"), "{}", page.text);
+    let body = redeem(kept);
+    let late = demo()
+        .rest_with(None, ("POST", "/api/v4/oauth"), &body)
+        .await
+        .body;
+    assert_eq!(late["error"], "invalid_grant", "{late}");
     assert_eq!(send(&token, Method::POST, GRAPHQL, &read).await.status, 401);
     let page = browser.get(&with("read")).await;
     assert_eq!(page.status, 200, "{}", page.location);

@@ -151,7 +151,15 @@ async fn members_are_checked_and_errors_name_the_place() {
     );
     // If an id were the name of another user, policies would take both for the same person.
     let alias = with(json!({"id": "alice"}));
-    assert_eq!(owner("POST", USERS, alias).await.error().0, 409);
+    let same = json!([
+        with(json!({"name": "mfine", "id": "m-7"})),
+        with(json!({"name": "mother", "id": "m-7"})),
+    ]);
+    for (users, place) in [(alias, ""), (same, "[1]: ")] {
+        let refused = owner("POST", USERS, users).await;
+        let text = format!("{place}a user with this `id` already exists");
+        assert_eq!(refused.error(), (409, "ALREADY_EXISTS", &*text));
+    }
     let taken = json!([member("mfine", "mbad_group"), member("alice", "mbad_group")]);
     let answer = owner("POST", USERS, taken).await;
     assert!(answer.error().2.starts_with("[1]: "), "{answer:?}");

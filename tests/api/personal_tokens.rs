@@ -176,6 +176,8 @@ async fn what_a_new_token_may_not_be_is_refused_by_name() {
         ),
         (json!({"name": "x", "scopes": ["root"]}), "`scopes`"),
         (json!({"name": "x", "scopes": "read"}), "`scopes`"),
+        (json!({"name": "x", "scopes": []}), "`scopes`"),
+        (json!({"name": "x", "scopes": [""]}), "`scopes`"),
         (json!({"name": "x", "user": "demo"}), "`user`"),
     ] {
         let refused = call(demo(), &own, Method::POST, PATH, &body).await;
@@ -362,7 +364,20 @@ async fn another_node_refuses_a_revoked_token_within_five_seconds_and_the_comman
     );
     let (_, reported) = operator.fails(&["token", "revoke", "shop", id], "");
     assert!(reported.contains("there is no token"), "{reported}");
-    let unknown = ["token", "create", "shop", "shop", "x", "--scopes", "root"];
-    let (_, reported) = operator.fails(&unknown, "");
-    assert!(reported.contains("scope"), "{reported}");
+    for scopes in ["root", ""] {
+        let wrong = ["token", "create", "shop", "shop", "x", "--scopes", scopes];
+        let (_, reported) = operator.fails(&wrong, "");
+        assert!(reported.contains("scope"), "{scopes}: {reported}");
+    }
+    let guest = [
+        "user",
+        "create",
+        "shop",
+        "guest",
+        "--default",
+        "--no-password",
+    ];
+    operator.succeeds(&guest, "");
+    let (_, reported) = operator.fails(&["token", "create", "shop", "guest", "x"], "");
+    assert!(reported.contains("the default user"), "{reported}");
 }

@@ -69,6 +69,9 @@ pub enum Error {
     /// The name of a new record is taken.
     #[error("the {0} already exists")]
     Taken(&'static str),
+    /// The id of a new member is taken, but its name is not.
+    #[error("the id already belongs to a user")]
+    IdTaken,
     /// The tenant has a default user already.
     #[error("the tenant has another default user")]
     DefaultUserTaken,

@@ -164,8 +164,7 @@ impl IssuerStore for MemoryStore {
     }
 
     fn delete_consent<'a>(&'a self, key: &'a UserKey, client_id: &'a str) -> StoreFuture<'a, bool> {
-        let key = (key.clone(), client_id.to_owned());
-        done(self.step(|tables| tables.consents.remove(&key).is_some()))
+        done(self.step(|tables| tables.delete_consent(key, client_id)))
     }
 
     fn end_session(

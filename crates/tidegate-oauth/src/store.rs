@@ -126,7 +126,9 @@ pub trait IssuerStore: IdentityStore {
     /// Adds a consent, or replaces the user's consent to the same client.
     fn put_consent<'a>(&'a self, key: &'a UserKey, consent: &'a Consent) -> StoreFuture<'a, ()>;
 
-    /// Deletes a consent. Returns whether it existed.
+    /// Deletes a consent and, in the same transaction, the codes of this user and client that are
+    /// not redeemed yet: authorization codes and approved device codes. Returns whether the consent
+    /// existed; the codes are deleted in any case.
     fn delete_consent<'a>(&'a self, key: &'a UserKey, client_id: &'a str) -> StoreFuture<'a, bool>;
 
     /// Ends a session; `false` if it has ended already or does not exist.

@@ -1,10 +1,10 @@
 //! Tests that unredeemed codes and device approvals end with the browser session, the user, the
-//! client and the tenant.
+//! client and the tenant, and when consent is withdrawn.
 
 use tidegate_identity::{
     Browser, NewOwner, NewUser, RequestContext, Secret, TenantName, UserChange, UserKey, UserName,
 };
-use tidegate_oauth::{NewClient, Result, TokenResponse};
+use tidegate_oauth::{Consent, IssuerStore as _, NewClient, Result, Scopes, TokenResponse};
 
 use crate::authorization_codes::{new_code_in, redeem};
 use crate::devices::{begin, decide_in, poll};
@@ -20,6 +20,8 @@ enum Ending {
     NewUserOfThisName,
     SignOut,
     EndedOnTheAccountPage,
+    ConsentWithdrawn,
+    ConsentToAnotherClientWithdrawn,
     NewClientOfThisId,
     NewTenantOfThisName,
 }
@@ -55,6 +57,10 @@ impl Ending {
                 let ended = api.issuer.identity().end_own_browser(browser, &name).await;
                 ended.unwrap();
             }
+            Self::ConsentWithdrawn => withdraw_consent(api, browser, "app").await,
+            Self::ConsentToAnotherClientWithdrawn => {
+                withdraw_consent(api, browser, "server").await;
+            }
             Self::NewClientOfThisId => {
                 api.clients.drop_client("demo", "app").await.unwrap();
                 new_app(api, "other").await;
@@ -72,6 +78,21 @@ impl Ending {
             }
         }
     }
+}
+
+/// Gives and withdraws consent. The test gives it here, because the consent to `app` is not stored:
+/// it is a public client with a loopback redirect URI.
+async fn withdraw_consent(api: &Fixture, browser: &Browser, client_id: &str) {
+    let consent = Consent {
+        client_id: client_id.to_owned(),
+        scopes: Scopes::UNRESTRICTED,
+        given_at: api.ports.clock.now(),
+    };
+    let given = api.store.put_consent(&browser.user.key, &consent).await;
+    given.unwrap();
+    let context = RequestContext::default();
+    let withdrawn = api.issuer.withdraw_consent(browser, client_id, &context);
+    withdrawn.await.unwrap();
 }
 
 async fn be_default_user(api: &Fixture, default_user: bool) {
@@ -124,6 +145,8 @@ async fn an_approval_ends_with_the_browser_the_user_the_client_and_the_tenant() 
         (Ending::NewUserOfThisName, "invalid_grant"),
         (Ending::SignOut, "invalid_grant"),
         (Ending::EndedOnTheAccountPage, "invalid_grant"),
+        (Ending::ConsentWithdrawn, "invalid_grant"),
+        (Ending::ConsentToAnotherClientWithdrawn, "ok"),
         (Ending::NewClientOfThisId, "invalid_grant"),
         (Ending::NewTenantOfThisName, "invalid_grant"),
     ] {

@@ -45,7 +45,7 @@ fn samples() -> Vec<Error> {
     samples
 }
 
-fn of_users() -> [IdentityError; 19] {
+fn of_users() -> [IdentityError; 20] {
     let second = Duration::from_millis(1_001);
     let cause = || -> Box<dyn std::error::Error + Send + Sync> { "host db: password".into() };
     [
@@ -65,6 +65,7 @@ fn of_users() -> [IdentityError; 19] {
             expected: "a name",
         },
         IdentityError::Taken("user"),
+        IdentityError::IdTaken,
         IdentityError::DefaultUserTaken,
         IdentityError::NotFound("user"),
         IdentityError::DamagedSecret,

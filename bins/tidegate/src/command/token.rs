@@ -27,6 +27,10 @@ async fn create(new: NewToken, service: &Service) -> Result {
     tenant(service, &new.database).await?;
     let scopes = Scopes::parse(&new.scopes.join(" "));
     let scopes = scopes.map_err(|error| Failure::Usage(error.description().into_owned()))?;
+    if scopes == Scopes::UNRESTRICTED && !new.scopes.is_empty() {
+        let text = "--scopes expects one scope or more; without it, the token has all rights";
+        return Err(Failure::Usage(text.to_owned()));
+    }
     let issuer = issuer(service).await?;
     let lifetime = Duration::from_hours(24) * u32::from(new.days);
     let key = UserKey::new(&new.database, &new.user);

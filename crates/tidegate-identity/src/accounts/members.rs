@@ -53,7 +53,8 @@ impl Accounts {
     /// Stores the records of new members of one tenant, all or none. The roles of their groups are
     /// created if missing.
     ///
-    /// Errors, with the index of the member in `members`: [`Error::Taken`], [`Error::Role`].
+    /// Errors, with the index of the member in `members`: [`Error::Taken`],
+    /// [`Error::IdTaken`], [`Error::Role`].
     pub(super) async fn insert_members(
         &self,
         members: Vec<User>,

@@ -14,18 +14,22 @@ use crate::{
 impl UserDirectory {
     /// Creates members of one tenant, all or none, in one statement.
     ///
-    /// Errors: [`Error::Taken`] with the index in `members` of the member whose name or id is
-    /// taken.
+    /// Errors, with the index of the member in `members`: [`Error::Taken`] if its name is taken,
+    /// [`Error::IdTaken`] if only its id is.
     pub(crate) async fn create_members(
         &self,
         members: Vec<User>,
     ) -> Result<Vec<User>, (usize, Error)> {
-        if let Some(place) = first_repetition(&members) {
-            return Err((place, Error::Taken("user")));
+        if let Some((place, error)) = first_repetition(&members) {
+            return Err((place, error));
         }
         let taken = self.ports.store.insert_members(&members).await;
         if let Some(place) = taken.map_err(|error| (0, error.into()))? {
-            return Err((place, Error::Taken("user")));
+            let namesake = self.ports.store.user(&members[place].key).await;
+            return Err(match namesake.map_err(|error| (place, error.into()))? {
+                Some(_) => (place, Error::Taken("user")),
+                None => (place, Error::IdTaken),
+            });
         }
         let events: Vec<AuditEvent> = members
             .iter()
@@ -79,11 +83,19 @@ impl UserDirectory {
     }
 }
 
-/// The index of the first member that has the name or the id of an earlier member.
-fn first_repetition(members: &[User]) -> Option<usize> {
+/// The index of the first member that has the name or the id of an earlier member, and the error.
+fn first_repetition(members: &[User]) -> Option<(usize, Error)> {
     let (mut names, mut ids) = (HashSet::new(), HashSet::new());
-    let mut members = members.iter();
-    members.position(|member| !names.insert(&member.key.name) | !ids.insert(member.user_id()))
+    members.iter().enumerate().find_map(|(place, member)| {
+        let is_new_id = ids.insert(member.user_id());
+        if !names.insert(&member.key.name) {
+            Some((place, Error::Taken("user")))
+        } else if is_new_id {
+            None
+        } else {
+            Some((place, Error::IdTaken))
+        }
+    })
 }
 
 /// A random UUID (RFC 9562, section 5.4).

@@ -100,6 +100,7 @@ fn identity(error: &IdentityError) -> (&'static str, ErrorKind) {
         | IdentityError::WrongSecondFactor => ("invalid_grant", InvalidRequest),
         IdentityError::InvalidField { .. } => ("INPUT_VALIDATION_ERROR", InvalidRequest),
         IdentityError::Taken(_)
+        | IdentityError::IdTaken
         | IdentityError::DefaultUserTaken
         | IdentityError::Role(RoleError::Taken(_)) => ("ALREADY_EXISTS", Conflict),
         IdentityError::LastCredential

@@ -58,7 +58,8 @@ impl Issuer {
         Ok(store.put_consent(key, &consent).await?)
     }
 
-    /// Deletes the user's consent to a client, and ends the user's sessions of that client.
+    /// Deletes the user's consent to a client with the codes that are not redeemed yet, and ends the
+    /// user's sessions of that client.
     ///
     /// Errors: [`IdentityError::NotFound`] if the client has no consent of the user.
     pub async fn withdraw_consent(

@@ -77,9 +77,6 @@ impl Issuer {
         address: Option<IpAddr>,
     ) -> Result<CreatedPersonalToken> {
         let refused = |reason| Err(Error::PersonalTokenRefused(reason));
-        if caller.shared {
-            return refused("the default user, which anonymous callers share, has no tokens");
-        }
         if caller.actor.is_some() {
             return refused("a user makes its tokens itself, not the owner who acts as the user");
         }
@@ -95,8 +92,9 @@ impl Issuer {
 
     /// Creates a personal access token of any user, for the operator.
     ///
-    /// Errors: [`IdentityError::InvalidField`], [`Error::TooManyPersonalTokens`], and
-    /// [`IdentityError::NotFound`] if the user does not exist.
+    /// Errors: [`IdentityError::InvalidField`], [`Error::TooManyPersonalTokens`],
+    /// [`Error::PersonalTokenRefused`] for the default user, and [`IdentityError::NotFound`] if the
+    /// user does not exist.
     pub async fn issue_personal_token(
         &self,
         key: UserKey,
@@ -108,6 +106,10 @@ impl Issuer {
         check(&new.name, expires_at, now)?;
         let user = store.user(&key).await?;
         let user = user.ok_or(IdentityError::NotFound("user"))?;
+        if user.default_user {
+            let reason = "the default user, which anonymous callers share, has no tokens";
+            return Err(Error::PersonalTokenRefused(reason));
+        }
         let tokens = store.personal_tokens(&key.database, Some(&key.name), now, MOST);
         if tokens.await?.len() >= MOST as usize {
             return Err(Error::TooManyPersonalTokens);

@@ -90,6 +90,22 @@ impl IssuerTables {
         self.clients.remove(id).is_some()
     }
 
+    /// Deletes a consent with the codes of this user and client that are not redeemed yet; returns
+    /// whether the consent existed.
+    pub(super) fn delete_consent(&mut self, user: &UserKey, client_id: &str) -> bool {
+        self.codes.retain(|_, code| {
+            code.session.is_some() || code.client_id != client_id || code.user != *user
+        });
+        self.devices.retain(|_, device| match &device.state {
+            DeviceState::Approved(approval) => {
+                device.client_id != client_id || approval.user != *user
+            }
+            _ => true,
+        });
+        let key = (user.clone(), client_id.to_owned());
+        self.consents.remove(&key).is_some()
+    }
+
     /// The live sessions that satisfy the condition, the most recently used first.
     pub(super) fn sessions_where(
         &self,

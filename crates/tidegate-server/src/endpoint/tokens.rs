@@ -113,14 +113,25 @@ fn read(mut members: ObjectMembers) -> Result<NewPersonalToken, ApiError> {
     let name = members.required("name")?;
     let expires_at = members.optional_text("expires_at")?.flatten();
     let expires_at = expires_at.as_deref().map(expiry).transpose()?;
-    let scopes = members.texts("scopes")?.unwrap_or_default().join(" ");
-    let scopes = Scopes::parse(&scopes).map_err(ApiError::from_accounts)?;
+    let scopes = members.texts("scopes")?.map(|names| scopes(&names));
+    let scopes = scopes.transpose()?.unwrap_or_default();
     members.finish(MEMBERS)?;
     Ok(NewPersonalToken {
         name,
         expires_at,
         scopes,
     })
+}
+
+/// The scopes in the member `scopes`. An empty list is refused, because the token would not be
+/// narrowed.
+fn scopes(names: &[String]) -> Result<Scopes, ApiError> {
+    let scopes = Scopes::parse(&names.join(" ")).map_err(ApiError::from_accounts)?;
+    if scopes == Scopes::UNRESTRICTED {
+        let wrong = "`scopes`: expected one scope or more; without it, those of your own token";
+        return Err(ApiError::input(wrong));
+    }
+    Ok(scopes)
 }
 
 fn expiry(text: &str) -> Result<Timestamp, ApiError> {

@@ -23,7 +23,13 @@ static PUT: Query = Query::new(
      do update set scope = excluded.scope, given_at = excluded.given_at",
 );
 static DELETE: Query = Query::new(
-    "delete from tidegate.consents \
+    "with codes as (delete from tidegate.authorization_codes \
+       where database = :database and user_name = :name and client_id = :client_id \
+         and session is null), \
+     devices as (delete from tidegate.device_codes \
+       where database = :database and user_name = :name and client_id = :client_id \
+         and state = 'approved') \
+     delete from tidegate.consents \
      where database = :database and user_name = :name and client_id = :client_id",
 );
 

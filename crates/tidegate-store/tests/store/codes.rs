@@ -173,6 +173,8 @@ async fn approvals_end_with_browser_user_and_client(store: Arc<dyn IssuerStore>)
         ("browser", (false, false, true)),
         ("sessions", (false, false, true)),
         ("purge", (false, false, true)),
+        ("consent", (false, false, true)),
+        ("consent of another client", (true, true, true)),
         ("user", (false, false, true)),
         ("client", (false, false, false)),
         ("tenant", (false, false, false)),
@@ -199,6 +201,10 @@ async fn approvals_end_with_browser_user_and_client(store: Arc<dyn IssuerStore>)
                 assert_eq!(ended.unwrap(), [open.id]);
             }
             "purge" => assert!(store.purge(flows_before(101)).await.unwrap() >= 1),
+            "consent" => assert!(!store.delete_consent(&alice(), "app").await.unwrap()),
+            "consent of another client" => {
+                assert!(!store.delete_consent(&alice(), "other").await.unwrap());
+            }
             "user" => assert!(store.delete_user(&alice(), NOW).await.unwrap()),
             "client" => assert!(store.delete_client("app", NOW).await.unwrap()),
             "tenant" => store.delete_tenant("shop", NOW).await.unwrap(),
