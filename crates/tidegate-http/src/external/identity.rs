@@ -273,6 +273,11 @@ async fn person(
         name: name.unwrap_or(&verified.subject),
     };
     let recorded = if record.settings.create_members {
+        if recorded.as_ref().is_none_or(User::is_member) {
+            // A token that is refused must not create or change a record.
+            let properties = recorded.and_then(|user| user.properties);
+            member(token, (group, &id), properties)?;
+        }
         let recorded = service.record_external_member(&person).await;
         recorded.map_err(ApiError::from_bearer)?
     } else {
