@@ -137,6 +137,12 @@ async fn each_caller_sees_the_rows_of_its_organisation() {
     assert_eq!(made, 201);
     let ann = token(&node, "ann").await;
     assert_eq!(titles(&node, Some(&ann)).await, Vec::<String>::new());
+    // A number of more than 64 bits would be rounded to the number of another organisation.
+    let large = r#"{"org": [{"id": 98765432109876543210987}]}"#;
+    let large = json!({"name": "large", "password": "large-password", "properties": large});
+    let (status, answer) = node.post(USERS, Some(&owner), large).await;
+    assert_eq!(status, StatusCode::BAD_REQUEST, "{answer}");
+    assert!(answer.to_string().contains("`org[0].id`"), "{answer}");
     let nul = json!({"name": "nul", "password": "nul-password", "properties": {"a": "\0"}});
     let refused = rest(&node, reqwest::Method::POST, USERS, &owner, nul).await;
     assert_eq!(refused, 400);

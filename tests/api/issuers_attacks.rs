@@ -118,6 +118,42 @@ async fn forged_tokens_are_refused() {
 }
 
 #[tokio::test]
+async fn the_error_says_why_a_token_reaches_no_issuer() {
+    let world = world().await;
+    world.accept(json!({"default_role": "staff"})).await;
+    let signed = |payload: &str| {
+        let header = json!({"alg": "ES256", "kid": "a"}).to_string();
+        let text = |text: &str| URL_SAFE_NO_PAD.encode(text);
+        format!("{}.{}.{}", text(&header), text(payload), text("signature"))
+    };
+    let of = |issuer: &str| world.token(json!({"iss": issuer}));
+    let deep = format!("{{\"iss\":{}1{}}}", "[".repeat(200), "]".repeat(200));
+    let unread = "its payload cannot be read as a JSON object";
+    let unknown = "its issuer is not one that the database accepts";
+    for (token, reason) in [
+        (of(&format!("{}/", world.server.url)), unknown),
+        (of("https://id.example.com"), unknown),
+        (
+            of("http://api.localhost"),
+            "not an access token of this service",
+        ),
+        (world.token(json!({"iss": 7})), "the claim `iss`"),
+        (signed("[]"), unread),
+        (signed(&deep), unread),
+        (signed("{\"iss\":\"a\",\"n\":1e999}"), unread),
+    ] {
+        let (status, text) = world.role(&token).await.unwrap_err();
+        assert!(status == 401 && text.contains(reason), "{status} {text}");
+    }
+    let token = world.token(json!({}));
+    world.titles(&token).await;
+    let path = format!("{ISSUERS}/id");
+    world.rest(Method::DELETE, &path, json!({})).await;
+    let (status, text) = world.role(&token).await.unwrap_err();
+    assert!(status == 401 && text.contains(unknown), "{status} {text}");
+}
+
+#[tokio::test]
 async fn names_in_tokens_reach_no_role_but_users_and_groups_of_the_tenant() {
     let world = world().await;
     world.user("ann", json!({"user_group": "staff"})).await;

@@ -71,3 +71,31 @@ async fn a_claim_with_the_character_nul_is_refused_by_name() {
     assert_eq!(status, 303);
     assert_eq!(world.titles(&nul).await, ["Paint"]);
 }
+
+/// A float of 98765432109876543210987 is also the value of the numbers next to it.
+#[tokio::test]
+async fn a_number_of_more_than_64_bits_is_refused_only_where_it_is_read() {
+    let world = world().await;
+    world.accept(json!({"default_role": "staff"})).await;
+    let large = json!(98_765_432_109_876_543_210_987_f64);
+    let (status, text) = world
+        .role(&world.token(json!({"sub": large})))
+        .await
+        .unwrap_err();
+    assert!(
+        status == 401 && text.contains("claim `sub`"),
+        "{status} {text}"
+    );
+    let token = world.token(json!({"org": "acme", "tenant": {"ids": [1, large]}, "exp": 1e11}));
+    let (status, text) = world.role(&token).await.unwrap_err();
+    assert!(
+        status == 401 && text.contains("`tenant.ids[1]`") && text.contains("setting `claims`"),
+        "{status} {text}"
+    );
+    let listed = json!({"claims": ["org"]});
+    let (status, answer) = world
+        .rest(Method::PATCH, &format!("{ISSUERS}/id"), listed)
+        .await;
+    assert_eq!(status, 303, "{answer}");
+    assert_eq!(world.titles(&token).await, ["Paint"]);
+}

@@ -45,6 +45,21 @@ async fn the_owner_manages_issuers() {
             "`audience`: missing",
         ),
         (
+            json!({"name": "b", "issuer": url, "audience": ""}),
+            400,
+            "`audience`: an audience is empty",
+        ),
+        (
+            json!({"name": "b", "issuer": url, "audience": [1]}),
+            400,
+            "`audience`: expected a string or an array of strings",
+        ),
+        (
+            json!({"name": "b", "issuer": url, "audience": null}),
+            400,
+            "`audience`: expected a string",
+        ),
+        (
             json!({"name": "b", "issuer": "ftp://x", "audience": "a"}),
             400,
             "`issuer`",

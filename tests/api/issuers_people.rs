@@ -200,6 +200,27 @@ async fn people_are_recorded_where_the_issuer_says_so_and_can_be_kept_out() {
 }
 
 #[tokio::test]
+async fn a_refused_token_neither_creates_nor_changes_a_record() {
+    let world = world().await;
+    let more = json!({"default_role": "staff", "role_claim": "roles", "create_members": true});
+    world.accept(more).await;
+    let other = json!({"name": "x", "kind": "member", "user_group": "other"});
+    let (status, answer) = world.rest(Method::POST, "/api/v4/users", other).await;
+    assert_eq!(status, 201, "{answer}");
+    let nul = json!({"sub": "a/1", "preferred_username": "ada\0"});
+    assert_eq!(world.role(&world.token(nul)).await.unwrap_err().0, 401);
+    let ids = |listed: Vec<Value>| listed.into_iter().map(|user| user["id"].clone());
+    assert!(ids(members(&world).await).all(|id| id != "id:a/1"));
+    let ada = world.token(json!({"sub": "a/1", "org": "acme"}));
+    assert_eq!(world.titles(&ada).await, ["Paint"]);
+    let moved = json!({"sub": "a/1", "roles": ["other"], "note": "\0"});
+    assert_eq!(world.role(&world.token(moved)).await.unwrap_err().0, 401);
+    let listed = members(&world).await;
+    let ada = listed.iter().find(|user| user["id"] == "id:a/1").unwrap();
+    assert_eq!(ada["user_group"], "staff");
+}
+
+#[tokio::test]
 async fn a_disabled_user_gets_in_by_no_other_claim() {
     let world = world().await;
     let more = json!({"user_claim": "sub", "default_role": "staff"});

@@ -252,9 +252,8 @@ pub async fn by_token<'a>(
         }
         Err(error) => error,
     };
-    if let (Some(external), true) = (app.external_tokens(), is_unknown(&error))
-        && let Some(user) = Box::pin(external.user(app.issuer(), token, database()?)).await?
-    {
+    if let (Some(external), true) = (app.external_tokens(), is_unknown(&error)) {
+        let user = Box::pin(external.user(app.issuer(), token, database()?)).await?;
         return Ok(User {
             login: match &user.member {
                 Some(member) => member.clone(),

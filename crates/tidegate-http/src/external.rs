@@ -13,8 +13,8 @@ use quick_cache::Weighter;
 use quick_cache::sync::Cache;
 use tidegate_identity::{Secret, SecretHash, SessionId, Timestamp};
 use tidegate_issuers::{
-    GroupLogins, IssuerRegistry, SelectionError, TenantIssuer, TokenError, UnverifiedToken,
-    VerifiedToken, unverified,
+    GroupLogins, IssuerRegistry, TenantIssuer, TokenError, UnverifiedToken, VerifiedToken,
+    unverified,
 };
 use tidegate_oauth::{Issuer, IssuerStore};
 
@@ -118,34 +118,30 @@ impl ExternalTokens {
         &self.issuers
     }
 
-    /// The user of a token; `None` if it is not a token of an external issuer of the tenant. `own`
-    /// is the service's own issuer, and `database` is the database that the request names.
+    /// The user of a token. `own` is the service's own issuer, and `database` is the database that
+    /// the request names.
     ///
     /// # Errors
     ///
-    /// 401 for an invalid token; 403 if it names neither a user nor a group of the tenant; 503 if
+    /// 401 for an invalid token, and for one of another issuer than those of the tenant; 403 if it names neither a user nor a group of the tenant; 503 if
     /// the keys of its issuer cannot be loaded, or if the store is down.
     pub(crate) async fn user(
         &self,
         own: &Issuer,
         token: &str,
         database: Option<&str>,
-    ) -> Result<Option<ExternalUser>, ApiError> {
+    ) -> Result<ExternalUser, ApiError> {
         let now = system_time(own.now());
         if let Some(known) = self.verified.get(token)
             && known.serves(database)
         {
             let issuer = known.issuer.issuer();
             if issuer.recheck(&known.token, now).map_err(refused)? {
-                return self.user_of(own, &known).await.map(Some);
+                return self.user_of(own, &known).await;
             }
         }
-        let Ok(claims) = unverified(token) else {
-            return Ok(None);
-        };
-        let Some(issuer) = self.select(own, &claims, database)? else {
-            return Ok(None);
-        };
+        let claims = unverified(token).map_err(refused)?;
+        let issuer = self.select(own, &claims, database)?;
         let verified = issuer.issuer().verify(token, now).await.map_err(refused)?;
         let known = Arc::new(ExternalToken {
             text: token.into(),
@@ -157,7 +153,7 @@ impl ExternalTokens {
         });
         let user = self.user_of(own, &known).await?;
         self.verified.insert(token.into(), known);
-        Ok(Some(user))
+        Ok(user)
     }
 
     fn select(
@@ -165,17 +161,17 @@ impl ExternalTokens {
         own: &Issuer,
         claims: &UnverifiedToken,
         database: Option<&str>,
-    ) -> Result<Option<Arc<TenantIssuer>>, ApiError> {
+    ) -> Result<Arc<TenantIssuer>, ApiError> {
+        // For example an ID token, or an access token whose signing key was removed.
         if claims.issuer == own.address() {
-            return Ok(None);
+            return Err(ApiError::invalid_token(
+                "the token is not accepted, it is not an access token of this service with a key \
+                 in use",
+            ));
         }
-        match self.issuers.select(claims, database) {
-            Ok(issuer) => Ok(Some(issuer)),
-            Err(SelectionError::Unknown) => Ok(None),
-            Err(error) => Err(ApiError::invalid_token(format!(
-                "the token is not accepted, {error}"
-            ))),
-        }
+        let selected = self.issuers.select(claims, database);
+        selected
+            .map_err(|error| ApiError::invalid_token(format!("the token is not accepted, {error}")))
     }
 
     /// The user of a verified token. The user is cached for [`CACHE_TTL`], and is used for
@@ -218,15 +214,12 @@ impl ExternalTokens {
         let token = &user.token;
         let database = token.issuer.record().database.as_str();
         let again = self.user(own, &token.text, Some(database)).await?;
-        match again {
-            Some(again) if again.is_same(user) => Ok(()),
-            Some(_) => Err(ApiError::invalid_token(
-                "the token is not accepted, it names another role than before",
-            )),
-            None => Err(ApiError::invalid_token(
-                "the token is not accepted, its issuer is not one that the database accepts",
-            )),
+        if again.is_same(user) {
+            return Ok(());
         }
+        Err(ApiError::invalid_token(
+            "the token is not accepted, it names another role than before",
+        ))
     }
 }
 

@@ -35,6 +35,9 @@ pub enum SettingsError {
         /// The largest number that is allowed.
         most: usize,
     },
+    /// One of the accepted audiences is empty. A token with an empty `aud` would be accepted.
+    #[error("`audience`: an audience is empty")]
+    EmptyAudience,
     /// A claim for policies is an element of an array.
     #[error("`claims`: {0} has an index: the path of the whole array was expected")]
     IndexedClaim(ClaimPath),

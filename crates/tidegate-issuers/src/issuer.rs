@@ -205,8 +205,8 @@ fn name(path: &ClaimPath, claims: &Map<String, Value>) -> Result<Option<String>,
     let text = match path.find(claims) {
         None | Some(Value::Null) => return Ok(None),
         Some(Value::String(text)) => Some(text.clone()),
-        // Some issuers name users by numbers.
-        Some(Value::Number(number)) => Some(number.to_string()),
+        // Some issuers name users by numbers. A float may be the rounded value of several numbers.
+        Some(Value::Number(number)) => (!number.is_f64()).then(|| number.to_string()),
         Some(_) => None,
     };
     text.filter(|text| is_name(text))
@@ -217,6 +217,6 @@ fn name(path: &ClaimPath, claims: &Map<String, Value>) -> Result<Option<String>,
 fn not_a_name(path: &ClaimPath) -> TokenError {
     TokenError::Claim {
         claim: path.to_string(),
-        expected: "a text of 1 to 255 bytes without control characters",
+        expected: "a text of 1 to 255 bytes without control characters, or a whole number of at most 64 bits,",
     }
 }

@@ -120,6 +120,9 @@ impl IssuerSettings {
             check_url("jwks_url", url, network)?;
         }
         check_count("audience", self.audience.len(), MOST_ELEMENTS)?;
+        if self.audience.iter().any(String::is_empty) {
+            return Err(SettingsError::EmptyAudience);
+        }
         check_count("algorithms", self.algorithms.len(), MOST_ELEMENTS)?;
         if let Some(claims) = &self.claims {
             check_count("claims", claims.len(), MOST_CLAIMS)?;

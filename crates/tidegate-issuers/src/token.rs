@@ -84,7 +84,10 @@ impl<'t> Token<'t> {
     }
 
     pub(crate) fn claims(&self) -> Result<Map<String, Value>, TokenError> {
-        decode(self.payload, "its claims are no JSON object in base64url")
+        decode(
+            self.payload,
+            "its payload cannot be read as a JSON object in base64url",
+        )
     }
 }
 

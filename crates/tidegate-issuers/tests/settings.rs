@@ -63,6 +63,10 @@ fn lists_and_clock_skew_have_limits() {
             "{error}"
         );
     }
+    for audience in [json!([""]), json!(["api", ""])] {
+        let error = rejected(with("audience", audience));
+        assert_eq!(error, SettingsError::EmptyAudience);
+    }
     let error = rejected(with("clock_skew", json!(301)));
     assert_eq!(
         error,

@@ -71,7 +71,7 @@ async fn tokens_with_other_claims_are_rejected() {
     };
     let (time, text) = (
         "a time in seconds since 1970",
-        "a text of 1 to 255 bytes without control characters",
+        "a text of 1 to 255 bytes without control characters, or a whole number of at most 64 bits,",
     );
     let role = "a text or an array of at most 256 texts, each of 1 to 255 bytes";
     let audience = TokenError::Audience("aud".parse().unwrap());
@@ -94,6 +94,13 @@ async fn tokens_with_other_claims_are_rejected() {
         ("sub", json!("a".repeat(256)), claim("sub", text)),
         ("sub", json!(["ada"]), claim("sub", text)),
         ("sub", Value::Null, claim("sub", text)),
+        (
+            "sub",
+            json!(123_456_789_012_345_678_901_f64),
+            claim("sub", text),
+        ),
+        ("sub", json!(77.0), claim("sub", text)),
+        ("name", json!(-1e300), claim("name", text)),
         ("name", json!("a\nb"), claim("name", text)),
         ("role", json!(["a", "b\0"]), claim("role", role)),
         ("role", json!(["a", 1]), claim("role", role)),
@@ -118,6 +125,8 @@ async fn other_forms_of_claims_are_accepted() {
         ("nbf", json!(NOW + 60)),
         ("aud", json!(["other", "api"])),
         ("sub", json!(77)),
+        ("sub", json!(u64::MAX)),
+        ("other", json!(123_456_789_012_345_678_901_f64)),
         ("role", json!("editor")),
     ] {
         let mut claims = server.claims();

@@ -8,6 +8,7 @@ use quick_cache::sync::Cache;
 use serde_json::{Map, Value};
 use tidegate_identity::{
     ExternalMember, IdentityService, StoreError, Timestamp, User, UserKey, UserName, group_role,
+    inexact_number,
 };
 use tidegate_issuers::{GroupLogins, IssuerRecord, IssuerRegistry, NamedRole};
 use tidegate_oauth::{Claims, IssuerStore, MemberClaims, Scope, Scopes};
@@ -272,6 +273,11 @@ async fn person(
         name: name.unwrap_or(&verified.subject),
     };
     let recorded = if record.settings.create_members {
+        if recorded.as_ref().is_none_or(User::is_member) {
+            // A token that is refused must not create or change a record.
+            let properties = recorded.and_then(|user| user.properties);
+            member(token, (group, &id), properties)?;
+        }
         let recorded = service.record_external_member(&person).await;
         recorded.map_err(ApiError::from_bearer)?
     } else {
@@ -294,11 +300,19 @@ fn member(
     properties: Option<Map<String, Value>>,
 ) -> Result<ExternalUser, ApiError> {
     let (record, verified) = (token.issuer.record(), &token.token);
+    let properties = properties.unwrap_or_default();
     let mut own = record.settings.policy_claims(&verified.claims);
-    own.retain(|name, _| !PER_TOKEN_CLAIMS.contains(&name.as_str()));
-    own.extend(properties.into_iter().flatten());
+    own.retain(|name, _| {
+        !PER_TOKEN_CLAIMS.contains(&name.as_str()) && !properties.contains_key(name)
+    });
+    if let Some(path) = inexact_number(&own) {
+        let reason = format!("the number in its claim `{path}` has more than 64 bits");
+        return Err(unusable(record, &reason, true));
+    }
+    own.extend(properties);
     let own_text = serde_json::to_string(&own).map_err(ApiError::internal)?;
-    let member = Member::new(id, &own_text).map_err(|error| unusable(record, error))?;
+    let member = Member::new(id, &own_text)
+        .map_err(|error| unusable(record, &error.to_string(), error != InvalidMember::Id))?;
     let role = group_role(&record.database, group).map_err(ApiError::internal)?;
     let claims = Claims {
         subject: role.clone(),
@@ -316,16 +330,17 @@ fn member(
     })
 }
 
-/// 401: the token is valid, but policies cannot use its claims.
-fn unusable(record: &IssuerRecord, error: InvalidMember) -> ApiError {
-    let advice = match error {
-        InvalidMember::Id => String::new(),
-        InvalidMember::Claims | InvalidMember::TooManyClaims => format!(
+/// 401: the token is valid, but policies cannot use its id or its claims.
+fn unusable(record: &IssuerRecord, reason: &str, are_claims: bool) -> ApiError {
+    let advice = if are_claims {
+        format!(
             "; the setting `claims` of the issuer {} lists the claims that policies need",
             record.name
-        ),
+        )
+    } else {
+        String::new()
     };
-    let text = format!("the token cannot be used for a group: {error}{advice}");
+    let text = format!("the token cannot be used for a group: {reason}{advice}");
     ApiError::invalid_token(text)
 }
 

@@ -72,7 +72,7 @@ impl IdentityService {
         Ok(Some(member))
     }
 
-    /// A new record of a person. Its name ends with random digits, so that no other user can take
+    /// A new record of a person. Its name ends with random hexadecimal digits, so that no other user can take
     /// the name beforehand.
     fn new_external_member(&self, person: &ExternalMember<'_>) -> Result<User> {
         let suffix = HEXLOWER.encode(&self.ports.random.bytes::<3>()?);

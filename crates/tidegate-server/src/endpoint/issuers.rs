@@ -197,7 +197,7 @@ fn new_issuer(object: Map<String, Value>) -> Result<NewIssuer, ApiError> {
     let name = members.required("name")?;
     let issuer = members.required("issuer")?;
     let missing = || ApiError::input("`audience`: missing");
-    let audience = members.names("audience")?.ok_or_else(missing)?;
+    let audience = members.text_or_texts("audience")?.ok_or_else(missing)?;
     let mut settings = IssuerSettings::new(issuer, audience);
     optional_members(&mut members)?.apply(&mut settings);
     members.finish(MEMBERS)?;
@@ -208,7 +208,7 @@ fn patch(mut members: ObjectMembers) -> Result<IssuerChange, ApiError> {
     if members.has("name") {
         return Err(ApiError::input("`name`: an issuer keeps its name"));
     }
-    let (issuer, audience) = (members.text("issuer")?, members.names("audience")?);
+    let (issuer, audience) = (members.text("issuer")?, members.text_or_texts("audience")?);
     let change = IssuerChange {
         issuer,
         audience,

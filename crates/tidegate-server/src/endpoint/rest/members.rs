@@ -109,6 +109,18 @@ impl ObjectMembers {
         )
     }
 
+    /// Reads a member that is a string or an array of strings.
+    pub(crate) fn text_or_texts(&mut self, name: &str) -> Result<Option<Vec<String>>, ApiError> {
+        self.take(
+            name,
+            "a string or an array of strings",
+            |value| match value {
+                Value::Array(items) => items.into_iter().map(text).collect(),
+                value => text(value).map(|one| vec![one]),
+            },
+        )
+    }
+
     /// Reads a member that is an object, a string with an object as JSON, or null.
     #[expect(
         clippy::option_option,

@@ -3,6 +3,7 @@
 use serde_json::{Map, Value};
 use tidegate_identity::{
     Accounts, Conversion, Error, NewUser, TenantName, UserChange, UserKey, UserKind, UserName,
+    inexact_number,
 };
 use tidegate_oauth::Claims;
 
@@ -25,7 +26,7 @@ pub(super) fn new(object: Map<String, Value>, database: &str) -> Result<NewUser,
     user.id = members.optional_text("id")?.flatten();
     user.email = members.optional_text("email")?.flatten();
     (user.password, user.password_hash) = password::read(&mut members)?;
-    user.properties = members.object_or_text("properties")?.flatten();
+    user.properties = properties(&mut members)?.flatten();
     user.user_groups = members.names("user_group")?.unwrap_or_default();
     user.default_user = members.flag("default_user")?.unwrap_or(false);
     members.finish(MEMBERS)?;
@@ -36,6 +37,24 @@ pub(super) fn new(object: Map<String, Value>, database: &str) -> Result<NewUser,
         ));
     }
     Ok(user)
+}
+
+/// Parses the properties of a user.
+#[expect(
+    clippy::option_option,
+    reason = "absent, null and given are three things"
+)]
+fn properties(members: &mut ObjectMembers) -> Result<Option<Option<Map<String, Value>>>, ApiError> {
+    let read = members.object_or_text("properties")?;
+    match read
+        .as_ref()
+        .and_then(|read| inexact_number(read.as_ref()?))
+    {
+        None => Ok(read),
+        Some(path) => Err(ApiError::input(format!(
+            "`properties`: the number in `{path}` has more than 64 bits; expected a string instead"
+        ))),
+    }
 }
 
 /// The changes that a `PATCH` requests.
@@ -101,7 +120,7 @@ pub(super) fn patch(
     let (password, password_hash) = password::read(&mut members)?;
     let change = UserChange {
         email: members.optional_text("email")?,
-        properties: members.object_or_text("properties")?,
+        properties: properties(&mut members)?,
         user_groups: user_groups.clone().filter(|_| kind.is_none()),
         default_user: members.flag("default_user")?,
         disabled: members.flag("disabled")?,
