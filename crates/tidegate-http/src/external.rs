@@ -123,8 +123,9 @@ impl ExternalTokens {
     ///
     /// # Errors
     ///
-    /// 401 for an invalid token, and for one of another issuer than those of the tenant; 403 if it names neither a user nor a group of the tenant; 503 if
-    /// the keys of its issuer cannot be loaded, or if the store is down.
+    /// 401 for an invalid token, and for one of another issuer than those of the tenant; 403 if it
+    /// names neither a user nor a group of the tenant; 503 if the keys of its issuer cannot be
+    /// loaded, or if the store is down.
     pub(crate) async fn user(
         &self,
         own: &Issuer,
