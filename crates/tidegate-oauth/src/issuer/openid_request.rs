@@ -89,9 +89,9 @@ impl OpenIdRequest {
 impl Issuer {
     /// Reads the parameters of OpenID Connect.
     ///
-    /// Errors: `invalid_request` for a malformed `nonce` or `max_age`, and for a `prompt` with a
-    /// value that the metadata document does not list. An invalid `id_token_hint` is no error here
-    /// (section 3.1.2.1).
+    /// Errors: `invalid_request` for a malformed `nonce`, `prompt` or `max_age`. An invalid
+    /// `id_token_hint` is no error here, and an unknown value of `prompt` is ignored (section
+    /// 3.1.2.1).
     pub(super) fn openid_request(
         &self,
         scopes: Scopes,
@@ -184,10 +184,9 @@ fn prompts(parameters: &Parameters) -> Result<Vec<Prompt>> {
     if names.contains(&"none") && names.len() > 1 {
         return Err(malformed("prompt", "none without other values"));
     }
-    let known = |name| Prompt::NAMES.into_iter().find(|(_, known)| *known == name);
-    let asked = names.into_iter().map(|name| Some(known(name)?.0));
-    let asked: Option<_> = asked.collect();
-    asked.ok_or_else(|| malformed("prompt", "none, login, consent or select_account"))
+    let known = Prompt::NAMES.into_iter();
+    let asked = known.filter(|(_, name)| names.contains(name));
+    Ok(asked.map(|(prompt, _)| prompt).collect())
 }
 
 fn max_age(parameters: &Parameters) -> Result<Option<i64>> {
