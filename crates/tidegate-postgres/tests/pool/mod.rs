@@ -45,6 +45,20 @@ async fn ask(
     requests: usize,
     answered: fn(Result<String, Error>),
 ) {
+    ask_with_pauses(fixture, logins, requests, move |answer| {
+        answered(answer);
+        None
+    })
+    .await;
+}
+
+/// As [`ask`]. `answered` returns how long the caller waits before its next request.
+async fn ask_with_pauses(
+    fixture: &Arc<Fixture>,
+    logins: &[Login],
+    requests: usize,
+    answered: impl Fn(Result<String, Error>) -> Option<Duration> + Copy + Send + 'static,
+) {
     let mut callers = JoinSet::new();
     for caller in 0..16 {
         let (fixture, logins) = (fixture.clone(), logins.to_vec());
@@ -57,7 +71,9 @@ async fn ask(
                 if let Ok(who) = &answer {
                     assert_eq!(*who, format!("\"{}\"", login.role));
                 }
-                answered(answer);
+                if let Some(pause) = answered(answer) {
+                    sleep(pause).await;
+                }
             }
         });
     }
@@ -164,13 +180,16 @@ async fn requests_share_what_others_leave_of_max_connections() {
     let held = "SELECT count(*)::text FROM pg_stat_activity WHERE usename = 'pool_scarce'";
     while fixture.value(held).await != taken.len().to_string() {}
     let start = Instant::now();
-    ask(&fixture, &logins, 20, |answer| {
-        let count = match answer {
-            Ok(_) => &SERVED,
-            Err(Error::PoolTimeout { .. } | Error::Unavailable { .. }) => &UNAVAILABLE,
+    ask_with_pauses(&fixture, &logins, 20, |answer| {
+        let (count, pause) = match answer {
+            Ok(_) => (&SERVED, None),
+            Err(Error::PoolTimeout { retry_after } | Error::Unavailable { retry_after, .. }) => {
+                (&UNAVAILABLE, Some(retry_after))
+            }
             Err(error) => panic!("{error:?}"),
         };
         count.fetch_add(1, Ordering::Relaxed);
+        pause
     })
     .await;
     let (served, unavailable) = (
@@ -178,8 +197,10 @@ async fn requests_share_what_others_leave_of_max_connections() {
         UNAVAILABLE.load(Ordering::Relaxed),
     );
     let seen = counters(&fixture);
+    // An evicted connection may still be open in PostgreSQL when the pool opens the next one. Then
+    // each caller may be refused once.
     assert!(
-        unavailable * 10 < served,
+        unavailable * 5 < served,
         "{served} and {unavailable}: {seen:?}"
     );
     // The pool makes one attempt a second, besides those that were running when it reached the
