@@ -1324,7 +1324,7 @@ async function send(path, options) {
       headers,
       body: options.body === void 0 ? void 0 : JSON.stringify(options.body),
       signal: options.signal,
-      // A redirect after a change leads to the changed object, which nobody asked for here.
+      // A redirect after a change leads to the changed object, which is not needed here.
       redirect: options.method === "PATCH" ? "manual" : "follow",
       cache: "no-store"
     });
