@@ -16,14 +16,14 @@ pub(crate) enum Command {
 
 /// Measures the service beside PostgreSQL's own floor, in one run on one machine.
 ///
-/// Columns: req/s is the rate of the service, floor/s that of pgbench with the case's SQL, ratio
-/// the first to the second; `of one` is the rate of many users to that of one user in the same case
-/// (after `sign-ups` stands the number of sign-ups); aim is the least ratio that is meant, with `<`
-/// where it is missed (of many users: to one user, of others: to the floor); p50 and p99 are the
-/// latency; `server`, `pg` and `load` are the CPU time of the service, of PostgreSQL and of this
-/// program for each request; `logins` counts the sessions that PostgreSQL (14 and later) started in
-/// the meantime; peer/s is the rate of the other server, `times` ours to it and `floor times` the
-/// floor to it.
+/// Columns: `req/s` is the rate of the service; `floor/s` is the rate of pgbench with the case's
+/// SQL; `ratio` is `req/s` divided by `floor/s`. `of one` is the rate of many users divided by that
+/// of one user in the same case. `aim` is the least value of `of one` if it is given, else of
+/// `ratio`; `<` marks a missed aim. `p50` and `p99` are the latency. `server`, `pg` and `load` are
+/// the CPU time of the service, of PostgreSQL and of this program for each request. `logins` is the
+/// number of sessions that PostgreSQL (14 and later) started during the case. `peer/s` is the rate
+/// of the other server; `times` is `req/s` divided by it, and `floor times` is `floor/s` divided by
+/// it. The number behind `sign-ups` is how many users signed up during the case.
 #[derive(Parser, Debug)]
 #[expect(
     clippy::struct_excessive_bools,

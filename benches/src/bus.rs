@@ -29,7 +29,7 @@ const TIMEOUT: Duration = Duration::from_mins(1);
 #[derive(Clone, Copy, Debug)]
 struct Round {
     usage: Usage,
-    /// What is used in the same time without changes.
+    /// The usage in a period of the same length without changes.
     idle: Usage,
     /// Percentiles of the latency of all events, in milliseconds.
     p50: f64,

@@ -1,6 +1,7 @@
-//! Where a request names a database, a token of an external issuer is one of that database or is
-//! refused (docs/how-to, "Several databases"). The one path that has a database in it takes no
-//! token, so the header and the parameter `database` of sockets and streams name it.
+//! Tests that a token of an external issuer is refused if the request names a database that does
+//! not accept the issuer (docs/how-to/external-issuers.md, "Several databases"). A request names a
+//! database in the header, or in the parameter `database` of sockets and streams. The only path
+//! with a database ignores tokens.
 
 use serde_json::{Value, json};
 use tokio::time::timeout;

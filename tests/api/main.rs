@@ -98,6 +98,7 @@ mod members_batches;
 mod members_cursors;
 mod members_events;
 mod members_foreign;
+mod members_refused;
 mod members_replicas;
 mod members_sign_in;
 mod members_sign_up;

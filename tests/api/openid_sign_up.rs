@@ -87,7 +87,7 @@ impl World {
         (shown.status, shown.body)
     }
 
-    /// What userinfo says to the client about the person of a browser.
+    /// The response of the userinfo endpoint for the user that is signed in in the browser.
     async fn user_info(&self, browser: &mut Browser<'_>) -> Value {
         let address = format!("{}&scope=openid%20email", authorization("social"));
         let code = browser.get(&address).await.parameter("code");

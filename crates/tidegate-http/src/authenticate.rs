@@ -87,8 +87,8 @@ impl Caller {
 ///
 /// 401 for an invalid token (such a request never runs as anonymous), and if there is neither a
 /// token nor a default user; 403 for a token without any of the scopes, and for a token of an
-/// external issuer that names no user or group; 400 for more than one header `Tidegate-Database`
-/// where it is read; 503 if the store or an external issuer is down.
+/// external issuer that names no user or group; 400 for more than one header `Tidegate-Database`,
+/// unless the token is of the service's own issuer; 503 if the store or an external issuer is down.
 pub async fn caller(app: &App, headers: &HeaderMap, needed: &[Scope]) -> Result<Caller, ApiError> {
     if let Some(token) = bearer(headers)? {
         let caller = Caller::from(by_token(app, token, || named_database(headers)).await?);

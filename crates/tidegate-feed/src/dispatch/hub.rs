@@ -345,8 +345,8 @@ impl Hub {
         roles.clone()
     }
 
-    /// Whether the ring may soon drop changes that a reader has not delivered yet. Readers
-    /// whose clients do not read from their queues are ignored.
+    /// Whether the ring may soon drop changes that a reader has not delivered yet. A reader does not
+    /// count if its client has stopped reading.
     pub(crate) fn is_outrunning_readers(&self) -> bool {
         let replay_at_risk = self.replays.iter().any(|(id, position)| {
             let subscriber = self.subscribers.get(id);

@@ -54,9 +54,11 @@ impl Filter {
         }
     }
 
-    /// A filter for the rows whose column equals the value, which must not be null. For a jsonb
-    /// column, a string whose content is JSON stands for that JSON value, because GraphQL writes an
-    /// `ID` as a string. Any other string stands for itself.
+    /// A filter for the rows whose column equals the value `json`, which must not be null.
+    ///
+    /// GraphQL writes an `ID` as a string. So for a jsonb column, a string is parsed as JSON, and
+    /// the column is compared with the result. A string that is not JSON, or is `null`, is compared
+    /// as a string.
     ///
     /// # Errors
     ///

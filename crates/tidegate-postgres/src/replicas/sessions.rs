@@ -37,9 +37,9 @@ impl Sessions {
         }
         let entry = writes.last.entry(login.clone());
         let (last, at) = entry.or_insert((position, now));
-        // Positions may arrive out of order, so the largest one is kept. `u64::MAX` stands for an
-        // unknown position. The next position replaces it, because it was read later and is after
-        // all earlier writes.
+        // Positions may arrive out of order, so the largest one is kept. `u64::MAX` means that the
+        // position of a write is unknown. The next position is then taken as it is, because it was
+        // read after that write.
         *last = if last.0 == u64::MAX {
             position
         } else {
