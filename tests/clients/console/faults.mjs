@@ -83,13 +83,14 @@ await live(page);
 await sql("insert into bulk select generate_series(1, 50000)");
 await page.locator(".event.insert").filter({ hasText: "id 50000" }).first().waitFor();
 await page.getByText("50,000 rows", { exact: true }).waitFor();
-await sql("drop table bulk");
 
 // Others change the table that is open: a refresh shows its columns, and a feed that has ended is opened again.
 await sql("create table altered (id int primary key, note text)");
 await page.evaluate(() => dispatchEvent(new Event("focus")));
 grid = await openTable(page, "altered");
 await live(page);
+// Earlier, the page might still ask for the rows of the dropped table and get 404.
+await sql("drop table bulk");
 await sql("alter table altered add column extra text");
 await page.getByRole("button", { name: "Refresh" }).click();
 await grid.getByRole("columnheader").filter({ hasText: /^extra / }).waitFor();
@@ -101,11 +102,12 @@ await accessible(page, "ended feed");
 await page.getByRole("button", { name: "Open the table again" }).click();
 await live(page);
 await grid.getByText("new", { exact: true }).waitFor();
-await sql("drop table altered");
 
 // Names in any script.
 await page.getByRole("navigation", { name: "Tables" }).getByRole("link", { name: /größe/ }).click();
 grid = page.getByRole("grid", { name: /größe/ });
+await grid.waitFor();
+await sql("drop table altered");
 await live(page);
 await (await cellOf(grid, 1, "值")).dblclick();
 await grid.getByLabel("值").fill("Ñandú");
