@@ -37,14 +37,16 @@ impl UserExecutor {
                 // The only connection of a role is not multiplexed if the role may open more.
                 // Otherwise requests that need a connection of their own could not get it, and
                 // fewer requests would be served than if all took turns.
-                if !self.pool.can_use_one_alone(&route.login) {
-                    return None;
+                if self.pool.can_use_one_alone(&route.login) {
+                    let (users, login) = (self.clone(), route.login.clone());
+                    in_flight.open(&tasks, &metadata, || async move {
+                        users.acquire(&login, users.wait_limit(None)).await
+                    });
                 }
-                let (users, login) = (self.clone(), route.login.clone());
-                in_flight.open(&tasks, &metadata, || async move {
-                    users.acquire(&login, users.wait_limit(None)).await
-                });
-                return None;
+                match in_flight.enqueue_behind(&tasks) {
+                    Enqueued::Queued(answer) => answer,
+                    Enqueued::NotMultiplexed | Enqueued::Full => return None,
+                }
             }
         };
         drop(tasks);

@@ -5,6 +5,7 @@ use std::future::Future;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, OnceLock};
 use std::thread::available_parallelism;
+use std::time::Duration;
 
 use parking_lot::{Mutex, RwLock};
 use tidegate_pool::{PoolKey, PooledConnection};
@@ -28,6 +29,14 @@ const MIN_OTHERS: usize = 4;
 const MAX_CONNECTIONS: usize = 8;
 /// With this many groups, adding a group first removes the groups without running requests.
 const MAX_GROUPS: usize = 1024;
+
+/// A pipeline is queued on the first connection whose pipelines are expected to take less than this.
+/// Beyond this time another backend responds sooner.
+const SHORT_BACKLOG: Duration = Duration::from_micros(200);
+/// If no connection has a short backlog, a pipeline is queued on the one with the shortest, up to
+/// this time. A connection of its own would cost PostgreSQL more, because its backend would be woken
+/// for one pipeline.
+const MAX_BACKLOG: Duration = Duration::from_millis(1);
 
 /// The groups of requests, by login. A login stands for one OAuth session of a user, or for a role
 /// that several callers share, such as the default user's role.
@@ -120,17 +129,32 @@ impl InFlightGuard {
         self.others == 0
     }
 
-    /// Queues a pipeline on a multiplexed connection that has room. If the receiver in
-    /// [`Enqueued::Queued`] reports an error, the request has to run the pipeline on a connection
+    /// Queues a pipeline on the first multiplexed connection with a short backlog. If the receiver
+    /// in [`Enqueued::Queued`] reports an error, the request has to run the pipeline on a connection
     /// of its own.
     pub(crate) fn enqueue(&self, tasks: &[StatementTask<'_>]) -> Enqueued {
         for slot in &self.group.slots {
-            match slot.take(tasks) {
+            match slot.take(tasks, SHORT_BACKLOG) {
                 Enqueued::Full => {}
                 enqueued => return enqueued,
             }
         }
         Enqueued::Full
+    }
+
+    /// Queues a pipeline on the multiplexed connection with the shortest backlog, as
+    /// [`Self::enqueue`] does.
+    pub(crate) fn enqueue_behind(&self, tasks: &[StatementTask<'_>]) -> Enqueued {
+        // Statements that fill rows evaluate one change for many subscribers. Each of them may wait
+        // longer, because only the end of the last one matters.
+        let patient = tasks.iter().any(|task| task.bound.statement.fills_rows());
+        let limit = if patient { Duration::MAX } else { MAX_BACKLOG };
+        let open = self.group.slots.iter();
+        let open = open.filter_map(|slot| Some((slot.backlog()?, slot)));
+        match open.min_by_key(|(backlog, _)| *backlog) {
+            Some((_, slot)) => slot.take(tasks, limit),
+            None => Enqueued::Full,
+        }
     }
 
     /// Opens a multiplexed connection in the background if enough requests are running and this

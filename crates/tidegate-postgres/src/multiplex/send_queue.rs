@@ -18,10 +18,6 @@ use crate::metadata::StatementKey;
 use crate::session::{ParameterSet, push_parse};
 use crate::statement::{PreparedStatement, StatementCache, StatementTask};
 
-/// The maximum of the total time that the pipelines on a connection are expected to take. Beyond
-/// this time a request gets its response sooner on a connection of its own, which another backend
-/// serves.
-const MAX_BACKLOG: Duration = Duration::from_micros(200);
 /// The maximum number of pipelines on a connection that are queued, or sent and without a response.
 const MAX_PIPELINES: usize = 64;
 /// The maximum length of a pipeline in bytes, values included. It is limited because other
@@ -71,19 +67,20 @@ impl SendQueue {
         }
     }
 
-    /// Whether a pipeline may be queued. A `patient` pipeline is queued even if the backlog is
-    /// long.
-    fn has_room(&self, patient: bool) -> bool {
-        let is_short = patient || self.backlog < MAX_BACKLOG;
-        self.depth == 0 || (self.depth < MAX_PIPELINES && is_short)
+    /// Whether a pipeline may be queued, if the backlog must be shorter than `limit`.
+    fn has_room(&self, limit: Duration) -> bool {
+        self.depth == 0 || (self.depth < MAX_PIPELINES && self.backlog < limit)
     }
 
-    /// Queues a pipeline of reads if all of them are cached, quick and pure.
-    pub(super) fn take(&mut self, tasks: &[StatementTask<'_>]) -> Enqueued {
-        // Statements that fill rows evaluate one change for many subscribers. Each of them may wait
-        // longer, because only the end of the last one matters.
-        let patient = tasks.iter().any(|task| task.bound.statement.fills_rows());
-        if !self.has_room(patient) {
+    /// The total time that the pipelines on the connection are expected to take.
+    pub(super) fn backlog(&self) -> Duration {
+        self.backlog
+    }
+
+    /// Queues a pipeline of reads if all of them are cached, quick and pure, and the backlog is
+    /// shorter than `limit`.
+    pub(super) fn take(&mut self, tasks: &[StatementTask<'_>], limit: Duration) -> Enqueued {
+        if !self.has_room(limit) {
             return Enqueued::Full;
         }
         let now = Instant::now();

@@ -35,14 +35,22 @@ pub(super) struct SlotState {
 
 impl ConnectionSlot {
     /// Queues a pipeline on the connection of the slot. Returns [`Enqueued::Full`] if no connection
-    /// is open.
-    pub(super) fn take(&self, tasks: &[StatementTask<'_>]) -> Enqueued {
+    /// is open, or if its backlog is not shorter than `limit`.
+    pub(super) fn take(&self, tasks: &[StatementTask<'_>], limit: Duration) -> Enqueued {
         let mut state = self.state.lock();
         let closing = state.closing;
         match &mut state.queue {
-            Some(queue) if !closing => queue.take(tasks),
+            Some(queue) if !closing => queue.take(tasks, limit),
             _ => Enqueued::Full,
         }
+    }
+
+    /// The time that the pipelines on the connection are expected to take; `None` if no connection
+    /// is open, or if it accepts no more pipelines.
+    pub(super) fn backlog(&self) -> Option<Duration> {
+        let state = self.state.lock();
+        let queue = state.queue.as_ref().filter(|_| !state.closing);
+        queue.map(SendQueue::backlog)
     }
 
     /// Whether a connection may be opened for the slot.
