@@ -43,7 +43,7 @@ impl Combiner {
             return None;
         }
         let size = message.relations.iter().chain(&message.items);
-        let size = size.map(|item| item.len()).sum::<usize>();
+        let size = size.map(Bytes::len).sum::<usize>();
         let fits = |combined: &BusMessage| {
             // If a change between the two messages was left out, the gap must stay visible.
             combined.identity == message.identity

@@ -1,5 +1,6 @@
 //! How a stream of changes is cut into messages.
 
+use bytes::Bytes;
 use tidegate_bus::batch::Batcher;
 use tidegate_bus::combiner::Combiner;
 use tidegate_bus::message::BusMessage;
@@ -100,14 +101,14 @@ fn combined_messages_have_all_items_and_describe_a_table_once() {
     for message in &sent {
         assert_eq!(combiner.push(message), None);
     }
-    let combined = combiner.take().unwrap();
+    let message = combiner.take().unwrap();
     assert!(combiner.is_empty());
-    assert_eq!((combined.from, combined.to), (at(100), at(405)));
+    assert_eq!((message.from, message.to), (at(100), at(405)));
     let items: Vec<_> = sent.iter().flat_map(|one| one.items.clone()).collect();
-    assert_eq!(combined.items, items);
+    assert_eq!(message.items, items);
     // The items of the first transaction have the description.
     assert_eq!(sent[1].relations, [relation(1)]);
-    assert_eq!(combined.relations, Vec::<bytes::Bytes>::new());
+    assert_eq!(message.relations, Vec::<Bytes>::new());
     // Without the first transaction, the message has it once.
     for message in &sent[1..] {
         assert_eq!(combiner.push(message), None);
@@ -118,7 +119,7 @@ fn combined_messages_have_all_items_and_describe_a_table_once() {
 #[test]
 fn messages_are_not_combined_above_the_limit_or_over_a_gap() {
     let sent = messages(&[200, 300, 400]);
-    let size = |message: &BusMessage| message.items.iter().map(|item| item.len()).sum::<usize>();
+    let size = |message: &BusMessage| message.items.iter().map(Bytes::len).sum::<usize>();
     let mut combiner = Combiner::new(size(&sent[0]) + 1);
     assert_eq!(combiner.push(&sent[0]), None);
     assert_eq!(combiner.push(&sent[1]).as_ref(), Some(&sent[0]));
