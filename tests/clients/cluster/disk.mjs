@@ -5,7 +5,7 @@ import { spawn } from "node:child_process";
 import { mkdir, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 
-import { eventually, freePort, Node, place, psql, sleep } from "./processes.mjs";
+import { eventually, freePort, NATS_SERVER, Node, place, psql, sleep } from "./processes.mjs";
 import { Subscriber, token } from "./subscriber.mjs";
 
 const ROWS = 200;
@@ -18,8 +18,9 @@ async function startSmall(folder) {
   const [store, config, port] = [join(folder, "small"), join(folder, "small.conf"), await freePort()];
   await mkdir(store);
   await writeFile(config, `listen: "127.0.0.1:${port}"\njetstream { store_dir: "${store}", max_file_store: 2GB }\n`);
-  const start = 'mount -t tmpfs -o size=6m none "$1" && exec nats-server -c "$2"';
-  const server = spawn("unshare", ["--mount", "sh", "-c", start, "sh", store, config], { stdio: "ignore" });
+  const start = 'mount -t tmpfs -o size=6m none "$1" && exec "$3" -c "$2"';
+  const args = ["--mount", "sh", "-c", start, "sh", store, config, NATS_SERVER];
+  const server = spawn("unshare", args, { stdio: "ignore" });
   process.on("exit", () => server.kill("SIGKILL"));
   await sleep(1000);
   return server.exitCode === null ? { server, port } : undefined;

@@ -1,8 +1,8 @@
 // One node reads the changes of a database for all, over NATS: what subscribers see while processes
-// are killed. An argument is a part of the names of the steps to run, or `soak` and a number of
-// faults.
+// are killed. An argument is a part of the names of the steps to run, `nats` for all steps in which
+// NATS fails, or `soak` and a number of faults.
 
-import { cluster, start, stop } from "./cluster.mjs";
+import { cluster, nats, start, stop } from "./cluster.mjs";
 import { diskSteps } from "./disk.mjs";
 import { soak } from "./faults.mjs";
 import { natsSteps } from "./nats.mjs";
@@ -21,12 +21,16 @@ function fail(error) {
 }
 
 const [, , only, count] = process.argv;
-const steps = { ...nodesSteps, ...natsSteps, ...diskSteps, ...postgresqlSteps, ...networkSteps, ...upgradeSteps };
+const ofNats = { ...natsSteps, ...diskSteps };
+const steps = { ...nodesSteps, ...ofNats, ...postgresqlSteps, ...networkSteps, ...upgradeSteps };
 const faults = only === "soak" ? count : 20;
 steps[`soak of ${faults} faults`] = () => soak(Number(faults));
+const isChosen = (name) => (only === "nats" ? name in ofNats : name.includes(only ?? ""));
+const chosen = Object.entries(steps).filter(([name]) => isChosen(name));
+if (chosen.length === 0) fail(`no step has a name with ${only}`);
 await start().catch(fail);
-for (const [name, step] of Object.entries(steps)) {
-  if (only && !name.includes(only)) continue;
+console.log(`nats-server ${nats.servers[0].version}`);
+for (const [name, step] of chosen) {
   const began = Date.now();
   try {
     await step();
@@ -37,5 +41,5 @@ for (const [name, step] of Object.entries(steps)) {
   console.log(`ok: ${name} (${Date.now() - began} ms)`);
 }
 await stop();
-console.log(`${Object.keys(steps).length} steps, ${cluster.written} events`);
+console.log(`${chosen.length} steps, ${cluster.written} events`);
 process.exit(0);

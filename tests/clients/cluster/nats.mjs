@@ -20,13 +20,13 @@ import {
 } from "./cluster.mjs";
 import { ancient, Eavesdropper } from "./eavesdropper.mjs";
 import { LONGEST } from "./faults.mjs";
-import { eventually, freePort, Node, sleep } from "./processes.mjs";
+import { eventually, freePort, NATS_SERVER, Node, sleep } from "./processes.mjs";
 import { Subscriber } from "./subscriber.mjs";
 
 // Starts a server that belongs to no cluster.
 function startAlone(port, ...options) {
   const args = ["--addr", "127.0.0.1", "--port", String(port), ...options];
-  const server = spawn("nats-server", args, { stdio: "ignore" });
+  const server = spawn(NATS_SERVER, args, { stdio: "ignore" });
   process.on("exit", () => server.kill("SIGKILL"));
   return server;
 }

@@ -11,6 +11,8 @@ import { promisify } from "node:util";
 
 export const USER = "tidegate";
 export const PASSWORD = "bus-secret";
+// The program of the NATS servers.
+export const NATS_SERVER = process.env.NATS_SERVER || "nats-server";
 const binary = process.env.TIDEGATE_TEST_BINARY;
 const children = new Set();
 process.on("exit", () => children.forEach((child) => child.kill("SIGKILL")));
@@ -69,10 +71,15 @@ export class NatsServer {
   async start() {
     await writeFile(this.config, this.text(this.room));
     const from = this.log.length;
-    this.child = launch("nats-server", ["-c", this.config], process.env, this.log);
+    this.child = launch(NATS_SERVER, ["-c", this.config], process.env, this.log);
     await eventually("nats-server is ready", () =>
       this.log.slice(from).some((line) => line.includes("Server is ready")),
     );
+  }
+
+  // The version that the running program says it has.
+  get version() {
+    return this.log.map((line) => / Version: +(\S+)/.exec(line)?.[1]).findLast(Boolean);
   }
 
   stop(signal = "SIGKILL") {
