@@ -37,19 +37,19 @@ async fn a_wrong_member_is_named_with_what_was_expected() {
         ),
         (
             with("redirect_uri", json!(["javascript:alert(1)"])),
-            "`redirect_uri`: expected 1 to 100",
+            "`redirect_uri[0]`: expected an absolute address",
         ),
         (
             with("redirect_uri", json!(["https://a.example/#x"])),
-            "`redirect_uri`: expected 1 to 100",
+            "`redirect_uri[0]`: expected an absolute address",
         ),
         (
             with("redirect_uri", json!(["http://a.example/callback"])),
-            "`redirect_uri`: expected 1 to 100",
+            "`redirect_uri[0]`: expected an absolute address",
         ),
         (
-            with("redirect_uri", json!(["myapp:/callback"])),
-            "`redirect_uri`: expected 1 to 100",
+            with("redirect_uri", json!([URI, "myapp:/callback"])),
+            "`redirect_uri[1]`: expected an absolute address",
         ),
         (
             with("homepage", json!("javascript:alert(1)")),
@@ -60,8 +60,12 @@ async fn a_wrong_member_is_named_with_what_was_expected() {
             "`public`: expected true or false",
         ),
         (
-            with("grants", json!(["magic"])),
-            "`grants`: expected some of password",
+            with("redirect_uri", json!([URI, 7])),
+            "`redirect_uri[1]`: expected a string",
+        ),
+        (
+            with("grants", json!(["password", "magic"])),
+            "`grants[1]`: expected one of password",
         ),
         (
             with("secret", json!("mine")),

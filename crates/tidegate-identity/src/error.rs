@@ -66,6 +66,16 @@ pub enum Error {
         /// The values that are allowed.
         expected: &'static str,
     },
+    /// An element of a field of a record has an invalid value.
+    #[error("invalid {field}[{index}], expected {expected}")]
+    InvalidElement {
+        /// The name of the field.
+        field: &'static str,
+        /// The index of the element.
+        index: usize,
+        /// The values that are allowed.
+        expected: &'static str,
+    },
     /// The name of a new record is taken.
     #[error("the {0} already exists")]
     Taken(&'static str),

@@ -97,6 +97,13 @@ fn identity(error: &IdentityError) -> Cow<'static, str> {
         IdentityError::InvalidField { field, expected } => {
             return format!("the member {field} is not valid, expected {expected}").into();
         }
+        IdentityError::InvalidElement {
+            field,
+            index,
+            expected,
+        } => {
+            return format!("the member {field}[{index}] is not valid, expected {expected}").into();
+        }
         IdentityError::Taken(what) => {
             return format!("a {what} with this name already exists").into();
         }
