@@ -24,6 +24,14 @@ async fn a_wrong_member_is_named_with_what_was_expected() {
         (with("name", json!(7)), "`name`: expected a string"),
         (with("name", json!(" ")), "`name`: expected a text of"),
         (
+            with("name", json!("a\u{0}b")),
+            "`name`: expected a text of at most 1024 bytes without control characters",
+        ),
+        (
+            with("description", json!("a\u{0}b")),
+            "`description`: expected a text of",
+        ),
+        (
             with("id", json!("a/b")),
             "`id`: expected 1 to 64 characters",
         ),

@@ -163,6 +163,11 @@ async fn what_a_new_token_may_not_be_is_refused_by_name() {
         (json!({"name": " "}), "`name`"),
         (json!({"name": "x".repeat(101)}), "`name`"),
         (
+            json!({"name": "a\u{0}b"}),
+            "`name`: expected a text of 1 to 100 bytes without control characters",
+        ),
+        (json!({"name": "a\nb"}), "`name`"),
+        (
             json!({"name": "x", "expires_at": "tomorrow"}),
             "`expires_at`",
         ),

@@ -22,15 +22,23 @@ pub(super) fn client(client: &Client) -> Result<()> {
     if !id(&client.id) {
         return invalid("id", "1 to 64 characters of A-Z a-z 0-9 _ . -, not . or ..");
     }
-    if !is_short(&client.name) {
-        return invalid("name", "a text of at most 1024 bytes");
+    if !is_short(&client.name) || client.name.contains(char::is_control) {
+        return invalid(
+            "name",
+            "a text of at most 1024 bytes without control characters",
+        );
     }
     // The consent page shows the home page as a link.
     if !client.homepage.as_deref().is_none_or(redirect::is_page) {
         return invalid("homepage", "an http or https address without a fragment");
     }
-    if !client.description.as_deref().is_none_or(is_short) {
-        return invalid("description", "a text of at most 1024 bytes");
+    // PostgreSQL stores no text with the character U+0000.
+    let is_description = |text: &str| is_short(text) && !text.contains('\0');
+    if !client.description.as_deref().is_none_or(is_description) {
+        return invalid(
+            "description",
+            "a text of at most 1024 bytes without the character U+0000",
+        );
     }
     redirect_uris(&client.redirect_uris)?;
     let signup = &client.signup;
