@@ -107,7 +107,9 @@ fn identity(error: &IdentityError) -> Cow<'static, str> {
         IdentityError::Taken(what) => {
             return format!("a {what} with this name already exists").into();
         }
-        IdentityError::IdTaken => "a user with this `id` already exists",
+        IdentityError::IdTaken => {
+            "another user has this `id`; the id of a user with a role is its name"
+        }
         IdentityError::NotFound(what) => return format!("{what} not found").into(),
         IdentityError::Role(error) => return role(error),
         IdentityError::LoginDenied => "the person denied the request",
