@@ -24,6 +24,14 @@ async fn a_wrong_member_is_named_with_what_was_expected() {
         (with("name", json!(7)), "`name`: expected a string"),
         (with("name", json!(" ")), "`name`: expected a text of"),
         (
+            with("name", json!("a\u{0}b")),
+            "`name`: expected a text of at most 1024 bytes without control characters",
+        ),
+        (
+            with("description", json!("a\u{0}b")),
+            "`description`: expected a text of",
+        ),
+        (
             with("id", json!("a/b")),
             "`id`: expected 1 to 64 characters",
         ),
@@ -37,19 +45,19 @@ async fn a_wrong_member_is_named_with_what_was_expected() {
         ),
         (
             with("redirect_uri", json!(["javascript:alert(1)"])),
-            "`redirect_uri`: expected 1 to 100",
+            "`redirect_uri[0]`: expected an absolute address",
         ),
         (
             with("redirect_uri", json!(["https://a.example/#x"])),
-            "`redirect_uri`: expected 1 to 100",
+            "`redirect_uri[0]`: expected an absolute address",
         ),
         (
             with("redirect_uri", json!(["http://a.example/callback"])),
-            "`redirect_uri`: expected 1 to 100",
+            "`redirect_uri[0]`: expected an absolute address",
         ),
         (
-            with("redirect_uri", json!(["myapp:/callback"])),
-            "`redirect_uri`: expected 1 to 100",
+            with("redirect_uri", json!([URI, "myapp:/callback"])),
+            "`redirect_uri[1]`: expected an absolute address",
         ),
         (
             with("homepage", json!("javascript:alert(1)")),
@@ -60,8 +68,12 @@ async fn a_wrong_member_is_named_with_what_was_expected() {
             "`public`: expected true or false",
         ),
         (
-            with("grants", json!(["magic"])),
-            "`grants`: expected some of password",
+            with("redirect_uri", json!([URI, 7])),
+            "`redirect_uri[1]`: expected a string",
+        ),
+        (
+            with("grants", json!(["password", "magic"])),
+            "`grants[1]`: expected one of password",
         ),
         (
             with("secret", json!("mine")),

@@ -47,17 +47,17 @@ async fn the_owner_manages_issuers() {
         (
             json!({"name": "b", "issuer": url, "audience": ""}),
             400,
-            "`audience`: an audience is empty",
+            "`audience[0]`: an audience is empty",
         ),
         (
-            json!({"name": "b", "issuer": url, "audience": [1]}),
+            json!({"name": "b", "issuer": url, "audience": ["a", 1]}),
             400,
-            "`audience`: expected a string or an array of strings",
+            "`audience[1]`: expected a string",
         ),
         (
             json!({"name": "b", "issuer": url, "audience": null}),
             400,
-            "`audience`: expected a string",
+            "`audience`: expected a string or an array of strings",
         ),
         (
             json!({"name": "b", "issuer": "ftp://x", "audience": "a"}),
@@ -75,9 +75,9 @@ async fn the_owner_manages_issuers() {
             "`role_claim`",
         ),
         (
-            json!({"name": "b", "issuer": url, "audience": "a", "algorithms": ["HS256"]}),
+            json!({"name": "b", "issuer": url, "audience": "a", "algorithms": ["ES256", "HS256"]}),
             400,
-            "`algorithms`",
+            "`algorithms[1]`: expected one of RS256",
         ),
         (
             json!({"name": "b", "issuer": url, "audience": "a", "claims": "org"}),
@@ -85,14 +85,14 @@ async fn the_owner_manages_issuers() {
             "`claims`: expected an array of strings",
         ),
         (
-            json!({"name": "b", "issuer": url, "audience": "a", "claims": ["a["]}),
+            json!({"name": "b", "issuer": url, "audience": "a", "claims": ["b", "a["]}),
             400,
-            "`claims`",
+            "`claims[1]`: ",
         ),
         (
             json!({"name": "b", "issuer": url, "audience": "a", "claims": ["roles[0]"]}),
             400,
-            "`claims`: roles[0] has an index",
+            "`claims[0]`: roles[0] has an index",
         ),
         (
             json!({"name": "b", "issuer": url, "audience": "a", "clock_skew": 301}),
@@ -113,6 +113,11 @@ async fn the_owner_manages_issuers() {
             json!([{"name": "b", "issuer": url, "audience": "a"}, {"name": "c"}]),
             400,
             "[1]: `issuer`",
+        ),
+        (
+            json!([{"name": "b", "issuer": url, "audience": ["a", ""]}]),
+            400,
+            "[0]: `audience[1]`: an audience is empty",
         ),
     ] {
         let (found, answer) = world.rest(Method::POST, ISSUERS, body.clone()).await;

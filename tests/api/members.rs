@@ -156,7 +156,8 @@ async fn members_are_checked_and_errors_name_the_place() {
     ]);
     for (users, place) in [(alias, ""), (same, "[1]: ")] {
         let refused = owner("POST", USERS, users).await;
-        let text = format!("{place}a user with this `id` already exists");
+        let text =
+            format!("{place}another user has this `id`; the id of a user with a role is its name");
         assert_eq!(refused.error(), (409, "ALREADY_EXISTS", &*text));
     }
     let taken = json!([member("mfine", "mbad_group"), member("alice", "mbad_group")]);

@@ -26,16 +26,14 @@ async fn convert(world: &World, name: &str, change: Value) {
     assert_eq!(status, 303, "{answer}");
 }
 
-/// Waits until the token's SQL runs as this role, or is refused as a member's.
+/// Checks that the token's SQL runs as this role, or is refused as a member's. A conversion counts
+/// at once on the node that makes it.
 async fn runs_as(world: &World, token: &str, role: Option<&str>) {
-    eventually("the conversion counts", async || {
-        match (world.role(token).await, role) {
-            (Ok(current), Some(role)) => current == role,
-            (Err((403, text)), None) => text.contains("no SQL of their own"),
-            _ => false,
-        }
-    })
-    .await;
+    match (world.role(token).await, role) {
+        (Ok(current), Some(role)) => assert_eq!(current, role),
+        (Err((403, text)), None) => assert!(text.contains("no SQL of their own"), "{text}"),
+        (found, _) => panic!("{found:?} is not {role:?}"),
+    }
 }
 
 async fn subscribed(world: &World, token: &str) -> Socket {
@@ -96,9 +94,9 @@ async fn a_token_follows_the_conversions_of_the_user_that_it_names() {
     ] {
         let mut socket = subscribed(&world, &ann).await;
         convert(&world, "ann", change).await;
+        runs_as(&world, &ann, role).await;
         // The socket was opened with the rights of the previous kind, so it ends.
         assert_eq!(socket.close_code().await, 4401);
-        runs_as(&world, &ann, role).await;
         assert_eq!(author(&world, &ann, (20 + rows, "acme")).await, "ann");
         rows += 1;
         assert_eq!(world.titles(&ann).await.len(), rows as usize);

@@ -193,7 +193,7 @@ async fn a_person_renames_and_removes_a_passkey() {
         let fields = [("name", wrong)];
         let refused = browser.submit(&page, "rename_passkey", &fields).await;
         assert_eq!(refused.status, 400, "{wrong}");
-        let expected = "Give a name of 1 to 64 characters.";
+        let expected = "Give a name of 1 to 64 characters without control characters.";
         assert!(refused.text.contains(expected), "{}", refused.text);
     }
     let removed = browser.submit(&page, "remove_passkey", &[]).await;

@@ -163,6 +163,11 @@ async fn what_a_new_token_may_not_be_is_refused_by_name() {
         (json!({"name": " "}), "`name`"),
         (json!({"name": "x".repeat(101)}), "`name`"),
         (
+            json!({"name": "a\u{0}b"}),
+            "`name`: expected a text of 1 to 100 bytes without control characters",
+        ),
+        (json!({"name": "a\nb"}), "`name`"),
+        (
             json!({"name": "x", "expires_at": "tomorrow"}),
             "`expires_at`",
         ),
@@ -174,7 +179,14 @@ async fn what_a_new_token_may_not_be_is_refused_by_name() {
             json!({"name": "x", "expires_at": "2999-01-01T00:00:00Z"}),
             "`expires_at`",
         ),
-        (json!({"name": "x", "scopes": ["root"]}), "`scopes`"),
+        (
+            json!({"name": "x", "scopes": ["read", "root"]}),
+            "`scopes[1]`: ",
+        ),
+        (
+            json!({"name": "x", "scopes": ["read", 7]}),
+            "`scopes[1]`: expected a string",
+        ),
         (json!({"name": "x", "scopes": "read"}), "`scopes`"),
         (json!({"name": "x", "scopes": []}), "`scopes`"),
         (json!({"name": "x", "scopes": [""]}), "`scopes`"),
@@ -364,10 +376,10 @@ async fn another_node_refuses_a_revoked_token_within_five_seconds_and_the_comman
     );
     let (_, reported) = operator.fails(&["token", "revoke", "shop", id], "");
     assert!(reported.contains("there is no token"), "{reported}");
-    for scopes in ["root", ""] {
+    for (scopes, expected) in [("read,root", "--scopes root: "), ("", "one scope or more")] {
         let wrong = ["token", "create", "shop", "shop", "x", "--scopes", scopes];
         let (_, reported) = operator.fails(&wrong, "");
-        assert!(reported.contains("scope"), "{scopes}: {reported}");
+        assert!(reported.contains(expected), "{scopes}: {reported}");
     }
     let guest = [
         "user",

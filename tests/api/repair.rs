@@ -128,3 +128,22 @@ async fn a_repair_names_the_users_that_it_cannot_repair_and_repairs_the_others()
         assert_eq!(code, expected, "{reported}");
     }
 }
+
+#[tokio::test]
+async fn a_repair_makes_a_group_of_members_again_whose_role_was_dropped() {
+    let operator = operator().await;
+    let create = "user create shop mia --member --group people --no-password";
+    operator.succeeds(&create.split(' ').collect::<Vec<_>>(), "");
+    let inside = operator.root("shop").await;
+    let drop = "drop owned by \"shop/group/people\"; drop role \"shop/group/people\"";
+    inside.batch_execute(drop).await.unwrap();
+    let report = text(&operator.run(&["doctor"], "").stdout);
+    let missing = "groups of members of the tenant shop have no role: shop/group/people";
+    assert!(report.contains(missing), "{report}");
+    // The log names this command when a member's request fails.
+    let repaired = operator.succeeds(&["user", "repair", "shop", "--all"], "");
+    let made = "shop/group/people can log in.\n";
+    assert!(repaired.contains(made), "{repaired}");
+    let report = operator.succeeds(&["doctor"], "");
+    assert!(!report.contains(missing), "{report}");
+}

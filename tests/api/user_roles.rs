@@ -159,7 +159,7 @@ async fn a_user_of_several_groups_has_the_rights_of_all() {
             json!(["a", "a"]),
             "at most 32 different groups",
         ),
-        ("user_group", json!(["a", 1]), "an array of strings"),
+        ("user_group", json!(["a", 1]), "[1]`: expected a string"),
         ("user_group", json!(["a,b"]), "expected 1 to 32 characters"),
         ("properties", json!("[]"), "a string that is a JSON object"),
         ("properties", json!("{"), "a string that is a JSON object"),

@@ -62,6 +62,14 @@ async fn a_wrong_member_is_named_with_what_was_expected() {
             "`properties`: expected a JSON object of at most 3072",
         ),
         (
+            with("user_group", json!(["staff", 7])),
+            "`user_group[1]`: expected a string",
+        ),
+        (
+            with("user_group", json!(["staff", "a/b"])),
+            "`user_group[1]`: expected 1 to 32 characters",
+        ),
+        (
             with("default_user", json!(1)),
             "`default_user`: expected true or false",
         ),

@@ -10,6 +10,7 @@ use tidegate_sql::{DatabaseName, RoleName};
 use tidegate_store::{Tenant, Tenants};
 use tokio::time::{MissedTickBehavior, interval};
 
+use crate::group_logins;
 use crate::pool::UserPool;
 use crate::roles;
 use crate::service::Service;
@@ -84,30 +85,13 @@ impl RoleMaintenance {
                 tracing::warn!(database = tenant.name, %error, "could not create missing roles; retrying in an hour");
             }
         }
-        if let Err(error) = self.provide_member_groups(&database).await {
+        let groups = group_logins::provide(&self.admin, &self.accounts, &database);
+        if let Err(error) = groups.await {
             tracing::warn!(%database, %error, "could not let the groups of members log in; retrying in an hour");
         }
         if let Err(error) = self.provide_claims(tenant, &users).await {
             tracing::warn!(database = tenant.name, %error, "could not update the functions of claims; retrying in an hour");
         }
-    }
-
-    /// Lets the role of each group with members log in. A role may be unable to log in, for example
-    /// after a restore without the roles.
-    async fn provide_member_groups(
-        &self,
-        database: &DatabaseName,
-    ) -> Result<(), Box<dyn std::error::Error + Send + Sync>> {
-        let able = self.admin.group_logins(database).await?;
-        let prefix = format!("{database}/group/");
-        let able = able
-            .iter()
-            .filter_map(|role| role.as_str().strip_prefix(&prefix));
-        let able: Vec<_> = able.map(str::to_owned).collect();
-        let provided = self
-            .accounts
-            .provide_member_groups(database.as_str(), &able);
-        Ok(provided.await?)
     }
 
     /// Creates the functions of claims, and corrects the values that they return for users. If the

@@ -1,7 +1,8 @@
-//! Makes the roles of groups able to log in, for callers with tokens of external issuers.
+//! Makes the roles of groups able to log in, for members and for callers with tokens of external
+//! issuers.
 
 use tidegate_admin::{Admin, Error};
-use tidegate_identity::{StoreError, StoreFuture, group_role};
+use tidegate_identity::{Accounts, StoreError, StoreFuture, group_role};
 use tidegate_issuers::GroupLogins;
 use tidegate_sql::{DatabaseName, RoleName};
 
@@ -18,6 +19,23 @@ impl PgGroupLogins {
         let made = self.0.make_group_login(&database, &role);
         made.await.map_err(failed)
     }
+}
+
+/// Lets the role of each group with members log in, and creates a missing role. A role is missing
+/// for example after a restore without the roles.
+pub(crate) async fn provide(
+    admin: &Admin,
+    accounts: &Accounts,
+    database: &DatabaseName,
+) -> crate::failure::Result {
+    let able = admin.group_logins(database).await?;
+    let prefix = format!("{database}/group/");
+    let able = able
+        .iter()
+        .filter_map(|role| role.as_str().strip_prefix(&prefix));
+    let able: Vec<_> = able.map(str::to_owned).collect();
+    let provided = accounts.provide_member_groups(database.as_str(), &able);
+    Ok(provided.await?)
 }
 
 impl GroupLogins for PgGroupLogins {

@@ -81,10 +81,10 @@ impl Maintenance {
             Some(Change::Issuers) => self.reload_issuers().await,
             Some(Change::Keys) => log("keys", self.issuer.refresh_keys().await),
             Some(Change::Users(database) | Change::Settings(database)) => {
-                self.app.forget_default_user(&database);
+                self.app.forget_users(&database);
             }
             Some(Change::Tenant(database)) => {
-                self.app.forget_default_user(&database);
+                self.app.forget_users(&database);
                 self.methods.forget_tenant(&DatabaseName::new(&database));
                 self.pool.remove_database(&database);
                 self.catalogs.forget(&DatabaseName::new(&database));

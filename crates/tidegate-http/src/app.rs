@@ -105,11 +105,14 @@ impl App {
         AppBuilder::new(executor, issuer, store)
     }
 
-    /// Removes the default user of `database` from the cache. Call this function when the tenant's
-    /// users or settings have changed. Without the call, the change takes effect after five
-    /// seconds.
-    pub fn forget_default_user(&self, database: &str) {
+    /// Removes the default user of `database` from the cache, and the users that tokens of external
+    /// issuers name. Call this function when the tenant's users or settings have changed. Without
+    /// the call, the change takes effect after five seconds.
+    pub fn forget_users(&self, database: &str) {
         self.0.default_users.forget(database);
+        if let Some(tokens) = &self.0.external_tokens {
+            tokens.forget_users(database);
+        }
     }
 
     /// Reads the external issuers of all tenants again if they have changed. Call this function

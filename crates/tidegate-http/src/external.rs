@@ -157,6 +157,16 @@ impl ExternalTokens {
         Ok(user)
     }
 
+    /// Makes the next request with each token of the tenant `database` read its user again. Until
+    /// then, a token could run as the role of a user who was made a member, and the role is gone.
+    pub(crate) fn forget_users(&self, database: &str) {
+        for (_, token) in self.verified.iter() {
+            if token.issuer.record().database == database {
+                token.forget_identity();
+            }
+        }
+    }
+
     fn select(
         &self,
         own: &Issuer,

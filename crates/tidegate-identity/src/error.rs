@@ -66,10 +66,20 @@ pub enum Error {
         /// The values that are allowed.
         expected: &'static str,
     },
+    /// An element of a field of a record has an invalid value.
+    #[error("invalid {field}[{index}], expected {expected}")]
+    InvalidElement {
+        /// The name of the field.
+        field: &'static str,
+        /// The index of the element.
+        index: usize,
+        /// The values that are allowed.
+        expected: &'static str,
+    },
     /// The name of a new record is taken.
     #[error("the {0} already exists")]
     Taken(&'static str),
-    /// The id of a new member is taken, but its name is not.
+    /// The id of a new user is taken, but its name is not. The id of a user with a role is its name.
     #[error("the id already belongs to a user")]
     IdTaken,
     /// The tenant has a default user already.

@@ -1,6 +1,8 @@
 //! Tests of the records of users.
 
-use tidegate_identity::{Error, NewOwner, NewUser, Secret, TenantName, UserKey, UserName};
+use tidegate_identity::{
+    Error, NewOwner, NewUser, Secret, TenantName, UserKey, UserKind, UserName,
+};
 
 use crate::fixture::{Fixture, demo, fault};
 
@@ -28,6 +30,23 @@ async fn an_adopted_tenant_may_have_an_owner_role_of_another_name() {
         (owner.role.as_deref(), owner.key.is_owner()),
         (Some("chinook_owner"), true)
     );
+}
+
+#[tokio::test]
+async fn a_user_with_a_role_cannot_have_the_id_of_a_member_as_its_name() {
+    let api = Fixture::start().await;
+    let new = |name: &str| NewUser::new(demo(), UserName::parse(name).unwrap());
+    let member = NewUser {
+        kind: UserKind::Member,
+        id: Some("ann".to_owned()),
+        user_groups: vec!["people".to_owned()],
+        ..new("mia")
+    };
+    api.directory.create_user(member).await.unwrap();
+    for (name, expected) in [("ann", "IdTaken"), ("mia", "Taken")] {
+        let created = api.directory.create_user(new(name)).await;
+        assert_eq!(fault(created), expected, "{name}");
+    }
 }
 
 #[tokio::test]

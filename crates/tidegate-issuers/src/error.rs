@@ -36,11 +36,19 @@ pub enum SettingsError {
         most: usize,
     },
     /// One of the accepted audiences is empty. A token with an empty `aud` would be accepted.
-    #[error("`audience`: an audience is empty")]
-    EmptyAudience,
+    #[error("`audience[{index}]`: an audience is empty")]
+    EmptyAudience {
+        /// The index in `audience`.
+        index: usize,
+    },
     /// A claim for policies is an element of an array.
-    #[error("`claims`: {0} has an index: the path of the whole array was expected")]
-    IndexedClaim(ClaimPath),
+    #[error("`claims[{index}]`: {path} has an index: the path of the whole array was expected")]
+    IndexedClaim {
+        /// The index in `claims`.
+        index: usize,
+        /// The path of the claim.
+        path: ClaimPath,
+    },
     /// The tolerated clock skew is too large.
     #[error("`clock_skew` is {found} seconds: at most {most} were expected")]
     ClockSkew {

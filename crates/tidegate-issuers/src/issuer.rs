@@ -15,6 +15,9 @@ use crate::{ClaimPath, IssuerSettings, Network, SettingsError, SignatureAlgorith
 const MAX_NAME: usize = 255;
 /// The largest number of roles in a token that is accepted.
 const MOST_ROLES: usize = 256;
+/// The start of the year 10000. A later time is an error of the issuer, for example a time in
+/// milliseconds, and the token would be valid for ever.
+const LATEST: f64 = 253_402_300_800.0;
 
 /// A configured issuer. Share it in an `Arc`.
 #[derive(Debug)]
@@ -118,10 +121,7 @@ impl Issuer {
             subject: name(&subject, &claims)?.ok_or_else(|| not_a_name(&subject))?,
             user,
             roles: self.roles(&claims)?,
-            expires_at: time(&claims, "exp")?.ok_or(TokenError::Claim {
-                claim: "exp".to_owned(),
-                expected: "a time in seconds since 1970",
-            })?,
+            expires_at: time(&claims, "exp")?.ok_or_else(|| not_a_time("exp"))?,
             not_before: time(&claims, "nbf")?
                 .max(time(&claims, "iat")?)
                 .unwrap_or(0),
@@ -167,20 +167,21 @@ fn seconds(time: SystemTime) -> u64 {
 #[expect(
     clippy::cast_possible_truncation,
     clippy::cast_sign_loss,
-    reason = "a cast of a float saturates, and any such time is far in the past or future"
+    reason = "a cast of a float saturates, so a time before 1970 becomes 0"
 )]
 fn time(claims: &Map<String, Value>, name: &str) -> Result<Option<u64>, TokenError> {
-    match claims.get(name) {
-        None => Ok(None),
-        Some(value) => {
-            value
-                .as_f64()
-                .map(|time| Some(time as u64))
-                .ok_or_else(|| TokenError::Claim {
-                    claim: name.to_owned(),
-                    expected: "a time in seconds since 1970",
-                })
-        }
+    let Some(value) = claims.get(name) else {
+        return Ok(None);
+    };
+    let time = value.as_f64().filter(|time| time.abs() < LATEST);
+    let time = time.ok_or_else(|| not_a_time(name))?;
+    Ok(Some(time as u64))
+}
+
+fn not_a_time(name: &str) -> TokenError {
+    TokenError::Claim {
+        claim: name.to_owned(),
+        expected: "a time in seconds since 1970, before the year 10000,",
     }
 }
 

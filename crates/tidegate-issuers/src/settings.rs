@@ -120,14 +120,15 @@ impl IssuerSettings {
             check_url("jwks_url", url, network)?;
         }
         check_count("audience", self.audience.len(), MOST_ELEMENTS)?;
-        if self.audience.iter().any(String::is_empty) {
-            return Err(SettingsError::EmptyAudience);
+        if let Some(index) = self.audience.iter().position(String::is_empty) {
+            return Err(SettingsError::EmptyAudience { index });
         }
         check_count("algorithms", self.algorithms.len(), MOST_ELEMENTS)?;
         if let Some(claims) = &self.claims {
             check_count("claims", claims.len(), MOST_CLAIMS)?;
-            if let Some(path) = claims.iter().find(|path| path.has_index()) {
-                return Err(SettingsError::IndexedClaim(path.clone()));
+            if let Some(index) = claims.iter().position(ClaimPath::has_index) {
+                let path = claims[index].clone();
+                return Err(SettingsError::IndexedClaim { index, path });
             }
         }
         if self.clock_skew > MOST_CLOCK_SKEW {

@@ -1,9 +1,11 @@
 //! Splits a token into its parts (RFC 7515, section 7.1).
 
+use std::fmt;
+
 use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use serde::Deserialize;
-use serde::de::DeserializeOwned;
+use serde::de::{Deserializer, MapAccess, Visitor};
 use serde_json::{Map, Value};
 
 use crate::TokenError;
@@ -68,7 +70,11 @@ impl<'t> Token<'t> {
             .split_once('.')
             .filter(|(_, payload)| !payload.contains('.'))
             .ok_or(TokenError::Malformed(parts))?;
-        let header: TokenHeader = decode(header, "its header is no JSON object in base64url")?;
+        let malformed = TokenError::Malformed("its header is no JSON object in base64url");
+        let header = Members::decode(header).ok_or_else(|| malformed.clone())?;
+        let repeated = TokenError::Malformed("its header has a duplicate member");
+        let header = Value::Object(header.distinct().ok_or(repeated)?);
+        let header = TokenHeader::deserialize(header).map_err(|_| malformed)?;
         // The token has extensions that this service does not understand (section 4.1.11).
         if header.crit.is_some() {
             return Err(TokenError::Malformed("its header has critical extensions"));
@@ -84,16 +90,56 @@ impl<'t> Token<'t> {
     }
 
     pub(crate) fn claims(&self) -> Result<Map<String, Value>, TokenError> {
-        decode(
-            self.payload,
-            "its payload cannot be read as a JSON object in base64url",
-        )
+        let malformed = "its payload cannot be read as a JSON object in base64url";
+        let claims = Members::decode(self.payload).ok_or(TokenError::Malformed(malformed))?;
+        let repeated = TokenError::Malformed("its payload has a duplicate member");
+        claims.distinct().ok_or(repeated)
     }
 }
 
-fn decode<T: DeserializeOwned>(part: &str, expected: &'static str) -> Result<T, TokenError> {
-    let bytes = URL_SAFE_NO_PAD.decode(part).ok();
-    bytes
-        .and_then(|bytes| serde_json::from_slice(&bytes).ok())
-        .ok_or(TokenError::Malformed(expected))
+/// The members of a JSON object at its top level.
+struct Members {
+    members: Map<String, Value>,
+    has_duplicate: bool,
+}
+
+impl Members {
+    fn decode(part: &str) -> Option<Self> {
+        let bytes = URL_SAFE_NO_PAD.decode(part).ok()?;
+        serde_json::from_slice(&bytes).ok()
+    }
+
+    /// The members; `None` if a name is there twice. Parsers differ in the member that they use
+    /// then, so another service could read other claims from the same token (RFC 7519, section 4).
+    fn distinct(self) -> Option<Map<String, Value>> {
+        (!self.has_duplicate).then_some(self.members)
+    }
+}
+
+impl<'de> Deserialize<'de> for Members {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        deserializer.deserialize_map(MembersVisitor)
+    }
+}
+
+struct MembersVisitor;
+
+impl<'de> Visitor<'de> for MembersVisitor {
+    type Value = Members;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("an object")
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, mut object: A) -> Result<Members, A::Error> {
+        let mut members = Map::new();
+        let mut has_duplicate = false;
+        while let Some((name, value)) = object.next_entry::<String, Value>()? {
+            has_duplicate |= members.insert(name, value).is_some();
+        }
+        Ok(Members {
+            members,
+            has_duplicate,
+        })
+    }
 }

@@ -49,7 +49,11 @@ impl Signer {
     }
 
     pub(crate) fn sign(&self, header: &Value, claims: &Value) -> String {
-        let text = |value: &Value| URL_SAFE_NO_PAD.encode(value.to_string());
+        self.sign_text(&header.to_string(), &claims.to_string())
+    }
+
+    pub(crate) fn sign_text(&self, header: &str, claims: &str) -> String {
+        let text = |part: &str| URL_SAFE_NO_PAD.encode(part);
         let signed = format!("{}.{}", text(header), text(claims));
         let signature = self.pair.sign(&SystemRandom::new(), signed.as_bytes());
         format!("{signed}.{}", URL_SAFE_NO_PAD.encode(signature.unwrap()))

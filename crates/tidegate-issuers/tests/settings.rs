@@ -63,9 +63,9 @@ fn lists_and_clock_skew_have_limits() {
             "{error}"
         );
     }
-    for audience in [json!([""]), json!(["api", ""])] {
+    for (audience, index) in [(json!([""]), 0), (json!(["api", ""]), 1)] {
         let error = rejected(with("audience", audience));
-        assert_eq!(error, SettingsError::EmptyAudience);
+        assert_eq!(error, SettingsError::EmptyAudience { index });
     }
     let error = rejected(with("clock_skew", json!(301)));
     assert_eq!(
@@ -117,7 +117,7 @@ fn policies_get_the_listed_claims_only() {
     assert!(
         error
             .to_string()
-            .contains("`claims`: realm_access.roles[0] has an index"),
+            .contains("`claims[1]`: realm_access.roles[0] has an index"),
         "{error}"
     );
 }

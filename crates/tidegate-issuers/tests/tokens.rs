@@ -70,7 +70,7 @@ async fn tokens_with_other_claims_are_rejected() {
         expected,
     };
     let (time, text) = (
-        "a time in seconds since 1970",
+        "a time in seconds since 1970, before the year 10000,",
         "a text of 1 to 255 bytes without control characters, or a whole number of at most 64 bits,",
     );
     let role = "a text or an array of at most 256 texts, each of 1 to 255 bytes";
@@ -86,6 +86,12 @@ async fn tokens_with_other_claims_are_rejected() {
         ("exp", json!(-1), TokenError::Expired),
         ("exp", Value::Null, claim("exp", time)),
         ("exp", json!("9999999999"), claim("exp", time)),
+        ("exp", json!(1e300), claim("exp", time)),
+        ("exp", json!(u64::MAX), claim("exp", time)),
+        // The time is in milliseconds.
+        ("exp", json!(1_800_000_000_000_u64), claim("exp", time)),
+        ("nbf", json!(-1e300), claim("nbf", time)),
+        ("iat", json!(1e300), claim("iat", time)),
         ("nbf", json!(NOW + 61), TokenError::NotYetValid),
         ("nbf", json!({}), claim("nbf", time)),
         ("iat", json!(NOW + 61), TokenError::NotYetValid),
@@ -138,6 +144,46 @@ async fn other_forms_of_claims_are_accepted() {
         claims["role"] = value;
         let verified = verify(&issuer, &signer.token(&claims)).await.unwrap();
         assert_eq!((verified.user, verified.roles), (None, Vec::new()));
+    }
+}
+
+#[tokio::test]
+async fn a_duplicate_member_is_rejected() {
+    let signer = Signer::new("a");
+    let server = IssuerServer::start(&[&signer]).await;
+    let issuer = server.issuer(json!({}));
+    let header = r#"{"alg": "ES256", "kid": "a"}"#;
+    let claims = server.claims().to_string();
+    verify(&issuer, &signer.sign_text(header, &claims))
+        .await
+        .unwrap();
+    let with = |object: &str, member: &str| object.replacen('{', &format!("{{{member},"), 1);
+    for (header, claims, part) in [
+        (with(header, r#""alg": "none""#), claims.clone(), "header"),
+        (
+            with(header, r#""typ": "a", "typ": "b""#),
+            claims.clone(),
+            "header",
+        ),
+        (
+            header.to_owned(),
+            with(&claims, r#""sub": "eve""#),
+            "payload",
+        ),
+        // Both names are `sub`.
+        (
+            header.to_owned(),
+            with(&claims, r#""\u0073ub": "eve""#),
+            "payload",
+        ),
+    ] {
+        let token = signer.sign_text(&header, &claims);
+        let error = verify(&issuer, &token).await.unwrap_err();
+        let expected = format!("its {part} has a duplicate member");
+        assert!(
+            error.to_string().ends_with(&expected),
+            "{header} {claims}: {error}"
+        );
     }
 }
 

@@ -118,7 +118,10 @@ async fn bad_members_of_a_client_are_named() {
     ];
     for (expected, client) in cases {
         match api.clients.create_client(client).await {
-            Err(Error::Identity(IdentityError::InvalidField { field, .. })) => {
+            Err(Error::Identity(
+                IdentityError::InvalidField { field, .. }
+                | IdentityError::InvalidElement { field, .. },
+            )) => {
                 assert_eq!(field, expected);
             }
             other => panic!("{expected} gave {other:?}"),

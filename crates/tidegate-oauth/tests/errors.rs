@@ -45,7 +45,7 @@ fn samples() -> Vec<Error> {
     samples
 }
 
-fn of_users() -> [IdentityError; 20] {
+fn of_users() -> [IdentityError; 21] {
     let second = Duration::from_millis(1_001);
     let cause = || -> Box<dyn std::error::Error + Send + Sync> { "host db: password".into() };
     [
@@ -62,6 +62,11 @@ fn of_users() -> [IdentityError; 20] {
         },
         IdentityError::InvalidField {
             field: "name",
+            expected: "a name",
+        },
+        IdentityError::InvalidElement {
+            field: "names",
+            index: 1,
             expected: "a name",
         },
         IdentityError::Taken("user"),

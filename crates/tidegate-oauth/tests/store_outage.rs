@@ -26,19 +26,22 @@ struct Unsteady {
     audit_away: AtomicBool,
     /// How many calls succeed until one fails, not counting those of the audit log.
     until_failure: Mutex<Option<usize>>,
-    /// A user who is dropped just before the next session is stored.
-    leaving: Mutex<Option<UserKey>>,
+    /// A user who changes just before the next session is stored, and the record after the change:
+    /// `None` if the user is dropped.
+    changing: Mutex<Option<(User, Option<User>)>>,
 }
 
 impl Unsteady {
     fn before(&self, method: &str) {
-        let leaving = match method {
-            "insert_session" => self.leaving.lock().unwrap().take(),
+        let changing = match method {
+            "insert_session" => self.changing.lock().unwrap().take(),
             _ => None,
         };
-        if let Some(key) = leaving {
-            // The memory store acts when it is called.
-            drop(self.inner.delete_user(&key, Timestamp::default()));
+        // The memory store acts when it is called.
+        match changing {
+            Some((user, None)) => drop(self.inner.delete_user(&user.key, Timestamp::default())),
+            Some((user, Some(changed))) => drop(self.inner.update_user(&user, &changed)),
+            None => {}
         }
     }
 
@@ -182,7 +185,7 @@ async fn unsteady() -> (Fixture, Arc<Unsteady>) {
         away: AtomicBool::default(),
         audit_away: AtomicBool::default(),
         until_failure: Mutex::default(),
-        leaving: Mutex::default(),
+        changing: Mutex::default(),
     });
     let issuer = node(&Ports {
         store: store.clone(),
@@ -241,9 +244,8 @@ async fn a_failed_audit_event_fails_no_request() {
     );
 }
 
-#[tokio::test]
-async fn a_member_who_is_dropped_while_it_signs_in_gets_no_token() {
-    let (api, store) = unsteady().await;
+/// The member `mia` with the password `mia-password`.
+async fn mia(api: &Fixture) -> User {
     let name = UserName::parse("mia").unwrap();
     let mia = NewUser {
         kind: UserKind::Member,
@@ -251,13 +253,55 @@ async fn a_member_who_is_dropped_while_it_signs_in_gets_no_token() {
         user_groups: vec!["people".to_owned()],
         ..NewUser::new(TenantName::adopted("demo").unwrap(), name)
     };
-    let key = api.directory.create_user(mia).await.unwrap().key;
-    api.password("mia", "mia-password").await.unwrap();
-    *store.leaving.lock().unwrap() = Some(key.clone());
-    let error = api.password("mia", "mia-password").await.unwrap_err();
-    assert_eq!(error.code(), "invalid_grant");
-    let open = store.inner.sessions_of_user(&key, api.ports.clock.now());
-    assert!(open.await.unwrap().is_empty());
+    api.directory.create_user(mia).await.unwrap()
+}
+
+#[tokio::test]
+async fn a_member_who_is_dropped_or_disabled_while_it_signs_in_gets_no_token() {
+    let (api, store) = unsteady().await;
+    let mia = mia(&api).await;
+    let disabled = User {
+        disabled: true,
+        ..mia.clone()
+    };
+    for (before, after) in [(&mia, Some(&disabled)), (&disabled, None)] {
+        // A disabled user is refused before the session is stored, so mia is enabled again.
+        drop(store.inner.update_user(before, &mia));
+        *store.changing.lock().unwrap() = Some((mia.clone(), after.cloned()));
+        let error = api.password("mia", "mia-password").await.unwrap_err();
+        assert_eq!(error.code(), "invalid_grant");
+        let open = store
+            .inner
+            .sessions_of_user(&mia.key, api.ports.clock.now());
+        assert!(open.await.unwrap().is_empty());
+    }
+}
+
+#[tokio::test]
+async fn a_user_who_is_converted_while_it_signs_in_gets_a_token_of_its_new_kind() {
+    let (api, store) = unsteady().await;
+    let member = mia(&api).await;
+    let with_role = User {
+        role: Some("demo/mia".to_owned()),
+        ..member.clone()
+    };
+    for (before, after) in [(&member, &with_role), (&with_role, &member)] {
+        *store.changing.lock().unwrap() = Some((before.clone(), Some(after.clone())));
+        let token = api.password("mia", "mia-password").await.unwrap();
+        let claims = api.issuer.verify(token.access_token.expose()).unwrap();
+        assert_eq!(claims.member.is_some(), after.is_member());
+        // The session of the previous kind has ended, and only the new one is left.
+        let open = store
+            .inner
+            .sessions_of_user(&member.key, api.ports.clock.now());
+        let open: Vec<_> = open.await.unwrap().iter().map(|open| open.id).collect();
+        assert_eq!(open, [claims.session]);
+        drop(
+            store
+                .inner
+                .end_session(claims.session, EndReason::Revoked, api.ports.clock.now()),
+        );
+    }
 }
 
 /// The token of a link that resets alice's password.

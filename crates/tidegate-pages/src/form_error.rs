@@ -118,7 +118,9 @@ fn identity_message(error: &IdentityError, wait: u64) -> Option<(u16, String)> {
         IdentityError::InvalidField { expected, .. } => {
             return Some((400, format!("Give {expected}.")));
         }
-        IdentityError::Taken(_) | IdentityError::Role(RoleError::Taken(_)) => {
+        IdentityError::Taken(_)
+        | IdentityError::IdTaken
+        | IdentityError::Role(RoleError::Taken(_)) => {
             (409, "This name is taken. Choose another one.")
         }
         _ => return None,

@@ -5,8 +5,8 @@ use std::sync::Arc;
 
 use tidegate_methods::Registry;
 use tidegate_sql::{
-    Author, BoundStatement, Commit, Executor, Mode, Pipeline, PipelineError, PipelineStep,
-    QueryOptions, RowSink, TransactionOutcome,
+    Author, Commit, Executor, Mode, Pipeline, PipelineError, PipelineStep, QueryOptions, RowSink,
+    TransactionOutcome,
 };
 
 use crate::batch_response::{BatchResponse, CallSink};
@@ -115,7 +115,7 @@ async fn attempt(
     };
     let running = executor.pipeline(context.principal, pipeline, &options);
     let ran = running.await;
-    ran.map_err(|failed| failure(failed, &statements))?;
+    ran.map_err(failure)?;
     answer.end();
     Ok(())
 }
@@ -131,7 +131,7 @@ fn author(bound: &[BoundCall]) -> Author {
 
 /// Converts the error of a pipeline. If PostgreSQL rejected a statement, nothing was committed. If
 /// the connection was lost, it is unknown whether the batch was committed.
-fn failure(failed: PipelineError, statements: &[BoundStatement]) -> BatchFailure {
+fn failure(failed: PipelineError) -> BatchFailure {
     let PipelineError {
         step,
         error,
@@ -141,10 +141,7 @@ fn failure(failed: PipelineError, statements: &[BoundStatement]) -> BatchFailure
         (_, error) if outcome != TransactionOutcome::RolledBack => {
             BatchFailure::Whole(Error::InDoubt(error))
         }
-        (Some(index), error) => {
-            let placeholders = statements[index].statement.placeholders();
-            BatchFailure::Calls(vec![(index, Error::of_statement(error, placeholders))])
-        }
+        (Some(index), error) => BatchFailure::Calls(vec![(index, Error::of_statement(error))]),
         (None, refused @ tidegate_sql::Error::Rejected(_)) => {
             BatchFailure::Commit(Error::Statement(refused))
         }

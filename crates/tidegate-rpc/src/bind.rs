@@ -43,7 +43,7 @@ impl BoundCall {
             Err(wrong) => return Err(Error::Params(wrong.clone())),
         };
         let bound = method.bind(params);
-        let mut statement = bound.map_err(|error| Error::of_input(error, &[]))?;
+        let mut statement = bound.map_err(Error::of_input)?;
         if let Some(zone) = timezone {
             statement = statement.in_zone(zone);
         }

@@ -64,7 +64,7 @@ async fn describe(
     let method = bind::find(registry, context, &call.method).await?;
     let statement = method.without_values().map_err(Error::Definition)?;
     let described = executor.describe(context.principal, &statement, &context.options);
-    let description = described.await.map_err(of_description)?;
+    let description = described.await.map_err(Error::of_statement)?;
     let result = result(&method, &statement, &description, context)?;
     let tenant = context.tenant()?;
     let candidates = NotNull::candidates(&statement.statement, &description);
@@ -95,7 +95,7 @@ fn result(
         bind::writer(method, OutputFormat::Json, context.timezone).map_err(Error::Definition)?;
     writer
         .columns(&description.columns, &mut out)
-        .map_err(|error| of_description(error.into()))?;
+        .map_err(|error| Error::of_statement(error.into()))?;
     writer.finish(None, &mut out);
     // The member is inserted before the closing brace of the result.
     out.truncate(out.len() - 1);
@@ -120,9 +120,4 @@ fn check_input_formats(
         parameter::encode(&Parameter::Null, r#type, format, &place, scratch)?;
     }
     Ok(())
-}
-
-/// The error of a dry run. A dry run has no values, so a value of the caller cannot be the cause.
-fn of_description(error: tidegate_sql::Error) -> Error {
-    Error::of_statement(error, &[])
 }

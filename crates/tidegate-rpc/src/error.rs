@@ -60,27 +60,21 @@ pub enum Error {
 }
 
 impl Error {
-    /// The error for a failed statement of a method; `placeholders` are the names of the
-    /// statement's parameters.
-    pub fn of_statement(error: tidegate_sql::Error, placeholders: &[String]) -> Self {
+    /// The error for a failed statement of a method.
+    pub fn of_statement(error: tidegate_sql::Error) -> Self {
         match error {
-            tidegate_sql::Error::Input(input) => Self::of_input(input, placeholders),
+            tidegate_sql::Error::Input(input) => Self::of_input(input),
             error => Self::Statement(error),
         }
     }
 
-    pub(crate) fn of_input(input: InputError, placeholders: &[String]) -> Self {
+    /// The error for input that was refused. A format on a type that takes none is an error of the
+    /// definition, even for a placeholder, because no value of the call could fit it.
+    pub(crate) fn of_input(input: InputError) -> Self {
         match &input {
             InputError::MissingParameter { .. }
             | InputError::ExtraParameter { .. }
             | InputError::Value(ValueError::InvalidValue { .. }) => Self::Params(input),
-            // If the name belongs to a column, the definition of the method is at fault. If it
-            // belongs to a placeholder, the value in the call is at fault.
-            InputError::Value(ValueError::InvalidFormat { name, .. })
-                if placeholders.contains(name) =>
-            {
-                Self::Params(input)
-            }
             _ => Self::Definition(input),
         }
     }

@@ -246,9 +246,6 @@ impl<'a> Data<'a> {
             InputError::Value(ValueError::InvalidValue { place, .. }) => {
                 (parameter(place), Some(place.clone()))
             }
-            InputError::Value(ValueError::InvalidFormat { name, .. }) => {
-                (Some(name.as_str()), None)
-            }
             InputError::InvalidField { field, .. } => (parameter(field), Some(field.clone())),
             _ => (None, None),
         };

@@ -40,7 +40,7 @@ pub(crate) async fn run(
             ran.and_then(|completion| finish(sink, completion))
         }
     };
-    done.map_err(|error| Error::of_statement(error, statement.statement.placeholders()))
+    done.map_err(Error::of_statement)
 }
 
 fn finish(sink: ResultSink<'_>, completion: Completion) -> tidegate_sql::Result<()> {

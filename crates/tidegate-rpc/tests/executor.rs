@@ -11,7 +11,8 @@
 //! - `select refuse 22012`: one row, then that SQLSTATE
 //! - `select conflict`: in a transaction, the first time one row and 40001, later a row
 //! - `select unreadable :a`: the last set's value cannot be read as the parameter's type
-//! - `select invalid :a` and `select misformatted :a`: the value cannot be encoded
+//! - `select invalid :a`: the value cannot be encoded
+//! - `select misformatted :a`: the placeholder cannot have a format
 //! - `select deadline|pool|unavailable|nodatabase|internal|unknownhint|unformatted`: that error
 
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -234,7 +235,7 @@ fn play(statement: &BoundStatement, sink: &mut dyn RowSink) -> Result<Completion
         ["select", "misformatted", ..] => {
             return Err(Error::from(ValueError::InvalidFormat {
                 name: "a".to_owned(),
-                problem: "the text does not match".to_owned(),
+                problem: "a int4 takes no date format".to_owned(),
             }));
         }
         ["select", error] => return Err(failure(error)),

@@ -187,7 +187,7 @@ async fn a_notice_makes_a_change_of_the_default_user_seen_at_once() {
         .change_user(&UserKey::new("demo", "guest"), nobody)
         .await
         .unwrap();
-    api.app.forget_default_user("demo");
+    api.app.forget_users("demo");
     assert_eq!(
         run_statement(&api, &[], SQL).await.error(),
         (401, "MISSING_TOKEN".to_owned())

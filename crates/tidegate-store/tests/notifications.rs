@@ -1,6 +1,6 @@
 //! Tests of the notifications to the other nodes.
 
-use tidegate_identity::{IdentityStore as _, Timestamp, UserKey};
+use tidegate_identity::{IdentityStore as _, Timestamp, User, UserKey};
 use tidegate_oauth::IssuerStore as _;
 use tidegate_service::Notification;
 use tidegate_store::{Change, PgOauthStore};
@@ -18,7 +18,16 @@ async fn every_change_notifies_the_other_nodes() {
     let at = Timestamp::from_seconds(1_000);
     let alice = user("shop", "alice");
     store.insert_user(&alice).await.unwrap();
-    store.update_user(&alice, &alice).await.unwrap();
+    let member = User {
+        role: None,
+        id: Some("alice".to_owned()),
+        user_groups: vec!["staff".to_owned()],
+        ..alice.clone()
+    };
+    store.update_user(&alice, &member).await.unwrap();
+    // Changes of members send no notification.
+    store.update_user(&member, &member).await.unwrap();
+    store.update_user(&member, &alice).await.unwrap();
     store.insert_client(&client("app", "shop")).await.unwrap();
     let open = session(1, "shop", "alice", "app");
     store.insert_session(&open).await.unwrap();
@@ -34,6 +43,7 @@ async fn every_change_notifies_the_other_nodes() {
         .await
         .unwrap();
     let expected = [
+        Change::Users("shop".to_owned()),
         Change::Users("shop".to_owned()),
         Change::Users("shop".to_owned()),
         Change::Client("app".to_owned()),

@@ -25,8 +25,11 @@ pub(crate) async fn run(command: TokenCommand, service: &Service) -> Result {
 
 async fn create(new: NewToken, service: &Service) -> Result {
     tenant(service, &new.database).await?;
-    let scopes = Scopes::parse(&new.scopes.join(" "));
-    let scopes = scopes.map_err(|error| Failure::Usage(error.description().into_owned()))?;
+    for name in &new.scopes {
+        Scopes::parse(name)
+            .map_err(|error| Failure::Usage(format!("--scopes {name}: {}", error.description())))?;
+    }
+    let scopes = Scopes::parse(&new.scopes.join(" "))?;
     if scopes == Scopes::UNRESTRICTED && !new.scopes.is_empty() {
         let text = "--scopes expects one scope or more; without it, the token has all rights";
         return Err(Failure::Usage(text.to_owned()));

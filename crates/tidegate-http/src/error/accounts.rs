@@ -17,6 +17,14 @@ impl ApiError {
             (_, Error::Identity(IdentityError::InvalidField { field, expected })) => {
                 Self::input(format!("`{field}`: expected {expected}"))
             }
+            (
+                _,
+                Error::Identity(IdentityError::InvalidElement {
+                    field,
+                    index,
+                    expected,
+                }),
+            ) => Self::input(format!("`{field}[{index}]`: expected {expected}")),
             (_, Error::ImpersonationRefused(reason) | Error::PersonalTokenRefused(reason)) => {
                 Self::insufficient_privileges(*reason)
             }

@@ -12,10 +12,18 @@ const MAX_GROUPS: usize = 32;
 /// The longest id of a member, in bytes.
 const LONGEST_ID: usize = 255;
 
-/// Checks the names and the number of groups; fails with [`Error::InvalidField`].
+/// Checks the names and the number of groups; fails with [`Error::InvalidElement`] or
+/// [`Error::InvalidField`].
 pub(crate) fn check_groups(database: &str, groups: &[String]) -> Result<()> {
     for (index, group) in groups.iter().enumerate() {
-        group_role(database, group)?;
+        group_role(database, group).map_err(|error| match error {
+            Error::InvalidField { field, expected } if groups.len() > 1 => Error::InvalidElement {
+                field,
+                index,
+                expected,
+            },
+            error => error,
+        })?;
         if index == MAX_GROUPS || groups[..index].contains(group) {
             return Err(Error::InvalidField {
                 field: "user_group",

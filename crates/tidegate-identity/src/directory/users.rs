@@ -137,7 +137,7 @@ impl UserDirectory {
     /// Creates the record of a sub-user. Its role is `database/name`; a member has none.
     ///
     /// Errors: [`Error::InvalidField`] with the name of the invalid field, [`Error::Taken`],
-    /// [`Error::DefaultUserTaken`].
+    /// [`Error::IdTaken`], [`Error::DefaultUserTaken`].
     pub async fn create_user(&self, new: NewUser) -> Result<User> {
         let user = self.prepare(&new).await?;
         self.insert(user).await
@@ -302,8 +302,18 @@ impl UserDirectory {
         self.hash_password(password).await.map(Some)
     }
 
+    /// Stores a new record. Errors: [`Error::Taken`]; [`Error::IdTaken`] if another user has the
+    /// name as its id; [`Error::DefaultUserTaken`].
     pub(crate) async fn insert(&self, user: User) -> Result<User> {
-        written(self.ports.store.insert_user(&user).await?)?;
+        let store = &self.ports.store;
+        let outcome = store.insert_user(&user).await?;
+        if outcome == WriteOutcome::Taken && store.user(&user.key).await?.is_none() {
+            let (database, id) = (&user.key.database, user.user_id());
+            if store.user_with_id(database, id).await?.is_some() {
+                return Err(Error::IdTaken);
+            }
+        }
+        written(outcome)?;
         self.audit_user(AuditKind::UserCreated, &user.key).await;
         Ok(user)
     }

@@ -76,7 +76,7 @@ async fn create_with_free_name(
         new.email = Some(email.to_owned());
         new.is_email_confirmed = true;
         match create_self_registered(accounts, made.of(new), context).await {
-            Err(Error::Taken(_)) => {}
+            Err(Error::Taken(_) | Error::IdTaken) => {}
             created => return created,
         }
     }

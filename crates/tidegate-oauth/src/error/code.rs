@@ -98,7 +98,9 @@ fn identity(error: &IdentityError) -> (&'static str, ErrorKind) {
         IdentityError::WrongCredentials
         | IdentityError::WrongPasskey
         | IdentityError::WrongSecondFactor => ("invalid_grant", InvalidRequest),
-        IdentityError::InvalidField { .. } => ("INPUT_VALIDATION_ERROR", InvalidRequest),
+        IdentityError::InvalidField { .. } | IdentityError::InvalidElement { .. } => {
+            ("INPUT_VALIDATION_ERROR", InvalidRequest)
+        }
         IdentityError::Taken(_)
         | IdentityError::IdTaken
         | IdentityError::DefaultUserTaken

@@ -97,10 +97,19 @@ fn identity(error: &IdentityError) -> Cow<'static, str> {
         IdentityError::InvalidField { field, expected } => {
             return format!("the member {field} is not valid, expected {expected}").into();
         }
+        IdentityError::InvalidElement {
+            field,
+            index,
+            expected,
+        } => {
+            return format!("the member {field}[{index}] is not valid, expected {expected}").into();
+        }
         IdentityError::Taken(what) => {
             return format!("a {what} with this name already exists").into();
         }
-        IdentityError::IdTaken => "a user with this `id` already exists",
+        IdentityError::IdTaken => {
+            "another user has this `id`; the id of a user with a role is its name"
+        }
         IdentityError::NotFound(what) => return format!("{what} not found").into(),
         IdentityError::Role(error) => return role(error),
         IdentityError::LoginDenied => "the person denied the request",

@@ -26,7 +26,7 @@ const MAX_NAME_LENGTH: usize = 100;
 /// A personal access token to create.
 #[derive(Clone, Debug)]
 pub struct NewPersonalToken {
-    /// The name of the token in lists: 1 to 100 bytes.
+    /// The name of the token in lists: 1 to 100 bytes without control characters.
     pub name: String,
     /// When the token expires: at most 366 days ahead. `None` for 90 days ahead.
     pub expires_at: Option<Timestamp>,
@@ -232,8 +232,12 @@ impl Issuer {
 
 fn check(name: &str, expires_at: Timestamp, now: Timestamp) -> Result<()> {
     let invalid = |field, expected| Err(IdentityError::InvalidField { field, expected }.into());
-    if name.trim().is_empty() || name.len() > MAX_NAME_LENGTH {
-        return invalid("name", "a text of 1 to 100 bytes");
+    let is_name = !name.trim().is_empty() && !name.contains(char::is_control);
+    if !is_name || name.len() > MAX_NAME_LENGTH {
+        return invalid(
+            "name",
+            "a text of 1 to 100 bytes without control characters",
+        );
     }
     if expires_at <= now || expires_at > now.plus(LONGEST) {
         return invalid("expires_at", "a time within the next 366 days");

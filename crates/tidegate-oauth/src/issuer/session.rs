@@ -2,14 +2,37 @@
 
 use super::grant::GrantContext;
 use crate::token::{self, AccessToken, Issue};
-use crate::{GrantKind, Issuer, Result, Scopes, Session, TokenResponse};
+use crate::{Error, GrantKind, Issuer, Result, Scopes, Session, TokenResponse};
 use tidegate_identity::{
     AuditKind, EndReason, Error as IdentityError, Secret, SessionId, Timestamp, User,
 };
 
 impl Issuer {
-    /// Opens a session for an authenticated user and issues its first tokens.
+    /// Opens a session for an authenticated user and issues its first tokens. If the user was
+    /// converted or changed after `user` was read, but is still the same person with the same
+    /// password, opens a session for the user as it is now.
+    ///
+    /// Errors: those of [`Self::require_unchanged`].
     pub(crate) async fn open_session(
+        &self,
+        cx: &GrantContext<'_>,
+        user: &User,
+        opened: (GrantKind, Scopes),
+    ) -> Result<TokenResponse> {
+        let changed = match self.open_session_once(cx, user, opened).await {
+            Err(Error::Identity(error @ IdentityError::WrongCredentials)) => error,
+            issued => return issued,
+        };
+        let now = self.ports.store.user(&user.key).await?;
+        let is_same = |now: &User| {
+            let credentials = |user: &User| (user.created_at, user.password_hash.clone());
+            !now.disabled && credentials(now) == credentials(user)
+        };
+        let now = now.filter(is_same).ok_or(changed)?;
+        self.open_session_once(cx, &now, opened).await
+    }
+
+    async fn open_session_once(
         &self,
         cx: &GrantContext<'_>,
         user: &User,
@@ -52,10 +75,10 @@ impl Issuer {
         })
     }
 
-    /// Checks that the user was not disabled or deleted after `user` was read. A change of the user
-    /// ends the stored sessions, but the session may have been stored only after the change. For a
-    /// member the check fails after any change of the record, because tokens contain the group and
-    /// the properties. If the check fails, the session is ended.
+    /// Checks that the user was not disabled, converted or deleted after `user` was read. A change
+    /// of the user ends the stored sessions, but the session may have been stored only after the
+    /// change. For a member the check fails after any change of the record, because tokens contain
+    /// the group and the properties. If the check fails, the session is ended.
     ///
     /// The default user is not checked.
     ///
@@ -67,7 +90,10 @@ impl Issuer {
             return Ok(());
         }
         let stored = store.user(&user.key).await?;
-        let may_stay = |stored: User| !stored.disabled && (!user.is_member() || stored == *user);
+        let may_stay = |stored: User| {
+            let is_same = stored.kind() == user.kind() && !stored.disabled;
+            is_same && (!user.is_member() || stored == *user)
+        };
         if stored.is_some_and(may_stay) {
             return Ok(());
         }

@@ -219,7 +219,6 @@ impl ResponseParts<'_> {
             author,
             ..self.asked.options
         };
-        let parsed = Arc::clone(&statement.statement);
         let job = stream::StatementRun {
             executor: Arc::clone(self.app.executor()),
             principal: self.caller.principal.clone(),
@@ -229,7 +228,7 @@ impl ResponseParts<'_> {
         let log = || stream::OwnedContext::new(&report::Context::new(self.head, self.subject));
         stream::run(job, writer, log)
             .await
-            .map_err(|error| tidegate_rpc::Error::of_statement(error, parsed.placeholders()))
+            .map_err(tidegate_rpc::Error::of_statement)
     }
 
     fn report(&self, errors: Vec<tidegate_rpc::Error>) -> Option<Errors> {

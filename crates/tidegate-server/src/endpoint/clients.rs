@@ -297,11 +297,9 @@ fn grants(members: &mut ObjectMembers) -> Result<Option<GrantSet>, ApiError> {
         return Ok(None);
     };
     let known = GrantKind::ALL.map(GrantKind::name).join(", ");
-    let kind = |name: &String| {
-        let unknown = || ApiError::input(format!("`grants`: expected some of {known}"));
-        GrantKind::from_name(name).ok_or_else(unknown)
-    };
-    let kinds: Vec<_> = names.iter().map(kind).collect::<Result<_, _>>()?;
+    let expected = format!("expected one of {known}");
+    let kind = |name: &String| GrantKind::from_name(name).ok_or(&expected);
+    let kinds = rest::each("grants", &names, kind)?;
     let all = GrantKind::ALL.iter().all(|kind| kinds.contains(kind));
     Ok(Some(if all {
         GrantSet::All

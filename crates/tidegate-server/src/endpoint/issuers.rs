@@ -252,20 +252,14 @@ fn path(text: &str, member: &str) -> Result<ClaimPath, ApiError> {
 }
 
 fn paths(texts: &[String], member: &str) -> Result<Vec<ClaimPath>, ApiError> {
-    texts.iter().map(|text| path(text, member)).collect()
+    rest::each(member, texts, |text| text.parse::<ClaimPath>())
 }
 
 fn algorithms(members: &mut ObjectMembers) -> Result<Option<Vec<SignatureAlgorithm>>, ApiError> {
     let Some(names) = members.texts("algorithms")? else {
         return Ok(None);
     };
-    let unknown = || {
-        ApiError::input(
-            "`algorithms`: expected some of RS256, RS384, RS512, PS256, PS384, PS512, ES256, \
-             ES384, EdDSA",
-        )
-    };
-    let parse = |name: &String| SignatureAlgorithm::from_name(name).ok_or_else(unknown);
-    let algorithms = names.iter().map(parse).collect::<Result<_, _>>()?;
-    Ok(Some(algorithms))
+    let expected = "expected one of RS256, RS384, RS512, PS256, PS384, PS512, ES256, ES384, EdDSA";
+    let parse = |name: &String| SignatureAlgorithm::from_name(name).ok_or(expected);
+    rest::each("algorithms", &names, parse).map(Some)
 }

@@ -21,7 +21,7 @@ use tidegate_http::report::Subject;
 use tidegate_http::request_body::BodyError;
 use tidegate_http::{percent, request_body};
 
-pub(crate) use members::ObjectMembers;
+pub(crate) use members::{ObjectMembers, each};
 
 /// The links of an object in a response: the object's own URL.
 #[derive(Serialize)]

@@ -62,7 +62,7 @@ where
     if let Some(setting) = wanted {
         let set = directory.set_anonymous_sql(database, setting).await;
         set.map_err(ApiError::from_accounts)?;
-        app.forget_default_user(database);
+        app.forget_users(database);
     }
     rest::linked(StatusCode::SEE_OTHER, "/api/v4", &["tenant"])
 }

@@ -126,6 +126,9 @@ fn read(mut members: ObjectMembers) -> Result<NewPersonalToken, ApiError> {
 /// The scopes in the member `scopes`. An empty list is refused, because the token would not be
 /// narrowed.
 fn scopes(names: &[String]) -> Result<Scopes, ApiError> {
+    rest::each("scopes", names, |name| {
+        Scopes::parse(name).map_err(|error| error.description())
+    })?;
     let scopes = Scopes::parse(&names.join(" ")).map_err(ApiError::from_accounts)?;
     if scopes == Scopes::UNRESTRICTED {
         let wrong = "`scopes`: expected one scope or more; without it, those of your own token";

@@ -81,7 +81,7 @@ impl UserAdmin {
 
     /// Makes changes of users take effect on this node at once.
     async fn apply(&self, app: &App) -> Result<(), ApiError> {
-        app.forget_default_user(&self.user.claims.database);
+        app.forget_users(&self.user.claims.database);
         refuse_ended(app).await
     }
 }

@@ -65,8 +65,8 @@ static IS_TAKEN: Query = Query::new(
      where (database = :database and name = :name) or role = :role \
         or (database = :database and coalesce(id, name) = coalesce(:id, :name)))",
 );
-// Nodes cache nothing that depends on members, so other nodes are not notified of changes of
-// members.
+// Nodes cache nothing that depends on members for long, so other nodes are not notified of changes
+// of members. They are notified when a user becomes a member, because its role is then dropped.
 static UPDATE: Query = Query::new(
     "with changed as (update tidegate.users set kind = :kind, role = :role, id = :id, \
        email = :email, confirmed_email = :confirmed_email, properties = :properties::json, \
@@ -79,7 +79,7 @@ static UPDATE: Query = Query::new(
           :read_user_group, :read_default_user::boolean, :read_disabled::boolean) \
        returning database, kind), \
      announced as (select pg_catalog.pg_notify('tidegate', 'users ' || database) \
-       from changed where kind = 'role') \
+       from changed where kind = 'role' or :read_role is not null) \
      select pg_catalog.count(*) from changed left join announced on true",
 );
 static SET_PASSWORD_HASH: Query = Query::new(

@@ -10,6 +10,7 @@ use super::tenant;
 use crate::command::print;
 use crate::connector::connector;
 use crate::failure::{Failure, Result};
+use crate::group_logins;
 use crate::service::Service;
 
 /// A role whose login is to be repaired.
@@ -84,6 +85,9 @@ async fn of_tenant(
             .iter()
             .map(|role| login(database, role.as_str(), false)),
     );
+    if let Err(failure) = group_logins::provide(&service.admin, &service.accounts(), &name).await {
+        failed.push(format!("{database}: {}", failure.text()));
+    }
     let groups = service.admin.group_logins(&name).await?;
     logins.extend(
         groups

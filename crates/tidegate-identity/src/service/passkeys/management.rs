@@ -18,7 +18,7 @@ impl IdentityService {
     /// Gives a passkey of the user who is signed in in `browser` another name.
     ///
     /// Errors: [`Error::NotFound`]; [`Error::InvalidField`] unless the trimmed name has 1 to 64
-    /// characters.
+    /// characters and no control characters.
     pub async fn rename_passkey(
         &self,
         browser: &Browser,
@@ -26,10 +26,11 @@ impl IdentityService {
         context: &RequestContext,
     ) -> Result<()> {
         let (user, name) = (&browser.user, name.trim());
-        if name.is_empty() || name.chars().count() > NAME_CHARACTERS {
+        let is_short = (1..=NAME_CHARACTERS).contains(&name.chars().count());
+        if !is_short || name.contains(char::is_control) {
             return Err(Error::InvalidField {
                 field: "name",
-                expected: "a name of 1 to 64 characters",
+                expected: "a name of 1 to 64 characters without control characters",
             });
         }
         if !self.ports.store.rename_passkey(&user.key, id, name).await? {

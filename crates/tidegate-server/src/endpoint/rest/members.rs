@@ -1,5 +1,7 @@
 //! The members of one object in a request.
 
+use std::fmt::Display;
+
 use serde_json::{Map, Value};
 use tidegate_identity::UserKind;
 
@@ -72,12 +74,29 @@ impl ObjectMembers {
         self.take(name, "a whole number of seconds", |value| value.as_u64())
     }
 
+    /// Reads a member that is an array of strings, or another value that `other` can read.
+    fn list(
+        &mut self,
+        name: &str,
+        expected: &str,
+        other: impl FnOnce(Value) -> Option<Vec<String>>,
+    ) -> Result<Option<Vec<String>>, ApiError> {
+        match self.0.shift_remove(name) {
+            None => Ok(None),
+            Some(Value::Array(items)) => {
+                let element = |item| text(item).ok_or("expected a string");
+                each(name, items, element).map(Some)
+            }
+            Some(value) => {
+                let wrong = || ApiError::input(format!("`{name}`: expected {expected}"));
+                other(value).map(Some).ok_or_else(wrong)
+            }
+        }
+    }
+
     /// Reads a member that is an array of strings.
     pub(crate) fn texts(&mut self, name: &str) -> Result<Option<Vec<String>>, ApiError> {
-        self.take(name, "an array of strings", |value| match value {
-            Value::Array(items) => items.into_iter().map(text).collect(),
-            _ => None,
-        })
+        self.list(name, "an array of strings", |_| None)
     }
 
     /// Reads a member that is an array of strings or null.
@@ -98,27 +117,17 @@ impl ObjectMembers {
 
     /// Reads a member that is a name, a list of names, or null. Null is an empty list.
     pub(crate) fn names(&mut self, name: &str) -> Result<Option<Vec<String>>, ApiError> {
-        self.take(
-            name,
-            "a string, an array of strings or null",
-            |value| match value {
-                Value::Null => Some(Vec::new()),
-                Value::Array(items) => items.into_iter().map(text).collect(),
-                value => text(value).map(|name| vec![name]),
-            },
-        )
+        let expected = "a string, an array of strings or null";
+        self.list(name, expected, |value| match value {
+            Value::Null => Some(Vec::new()),
+            value => text(value).map(|name| vec![name]),
+        })
     }
 
     /// Reads a member that is a string or an array of strings.
     pub(crate) fn text_or_texts(&mut self, name: &str) -> Result<Option<Vec<String>>, ApiError> {
-        self.take(
-            name,
-            "a string or an array of strings",
-            |value| match value {
-                Value::Array(items) => items.into_iter().map(text).collect(),
-                value => text(value).map(|one| vec![one]),
-            },
-        )
+        let expected = "a string or an array of strings";
+        self.list(name, expected, |value| text(value).map(|one| vec![one]))
     }
 
     /// Reads a member that is an object, a string with an object as JSON, or null.
@@ -149,6 +158,19 @@ impl ObjectMembers {
             ))),
         }
     }
+}
+
+/// Reads each element of the array `name`. An error gets the name and the index.
+pub(crate) fn each<I, T, E: Display>(
+    name: &str,
+    items: impl IntoIterator<Item = I>,
+    read: impl Fn(I) -> Result<T, E>,
+) -> Result<Vec<T>, ApiError> {
+    let element = |(index, item)| {
+        let wrong = |error| ApiError::input(format!("`{name}[{index}]`: {error}"));
+        read(item).map_err(wrong)
+    };
+    items.into_iter().enumerate().map(element).collect()
 }
 
 fn text(value: Value) -> Option<String> {
