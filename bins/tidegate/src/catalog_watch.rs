@@ -43,8 +43,8 @@ const TICKS_PER_ROLE_CHECK: u32 = 2;
 const MAX_TICKS_WITHOUT_CHECK: u32 = 50;
 /// The largest number of databases that are checked at the same time.
 const CONCURRENT_CHECKS: usize = 4;
-/// After this many ticks without a statement, a database counts as unused. Listening to it ends
-/// then, unless its schemas are still watched.
+/// The number of ticks without a statement after which a database counts as unused. The node then
+/// stops listening to it, unless the schemas of the database are still watched.
 const UNUSED_AFTER_TICKS: u32 = 60;
 /// The maximum number of databases that are polled in a tick because the node has no free service
 /// connection to listen to them. The databases that have waited longest come first. There may be
@@ -66,7 +66,7 @@ struct DatabaseState {
     again: Option<Reason>,
     /// The number of ticks since the last check.
     ticks_since_check: u32,
-    /// The last check.
+    /// The result of the most recent check.
     last_check: LastCheck,
 }
 

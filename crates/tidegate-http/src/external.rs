@@ -173,7 +173,8 @@ impl ExternalTokens {
         claims: &UnverifiedToken,
         database: Option<&str>,
     ) -> Result<Arc<TenantIssuer>, ApiError> {
-        // For example an ID token, or an access token whose signing key was removed.
+        // The token names this service as its issuer, but is not a valid access token. It may be an
+        // ID token, or its signing key may have been removed.
         if claims.issuer == own.address() {
             return Err(ApiError::invalid_token(
                 "the token is not accepted, it is not an access token of this service with a key \

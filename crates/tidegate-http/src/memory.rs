@@ -13,8 +13,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use tidegate_sql::DatabaseName;
 
-/// The holder has used up its part of the budget. Memory becomes free when requests of the holder
-/// end.
+/// The budget does not allow the reservation now. It may allow it after other requests have ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("all memory for large bodies and answers is in use")]
 pub struct Exhausted;
@@ -124,8 +123,8 @@ impl Reservation {
     ///
     /// # Errors
     ///
-    /// [`Exhausted`] if the holder may not reserve that many bytes. In this case the call reserves
-    /// nothing.
+    /// [`Exhausted`] if the holder may not reserve that many bytes now. In this case the call
+    /// reserves nothing.
     pub fn take(&mut self, bytes: u64) -> Result<(), Exhausted> {
         self.memory.lock().take(&self.holder, bytes)?;
         self.reserved += bytes;

@@ -91,8 +91,8 @@ impl fmt::Display for HostErrors {
 /// The class of a [`ConnectError`]. Errors of one class are handled in the same way.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ConnectFault {
-    /// The database does not exist, accepts no connections, or the administrator may not connect to
-    /// it.
+    /// The database does not exist or accepts no connections, or the administrator may not connect
+    /// to it.
     NoDatabase,
     /// The role does not exist, its password is wrong or has expired (28P01), or no session can
     /// start with its settings.
@@ -104,7 +104,8 @@ pub enum ConnectFault {
     Full,
     /// PostgreSQL is down, starting or stopping. A retry may help.
     Unavailable,
-    /// A setting is wrong. A retry does not help.
+    /// A setting is wrong, or PostgreSQL's response is one that the service does not support. A
+    /// retry does not help.
     Misconfigured,
 }
 

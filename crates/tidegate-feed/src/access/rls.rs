@@ -48,9 +48,9 @@ pub(crate) struct RlsEvaluator {
 struct RlsState {
     /// The policies; `None` if row level security no longer applies. Every image is then visible.
     policy: Option<RlsPolicy>,
-    /// The fingerprint of the table when the policies were read. `queried_at` is the time of that
-    /// query.
+    /// The fingerprint of the table when the policies were read.
     fingerprint: Box<str>,
+    /// When the policies were read.
     queried_at: Instant,
     /// Whether each evaluated image is visible, and the time until which this result is used. The
     /// key is the generation of the image's schema and the image's position. The generation is

@@ -81,8 +81,8 @@ impl SharedHub {
         self.0.lock().lineage.log
     }
 
-    /// Whether a cursor belongs to the lineage of the stream: to its change log, or to an older log
-    /// that this one continues.
+    /// Whether a cursor belongs to the stream's change log, or to an older change log that the
+    /// stream's log continues.
     pub(crate) fn is_known(&self, cursor: Cursor) -> bool {
         cursor.is_in(&self.0.lock().lineage)
     }

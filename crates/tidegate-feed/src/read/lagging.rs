@@ -33,7 +33,8 @@ struct LaggingReader {
     hub: Arc<SharedHub>,
     connection: usize,
     wake: Arc<Notify>,
-    /// The last binding of each subscription, by id.
+    /// The binding of each subscription to the schema of the change it read last, by the id of the
+    /// subscription.
     bindings: HashMap<u64, Option<SchemaBinding>>,
 }
 

@@ -222,10 +222,10 @@ async fn reload(database: &DatabaseFeed, mut groups: Groups) -> Option<Arc<[Box<
 /// Privileges with new policies, and the evaluators that must be updated with them.
 type RlsUpdate = (Arc<Privileges>, Vec<Arc<RlsEvaluator>>);
 
-/// Applies new privileges to the subscriptions of a role to a table, and ends subscriptions that
-/// are no longer allowed. If `unverified` is true, all of the subscriptions end. Returns the
-/// evaluators that the caller must update, some of which may be busy; `None` if `privileges` is an
-/// error.
+/// Applies new privileges to the subscriptions of a role to a table, and ends those that the
+/// privileges no longer allow. If `unverified` is true, ends all of them. Returns the evaluators
+/// that the calling function must update; some of them may be busy. Returns `None` if `privileges`
+/// is an error.
 fn apply(
     database: &DatabaseFeed,
     subscribers: &[Arc<Subscriber>],

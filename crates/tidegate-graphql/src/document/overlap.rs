@@ -33,7 +33,8 @@ struct Check<'d> {
     errors: Errors,
 }
 
-/// The fields of one object, grouped by response key, in order.
+/// The fields of one object, grouped by response key. The groups are in the order in which the
+/// document first mentions the keys.
 #[derive(Default)]
 struct SiblingFields<'d> {
     places: HashMap<&'d str, usize>,

@@ -124,14 +124,14 @@ impl ShutdownWatch {
 #[derive(Debug)]
 pub struct Departure {
     watch: ShutdownWatch,
-    /// The position of this time in the second half of the announced delay: 0 is the beginning of
-    /// the second half, 1 is its end.
+    /// When to close the connection, as a fraction of the second half of the announced delay: 0 is
+    /// the beginning of the second half, 1 is its end.
     share: f64,
 }
 
 impl Departure {
-    /// Waits until the connection should be closed: at its own time in the second half of the
-    /// announced delay, or when the node ends. Cancel safe.
+    /// Waits until the connection should be closed: at its time in the second half of the announced
+    /// delay, or when the node ends if that is earlier. Cancel safe.
     pub async fn due(&mut self) {
         self.watch.announced().await;
         // Boxed, so that a client that stays needs no memory for the timer.

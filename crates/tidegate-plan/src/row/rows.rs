@@ -93,7 +93,7 @@ impl LevelRows {
         }
     }
 
-    /// Removes all rows and prepares for the rows of another statement, with `slots` lists.
+    /// Removes all rows, and prepares `slots` empty lists for the rows of another statement.
     pub(crate) fn restart(&mut self, grouping: Grouping, slots: usize) {
         self.written.clear();
         self.list.clear();

@@ -77,7 +77,8 @@ impl CachedDecision {
         self.objections.is_empty()
     }
 
-    /// Why not all users share connections; empty if all users do.
+    /// The reasons for which some or all users do not share connections; empty if all users share
+    /// them.
     pub(super) fn reasons(&self) -> Vec<Objection> {
         let refused = self.refused.lock().clone();
         let refused = refused.filter(|(_, at)| at.elapsed() < REFUSAL);

@@ -239,8 +239,9 @@ impl Connection {
         if self.session.prefix.end() {
             // The failed message may have been the Parse of an internal command.
             self.forget_internal();
-            // SQL may have replaced the prepared statement that seals claims, and may have read the
-            // token, which is valid as long as the backend exists.
+            // Sealing has failed. SQL of the user may have replaced the prepared statement that
+            // seals claims with one that reads the token. The token is valid as long as the backend
+            // exists, so the connection must end.
             if self.session.is_sealing() {
                 self.mark_closed();
             }
@@ -314,9 +315,9 @@ impl Connection {
     }
 
     /// Consumes the current message and returns `true` if the message does not belong to the
-    /// statement. Such messages are notices, notifications and changed settings, which PostgreSQL
-    /// may send at any time ("Asynchronous Operations"), and responses to the prefix of the
-    /// pipeline.
+    /// statement. PostgreSQL may send notices, notifications and changed settings at any time
+    /// ("Asynchronous Operations"). Responses to the commands that begin the pipeline do not belong
+    /// to the statement either.
     pub(crate) fn handle_asynchronous(&mut self, tag: u8) -> Result<bool, Error> {
         match tag {
             tag::NOTICE_RESPONSE => {

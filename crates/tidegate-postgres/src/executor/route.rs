@@ -108,8 +108,8 @@ enum RouteSwitch {
 }
 
 impl Route {
-    /// A connection that logged in as the caller, for text of callers. Connections for members need
-    /// a key: see [`Self::member`].
+    /// A connection that logged in as the caller, for statements that may not run on a shared
+    /// connection. Connections for members need a key: see [`Self::member`].
     pub(super) fn own(login: &Login) -> Self {
         Self {
             login: login.clone(),

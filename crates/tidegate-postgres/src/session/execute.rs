@@ -85,7 +85,8 @@ impl Connection {
         self.exchange_sets(&mut run, sink).await
     }
 
-    /// Distinguishes a refused switch to the caller, or refused claims, from other errors.
+    /// Classifies an error: PostgreSQL refused to switch to the caller's role or to seal the
+    /// caller's claims, or the statement itself failed.
     pub(crate) fn run_error(&self, error: Error) -> RunError {
         if self.session.prefix.is_refused() {
             RunError::RoleRefused(error)

@@ -106,7 +106,7 @@ impl Connection {
         prepared
     }
 
-    /// Queues a Close for each dropped statement, then a Parse.
+    /// Queues a Close for each prepared statement that the cache no longer holds, then a Parse.
     pub(crate) fn push_parse(
         &mut self,
         task: &StatementTask<'_>,
@@ -240,7 +240,8 @@ impl Connection {
     }
 }
 
-/// Appends a Close for each dropped statement and a Parse to a buffer.
+/// Appends a Close for each prepared statement that the cache no longer holds, and a Parse, to a
+/// buffer.
 pub(crate) fn push_parse(
     statements: &mut StatementCache,
     out: &mut BytesMut,

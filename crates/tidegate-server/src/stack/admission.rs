@@ -18,9 +18,11 @@ use tidegate_http::error::ApiError;
 use tidegate_http::replica_reads::POSITION;
 use tidegate_http::report::{Context, REQUEST_ID};
 
-/// The size of the largest head in bytes, measured as in HTTP/2 (RFC 9113, section 6.5.2).
+/// The largest size in bytes of the head of an HTTP/2 request. It is measured nearly as in RFC
+/// 9113, section 6.5.2: `:path` and `:authority` count without [`FIELD`], `:method` and `:scheme`
+/// not at all.
 pub(crate) const HTTP2_HEAD: u32 = 16 * 1024;
-/// The number of bytes that a field counts in addition to its name and value.
+/// The number of bytes that each header field counts in addition to its name and value.
 const FIELD: usize = 32;
 
 const ANY: HeaderValue = HeaderValue::from_static("*");
@@ -203,7 +205,7 @@ pub(super) fn refuse_head<B>(request: &Request<B>) -> Option<Response<Body>> {
     Some(refusal(request, failure))
 }
 
-/// The size of the header fields, and of the URL, which HTTP/2 sends as fields too.
+/// The size of the header fields and of the URL, as [`HTTP2_HEAD`] measures it.
 fn head_size<B>(request: &Request<B>) -> usize {
     let uri = request.uri();
     let address = uri.path_and_query().map_or(0, |path| path.as_str().len())

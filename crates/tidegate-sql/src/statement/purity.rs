@@ -38,7 +38,8 @@ enum TypeName {
     Expected,
     /// The last token was `pg_catalog`, so a dot must follow.
     Catalog,
-    /// The last token was a built-in name. A dot after it would make it the name of a schema.
+    /// The last token was a word in the place of the type name. A dot after it would make it the
+    /// name of a schema.
     Complete,
 }
 
