@@ -77,8 +77,8 @@ impl Replication {
         }
         slot::abandon(&self.shared, database).await?;
         if end_streams {
-            // Nodes that connected again during the removal read a log without captures. Their
-            // streams end, and they create the captures again.
+            // Nodes that connected again during the removal read a log without captures. They
+            // notice it when their streams end, so the streams are ended here.
             let again = self.streaming(database).await?;
             self.end(database, &again).await?;
         }
