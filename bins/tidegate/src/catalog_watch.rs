@@ -86,9 +86,9 @@ pub(crate) struct CatalogWatch {
     /// The change markers of the cluster and of the watched databases, which are read in each tick;
     /// `None` if they could not be read.
     markers: Option<ChangeMarkers>,
-    /// The most recent comparison of roles. The field `roles` has the roles and memberships at the
-    /// time of this comparison.
+    /// The most recent comparison of roles.
     last_role_check: LastCheck,
+    /// The roles and memberships at the time of that comparison.
     roles: Option<Roles>,
     ticks: u32,
     event_sender: mpsc::UnboundedSender<(DatabaseName, ListenerEvent)>,

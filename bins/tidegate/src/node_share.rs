@@ -33,9 +33,11 @@ pub(crate) struct ShareKeeper {
     control: Arc<ServiceConnections>,
     /// The maximum number of connections that all nodes may open together.
     total: usize,
+    /// The number of nodes that the settings expect.
     expected: usize,
     /// The current share.
     share: NodeShare,
+    /// How many consecutive exchanges have seen the same number of nodes.
     steady: u32,
     /// Whether the most recent exchange failed.
     failing: bool,

@@ -1,12 +1,12 @@
 //! The memory budget: how many bytes the bodies and collected responses of all requests together
 //! may have.
 //!
-//! A reservation succeeds only if its tenant then holds at most as many bytes as remain free. So no
-//! tenant can use up the budget: a single active tenant holds at most half of it, each of two
-//! active tenants at most a third, and so on. All anonymous callers together hold at most a third
-//! of the bytes that remain free, which is a quarter of the budget if nothing else is reserved. Of
-//! this part, the anonymous callers of one tenant hold at most half of the bytes that other
-//! anonymous callers do not hold.
+//! A reservation of a tenant succeeds only if the tenant afterwards holds at most as many bytes as
+//! are free. So no tenant can use up the budget: a single active tenant holds at most half of it,
+//! each of two active tenants at most a third, and so on. All anonymous callers together hold at
+//! most a third of the bytes that remain free, which is a quarter of the budget if nothing else is
+//! reserved. Within this third, the anonymous callers of one tenant hold at most half of what the
+//! anonymous callers of other tenants leave.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};

@@ -79,8 +79,8 @@ impl Scalar {
 }
 
 impl Operand {
-    /// Replaces the labels of the column if they changed, and returns the previous ones; otherwise
-    /// `None`.
+    /// Replaces the labels of the column and returns the old labels; returns `None` if they did not
+    /// change.
     fn relabel(&mut self, labels: &Labels<'_>) -> Option<Arc<[String]>> {
         self.scalar.relabel(labels(self.column)?)
     }

@@ -1,10 +1,11 @@
 //! The shutdown of a node, in two phases.
 //!
 //! A load balancer learns from `/readyz` that a node will stop, but only with its next checks.
-//! Until then it sends requests to the node. So a node behind a load balancer first announces its
-//! shutdown and serves on for some time; then it ends. In the second half of that time, when load
-//! balancers send new connections elsewhere, the clients of sockets and event streams are sent
-//! away one after the other, so that they do not all reconnect at the same moment.
+//! Until these checks it sends requests to the node. So a node behind a load balancer first
+//! announces its shutdown and continues to serve for some time; then it ends. In the second half of
+//! this time, load balancers send new connections to other nodes. The node then closes sockets and
+//! event streams one after the other, so that their clients do not all reconnect at the same
+//! moment.
 
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Duration;
@@ -103,7 +104,8 @@ pub struct ShutdownWatch(watch::Receiver<ShutdownPhase>);
 impl ShutdownWatch {
     /// Waits until the node has announced that it will stop. Cancel safe.
     pub async fn announced(&mut self) {
-        // An error means that the app, and with it the node, no longer exists.
+        // An error means that the app, and with it the node, no longer exists. The shutdown is then
+        // past this phase.
         let _ = self
             .0
             .wait_for(|phase| *phase != ShutdownPhase::Serving)
@@ -134,7 +136,8 @@ impl Departure {
     /// delay, or when the node ends if that is earlier. Cancel safe.
     pub async fn due(&mut self) {
         self.watch.announced().await;
-        // Boxed, so that a client that stays needs no memory for the timer.
+        // The future is boxed, so that no connection needs memory for its timer before the
+        // shutdown.
         Box::pin(self.turn()).await;
     }
 
