@@ -116,8 +116,8 @@ impl<K: Connector> Pool<K> {
         Some(PooledConnection::new(self.inner.clone(), entry, changed))
     }
 
-    /// Whether one request may keep a connection of the login's role for itself for a long time.
-    /// That is the case if the role holds other connections too, or may hold only one.
+    /// Whether one request may keep a connection of the login's role for itself for a long time. It
+    /// may if the role holds other connections too, or if the role may hold only one connection.
     pub fn can_use_one_alone(&self, login: &Login) -> bool {
         let state = self.inner.state.lock();
         let role = state.role(&PoolKey::from(login));

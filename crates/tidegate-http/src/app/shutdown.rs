@@ -104,8 +104,8 @@ pub struct ShutdownWatch(watch::Receiver<ShutdownPhase>);
 impl ShutdownWatch {
     /// Waits until the node has announced that it will stop. Cancel safe.
     pub async fn announced(&mut self) {
-        // An error means that the app, and with it the node, no longer exists. The shutdown is then
-        // past this phase.
+        // An error means that the app, and with it the node, no longer exists, so there is nothing
+        // to wait for.
         let _ = self
             .0
             .wait_for(|phase| *phase != ShutdownPhase::Serving)

@@ -50,8 +50,8 @@ enum Phase {
     Failed,
 }
 
-/// Guards definitions that a transaction may have changed. Dropping it, when the transaction ends,
-/// clears the metadata cache, because after a rollback the cached types may not exist.
+/// Guards definitions that a transaction may have changed. It is dropped when the transaction ends,
+/// and then clears the metadata cache, because after a rollback the cached types may not exist.
 struct DdlInTransaction {
     users: UserExecutor,
     database: DatabaseName,
@@ -229,7 +229,8 @@ impl RoleTransaction {
             return Ok(());
         }
         let outcome = self.pooled.commit(self.checked_out.deadline).await;
-        // COMMIT runs deferred triggers, which may change definitions.
+        // COMMIT runs deferred triggers, which may change definitions, so reports are read again
+        // after it.
         let deferred = take_reported_ddl(&mut self.pooled, &self.checked_out.metadata);
         if let Some(deferred) = deferred {
             self.redefine(deferred);
