@@ -81,9 +81,9 @@ impl OriginAccess {
 /// Returns the response to a request without a valid host. An HTTP/1.1 request must have exactly
 /// one `Host` field, with a valid value (RFC 9112, section 3.2).
 ///
-/// The service does not use the value of `Host`. But if a proxy could read another host from the
-/// same request, the request is refused. `Host` may be empty. It may be missing in HTTP/1.0 and
-/// HTTP/2.
+/// The service does not use the value of `Host`. It refuses an ambiguous request nevertheless,
+/// because a proxy could read another host from it. `Host` may be empty. It may be missing in
+/// HTTP/1.0 and HTTP/2.
 pub(super) fn refuse_host<B>(request: &Request<B>) -> Option<Response<Body>> {
     let fault = check_host(request).err()?;
     Some(refusal(request, ApiError::input(fault)))
@@ -140,8 +140,8 @@ pub(super) fn check_origin<B>(
     if page {
         grant = OriginAccess::None;
     }
-    // No route has the method `OPTIONS`. Therefore a known path gives an error with the allowed
-    // methods.
+    // No route has the method `OPTIONS`, so parsing a known path gives an error that lists the
+    // allowed methods.
     if !is_options {
         return ControlFlow::Continue(grant);
     }
