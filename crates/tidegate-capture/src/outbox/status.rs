@@ -14,7 +14,7 @@ pub struct OutboxStatus {
     pub tables: Vec<String>,
     /// The number of transactions whose changes are in the outbox.
     pub transactions: i64,
-    /// The bytes of these changes.
+    /// The bytes of the changes in the outbox.
     pub bytes: i64,
     /// The bytes that the outbox takes on disk.
     pub disk: i64,
